@@ -8,7 +8,8 @@ texts are new, so that no judgment is replayed. A real drop is good items that, 
 
 A vote after the first says the same as the first in a share of the cases (``ALIKE``), because a judge has reasons for
 its mistakes; otherwise it is drawn anew. What the votes decide, and whether a calibration with ``LABELS`` items, half
-of them good, counts, is decided by the code that decides it in a check. All is seeded.
+of them good, counts, is decided by the code that decides it in a check; so is one with a random sample of items of
+which a share (``RARE``) is bad. All is seeded.
 """
 
 import sys
@@ -36,6 +37,7 @@ QUERIES = (30, 100, 500)
 CHURN, ALIKE = 0.1, 0.5
 LIMIT, DROP = 0.05, 0.10
 LABELS = 100
+RANDOM_LABELS, RARE = (100, 200), (0.05, 0.1, 0.2)
 PAIRS = 4000
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ONCE, CONFIRMED, EVERYTHING = Settings(votes=1), Settings(votes=3), Settings(votes=3, confirm="all")
@@ -69,11 +71,12 @@ def _verdict(votes: tuple[bool, ...], settings: Settings) -> bool:
     return bool(vote and vote.verdict)
 
 
-def refused(one: Judge, dice: np.random.Generator) -> float:
-    """Return how often a calibration of a judge does not count."""
-    half = LABELS // 2
-    said = zip(dice.binomial(half, one.good, PAIRS), dice.binomial(half, one.bad, PAIRS), strict=True)
-    counts = (LabelCounts(tp=int(tp), fp=int(fp), fn=half - int(tp), tn=half - int(fp)) for tp, fp in said)
+def refused(one: Judge, dice: np.random.Generator, labels: int = LABELS, rare: float | None = None) -> float:
+    """Return how often a calibration of a judge does not count; half of its items are bad, or each with a chance."""
+    bad = labels // 2 if rare is None else dice.binomial(labels, rare, PAIRS)
+    drawn = dice.binomial(labels - bad, one.good, PAIRS), dice.binomial(bad, one.bad, PAIRS)
+    said = zip(np.broadcast_to(bad, PAIRS).tolist(), *(numbers.tolist() for numbers in drawn), strict=True)
+    counts = (LabelCounts(tp=tp, fp=fp, fn=labels - no - tp, tn=no - fp) for no, tp, fp in said)
     made = (calibrated("criteria", each, fingerprint="f", at=NOW) for each in counts)
     return sum(bool(why_not(each, "criteria", fingerprints=["f"], now=NOW)) for each in made) / PAIRS
 
@@ -109,6 +112,17 @@ def gate() -> Iterator[str]:
     yield f"Each number is a share of {PAIRS:,} simulated checks, give or take {worst:.0%} at most."
 
 
+def random_labels() -> Iterator[str]:
+    """Yield the lines of the table of labels: how often a calibration of a random sample does not count."""
+    cases = list(product(RANDOM_LABELS, RARE))
+    yield "| judge is right | " + " | ".join(f"{labels} labels, {share:.0%} bad" for labels, share in cases) + " |"
+    yield "| ---: |" + " ---: |" * len(cases)
+    for accuracy in ACCURACIES:
+        one = judge(accuracy, CONFIRMED)
+        cells = [f"{refused(one, np.random.default_rng(1), *case):.0%}" for case in cases]
+        yield f"| {accuracy:.0%} | {' | '.join(cells)} |"
+
+
 def rules() -> Iterator[str]:
     """Yield the lines of the table of rules: how likely one of many good items is judged bad."""
     yield "| judge is right | queries | " + " | ".join(LABEL.values()) + " |"
@@ -119,9 +133,9 @@ def rules() -> Iterator[str]:
 
 
 def main() -> None:
-    """Write both tables into the page."""
+    """Write the tables into the page."""
     page = PAGE.read_text(encoding="utf-8")
-    for name, lines in (("gates", gate()), ("rules", rules())):
+    for name, lines in (("gates", gate()), ("labels", random_labels()), ("rules", rules())):
         begin, text = BEGIN.format(name), "\n".join(lines) + "\n"
         before, found, rest = page.partition(begin)
         if not found:

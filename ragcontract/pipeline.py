@@ -186,7 +186,8 @@ def _trusted(replayed: "Replayed", contract: Contract, request: Request, now: da
 def evaluate(contract: Contract, request: Request, replayed: "Replayed | None" = None) -> Evaluation:
     """Score both sides row by row with the same plan, and average. The sources read, locally or on a cluster."""
     plan = contract.plan(repeats=request.repeats, keep_ids=request.store, texts=not request.no_answers)
-    plan = replace(plan, second_pass=replayed.second_pass) if replayed else plan
+    if replayed:
+        plan = replace(plan, second_pass=replayed.second_pass, noted=tuple(replayed.found.values()))
     given = None
     if request.scores:
         from ragcontract.runs.score_files import read_scores

@@ -95,13 +95,19 @@ def test_a_limit_counts_only_with_a_calibration_for_criteria(folder: Path) -> No
     judge(folder, *cases)
     write_good_calibration(folder, tasks=["attribution"])
     (error,) = errors(check(*BOTH))
-    assert "minimums.criteria_met cannot be judged: the judge is not calibrated: there is no calibration for" in error
+    assert (
+        "minimums.criteria_met cannot be judged: the judge is not calibrated: the calibration is of attribution"
+        in error
+    )
     workspace(folder, f"{MINIMUM}judge: {{uncalibrated: advisory}}\n", "No.")
     ended = check(*BOTH)
     assert (ended.code, "minimums.criteria_met is shown without effect" in ended.err) == (0, True), ended
     (gate,) = report(folder)["gates"]
     assert (gate["status"], gate["observed"]) == ("skipped", 0)
-    assert "Limits on it do not count: there is no calibration for criteria" in (folder / "report.md").read_text()
+    assert (
+        "Limits on it do not count: the calibration is of attribution, and there is none for criteria"
+        in (folder / "report.md").read_text()
+    )
 
 
 def both_tasks(folder: Path, config: str) -> None:

@@ -91,6 +91,29 @@ def test_a_limit_without_judgments_says_what_to_run(folder: Path) -> None:
     assert f"run `{RUN}`, and name its file with --judgments" in error
 
 
+@pytest.mark.parametrize("judged", [False, True])
+def test_a_limit_on_claims_that_nobody_made_says_how_to_make_them(folder: Path, judged: bool) -> None:
+    judged_workspace(folder, MINIMUM, [TRUE])
+    write_jsonl(folder / "golden.jsonl", [{"id": "q1", "query": "Question 1?", "reference": TRUE}])
+    write_judgments_on(folder)
+    write_good_calibration(folder)
+    (error,) = errors(check(*BOTH if judged else ()))
+    assert error == (
+        "ragcontract.yml:1: minimums.context_recall cannot be judged: no golden query has reference_claims; "
+        "`rag-contract claims` makes them of references, or leave the limit out"
+    )
+
+
+def test_another_k_is_named_among_what_may_have_changed(folder: Path) -> None:
+    judged_workspace(folder, "", [TRUE])
+    results = [{"doc_id": "a", "text": CONTEXT}, {"doc_id": "b", "text": "Nothing."}]
+    write_jsonl(folder / "current_run.jsonl", [{"query_id": "q1", "results": results}])
+    write_judgments_on(folder, [TRUE], contexts=[CONTEXT, "Nothing."])
+    assert check(*BOTH[:2]).code == 0
+    (error,) = errors(check(*BOTH[:2], "--k", "1"))
+    assert "have changed since, or k has (without retrieved_contexts, the texts are those of the first k" in error
+
+
 def test_a_row_of_which_the_texts_are_not_known_is_an_error(folder: Path) -> None:
     judged_workspace(folder, MINIMUM, [TRUE])
     write_jsonl(folder / "current_run.jsonl", [{"query_id": "q1", "results": [{"doc_id": "d"}]}])
@@ -132,6 +155,42 @@ def test_all_reasons_are_given_at_once_and_no_calibration_is_one(folder: Path) -
     assert "there is no calibration for attribution" in error
 
 
+@pytest.mark.parametrize(
+    ("changed", "advice"),
+    [
+        ({"counts": LabelCounts(tp=10, fp=0, fn=0, tn=10)}, "label more items, and run `rag-contract judge calibrate`"),
+        ({"fingerprint": "another judge"}, "calibrate the judge that is asked, or ask the one that was calibrated"),
+        ({"at": NOW - timedelta(days=91)}, "run `rag-contract judge calibrate` again"),
+        ({"tasks": ["criteria"]}, "the calibration is of criteria, and there is none for attribution"),
+    ],
+)
+def test_what_to_do_fits_what_is_wrong_with_the_calibration(folder: Path, changed: dict[str, Any], advice: str) -> None:
+    judged_workspace(folder, MINIMUM, [TRUE])
+    write_judgments_on(folder, [TRUE])
+    write_good_calibration(folder, **changed)
+    (error,) = errors(check(*BOTH))
+    assert advice in error
+    assert "with --calibration" not in error, "one is named already"
+    (error,) = errors(check(*BOTH[:2]))
+    assert "name its file with --calibration (in the action, the input calibration)" in error
+
+
+@pytest.mark.parametrize("config", [MINIMUM, "k: 5\n"])
+def test_a_calibration_that_somebody_edited_is_refused_and_no_other_is_asked_for(folder: Path, config: str) -> None:
+    judged_workspace(folder, config, [TRUE])
+    write_judgments_on(folder, [TRUE])
+    write_good_calibration(folder, counts=LabelCounts(tp=40, fp=25, fn=10, tn=25))
+    path = folder / "judge-calibration.json"
+    content = json.loads(path.read_text())
+    content["calibrations"][0]["kappa"] = 0.9
+    path.write_text(json.dumps(content))
+    expected = "judge-calibration.json: calibrations[0].kappa: is 0.9, but its counts make that 0.3"
+    (error,) = errors(check(*BOTH))
+    assert error.startswith(expected)
+    (error,) = errors(rag_contract("validate", *BOTH))
+    assert error.startswith(expected)
+
+
 def test_advisory_limits_are_shown_without_effect(folder: Path) -> None:
     judged_workspace(folder, f"{MINIMUM}judge: {{uncalibrated: advisory}}\n", [FALSE])
     write_judgments_on(folder, [FALSE])
@@ -159,7 +218,7 @@ def test_the_configuration_says_whose_judgments_count(folder: Path) -> None:
     write_judgments_on(folder, [TRUE])
     (error,) = errors(check("--judgments", "judgments.jsonl"))
     assert "has no judgments on its reference_claims by the judge that ragcontract.yml names" in error
-    assert "(only by 'm' at models.example (3 votes, confirm: failures))" in error
+    assert "(model: other), only by 'm' at models.example (3 votes, confirm: failures); run" in error
     other = replace(JUDGE, model="other")
     write_judgments_on(folder, [TRUE], judge=other, name="others.jsonl")
     both = ("--judgments", "judgments.jsonl", "--judgments", "others.jsonl")
@@ -356,33 +415,43 @@ def test_a_drop_counts_only_if_the_judge_of_the_baseline_is_calibrated_too(folde
     assert "worse at elsewhere" in said
 
 
-@pytest.mark.parametrize("content", [None, "", "\n\n"])
-def test_where_nothing_needs_a_judgment_there_need_be_none(folder: Path, content: str | None) -> None:
+@pytest.mark.parametrize("content", ["", "\n\n"])
+def test_where_nothing_needs_a_judgment_there_need_be_none(folder: Path, content: str) -> None:
     judged_workspace(folder, "minimums: {context_recall: 0.0}\n", [TRUE], contexts=[])
     write_good_calibration(folder)
-    if content is not None:
-        (folder / "judgments.jsonl").write_text(content)
+    (folder / "judgments.jsonl").write_text(content)
     ended = check(*BOTH)
     assert (ended.code, ended.err) == (0, ""), ended
 
 
-@pytest.mark.parametrize("content", [None, ""])
-def test_where_a_judgment_is_needed_a_file_without_any_is_an_error(folder: Path, content: str | None) -> None:
+def test_where_a_judgment_is_needed_a_file_without_any_is_an_error(folder: Path) -> None:
     judged_workspace(folder, MINIMUM, [TRUE], [TRUE])
     write_good_calibration(folder)
-    lacks = ""
-    if content is None:
-        lacks = " (judgments.jsonl: no such file)"
-    else:
-        (folder / "judgments.jsonl").write_text(content)
+    (folder / "judgments.jsonl").write_text("")
     assert errors(check(*BOTH)) == [
-        f'current_run.jsonl:{line}: query "q{line}" has no judgments on its reference_claims{lacks}; run `{RUN}`'
+        f'current_run.jsonl:{line}: query "q{line}" has no judgments on its reference_claims; run `{RUN}`'
         for line in (1, 2)
     ]
 
 
+@pytest.mark.parametrize("needed", [False, True])
+@pytest.mark.parametrize("command", ["check", "validate", "score", "diff"])
+def test_a_file_that_was_named_and_is_not_there_is_an_error_whether_or_not_it_is_needed(
+    folder: Path, command: str, needed: bool
+) -> None:
+    judged_workspace(folder, "minimums: {context_recall: 0.0}\n", [TRUE], contexts=[CONTEXT] if needed else [])
+    write_judgments_on(folder, [TRUE], contexts=[CONTEXT] if needed else [])
+    write_good_calibration(folder)
+    (folder / "before.jsonl").write_text((folder / "current_run.jsonl").read_text())
+    further = ("--baseline", "before.jsonl") if command == "diff" else ()
+    for name, why in (("judgment.jsonl", "no such file; did you mean judgments.jsonl?"), ("no*", "no file matches")):
+        (error,) = errors(rag_contract(command, "--judgments", name, *further))
+        assert error.startswith(f"{name}: {why}"), error
+
+
 def test_without_judgments_a_limit_counts_only_with_a_calibration_all_the_same(folder: Path) -> None:
     judged_workspace(folder, MINIMUM, [TRUE], contexts=[])
+    write_judgments_on(folder)
     (error,) = errors(check("--judgments", "judgments.jsonl"))
     assert "there is no calibration for attribution" in error
 

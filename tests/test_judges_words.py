@@ -185,6 +185,25 @@ def test_the_report_says_what_judgments_cost_and_which_were_cached(folder: Path)
     assert f", {found['judgments']} cached. Nothing was asked" in (folder / "report.md").read_text()
 
 
+@pytest.mark.parametrize(
+    ("refuses", "said"),
+    [
+        ([], ""),
+        (["json_schema"], ""),
+        (["temperature"], "The model takes no temperature: verdicts vary more"),
+        (["temperature", "seed", "json_schema"], "The model takes no temperature and no seed: verdicts vary more"),
+    ],
+)
+def test_the_report_says_what_makes_verdicts_vary(folder: Path, refuses: list[str], said: str) -> None:
+    workspace(folder, DENIED, config="judge: {second_pass: true, uncalibrated: advisory}\n")
+    with JudgeServer(refuses=refuses) as server:
+        judge(folder, server)
+    check(*BOTH[:2], "--report-html", "report.html")
+    for name in ("report.md", "report.html"):
+        text = (folder / name).read_text()
+        assert said in text if said else "verdicts vary" not in text
+
+
 def _cost(said: str) -> tuple[int, int, int]:
     found = re.search(r"([\d,]+) calls.* ([\d,]+) tokens in, ([\d,]+) out", said)
     assert found, said
@@ -199,6 +218,19 @@ def time_passes(folder: Path) -> None:
         replace(one, at=one.at - before, session=one.session and one.session - before) for one in judgments(folder)
     ]
     write_judgments(str(folder / "judgments.jsonl"), sooner)
+
+
+def test_a_judgment_on_the_same_answer_of_two_rows_is_counted_once(folder: Path, server: JudgeServer) -> None:
+    workspace(folder, DENIED, config="judge: {second_pass: true, uncalibrated: advisory}\n")
+    judge(folder, server)
+    check(*BOTH[:2])
+    once = of_judge(folder)
+    run = folder / "current_run.jsonl"
+    run.write_text(2 * run.read_text())
+    check(*BOTH[:2], "--repeats")
+    twice = of_judge(folder)
+    assert [one["judgments"] for one in (once, twice)] == [once["judgments"]] * 2
+    assert once["tokens_in"] == twice["tokens_in"]
 
 
 def test_without_prices_no_money_is_named(folder: Path, server: JudgeServer) -> None:

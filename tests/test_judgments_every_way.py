@@ -8,6 +8,7 @@ import pytest
 
 import ragcontract
 from ragcontract.core.errors import InputError
+from ragcontract.core.label_counts import LabelCounts
 from ragcontract.runs.judgments import write_judgments
 from tests.builders import write_jsonl
 from tests.judgment_files import (
@@ -193,6 +194,41 @@ def test_every_row_of_a_query_must_be_judged_by_the_judge_that_is_calibrated(fol
     write_judgments_on(folder, [TRUE])
     ended = rag_contract("check", "--repeats", *BOTH)
     assert (ended.code, "retrieved texts have changed since" in ended.err) == (2, True), ended
+
+
+def test_the_report_lists_the_claims_of_every_row_and_counts_each_judgment_once(folder: Path) -> None:
+    judged_workspace(folder, "minimums: {context_recall: 0.1}\nper_query: {fail_on: new}\n", [TRUE, FALSE], [TRUE])
+    texts = {"q1": [[CONTEXT], [FALSE], [CONTEXT], []], "q2": [[CONTEXT], [CONTEXT]]}
+    rows = [{"query_id": name, "results": [], "retrieved_contexts": of} for name, all_ in texts.items() for of in all_]
+    write_jsonl(folder / "current_run.jsonl", rows)
+    before = [{"query_id": name, "results": [], "retrieved_contexts": ["Other."]} for name in texts]
+    write_jsonl(folder / "before.jsonl", before)
+    made = [
+        one
+        for query in (asked(1, [TRUE, FALSE]), asked(2, [TRUE]))
+        for contexts in ([CONTEXT], [FALSE], ["Other."])
+        for one in judgments_on(case_of(query, contexts))
+    ]
+    write_judgments(str(folder / "judgments.jsonl"), made)
+    write_good_calibration(folder, counts=LabelCounts(tp=45, fp=5, fn=5, tn=45))
+    ended = rag_contract("check", "--repeats", *BOTH, "--baseline", "before.jsonl")
+    assert ended.code == 0, ended
+    judge = json.loads((folder / "report.json").read_text())["judge"]
+    (task,) = judge["tasks"]
+    assert (judge["judgments"], judge["unused"], task["judgments"]) == (5, 4, 5), "two texts of q1, one of q2"
+    first, second = task["queries"]
+    assert (first["passed"], first["of"], second["passed"], second["of"]) == (3, 8, 2, 2)
+    said = [(one["row"], one["item"], one["verdict"]) for one in first["items"]]
+    assert said == [
+        (row, f"claim:{at}", verdict)
+        for row, verdicts in ((1, (True, False)), (2, (False, True)), (3, (True, False)))
+        for at, verdict in enumerate(verdicts, 1)
+    ]
+    # of q1, a row without texts is 0 whoever judges: three of four, and both of q2, are estimated
+    assert task["mean"] == pytest.approx((3 / 8 + 1) / 2)
+    share = (3 / 4 + 1) / 2
+    assert task["estimate"] == pytest.approx(share * ((task["mean"] / share) - 0.1) / 0.8)
+    assert f"{FALSE} (row 2)" in (folder / "report.md").read_text()
 
 
 def test_several_good_runs_are_a_baseline_of_judged_means(folder: Path) -> None:

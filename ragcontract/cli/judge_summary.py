@@ -12,12 +12,15 @@ from ragcontract.judge.judging_run import JudgingOutcome
 from ragcontract.judge.judging_session import Judged, Lacking
 from ragcontract.judge.spending import Budget, Spent
 from ragcontract.runs.calibration import Calibration, write_calibration
+from ragcontract.runs.judged_texts import Task
 from ragcontract.statistics.judge_trust import why_not
 
 REPLAYS = "`check --judgments` replays the judgments that there are"
-WANTED = (
-    "reference_claims (`claims` writes them), criteria, or forbidden_claims, forbidden_elements or must_not_contain"
-)
+WANTED: dict[Task, str] = {
+    "attribution": "reference_claims (`claims` writes them)",
+    "criteria": "criteria",
+    "confirmation": "forbidden_claims, forbidden_elements or must_not_contain",
+}
 MEANING = {
     "unsure": "the replies were not valid, or the votes do not agree",
     "compromised": "the judge failed its controls",
@@ -40,7 +43,8 @@ def finished(outcome: JudgingOutcome, path: str) -> int:
     judged = outcome.judged
     wanted = len(judged.wanted)
     had = judged.statuses.get("ok", 0)
-    say_cost(outcome.spent, judged.cached)
+    if outcome.spent.calls or not (judged.error or judged.unjudged):
+        say_cost(outcome.spent, judged.cached)
     warn(_varying(outcome.dropped))
     if isinstance(judged.error, KeyboardInterrupt):
         say(
@@ -67,7 +71,8 @@ def _varying(dropped: Collection[str]) -> list[str]:
 def calibrated(outcome: CalibrationOutcome, path: str) -> int:
     """Write a calibration, and say what it is worth; raises InputError if there is none, or KeyboardInterrupt."""
     last = outcome.passes[-1]
-    say_cost(outcome.spent)
+    if outcome.spent.calls or outcome.file is not None:
+        say_cost(outcome.spent)
     if isinstance(last.error, KeyboardInterrupt):
         say("interrupted; the same command goes on\n", err=True)
         raise last.error
@@ -125,7 +130,9 @@ def say_expected(to_ask: Lacking, expected: Expected, budget: Budget, votes: int
     say("".join(f"{line}\n" for line in lines))
 
 
-def nothing_to_judge(golden: Sequence[str]) -> InputError:
-    """Return the error of a contract in which nothing is to be judged."""
+def nothing_to_judge(golden: Sequence[str], tasks: Collection[Task]) -> InputError:
+    """Return the error of a contract in which nothing is to be judged at these tasks."""
     names = ", ".join(map(visible, golden))
-    return InputError([f"{names}: no golden query with a row in the run has anything to judge: {WANTED}"])
+    *others, last = [wanted for task, wanted in WANTED.items() if task in tasks]
+    wanted = f"{', '.join(others)}, or {last}" if others else last
+    return InputError([f"{names}: no golden query with a row in the run has anything to judge: {wanted}"])

@@ -67,9 +67,9 @@ class Metric(Struct, frozen=True, kw_only=True):
     ``suggested`` says whether ``rag-contract suggest`` proposes limits for it. A ``diagnostic`` metric describes the
     labels or the change, not how good the application is: it has a minimum, but no limit on drops, and no test of them.
     One that ``needs_baseline`` compares a run with it, so that the baseline itself has no value. ``asks`` is what a
-    golden query has that the metric applies to, where that is more than the field that switches it on. One with a
-    ``task`` is what a judge said at it, and only its mean can be limited. If the ``fingerprint`` of the baseline
-    differs, its values were computed in another way and are not compared.
+    golden query has that the metric applies to, where that is more than the field that switches it on, and ``supply``
+    how it gets that. One with a ``task`` is what a judge said at it, and only its mean can be limited. If the
+    ``fingerprint`` of the baseline differs, its values were computed in another way and are not compared.
     """
 
     key: str
@@ -82,6 +82,7 @@ class Metric(Struct, frozen=True, kw_only=True):
     diagnostic: bool = False
     needs_baseline: bool = False
     asks: str = ""
+    supply: str = "add it"
     task: str = ""
     fingerprint: str = ""
 

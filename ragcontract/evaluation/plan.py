@@ -1,9 +1,9 @@
 """How to evaluate each row of a run; the same plan is used for run and baseline, locally and on a cluster."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -55,7 +55,8 @@ class Plan(Families, frozen=True, kw_only=True):
     what scores files have for the run. With ``tags``, means are computed for these tags only, and rows for the golden
     queries that are ``not_judged`` are skipped. A run is scored as if nothing was retrieved for a golden query without
     a row (whether that is allowed, ``judging.unjudgeable`` says); in a ``second_pass``, a judge clears what rules about
-    answers flagged. A baseline may lack rows, because golden queries may be new.
+    answers flagged. What families have ``noted`` of a baseline is forgotten before the run. A baseline may lack rows,
+    because golden queries may be new.
     """
 
     golden: dict[str, GoldenQuery]
@@ -73,6 +74,7 @@ class Plan(Families, frozen=True, kw_only=True):
     is_baseline: bool = False
     given: "GivenScores | None" = None
     second_pass: "SecondPass | None" = None
+    noted: Sequence[MutableMapping[str, Any]] = ()
     tags: frozenset[str] = frozenset()
     not_judged: frozenset[str] = frozenset()
 

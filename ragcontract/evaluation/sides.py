@@ -16,6 +16,8 @@ def evaluate_sides(plan: Plan, run: Source, baseline: Source | None) -> tuple[Si
     if baseline is None:
         return run.evaluate(plan), None
     before = baseline.evaluate(plan.for_baseline())
+    for noted in plan.noted:
+        noted.clear()  # what is noted is of the run
     now = run.evaluate(plan.against(before.pools, before.first_ids))
     return now, before if now.problems else with_listed(before, baseline, plan, now.retrieved)
 

@@ -11,9 +11,6 @@ from pathlib import Path
 from ragcontract.files.opening import read_problem
 from ragcontract.files.problems import Problem
 
-NO_FILE, NO_MATCH = "no such file", "no file matches this pattern"
-NOT_THERE = (NO_FILE, NO_MATCH)  # how problems of files begin that do not exist
-
 
 def existing_files(patterns: Sequence[str]) -> tuple[list[str], list[Problem]]:
     """Return the existing files for paths and globs, in order and without duplicates, and a problem for each other one.
@@ -28,7 +25,7 @@ def existing_files(patterns: Sequence[str]) -> tuple[list[str], list[Problem]]:
         if glob.has_magic(pattern) and not _exists(pattern):
             matches = sorted(_expand(pattern))
             if not matches:
-                problems.append(Problem(pattern, NO_MATCH))
+                problems.append(Problem(pattern, "no file matches this pattern"))
         for path in matches:
             if problem := not_readable(path):
                 problems.append(Problem(path or "''", problem))
@@ -93,7 +90,7 @@ def _not_there(path: Path) -> str:
     if path.is_symlink():
         return "is a link to a file that is not there"
     near = _nearest_name(path)
-    return NO_FILE + (f"; did you mean {near}?" if near else "")
+    return "no such file" + (f"; did you mean {near}?" if near else "")
 
 
 def _nearest_name(path: Path) -> str | None:

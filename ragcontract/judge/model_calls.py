@@ -105,8 +105,7 @@ class ModelCalls:
         finds in an answer the tokens in and out that it names. With ``again``, it counts as sent again.
         """
         if self.endpoint.lacks_key:
-            replays = "`check --judgments` replays the judgments that there are without one"
-            why = f"{self.endpoint.host} wants a key; set {KEY} (or OPENAI_API_KEY) in the environment; {replays}"
+            why = f"{self.endpoint.host} wants a key; set {KEY} (or OPENAI_API_KEY) in the environment"
             raise NoReply("no_key", why, final=True)
         call = Call(method="POST", url=self.endpoint.url + path, headers=self._headers(), json=body)
         retried = 0

@@ -5,6 +5,7 @@ import sys
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
+from ragcontract.contract.resolve import Contract
 from ragcontract.core import bounds
 from ragcontract.core.gate import Gate
 from ragcontract.core.numbers import SAME
@@ -56,14 +57,18 @@ def _of_rules(gate: Gate, outcomes: Outcomes) -> Observed:
     return Observed(amount=rate, now=rate, why=f"no golden query{which} has rules")
 
 
-def _lacking(gate: Gate, evaluation: Evaluation) -> str:
-    """Return the golden field without which no query has a metric, or else that none has it."""
-    contract = evaluation.contract
+def lacking_field(contract: Contract, key: str) -> str:
+    """Return the golden field without which no query has a metric, and what to do; empty if there is one with it."""
     for family in contract.families:
-        asks = [metric.asks or family.switch for metric in family.metrics if metric.key == gate.quantity.key]
-        if asks and isinstance(asks[0], str) and asks[0] not in contract.golden.answer_fields:
-            return f"has {asks[0]}; add it, or leave the limit out"
-    return f"has a value of {gate.quantity.label}"
+        for metric in family.metrics:
+            asks = metric.asks or family.switch
+            if metric.key == key and isinstance(asks, str) and asks not in contract.golden.answer_fields:
+                return f"has {asks}; {metric.supply}, or leave the limit out"
+    return ""
+
+
+def _lacking(gate: Gate, evaluation: Evaluation) -> str:
+    return lacking_field(evaluation.contract, gate.quantity.key) or f"has a value of {gate.quantity.label}"
 
 
 def _of_metric(gate: Gate, evaluation: Evaluation) -> Observed:

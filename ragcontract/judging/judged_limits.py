@@ -17,9 +17,10 @@ def with_trust(replayed: Replayed, contract: Contract, now: datetime) -> Replaye
     """Return the same, with the reasons why limits on what was found do not count; none without such limits."""
     reasons = dict(replayed.why_not)
     for task in dict.fromkeys(task for _, task in judged_gates(contract)):
-        # Not of ``found`` alone: of a query with several rows, that has the last one.
+        # Not of ``found`` alone, which has nothing of a baseline.
         fingerprints = replayed.replay.used(task) if replayed.replay else frozenset[str]()
-        if found := why_not(replayed.calibrations.get(task), task, fingerprints=fingerprints, now=now):
+        given = replayed.calibrations
+        if found := why_not(given.get(task), task, fingerprints=fingerprints, now=now, others=given.keys()):
             reasons[task] = found
     return replace(replayed, why_not=reasons)
 
@@ -33,10 +34,8 @@ def not_calibrated(replayed: Replayed, contract: Contract) -> Problems:
         if reasons and replayed.advisory:
             problems.warning(f"{gate.location}: {gate.id} is shown without effect: {why}")
         elif reasons:
-            advice = (
-                "name a calibration with --calibration, or set judge.uncalibrated: advisory to show it without effect"
-            )
-            problems.problem(gate.location, f"{gate.id} cannot be judged: {why}; {advice}")
+            advisory = "judge.uncalibrated: advisory shows it without effect"
+            problems.problem(gate.location, f"{gate.id} cannot be judged: {why}; {advisory}")
     return problems.found()
 
 

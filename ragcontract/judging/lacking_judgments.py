@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from ragcontract.contract.resolve import Contract
 from ragcontract.core.gate import Gate
 from ragcontract.files.problems import Collector, Problems
+from ragcontract.judging.gates import lacking_field
 
 NO_JUDGMENTS = (
     "it needs what a judge said, and no judgments are given; run `rag-contract judge`, and name its file with "
@@ -25,7 +26,9 @@ def without_judgments(contract: Contract, *, stored: bool = False) -> tuple[Cont
     judged = {metric.key: metric for metric in contract.metrics if metric.task}
     gates = [gate for gate in contract.gates if gate.quantity.key in judged]
     for gate in gates:
-        problems.problem(gate.location, f"{gate.id} cannot be judged: {NO_JUDGMENTS}")
+        lacking = lacking_field(contract, gate.quantity.key)
+        why = f"no golden query {lacking}" if lacking else NO_JUDGMENTS
+        problems.problem(gate.location, f"{gate.id} cannot be judged: {why}")
     for gate in _compared(contract, set(judged)) if stored else ():
         problems.problem(gate.location, f"{gate.id} could not be judged by this baseline: {NO_JUDGMENTS}")
     for key in dict.fromkeys(contract.config.judge.metrics) if contract.judged or stored else ():

@@ -5,7 +5,7 @@ on what the judge said count, ``judged_limits`` says.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
@@ -27,13 +27,13 @@ from ragcontract.files.problems import Collector, Problems
 from ragcontract.judging.lacking_judgments import without_judgments
 from ragcontract.metrics.judged_share import JudgedShare
 from ragcontract.rules.second_pass import FlaggedAnswer, SecondPass
-from ragcontract.runs.calibration import Calibration, read_calibration
+from ragcontract.runs.calibration import Calibration
 from ragcontract.runs.judged_texts import Task
 from ragcontract.runs.judgments import Judgment, Judgments, read_judgments
 from ragcontract.runs.replaying import Replay
-from ragcontract.statistics.judge_trust import why_not
+from ragcontract.statistics.judge_trust import checked_calibrations, why_not
 
-Found: TypeAlias = dict[Task, dict[str, tuple[Judgment, ...]]]
+Found: TypeAlias = dict[Task, dict[str, tuple[tuple[Judgment, ...], ...]]]
 
 CONFIRMATION: Task = "confirmation"
 
@@ -41,8 +41,8 @@ CONFIRMATION: Task = "confirmation"
 class Replayed(Struct, frozen=True, kw_only=True):
     """The judgments that a run was scored with, and why limits on them do not count, both by task.
 
-    ``found`` has those on which metrics are computed, by query, of several rows of one the last;
-    ``replay`` knows who judged all of them. A query without any text to judge needs none. ``read``
+    ``found`` has those on which metrics are computed, by query, for each of its rows; ``replay`` knows who judged all
+    of them, also those of a baseline. A query without any text to judge needs none. ``read``
     counts all judgments in the ``files``, ``without_verdict`` those of them that have none, by their status.
     ``advisory`` says whether limits that do not count are shown without effect, instead of being refused.
     """
@@ -52,7 +52,7 @@ class Replayed(Struct, frozen=True, kw_only=True):
     read: int = 0
     without_verdict: Mapping[str, int] = {}
     families: tuple[JudgedShare, ...] = ()
-    found: Mapping[Task, Mapping[str, Sequence[Judgment]]] = {}
+    found: Mapping[Task, MutableMapping[str, tuple[tuple[Judgment, ...], ...]]] = {}
     replay: Replay | None = None
     second_pass: SecondPass | None = None
     flagged: Mapping[str, Sequence[FlaggedAnswer]] = {}
@@ -62,10 +62,13 @@ class Replayed(Struct, frozen=True, kw_only=True):
     problems: Problems = Problems()
 
     def judgments(self, task: Task) -> list[Judgment]:
-        """All judgments that were used for a task, in the order of the run."""
+        """All judgments that were used for a task, in the order of the run; each once, if rows have the same texts."""
+        said: list[tuple[str, Iterable[Judgment]]]
         if task == CONFIRMATION:
-            return [one for answers in self.flagged.values() for answer in answers for one in answer.said.values()]
-        return [one for said in self.found.get(task, {}).values() for one in said]
+            said = [(name, answer.said.values()) for name, answers in self.flagged.items() for answer in answers]
+        else:
+            said = [(name, row) for name, rows in self.found.get(task, {}).items() for row in rows]
+        return list({(query_id, one.key): one for query_id, judgments in said for one in judgments}.values())
 
 
 def replayed_contract(
@@ -89,8 +92,12 @@ def replayed_contract(
         contract, lacking = without_judgments(contract, stored=stored)
         problems.include(lacking)
         return contract, Replayed(calibrations=calibrations, advisory=advisory, problems=problems.found())
-    read = read_judgments(paths, progress, may_lack=True, now=now)
+    read = read_judgments(paths, progress, now=now)
     problems.include(read.problems)
+    if not read.is_whole:  # what seems to lack may be in the file that is not there
+        impossible = {gate.id for gate, _ in judged_gates(contract)}
+        contract = replace(contract, impossible=contract.impossible | impossible)
+        return contract, Replayed(calibrations=calibrations, advisory=advisory, problems=problems.found())
     replay = _replay(contract, read)
     contract, found = _with_judgments(contract, read, replay)
     second, why = _second_pass(contract, read, calibrations, now, problems)
@@ -118,7 +125,6 @@ def _replay(contract: Contract, read: Judgments, fingerprint: str | None = None)
         fingerprint=fingerprint,
         edited=edited,
         located=read.location,
-        lacking=read.lacking,
     )
 
 
@@ -127,7 +133,7 @@ def _calibrations(path: str | None, problems: Collector) -> dict[Task, Calibrati
     if path is None:
         return {}
     try:
-        return {one.task: one for one in read_calibration(path).calibrations}
+        return checked_calibrations(path)
     except InputError as error:
         problems.include(Problems(problems=tuple(error.problems)))
         return {}
@@ -172,7 +178,8 @@ def _second_pass(
     replay = _replay(contract, read)
     fingerprints = replay.fingerprints(CONFIRMATION, contract.queries.keys())
     given = calibrations.get(CONFIRMATION)
-    reasons = why_not(given, CONFIRMATION, fingerprints=fingerprints, now=now) if fingerprints else ()
+    tasks = calibrations.keys()
+    reasons = why_not(given, CONFIRMATION, fingerprints=fingerprints, now=now, others=tasks) if fingerprints else ()
     if reasons:
         why = f"the judge is not calibrated: {'; '.join(reasons)}"
         if settings.uncalibrated == "refuse":
@@ -213,7 +220,9 @@ def of_run(replayed: Replayed) -> Replayed:
 def without_words(replayed: Replayed) -> Replayed:
     """Return the same without what was quoted from documents and answers, and what the judge said in its own words."""
     found = {
-        task: {query_id: tuple(map(_without_words, said)) for query_id, said in by_query.items()}
+        task: {
+            query_id: tuple([tuple(map(_without_words, row)) for row in rows]) for query_id, rows in by_query.items()
+        }
         for task, by_query in replayed.found.items()
     }
     flagged = {query_id: tuple(map(_unsaid, answers)) for query_id, answers in replayed.flagged.items()}

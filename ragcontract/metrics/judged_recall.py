@@ -19,7 +19,12 @@ class JudgedRecall(JudgedShare):
 
     task = "attribution"
     metric = Metric(
-        key="context_recall", label="Context recall (judged)", suggested=True, asks="reference_claims", task=task
+        key="context_recall",
+        label="Context recall (judged)",
+        suggested=True,
+        asks="reference_claims",
+        supply="`rag-contract claims` makes them of references",
+        task=task,
     )
     needs = CONTEXT_FIELDS
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ragcontract.runs.judgments import Judgment
     from ragcontract.runs.replaying import Replay
 
+    Found = MutableMapping[str, tuple[tuple[Judgment, ...], ...]]
+
 
 class JudgedShare(ABC):
     """A judged metric. Without judgments no query has it; a limit on it says so.
@@ -40,9 +42,9 @@ class JudgedShare(ABC):
         replay: "Replay | None" = None,
         *,
         fingerprint: str = "",
-        found: "MutableMapping[str, tuple[Judgment, ...]] | None" = None,
+        found: "Found | None" = None,
     ) -> None:
-        """Store the largest cut-off and the judgments; what is ``found`` for each query is noted there."""
+        """Store the largest cut-off and the judgments; what is ``found`` for each row of a query is noted there."""
         self.k = k
         self._replay = replay
         self._found = found
@@ -56,13 +58,8 @@ class JudgedShare(ABC):
     def texts(self, query: GoldenQuery) -> tuple[str, ...]:
         """Return the texts of the items of a query, in their order."""
 
-    def replaying(
-        self, replay: "Replay", queries: Mapping[str, GoldenQuery], found: "MutableMapping[str, tuple[Judgment, ...]]"
-    ) -> Self:
-        """Return the family with judgments. Numbers of different judges, or of other cut-offs, are not compared.
-
-        A baseline is evaluated before a run, so what is found for a query is that of the run in the end.
-        """
+    def replaying(self, replay: "Replay", queries: Mapping[str, GoldenQuery], found: "Found") -> Self:
+        """Return the family with judgments. Numbers of different judges, or of other cut-offs, are not compared."""
         judges = " and ".join(sorted(replay.fingerprints(self.task, queries.keys())))
         return type(self)(self.k, replay, fingerprint=f"{judges}; top {self.k}", found=found)
 
@@ -86,7 +83,7 @@ class JudgedShare(ABC):
 
     def _note(self, query_id: str, said: "tuple[Judgment, ...]") -> None:
         if self._found is not None:
-            self._found[query_id] = said
+            self._found[query_id] = (*self._found.get(query_id, ()), said)
 
 
 def provider_of(family: Callable[[int], JudgedShare], key: str) -> Provider:

@@ -14,10 +14,12 @@ class JudgedItem(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True
 
     ``quote`` are the words that prove the verdict, from the retrieved text of rank ``context``, or else from the
     answer. ``stands`` says of a flagged text whether the violation stands. ``quote`` and ``reason`` are omitted with
-    --no-answers, and so is the ``text`` if it is from the answer.
+    --no-answers, and so is the ``text`` if it is from the answer. ``row`` is the number of the row that a claim or
+    criterion was judged in, if the query has several in the run.
     """
 
     item: str
+    row: int | None = None
     text: str = ""
     verdict: Verdict | None
     stands: bool | None = None
@@ -27,7 +29,7 @@ class JudgedItem(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True
 
 
 class JudgedQuery(Struct, frozen=True, kw_only=True, gc=False):
-    """A golden query, and of how many of its items the judge spoke for the application: they are ``passed``.
+    """A golden query, and of how many of its items, in all rows, the judge spoke for the application: ``passed``.
 
     Those are claims that are supported, criteria that are met, and flagged texts that are cleared. Where nothing was
     retrieved, or nothing answered, none was judged, and ``items`` is empty.

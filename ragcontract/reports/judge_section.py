@@ -1,6 +1,6 @@
 """The sections on what a judge said, for people: sentences, and items in the order in which they matter."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from msgspec import UNSET, Struct
@@ -86,8 +86,8 @@ def has_passed(item: JudgedItem) -> bool:
 
 
 def name_of(item: JudgedItem, length: int) -> str:
-    """Return the text of an item, or its name if the text must not be shown; nothing of it is escaped."""
-    return shown(item.text or item.item, length)
+    """Return the text of an item, or its name if the text must not be shown, and its row; nothing of it is escaped."""
+    return shown(item.text or item.item, length) + (f" (row {item.row})" if item.row else "")
 
 
 def evidence(item: JudgedItem, length: int) -> str:
@@ -121,9 +121,17 @@ def _facts(judge: JudgeReport) -> Iterator[str]:
     unjudged = sum(task.unjudged for task in judge.tasks)
     lacking = f"; without a verdict in the files: {', '.join(of)}" if of else ""
     yield f"Unjudged: {unjudged:,}{lacking}."
+    if lacks := [name for name in ("temperature", "seed") if name in _not_taken(judge.fingerprints)]:
+        yield f"The model takes no {' and no '.join(lacks)}: verdicts vary more from one call to the next."
     if judge.unused:
         why = "on other texts or queries, by other judges, or not needed"
         yield f"{count(judge.unused, 'further judgment')} in the files not used: {why}."
+
+
+def _not_taken(fingerprints: Iterable[str]) -> set[str]:
+    """Return what judges do not take of what is sent to them, as their fingerprints say at the end."""
+    listed = [one.rpartition(", without ") for one in fingerprints]
+    return {name for _, found, names in listed if found for name in names.split(", ")}
 
 
 def _when(oldest: str, newest: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC
+from typing import TypeAlias
 
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
@@ -17,6 +18,8 @@ from ragcontract.runs.judgments import Judgment
 from ragcontract.statistics.agreement import rogan_gladen
 
 FLAGGED = "What rules flagged"
+
+Rows: TypeAlias = Sequence[Sequence[Judgment]]  # the judgments on each row of a query
 
 
 def judge_report(evaluation: Evaluation) -> JudgeReport | None:
@@ -81,15 +84,16 @@ def _why_not(replayed: Replayed, task: Task) -> list[str]:
 
 def _estimate(
     evaluation: Evaluation,
-    judged: Mapping[str, Sequence[Judgment]],
+    judged: Mapping[str, Rows],
     mean: float | None,
     calibration: Calibration | None,
 ) -> float | None:
-    """Return the mean that people would give; a query with nothing to judge is 0 whoever judges."""
+    """Return the mean that people would give; a row with nothing to judge is 0 whoever judges."""
     if calibration is None or mean is None:
         return None
-    weights = [(query.weight, bool(judged[query.id])) for query in _of(evaluation, judged)]
-    whole, asked = sum(weight for weight, _ in weights), sum(weight for weight, was_asked in weights if was_asked)
+    weights = [(query.weight, judged[query.id]) for query in _of(evaluation, judged)]
+    whole = sum(weight for weight, _ in weights)
+    asked = sum(weight * sum(map(bool, rows)) / len(rows) for weight, rows in weights)
     if not asked:
         return None
     estimate = rogan_gladen(mean * whole / asked, calibration.counts)
@@ -101,24 +105,25 @@ def _of(evaluation: Evaluation, query_ids: Mapping[str, object]) -> Iterator[Gol
     yield from (query for query in evaluation.contract.queries.values() if query.id in query_ids)
 
 
-def _queries(
-    evaluation: Evaluation, judged: Mapping[str, Sequence[Judgment]], family: JudgedShare
-) -> Iterator[JudgedQuery]:
+def _queries(evaluation: Evaluation, judged: Mapping[str, Rows], family: JudgedShare) -> Iterator[JudgedQuery]:
     listed = len(judged) <= bounds.ALL_QUERIES
     for query in _of(evaluation, judged):
-        said, texts = judged[query.id], family.texts(query)
-        passed = sum(1 for one in said if one.verdict is True)
-        if listed or passed < len(texts):
-            items = [_item(one, text) for one, text in zip(said, texts, strict=False)]  # not strict: none is judged
-            yield JudgedQuery(
-                id=query.id, location=encodable(query.location), passed=passed, of=len(texts), items=items
-            )
+        rows, texts = judged[query.id], family.texts(query)
+        passed, of = sum(1 for row in rows for one in row if one.verdict is True), len(rows) * len(texts)
+        if listed or passed < of:
+            items = [
+                _item(one, text, row=number if len(rows) > 1 else None)
+                for number, said in enumerate(rows, 1)
+                for one, text in zip(said, texts, strict=False)  # not strict: none is judged
+            ]
+            yield JudgedQuery(id=query.id, location=encodable(query.location), passed=passed, of=of, items=items)
 
 
-def _item(judgment: Judgment, text: str) -> JudgedItem:
+def _item(judgment: Judgment, text: str, row: int | None) -> JudgedItem:
     has_quote = judgment.verdict is True  # of what is not so, there is nothing to quote
     return JudgedItem(
         item=judgment.item,
+        row=row,
         text=text,
         verdict=judgment.verdict,
         quote=judgment.quote if has_quote else None,

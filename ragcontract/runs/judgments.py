@@ -15,7 +15,7 @@ from ragcontract.core.run import SourceFile
 from ragcontract.core.text import printable_json, shorten, visible
 from ragcontract.files.events import Batch, FileRead
 from ragcontract.files.opening import Progress, no_progress
-from ragcontract.files.patterns import NOT_THERE, existing_files
+from ragcontract.files.patterns import existing_files
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.files.rows import read_rows
 from ragcontract.files.writing import write_files
@@ -78,13 +78,13 @@ def query_key(judgment: Judgment) -> QueryKey:
 
 
 class Judgments(Struct, frozen=True, kw_only=True):
-    """The content of judgments files, by query and key; ``lacking`` says which of the files that may lack do so."""
+    """The content of judgments files, by query and key; whether all files are there (``is_whole``)."""
 
     files: tuple[SourceFile, ...]
     problems: Problems
     by_key: dict[QueryKey, Judgment]
     lines: "Lines"
-    lacking: tuple[str, ...] = ()
+    is_whole: bool = True
 
     def location(self, judgment: Judgment) -> str:
         """Return where a judgment stands, as ``judgments.jsonl:17``."""
@@ -115,22 +115,17 @@ class Lines:
         return f"{path}:{self._numbers[at]}"
 
 
-def read_judgments(
-    paths: Sequence[str], progress: Progress = no_progress, *, may_lack: bool = False, now: datetime | None = None
-) -> Judgments:
-    """Read judgments files or globs, with everything that is wrong with them; a file may be empty.
+def read_judgments(paths: Sequence[str], progress: Progress = no_progress, *, now: datetime | None = None) -> Judgments:
+    """Read judgments files or globs, with everything that is wrong with them; a file may be empty, but must exist.
 
-    With ``may_lack``, there may be no file: whether it is missed depends on whether anything needs a judgment. Given
-    ``now``, judgments of the future are wrong; clocks may differ by ``AHEAD``. Of two judgments with one
-    key, the first counts, if both say the same.
+    Given ``now``, judgments of the future are wrong; clocks may differ by ``AHEAD``. Of two judgments with one key, the
+    first counts, if both say the same.
     """
     problems, files, lines = Collector(), list[SourceFile](), Lines()
     by_key: dict[QueryKey, Judgment] = {}
     found, missing = existing_files(paths)
-    lacking = tuple(str(problem) for problem in missing if may_lack and problem.message.startswith(NOT_THERE))
     for problem in missing:
-        if str(problem) not in lacking:
-            problems.add(problem)
+        problems.add(problem)
     for event in read_rows(found, Judgment, may_be_empty=True, progress=progress):
         match event:
             case Batch():
@@ -151,7 +146,7 @@ def read_judgments(
                 files.append(file)
             case _:
                 problems.add(event)
-    return Judgments(files=tuple(files), problems=problems.found(), by_key=by_key, lines=lines, lacking=lacking)
+    return Judgments(files=tuple(files), problems=problems.found(), by_key=by_key, lines=lines, is_whole=not missing)
 
 
 def _what(judgment: Judgment) -> tuple[object, ...]:

@@ -17,6 +17,7 @@ from ragcontract.runs.judgments import Judgment
 # Returns one of the judgments on a case that somebody edited, and what is wrong in it.
 Edited: TypeAlias = Callable[[Case, Iterable[Judgment | None]], tuple[Judgment, str] | None]
 JUDGE = "`rag-contract judge`"
+OF_K = "the texts are those of the first k results"
 
 
 class _OfQuery(Struct, frozen=True):
@@ -37,14 +38,13 @@ class Replay:
         fingerprint: str | None = None,
         edited: Edited = lambda _case, _said: None,
         located: Callable[[Judgment], str] = lambda _: "",
-        lacking: Sequence[str] = (),
     ) -> None:
         """Index judgments; with a ``fingerprint``, only those of the judge that was calibrated count.
 
-        ``edited`` returns one that no judge made, ``located`` where one stands. ``lacking`` names files that do not
-        exist: that is said where a judgment is needed.
+        ``edited`` returns one that no judge made, ``located`` where one stands.
         """
-        self._edited, self._located, self._lacking = edited, located, lacking
+        self._edited, self._located = edited, located
+        self._wanted = _wanted(settings)
         self._found: dict[tuple[Task, str], _OfQuery] = {}
         self._others: dict[Judge, None] = {}
         self._uncalibrated: set[tuple[Task, str]] = set()
@@ -52,7 +52,7 @@ class Replay:
         for judgment in judgments:
             if fingerprint is not None and judgment.votes and judgment.fingerprint != fingerprint:
                 self._uncalibrated.add((judgment.task, as_id(judgment.query_id)))
-            elif _counts(judgment.judge, settings):
+            elif all(getattr(judgment.judge, name) == value for name, value in self._wanted.items()):
                 of_query = self._found.setdefault((judgment.task, as_id(judgment.query_id)), _OfQuery({}, {}))
                 of_query.by_key[judgment.key] = judgment
                 of_query.judges[judgment.judge] = None
@@ -63,8 +63,7 @@ class Replay:
         """Return a judgment with a verdict for each item, in their order; or why there is none, and what to do."""
         of_query = self._found.get((case.task, case.query_id))
         if of_query is None:
-            lacking = "".join(f" ({shorten(one, bounds.VALUE)})" for one in self._lacking[:1])
-            none = f"has no judgments on its {_items(case)}{self._by_others()}{lacking}; run {JUDGE}"
+            none = f"has no judgments on its {_items(case)}{self._by_others()}; run {JUDGE}"
             return self._of_another(case) or none
         if len(of_query.judges) > bounds.JUDGES:
             return f"has judgments of more than {bounds.JUDGES} judges; keep those of one"
@@ -87,7 +86,8 @@ class Replay:
         if others := self._of_another(case):
             return others
         if not partial:
-            return f"has no judgments, because its {_texts(case)} have changed since; run {JUDGE} again"
+            why = f"because its {_texts(case)} have changed since, or k has (without retrieved_contexts, {OF_K})"
+            return f"has no judgments, {why}; run {JUDGE} again"
         return f"{_unjudged(case, max(partial, key=_verdicts))}; run {JUDGE} again"
 
     def _proven(self, case: Case, said: tuple[Judgment, ...]) -> tuple[Judgment, ...] | str:
@@ -134,12 +134,16 @@ class Replay:
     def _by_others(self) -> str:
         if not self._others:
             return ""
-        return f" by the judge that ragcontract.yml names (only by {_judges(self._others)})"
+        wanted = ", ".join(
+            f"{name}: {shorten(visible(str(value)), bounds.NAME)}" for name, value in self._wanted.items()
+        )
+        return f" by the judge that ragcontract.yml names ({wanted}), only by {_judges(self._others)}"
 
 
-def _counts(judge: Judge, settings: JudgeSettings) -> bool:
+def _wanted(settings: JudgeSettings) -> dict[str, str | int]:
+    """Return what the configuration says of the judge that counts."""
     wanted = {"model": settings.model, "votes": settings.votes, "confirm": settings.confirm}
-    return all(value is None or getattr(judge, name) == value for name, value in wanted.items())
+    return {name: value for name, value in wanted.items() if value is not None}
 
 
 def _items(case: Case) -> str:

@@ -2,12 +2,14 @@
 
 from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
+from typing import TypeAlias
 
 from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
 from ragcontract.core.label_counts import LabelCounts
 from ragcontract.core.numbers import SAME, count, digits_beside, fixed, percent
 from ragcontract.core.text import shorten, visible
-from ragcontract.runs.calibration import Calibration
+from ragcontract.runs.calibration import REMAKE, Calibration, read_calibration
 from ragcontract.runs.judged_texts import Task
 from ragcontract.statistics.agreement import cohen_kappa, wilson
 
@@ -17,6 +19,11 @@ ENOUGH_LABELS, ENOUGH_OF_EACH = 50, 10
 GOOD_KAPPA, GOOD_LOW = 0.6, 0.4
 TOLERATED_UNJUDGED = 0.05
 VALID_DAYS = 90
+
+Why: TypeAlias = tuple[str, str]  # a reason, and what to do about it, which may be empty
+CALIBRATE = "run `rag-contract judge calibrate`"
+LABEL_MORE, BETTER_JUDGE = f"label more items, and {CALIBRATE} again", "ask another model, and calibrate that"
+OTHER_JUDGE = "calibrate the judge that is asked, or ask the one that was calibrated"
 
 
 def calibrated(
@@ -48,57 +55,98 @@ def calibrated(
 
 
 def why_not(
-    calibration: Calibration | None, task: Task, *, fingerprints: Collection[str], now: datetime
+    calibration: Calibration | None,
+    task: Task,
+    *,
+    fingerprints: Collection[str],
+    now: datetime,
+    others: Collection[Task] = (),
 ) -> tuple[str, ...]:
-    """Return all reasons why gates on what a judge said do not count; none if they do.
+    """Return all reasons why gates on what a judge said do not count, with what to do; none if they do.
 
-    ``fingerprints`` are those of the judgments that the gates are about. Each reason completes "the judge is not
-    calibrated: …".
+    ``fingerprints`` are those of the judgments that the gates are about, ``others`` the tasks that the calibration file
+    has. Each reason completes "the judge is not calibrated: …".
     """
     if calibration is None:
-        return (f"there is no calibration for {task}; label some items and run `rag-contract judge calibrate`",)
-    return (*_of_whom_and_when(calibration, fingerprints, now), *_of_labels(calibration), *_of_agreement(calibration))
+        return (_no_calibration(task, others),)
+    found = [
+        *_of_whom_and_when(calibration, fingerprints, now),
+        *_of_labels(calibration),
+        *_of_agreement(calibration),
+    ]
+    following = [advice for _, advice in found[1:]]  # reasons with the same advice have it once
+    said = zip(found, [*following, ""], strict=False)  # none has none after it
+    return tuple(f"{why}; {advice}" if advice and advice != after else why for (why, advice), after in said)
 
 
-def _of_whom_and_when(calibration: Calibration, fingerprints: Collection[str], now: datetime) -> Iterator[str]:
-    if others := sorted(set(fingerprints) - {calibration.fingerprint}):
-        then, today = _shown(calibration.fingerprint), _shown(others[0])
-        more = f" and {count(len(others) - 1, 'other')}" if len(others) > 1 else ""
-        yield f"it was made with another judge ({then}) than the judgments ({today}{more})"
-    age = now - calibration.at
-    if age > timedelta(days=VALID_DAYS):
-        days = max(age.days, VALID_DAYS + 1)  # a part of a day more than allowed is shown as more
-        yield f"it is {days} days old, and at most {VALID_DAYS} count; run `rag-contract judge calibrate` again"
-    if age < timedelta(0):
-        yield f"it is from the future ({calibration.at:%Y-%m-%d}); is the clock right?"
+def checked_calibrations(path: str) -> dict[Task, Calibration]:
+    """Return what a calibration file has, by task; raises InputError, also if its numbers contradict its counts."""
+    file = read_calibration(path)
+    problems = [
+        f"{path}: calibrations[{at}].{why}; {REMAKE}"
+        for at, one in enumerate(file.calibrations)
+        for why in contradictions(one)
+    ]
+    if problems:
+        raise InputError(problems)
+    return {one.task: one for one in file.calibrations}
 
 
-def _of_labels(calibration: Calibration) -> Iterator[str]:
-    counts = calibration.counts
-    if counts.n < ENOUGH_LABELS:
-        yield f"it has {count(counts.n, 'labelled item')} with a verdict, and at least {ENOUGH_LABELS} are needed"
-    for said, number in (("yes", counts.yes), ("no", counts.no)):
-        if number < ENOUGH_OF_EACH:
-            yield f"people said {said} of {count(number, 'item')}, and at least {ENOUGH_OF_EACH} are needed"
-    labelled = counts.n + calibration.unjudged
-    if labelled and (share := calibration.unjudged / labelled) > TOLERATED_UNJUDGED + SAME:
-        yield f"{percent(share)} of the labelled items have no verdict, and at most {percent(TOLERATED_UNJUDGED)} may"
-
-
-def _of_agreement(calibration: Calibration) -> Iterator[str]:
-    kappa = cohen_kappa(calibration.counts)
-    if kappa is None:
-        yield "people said the same of all items, so that kappa says nothing"
-    else:
-        if kappa.value < GOOD_KAPPA - SAME:
-            yield f"kappa is {_beside(kappa.value, GOOD_KAPPA)}, and at least {fixed(GOOD_KAPPA, 2)} is needed"
-        if kappa.low < GOOD_LOW - SAME:
-            low = _beside(kappa.low, GOOD_LOW)
-            yield f"kappa may be as low as {low}, and at least {fixed(GOOD_LOW, 2)} is needed; label more items"
+def contradictions(calibration: Calibration) -> Iterator[str]:
+    """Yield the numbers that do not follow from the counts, as their names and why: somebody edited them."""
     for name in ("n", "tpr", "tpr_low", "tnr", "tnr_low", "kappa", "kappa_low"):
         given, computed = getattr(calibration, name), getattr(_computed(calibration), name)
         if given != computed and (given is None or computed is None or abs(given - computed) > SAME):
-            yield f"its {name} is {given}, but its counts make that {computed}"
+            yield f"{name}: is {_json(given)}, but its counts make that {_json(computed)}"
+
+
+def _no_calibration(task: Task, others: Collection[Task]) -> str:
+    if others:
+        what = f"the calibration is of {' and '.join(sorted(others))}, and there is none for {task}"
+        return f"{what}; label items of it, too, and {CALIBRATE} again"
+    name = "name its file with --calibration (in the action, the input calibration)"
+    return f"there is no calibration for {task}; label some items, {CALIBRATE}, and {name}"
+
+
+def _of_whom_and_when(calibration: Calibration, fingerprints: Collection[str], now: datetime) -> Iterator[Why]:
+    if others := sorted(set(fingerprints) - {calibration.fingerprint}):
+        then, today = _shown(calibration.fingerprint), _shown(others[0])
+        more = f" and {count(len(others) - 1, 'other')}" if len(others) > 1 else ""
+        yield f"it was made with another judge ({then}) than the judgments ({today}{more})", OTHER_JUDGE
+    age = now - calibration.at
+    if age > timedelta(days=VALID_DAYS):
+        days = max(age.days, VALID_DAYS + 1)  # a part of a day more than allowed is shown as more
+        yield f"it is {days} days old, and at most {VALID_DAYS} count", f"{CALIBRATE} again"
+    if age < timedelta(0):
+        yield f"it is from the future ({calibration.at:%Y-%m-%d})", "is the clock right?"
+
+
+def _of_labels(calibration: Calibration) -> Iterator[Why]:
+    counts = calibration.counts
+    if counts.n < ENOUGH_LABELS:
+        has = f"it has {count(counts.n, 'labelled item')} with a verdict"
+        yield f"{has}, and at least {ENOUGH_LABELS} are needed", LABEL_MORE
+    for said, number in (("yes", counts.yes), ("no", counts.no)):
+        if number < ENOUGH_OF_EACH:
+            yield f"people said {said} of {count(number, 'item')}, and at least {ENOUGH_OF_EACH} are needed", LABEL_MORE
+    labelled = counts.n + calibration.unjudged
+    if labelled and (share := calibration.unjudged / labelled) > TOLERATED_UNJUDGED + SAME:
+        lack = f"{percent(share)} of the labelled items have no verdict"
+        yield f"{lack}, and at most {percent(TOLERATED_UNJUDGED)} may", BETTER_JUDGE
+
+
+def _of_agreement(calibration: Calibration) -> Iterator[Why]:
+    kappa = cohen_kappa(calibration.counts)
+    if kappa is None:
+        yield "people said the same of all items, so that kappa says nothing", LABEL_MORE
+        return
+    advice = LABEL_MORE  # narrows the interval, and does not make a judge better
+    if kappa.value < GOOD_KAPPA - SAME:
+        what, advice = f"kappa is {_beside(kappa.value, GOOD_KAPPA)}", BETTER_JUDGE
+        yield f"{what}, and at least {fixed(GOOD_KAPPA, 2)} is needed", advice
+    if kappa.low < GOOD_LOW - SAME:
+        low = _beside(kappa.low, GOOD_LOW)
+        yield f"kappa may be as low as {low}, and at least {fixed(GOOD_LOW, 2)} is needed", advice
 
 
 def _computed(calibration: Calibration) -> Calibration:
@@ -108,6 +156,10 @@ def _computed(calibration: Calibration) -> Calibration:
 
 def _beside(value: float, limit: float) -> str:
     return fixed(value, digits_beside(value, limit))
+
+
+def _json(value: float | None) -> str:
+    return "null" if value is None else str(value)
 
 
 def _shown(fingerprint: str) -> str:

@@ -1,6 +1,7 @@
 """The tables of wrong checks in docs/judge.md: every case is there, and the model is the one that is described."""
 
 import random
+from math import comb
 
 import numpy as np
 import pytest
@@ -34,6 +35,7 @@ def test_the_tables_have_every_case() -> None:
     cases = len(judge_gate.ACCURACIES) * len(judge_gate.QUERIES)
     assert len(rows("gates")) == cases * len(judge_gate.PREVALENCES)
     assert len(rows("rules")) == cases
+    assert [len(row) for row in rows("labels")] == [1 + 6] * len(judge_gate.ACCURACIES)
     assert all(label in PAGE for label in judge_gate.LABEL.values())
 
 
@@ -74,6 +76,18 @@ def test_the_odds_are_those_of_votes_that_are_drawn_one_by_one(settings: Setting
 def test_a_perfect_judge_is_never_refused_and_a_coin_always() -> None:
     assert refused(PERFECT, dice()) == 0
     assert refused(COIN, dice()) == 1
+
+
+@pytest.mark.parametrize(("labels", "share"), [(100, 0.05), (100, 0.1), (200, 0.05), (200, 0.2)])
+def test_a_random_sample_is_refused_of_a_perfect_judge_for_want_of_bad_items(labels: int, share: float) -> None:
+    too_few = sum(comb(labels, bad) * share**bad * (1 - share) ** (labels - bad) for bad in range(10))
+    assert refused(PERFECT, dice(), labels, share) == pytest.approx(too_few, abs=0.08)
+
+
+def test_the_table_of_labels_is_that_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge_gate, "PAIRS", 4000)
+    table = PAGE.partition(judge_gate.BEGIN.format("labels"))[2].partition(judge_gate.END)[0]
+    assert table == "\n".join(judge_gate.random_labels()) + "\n"
 
 
 def test_with_a_perfect_judge_and_many_queries_the_gate_is_right() -> None:

@@ -18,6 +18,10 @@ KEY = "sk-a-long-secret-0123456789"
 CONTEXT = "Returns are accepted within 30 days of delivery. Refunds take five days."
 
 
+CLAIMS = "reference_claims (`claims` writes them)"
+PATTERNS = "forbidden_claims, forbidden_elements or must_not_contain"
+
+
 def workspace(folder: Path, queries: int = 2) -> Path:
     claims = ["Refunds take five days.", "Refunds take a year."]
     write_jsonl(folder / "golden.jsonl", [golden(f"q{at}", reference_claims=claims) for at in range(queries)])
@@ -104,7 +108,7 @@ def test_the_address_may_be_in_the_environment(tmp_path: Path) -> None:
 def test_without_a_key_openai_is_not_called_and_nothing_changes(tmp_path: Path) -> None:
     before = files_in(workspace(tmp_path))
     ended = spawn("judge", "--model", "toy", cwd=tmp_path, environ=environ(tmp_path))
-    assert ended.code == 2
+    assert (ended.code, ended.out) == (2, ""), "what was not asked has no cost"
     assert "4 of 4 items have no verdict" in ended.err
     assert "`check --judgments` replays the judgments that there are" in ended.err
     assert ended.err.startswith("error: no_key: api.openai.com wants a key; set RAG_CONTRACT_JUDGE_KEY")
@@ -130,6 +134,44 @@ def test_a_contract_in_which_nothing_is_to_be_judged_is_an_error(tmp_path: Path)
     ended = judge(tmp_path, "http://127.0.0.1:9")
     assert ended.code == 2
     assert "no golden query with a row in the run has anything to judge: reference_claims" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("tasks", "wanted"),
+    [
+        ("", f"{CLAIMS}, criteria, or {PATTERNS}"),
+        ("criteria", "criteria"),
+        ("confirmation", PATTERNS),
+        ("attribution criteria", f"{CLAIMS}, or criteria"),
+    ],
+)
+def test_what_nothing_to_judge_lacks_is_that_of_the_tasks(tmp_path: Path, tasks: str, wanted: str) -> None:
+    write_jsonl(workspace(tmp_path) / "golden.jsonl", [golden()])
+    ended = judge(tmp_path, "http://127.0.0.1:9", *(arg for task in tasks.split() for arg in ("--task", task)))
+    assert ended.err == f"error: golden.jsonl: no golden query with a row in the run has anything to judge: {wanted}\n"
+
+
+def test_a_folder_that_is_not_there_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    before = files_in(workspace(tmp_path))
+    with JudgeServer() as server:
+        ended = judge(tmp_path, server, "--judgments", "no/such/judgments.jsonl")
+        assert (ended.code, ended.out, server.came) == (2, "", [])
+        assert "no/such/judgments.jsonl: there is no folder no/such, and everything would be judged" in ended.err
+        assert files_in(tmp_path) == before
+        (tmp_path / "no" / "such").mkdir(parents=True)
+        assert judge(tmp_path, server, "--judgments", "no/such/judgments.jsonl").code == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["golden.jsonl", "ragcontract.yml", "current_run.jsonl", "labels.jsonl", "other.jsonl"]
+)
+def test_the_judgments_overwrite_nothing_else(tmp_path: Path, name: str) -> None:
+    (workspace(tmp_path) / "ragcontract.yml").write_text("k: 5\n")
+    for other in ("labels.jsonl", "other.jsonl"):
+        (tmp_path / other).write_bytes((tmp_path / "golden.jsonl").read_bytes())
+    before = files_in(tmp_path)
+    ended = judge(tmp_path, "http://127.0.0.1:9", "--judgments", name)
+    assert (ended.code, files_in(tmp_path)) == (2, before), ended
 
 
 def test_the_judgments_may_not_overwrite_an_input(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.builders import write_jsonl
 from tests.judge_server import Fault, JudgeServer
 from tests.process import Ended, files_in, spawn
@@ -151,6 +153,22 @@ def test_a_dry_run_counts_both_passes_and_reads_no_older_calibration(tmp_path: P
     assert (both.code, once.code) == (0, 0)
     assert "items      12 (each label 2 times); 0 are known\nto judge   12\ncalls      6\n" in both.out
     assert "items      6; 0 are known\nto judge   6\ncalls      3\n" in once.out
+
+
+@pytest.mark.parametrize("name", ["golden.jsonl", "ragcontract.yml", "labels.jsonl", "judgments.jsonl"])
+def test_a_calibration_overwrites_nothing_but_a_calibration(tmp_path: Path, name: str) -> None:
+    labels(tmp_path, 3)
+    (tmp_path / "ragcontract.yml").write_text("k: 5\n")
+    (tmp_path / "golden.jsonl").write_text('{"id": "q1", "query": "?", "relevant_doc_ids": ["d"]}\n')
+    (tmp_path / "judgments.jsonl").write_text("{}\n")
+    before = (tmp_path / name).read_bytes()
+    with JudgeServer() as server:
+        ended = calibrate(tmp_path, server, "--once", "--out", name)
+        assert (ended.code, ended.out, server.came) == (2, "", []), ended
+        assert f"{name}: " in ended.err
+        assert (tmp_path / name).read_bytes() == before
+        for _ in range(2):
+            assert calibrate(tmp_path, server, "--once", "--out", "c.json").code == 0
 
 
 def test_a_dry_run_asks_nothing(tmp_path: Path) -> None:

@@ -161,8 +161,7 @@ def test_an_account_without_money_is_not_asked_again() -> None:
 def test_openai_is_not_asked_without_a_key() -> None:
     failure = Judge("https://api.openai.com/v1").failure()
     assert (failure.kind, failure.final) == ("no_key", True)
-    assert "set RAG_CONTRACT_JUDGE_KEY (or OPENAI_API_KEY) in the environment" in str(failure)
-    assert "`check --judgments` replays" in str(failure)
+    assert str(failure).endswith("set RAG_CONTRACT_JUDGE_KEY (or OPENAI_API_KEY) in the environment")
 
 
 def test_what_is_no_json_is_no_reply() -> None:

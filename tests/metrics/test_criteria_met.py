@@ -27,7 +27,9 @@ def row(response: Any = ANSWER, **fields: Any) -> RunRow:
     return RunRow(query_id="q1", results=[], response=response, **fields)
 
 
-def family(found: dict[str, tuple[Judgment, ...]] | None = None, judged: RunRow | None = None) -> CriteriaMet:
+def family(
+    found: dict[str, tuple[tuple[Judgment, ...], ...]] | None = None, judged: RunRow | None = None
+) -> CriteriaMet:
     case = criteria_case(ASKED, judged or row(), 1)
     assert case is not None
     assert not isinstance(case, str)
@@ -36,17 +38,17 @@ def family(found: dict[str, tuple[Judgment, ...]] | None = None, judged: RunRow 
 
 
 def test_it_is_the_share_of_the_criteria_that_are_met_and_notes_what_was_said() -> None:
-    found: dict[str, tuple[Judgment, ...]] = {}
+    found: dict[str, tuple[tuple[Judgment, ...], ...]] = {}
     assert family(found).values(ASKED, row()) == (0.5,)
-    assert [(one.item, one.verdict) for one in found["q1"]] == [("criterion:1", True), ("criterion:tone", False)]
+    assert [(one.item, one.verdict) for one in found["q1"][0]] == [("criterion:1", True), ("criterion:tone", False)]
 
 
 @pytest.mark.parametrize("nothing", [None, "", " \n"])
 def test_no_answer_meets_no_criterion_and_needs_no_judgment(nothing: str | None) -> None:
-    found: dict[str, tuple[Judgment, ...]] = {}
+    found: dict[str, tuple[tuple[Judgment, ...], ...]] = {}
     assert family(found).values(ASKED, row(nothing)) == (0.0,)
     assert family().values(ASKED, row(UNSET, error="timeout")) == (0.0,)
-    assert found == {"q1": ()}
+    assert found == {"q1": ((),)}
 
 
 def test_a_row_that_does_not_say_what_was_answered_cannot_be_judged() -> None:

@@ -20,7 +20,7 @@ def case(*contexts: str) -> Any:
     return case_of({"id": "q1", "query": ASKED.query, "reference_claims": [TRUE, FALSE]}, contexts)
 
 
-def family(found: dict[str, tuple[Judgment, ...]] | None = None, *contexts: str) -> JudgedRecall:
+def family(found: dict[str, tuple[tuple[Judgment, ...], ...]] | None = None, *contexts: str) -> JudgedRecall:
     replay = Replay(judgments_on(case(*(contexts or (CONTEXT,)))), JudgeSettings())
     return JudgedRecall(1).replaying(replay, {"q1": ASKED}, {} if found is None else found)
 
@@ -30,9 +30,9 @@ def row(*texts: str, **fields: Any) -> RunRow:
 
 
 def test_it_is_the_fraction_of_the_claims_that_are_supported_and_notes_what_was_said() -> None:
-    found: dict[str, tuple[Judgment, ...]] = {}
+    found: dict[str, tuple[tuple[Judgment, ...], ...]] = {}
     assert family(found).values(ASKED, row(CONTEXT, "below the cut-off")) == (0.5,)
-    assert [one.verdict for one in found["q1"]] == [True, False]
+    assert [one.verdict for one in found["q1"][0]] == [True, False]
 
 
 def test_what_was_in_the_prompt_is_judged_where_the_row_says_it() -> None:
@@ -41,10 +41,10 @@ def test_what_was_in_the_prompt_is_judged_where_the_row_says_it() -> None:
 
 
 def test_nothing_but_blanks_supports_nothing_and_needs_no_judgment() -> None:
-    found: dict[str, tuple[Judgment, ...]] = {}
+    found: dict[str, tuple[tuple[Judgment, ...], ...]] = {}
     for nothing in (row(), row(" ", "x"), row(retrieved_contexts=["", "\n"])):
         assert family(found).values(ASKED, nothing) == (0.0,)
-    assert found == {"q1": ()}
+    assert found == {"q1": ((), (), ())}, "each row is noted"
 
 
 def test_without_claims_or_without_judgments_a_query_has_no_part_in_it() -> None:

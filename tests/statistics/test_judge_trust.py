@@ -1,18 +1,23 @@
 """A judged gate counts only with a good calibration of the same judge; each reason against it is said."""
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from ragcontract.core.errors import InputError
 from ragcontract.core.label_counts import LabelCounts
-from ragcontract.runs.calibration import Calibration
+from ragcontract.runs.calibration import FORMAT_VERSION, Calibration, CalibrationFile, write_calibration
 from ragcontract.statistics.agreement import cohen_kappa
-from ragcontract.statistics.judge_trust import calibrated, why_not
+from ragcontract.statistics.judge_trust import calibrated, checked_calibrations, why_not
 from tests.runs.judgment_lines import AT
 
 GOOD = (45, 5, 5, 45)
+LABEL_MORE = "label more items, and run `rag-contract judge calibrate` again"
+BETTER_JUDGE = "ask another model, and calibrate that"
+OTHER_JUDGE = "calibrate the judge that is asked, or ask the one that was calibrated"
 
 
 def calibration(table: tuple[int, int, int, int] = GOOD, **fields: Any) -> Calibration:
@@ -42,12 +47,12 @@ def test_a_good_calibration_of_the_same_judge_counts(table: Any, fields: dict[st
 @pytest.mark.parametrize(
     ("table", "fields", "reason"),
     [
-        ((20, 2, 2, 25), {}, "it has 49 labelled items with a verdict, and at least 50 are needed"),
-        ((9, 0, 0, 50), {}, "people said yes of 9 items, and at least 10 are needed"),
-        ((50, 0, 0, 9), {}, "people said no of 9 items, and at least 10 are needed"),
-        ((159, 41, 41, 159), {}, "kappa is 0.59, and at least 0.60 is needed"),
-        ((8, 5, 2, 35), {}, "kappa may be as low as 0.39, and at least 0.40 is needed; label more items"),
-        (GOOD, {"unjudged": 6}, "5.66% of the labelled items have no verdict, and at most 5% may"),
+        ((20, 2, 2, 25), {}, f"it has 49 labelled items with a verdict, and at least 50 are needed; {LABEL_MORE}"),
+        ((9, 0, 0, 50), {}, f"people said yes of 9 items, and at least 10 are needed; {LABEL_MORE}"),
+        ((50, 0, 0, 9), {}, f"people said no of 9 items, and at least 10 are needed; {LABEL_MORE}"),
+        ((159, 41, 41, 159), {}, f"kappa is 0.59, and at least 0.60 is needed; {BETTER_JUDGE}"),
+        ((8, 5, 2, 35), {}, f"kappa may be as low as 0.39, and at least 0.40 is needed; {LABEL_MORE}"),
+        (GOOD, {"unjudged": 6}, f"5.66% of the labelled items have no verdict, and at most 5% may; {BETTER_JUDGE}"),
     ],
 )
 def test_each_lack_is_refused_with_its_reason(table: Any, fields: dict[str, Any], reason: str) -> None:
@@ -55,9 +60,9 @@ def test_each_lack_is_refused_with_its_reason(table: Any, fields: dict[str, Any]
 
 
 def test_a_calibration_of_another_judge_does_not_count() -> None:
-    assert reasons(calibration(), "n") == ("it was made with another judge (m) than the judgments (n)",)
+    assert reasons(calibration(), "n") == (f"it was made with another judge (m) than the judgments (n); {OTHER_JUDGE}",)
     assert reasons(calibration(), "m", "n", "o") == (
-        "it was made with another judge (m) than the judgments (n and 1 other)",
+        f"it was made with another judge (m) than the judgments (n and 1 other); {OTHER_JUDGE}",
     )
 
 
@@ -71,13 +76,40 @@ def test_an_old_calibration_does_not_count_and_neither_does_one_of_the_future() 
 
 @pytest.mark.parametrize("table", [(60, 0, 0, 0), (0, 0, 0, 60), (50, 0, 10, 0)])
 def test_labels_that_are_all_alike_say_nothing(table: Any) -> None:
-    assert "people said the same of all items, so that kappa says nothing" in reasons(calibration(table))
+    assert reasons(calibration(table))[-1] == (
+        f"people said the same of all items, so that kappa says nothing; {LABEL_MORE}"
+    )
 
 
 def test_without_a_calibration_nothing_counts() -> None:
     assert reasons(None) == (
-        "there is no calibration for attribution; label some items and run `rag-contract judge calibrate`",
+        (
+            "there is no calibration for attribution; label some items, run `rag-contract judge calibrate`, "
+            "and name its file with --calibration (in the action, the input calibration)"
+        ),
     )
+
+
+def test_a_calibration_of_other_tasks_is_not_asked_for_again() -> None:
+    found = why_not(None, "attribution", fingerprints=["m"], now=AT, others=["criteria", "confirmation"])
+    assert found == (
+        (
+            "the calibration is of confirmation and criteria, and there is none for attribution; label items of it, "
+            "too, and run `rag-contract judge calibrate` again"
+        ),
+    )
+
+
+def test_more_labels_do_not_help_a_judge_that_is_wrong() -> None:
+    found = reasons(calibration((30, 20, 20, 30)))
+    assert [reason.partition(",")[0] for reason in found] == ["kappa is 0.20", "kappa may be as low as 0.04"]
+    assert found[-1].endswith(BETTER_JUDGE)
+
+
+def test_what_to_do_about_several_reasons_is_said_once() -> None:
+    found = reasons(calibration((9, 0, 0, 9)))
+    assert ["; " in reason for reason in found] == [False, False, True]
+    assert found[-1].endswith(LABEL_MORE)
 
 
 def test_all_reasons_are_said_at_once() -> None:
@@ -86,10 +118,24 @@ def test_all_reasons_are_said_at_once() -> None:
 
 
 @pytest.mark.parametrize("field", ["n", "tpr", "tpr_low", "tnr", "tnr_low", "kappa", "kappa_low"])
-def test_a_number_that_was_edited_by_hand_does_not_count(field: str) -> None:
-    edited = replace(calibration(), **{field: 0.99 if field != "n" else 200})
-    assert [reason for reason in reasons(edited) if reason.startswith(f"its {field} is ")]
-    assert reasons(replace(calibration(), kappa=None)) == ("its kappa is None, but its counts make that 0.8",)
+def test_a_number_that_was_edited_by_hand_is_refused_when_it_is_read(field: str, tmp_path: Path) -> None:
+    path = str(tmp_path / "c.json")
+    for value in (200 if field == "n" else 0.99, *([] if field == "n" else [None])):
+        edited = replace(calibration(), **{field: value})
+        write_calibration(path, CalibrationFile(format_version=FORMAT_VERSION, calibrations=(edited,)))
+        with pytest.raises(InputError) as refused:
+            checked_calibrations(path)
+        (problem,) = refused.value.problems
+        shown = "null" if value is None else value
+        assert problem.startswith(f"{path}: calibrations[0].{field}: is {shown}, but its counts make that ")
+        assert problem.endswith("; make it with `rag-contract judge calibrate`")
+
+
+def test_a_calibration_as_it_was_made_is_read(tmp_path: Path) -> None:
+    path, made = str(tmp_path / "c.json"), [calibration(), calibration((50, 0, 0, 0))]
+    made[1] = replace(made[1], task="criteria")
+    write_calibration(path, CalibrationFile(format_version=FORMAT_VERSION, calibrations=tuple(made)))
+    assert checked_calibrations(path) == {one.task: one for one in made}
 
 
 def test_a_name_that_would_act_on_a_terminal_is_shown_as_an_escape() -> None:

@@ -70,7 +70,8 @@ def command(*, golden: Sequence[str], config: str | None, dry_run: bool, **given
 
 def _finished(splits: Splits, path: str) -> int:
     """Say how it ended; raises InputError if a reference is not split, or KeyboardInterrupt."""
-    say_cost(splits.spent)
+    if splits.spent.calls or splits.ok:
+        say_cost(splits.spent)
     claims = sum(len(one.claims) for one in splits.ok.values())
     if splits.ok:
         say(f"wrote {count(claims, 'claim')} of {count(len(splits.ok), 'reference')} into {visible(path)}; read them\n")

@@ -43,6 +43,7 @@ from ragcontract.judge.label_sample import LabelsFile
 from ragcontract.judge.label_sample import sample as draw
 from ragcontract.judge.labelled_items import read_labels
 from ragcontract.judge.run_cases import TASKS, read_cases
+from ragcontract.runs.calibration import read_calibration
 from ragcontract.runs.judged_texts import Task
 
 JUDGMENTS, LABELS, CALIBRATION = "judgments.jsonl", "labels.jsonl", "judge-calibration.json"
@@ -98,8 +99,8 @@ def _judge(
     read.problems.raise_if_any()
     options, endpoint = given_judge(given, read.config.judge)
     refuse_outputs([judgments], paths)
-    if Path(judgments).exists() and not Path(judgments).is_file():
-        raise OutputError([f"{judgments}: is no file, in which judgments could be kept"])
+    if problem := _cannot_keep(Path(judgments)):
+        raise OutputError([f"{judgments}: {problem}"])
     tasks = given["tasks"] or TASKS
     with progress_over(paths.large) as progress:
         found = read_cases(
@@ -113,7 +114,7 @@ def _judge(
         )
     warn(found.warnings)
     if not found.cases and not found.can_be_flagged:
-        raise nothing_to_judge(paths.golden)
+        raise nothing_to_judge(paths.golden, tasks)
     judging = judging_settings(options, endpoint, judgments)
     if given["dry_run"]:
         say_expected(*expected_judging(found.cases, judging), options.budget, options.votes)
@@ -121,6 +122,16 @@ def _judge(
     with progress_shown() as watch:
         outcome = judge_cases(found.cases, judging, watch=watch)
     return finished(outcome, judgments)
+
+
+def _cannot_keep(judgments: Path) -> str:
+    """Return why judgments cannot be kept in a file; empty if they can."""
+    if judgments.exists():
+        return "" if judgments.is_file() else "is no file, in which judgments could be kept"
+    if judgments.parent.is_dir():
+        return ""
+    why = "and everything would be judged, and paid for, as if for the first time"
+    return f"there is no folder {judgments.parent}, {why}; make the folder, or name another one"
 
 
 @command.command("calibrate")
@@ -145,6 +156,7 @@ def calibrate_command(
     named = labels or [LABELS]
     if problems := check_outputs([out], existing_files(named)[0]):
         raise OutputError(problems)
+    _refuse_other_files(out)
     labelled = read_labels(named)
     warn(labelled.warnings)
     judging = judging_settings(options, endpoint, out)
@@ -156,6 +168,17 @@ def calibrate_command(
     with progress_shown() as watch:
         outcome = calibrate(labelled, judging, passes=passes, watch=watch)
     return calibrated(outcome, out)
+
+
+def _refuse_other_files(out: str) -> None:
+    """Raise OutputError if a file would be overwritten that is no calibration, such as the contract."""
+    if not Path(out).is_file() or not Path(out).stat().st_size:
+        return
+    try:
+        read_calibration(out)
+    except InputError as error:
+        why = f"{out}: exists already, and is no calibration; write to another file, or remove it"
+        raise OutputError([why]) from error
 
 
 @command.command("label")

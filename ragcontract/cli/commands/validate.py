@@ -115,12 +115,12 @@ def _of_judge(paths: InputPaths) -> Problems:
     if paths.judgments:
         from ragcontract.runs.judgments import read_judgments
 
-        problems.include(read_judgments(paths.judgments, may_lack=True, now=clock()).problems)
+        problems.include(read_judgments(paths.judgments, now=clock()).problems)
     if paths.calibration:
-        from ragcontract.runs.calibration import read_calibration
+        from ragcontract.statistics.judge_trust import checked_calibrations
 
         try:
-            read_calibration(paths.calibration)
+            checked_calibrations(paths.calibration)
         except InputError as error:
             problems.include(Problems(problems=tuple(error.problems)))
     return problems.found()

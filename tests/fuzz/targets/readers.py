@@ -54,7 +54,7 @@ READERS: Mapping[str, Callable[[str], Problems]] = {
     "baseline.json": lambda path: _problems_in(open_baseline([path]).events(row_type(frozenset()), with_metrics=True)),
     "ragcontract.yml": lambda path: read_config(path, BUILT_IN).problems,
     "event.json": _of_event,
-    "judgments.jsonl": lambda path: read_judgments([path], may_lack=True, now=NOW).problems,
+    "judgments.jsonl": lambda path: read_judgments([path], now=NOW).problems,
     "labels.jsonl": _none_in(lambda path: read_labels([path])),
     "judge-calibration.json": _none_in(read_calibration),
 }
