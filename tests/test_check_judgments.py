@@ -370,6 +370,52 @@ def test_a_drop_counts_only_if_the_judge_of_the_baseline_is_calibrated_too(folde
     assert "worse at elsewhere" in said
 
 
+def test_a_drop_from_a_stored_baseline_is_also_about_whoever_judged_that(folder: Path) -> None:
+    """Where nothing is retrieved any more, the run needs no judge, and the baseline has one nonetheless."""
+    judged_workspace(folder, "fail_on: {context_recall_drop_gt: 0.1}\n", [FALSE])
+    write_judgments_on(folder, [FALSE], fingerprint="worse at elsewhere")
+    assert rag_contract("baseline", *BOTH[:2]).code == 0
+    judged_workspace(folder, "fail_on: {context_recall_drop_gt: 0.1}\n", [FALSE], contexts=[])
+    write_good_calibration(folder)
+    (error,) = errors(check(*BOTH))
+    assert "it was made with another judge" in error
+    assert "worse at elsewhere" in error
+    write_good_calibration(folder, fingerprint="worse at elsewhere")
+    assert check(*BOTH).code == 0
+
+
+def older_run(folder: Path, *rows: tuple[str, list[str]]) -> tuple[str, ...]:
+    """Write an older run, of a query and what was retrieved each; return the options with which it is the baseline."""
+    write_jsonl(
+        folder / "older.jsonl",
+        [{"query_id": query_id, "results": [], "retrieved_contexts": contexts} for query_id, contexts in rows],
+    )
+    return (*BOTH, "--baseline", "older.jsonl")
+
+
+def test_a_drop_from_a_run_that_is_judged_in_part_is_not_judged(folder: Path) -> None:
+    """Left out, a query without a verdict would hide its drop: who removes a line would pass."""
+    judged_workspace(folder, "fail_on: {context_recall_drop_gt: 0.1}\n", [TRUE], [FALSE])
+    write_judgments_on(folder, [TRUE], [FALSE])
+    write_good_calibration(folder)
+    argv = older_run(folder, ("q1", [CONTEXT]), ("q2", [f"{CONTEXT} {FALSE}"]))
+    (error,) = errors(check(*argv))
+    assert "older.jsonl has no Context recall (judged) for 1 query: 'q2'; judge that run, too" in error
+    write_judgments_on(folder, [], [FALSE], contexts=[f"{CONTEXT} {FALSE}"], name="older-judgments.jsonl")
+    assert check(*argv, "--judgments", "older-judgments.jsonl").code == 1
+
+
+def test_of_several_rows_of_a_baseline_each_needs_judgments(folder: Path) -> None:
+    judged_workspace(folder, "fail_on: {context_recall_drop_gt: 0.1}\n", [FALSE])
+    write_judgments_on(folder, [FALSE])
+    write_good_calibration(folder)
+    argv = (*older_run(folder, ("q1", []), ("q1", [f"{CONTEXT} {FALSE}"])), "--repeats")
+    (error,) = errors(check(*argv))
+    assert "older.jsonl has no Context recall (judged) for 1 query: 'q1'" in error
+    write_judgments_on(folder, [FALSE], contexts=[f"{CONTEXT} {FALSE}"], name="older-judgments.jsonl")
+    assert check(*argv, "--judgments", "older-judgments.jsonl").code == 1
+
+
 def edit(folder: Path, line: int, **fields: Any) -> None:
     """Change a judgment, as a person with an editor can."""
     path = folder / "judgments.jsonl"

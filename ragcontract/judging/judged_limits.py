@@ -13,12 +13,18 @@ from ragcontract.runs.judged_texts import Task
 from ragcontract.statistics.judge_trust import why_not
 
 
-def with_trust(replayed: Replayed, contract: Contract, now: datetime) -> Replayed:
-    """Return the same, with the reasons why limits on what was found do not count; none without such limits."""
-    reasons = dict(replayed.why_not)
-    for task in dict.fromkeys(task for _, task in judged_gates(contract)):
+def with_trust(replayed: Replayed, contract: Contract, now: datetime, *, stored: bool = False) -> Replayed:
+    """Return the same, with the reasons why limits on what was found do not count; none without such limits.
+
+    A limit on a drop from a ``stored`` baseline is also about whoever judged that.
+    """
+    reasons, gates = dict(replayed.why_not), judged_gates(contract)
+    for task in dict.fromkeys(task for _, task in gates):
         # Not of ``found`` alone: of a query with several rows, that has the last one.
         fingerprints = replayed.replay.used(task) if replayed.replay else frozenset[str]()
+        if stored and replayed.replay and any(gate.compares for gate, of in gates if of == task):
+            # A baseline of other judges than those that the metric names now is not compared, see ``fingerprint``.
+            fingerprints |= replayed.replay.fingerprints(task, contract.queries.keys())
         if found := why_not(replayed.calibrations.get(task), task, fingerprints=fingerprints, now=now):
             reasons[task] = found
     return replace(replayed, why_not=reasons)
