@@ -108,7 +108,7 @@ def check(request: Request, *, now: datetime, registry: Registry | None = None) 
     contract, replayed = with_judgments(load(request, registry), request, now)
     log.debug("loaded: %d golden queries, %d gates", len(contract.queries), len(contract.gates))
     evaluation = evaluate(contract, request, replayed)
-    evaluation = replace(evaluation, replayed=replayed and _trusted(replayed, contract, request, now))
+    evaluation = replace(evaluation, replayed=replayed and _trusted(replayed, evaluation, request, now))
     log.debug("evaluated: %d queries of the run", evaluation.run.queries)
     problems = all_problems(evaluation, complete=request.store)
     problems.raise_if_any()
@@ -174,13 +174,15 @@ def with_judgments(contract: Contract, request: Request, now: datetime) -> tuple
     )
 
 
-def _trusted(replayed: "Replayed", contract: Contract, request: Request, now: datetime) -> "Replayed":
+def _trusted(replayed: "Replayed", evaluation: Evaluation, request: Request, now: datetime) -> "Replayed":
     """Return what a judge said of a run that is evaluated, and whether limits on it count."""
     from ragcontract.judging.judged_limits import with_trust
     from ragcontract.judging.replayed import of_run, without_words
 
     replayed = of_run(replayed)
-    return with_trust(without_words(replayed) if request.no_answers else replayed, contract, now)
+    stored = evaluation.baseline is not None and evaluation.baseline.stored is not None
+    replayed = without_words(replayed) if request.no_answers else replayed
+    return with_trust(replayed, evaluation.contract, now, stored=stored)
 
 
 def evaluate(contract: Contract, request: Request, replayed: "Replayed | None" = None) -> Evaluation:

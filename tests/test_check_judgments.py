@@ -415,6 +415,67 @@ def test_a_drop_counts_only_if_the_judge_of_the_baseline_is_calibrated_too(folde
     assert "worse at elsewhere" in said
 
 
+@pytest.mark.parametrize("uncalibrated", ["refuse", "advisory"])
+def test_a_minimum_counts_whoever_judged_the_baseline(folder: Path, uncalibrated: str) -> None:
+    """Where a baseline's judge took the effect from it, a pull request could pass by naming another baseline."""
+    limits = f"{MINIMUM}fail_on: {{context_recall_drop_gt: 0.1}}\njudge: {{uncalibrated: {uncalibrated}}}\n"
+    judged_workspace(folder, limits, [TRUE])
+    argv = (*older_run(folder, ("q1", ["Older."])), "--judgments", "older-judgments.jsonl")
+    write_judgments_on(folder, [TRUE], contexts=["Older."], name="older-judgments.jsonl", fingerprint="worse")
+    judged_workspace(folder, limits, [TRUE], contexts=["Nothing of that."])
+    write_judgments_on(folder, [TRUE], contexts=["Nothing of that."])
+    write_good_calibration(folder)
+    ended = check(*argv)
+    assert ended.code == {"refuse": 2, "advisory": 1}[uncalibrated]
+    assert ("minimums.context_recall" in ended.err, "fail_on.context_recall_drop_gt" in ended.err) == (False, True)
+
+
+def test_a_drop_from_a_stored_baseline_is_also_about_whoever_judged_that(folder: Path) -> None:
+    """Where nothing is retrieved any more, the run needs no judge, and the baseline has one nonetheless."""
+    judged_workspace(folder, "fail_on: {context_recall_drop_gt: 0.1}\n", [FALSE])
+    write_judgments_on(folder, [FALSE], fingerprint="worse at elsewhere")
+    assert rag_contract("baseline", *BOTH[:2]).code == 0
+    judged_workspace(folder, "fail_on: {context_recall_drop_gt: 0.1}\n", [FALSE], contexts=[])
+    write_good_calibration(folder)
+    (error,) = errors(check(*BOTH))
+    assert "it was made with another judge" in error
+    assert "worse at elsewhere" in error
+    write_good_calibration(folder, fingerprint="worse at elsewhere")
+    assert check(*BOTH).code == 0
+
+
+def older_run(folder: Path, *rows: tuple[str, list[str]]) -> tuple[str, ...]:
+    """Write an older run, of a query and what was retrieved each; return the options with which it is the baseline."""
+    write_jsonl(
+        folder / "older.jsonl",
+        [{"query_id": query_id, "results": [], "retrieved_contexts": contexts} for query_id, contexts in rows],
+    )
+    return (*BOTH, "--baseline", "older.jsonl")
+
+
+def test_a_drop_from_a_run_that_is_judged_in_part_is_not_judged(folder: Path) -> None:
+    """Left out, a query without a verdict would hide its drop: who removes a line would pass."""
+    judged_workspace(folder, "fail_on: {context_recall_drop_gt: 0.1}\n", [TRUE], [FALSE])
+    write_judgments_on(folder, [TRUE], [FALSE])
+    write_good_calibration(folder)
+    argv = older_run(folder, ("q1", [CONTEXT]), ("q2", [f"{CONTEXT} {FALSE}"]))
+    (error,) = errors(check(*argv))
+    assert "older.jsonl has no Context recall (judged) for 1 query: 'q2'; judge that run, too" in error
+    write_judgments_on(folder, [], [FALSE], contexts=[f"{CONTEXT} {FALSE}"], name="older-judgments.jsonl")
+    assert check(*argv, "--judgments", "older-judgments.jsonl").code == 1
+
+
+def test_of_several_rows_of_a_baseline_each_needs_judgments(folder: Path) -> None:
+    judged_workspace(folder, "fail_on: {context_recall_drop_gt: 0.1}\n", [FALSE])
+    write_judgments_on(folder, [FALSE])
+    write_good_calibration(folder)
+    argv = (*older_run(folder, ("q1", []), ("q1", [f"{CONTEXT} {FALSE}"])), "--repeats")
+    (error,) = errors(check(*argv))
+    assert "older.jsonl has no Context recall (judged) for 1 query: 'q1'" in error
+    write_judgments_on(folder, [FALSE], contexts=[f"{CONTEXT} {FALSE}"], name="older-judgments.jsonl")
+    assert check(*argv, "--judgments", "older-judgments.jsonl").code == 1
+
+
 @pytest.mark.parametrize("content", ["", "\n\n"])
 def test_where_nothing_needs_a_judgment_there_need_be_none(folder: Path, content: str) -> None:
     judged_workspace(folder, "minimums: {context_recall: 0.0}\n", [TRUE], contexts=[])

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 class BesideRanks(Struct, frozen=True, kw_only=True, gc=False):
     """The values of a row for each family but the ranking metrics, and the rules of rows that it violates.
 
-    ``lacking`` are the metrics whose values are missing; their worst values stand for them.
+    ``lacking`` are the metrics whose values are missing; their worst values stand for them. Of a row of a baseline,
+    which may lack others, they are those that a judge said nothing of.
     """
 
     values: tuple[Values, ...] = ()
@@ -173,7 +174,7 @@ class Plan(Families, frozen=True, kw_only=True):
             wrong += [Invalid("", one.why) for one in missing if not one.metric]
         if wrong:
             return list(dict.fromkeys(wrong))
-        lacking = tuple([one.metric for one in missing])
+        lacking = self._unjudged(found) if self.is_baseline else tuple([one.metric for one in missing])
         values = tuple([self._values(one, family) for one, family in zip(found, self.families, strict=True)])
         violations: tuple[Violation, ...] = ()
         if self.row_rules and query.rules:
@@ -189,7 +190,13 @@ class Plan(Families, frozen=True, kw_only=True):
                 except CannotScoreError as error:
                     if not self.is_baseline:
                         return [Invalid("", str(error))]
-        return BesideRanks(values=values, violations=violations, lacking=() if self.is_baseline else lacking)
+        return BesideRanks(values=values, violations=violations, lacking=lacking)
+
+    def _unjudged(self, found: Sequence[Values | Missing | Invalid]) -> tuple[str, ...]:
+        """Return the judged metrics that a row lacks: a limit on their change leaves no query out."""
+        pairs = zip(found, self.families, strict=True)
+        lacking = (family for values, family in pairs if isinstance(values, Missing))
+        return tuple([metric.key for family in lacking for metric in family.metrics if metric.task])
 
     def _values(self, found: Values | Missing | Invalid, family: Family) -> Values:
         if isinstance(found, Missing | Invalid):

@@ -92,4 +92,4 @@ def _gates(
         return waived, used
     from ragcontract.judging.judged_limits import without_effect
 
-    return without_effect(waived, evaluation.replayed, contract), used
+    return without_effect(waived, evaluation.replayed), used

@@ -1,13 +1,17 @@
 """What becomes of a contract that needs what a judge said, where no judgments are given: nothing missing passes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from msgspec.structs import replace
 
 from ragcontract.contract.resolve import Contract
 from ragcontract.core.gate import Gate
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.numbers import count
+from ragcontract.evaluation.side import Side
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.judging.gates import lacking_field
+from ragcontract.judging.id_lists import named
 
 NO_JUDGMENTS = (
     "it needs what a judge said, and no judgments are given; run `rag-contract judge`, and name its file with "
@@ -42,6 +46,19 @@ def without_judgments(contract: Contract, *, stored: bool = False) -> tuple[Cont
             problems.warning(f"{metric.label} is left out: {NO_JUDGMENTS}")
         return contract.without_judged_metrics(), problems.found()
     return replace(contract, impossible=contract.impossible | {gate.id for gate in gates}), problems.found()
+
+
+def unjudged_before(gate: Gate, baseline: Side, queries: Mapping[str, GoldenQuery]) -> str:
+    """Return of which queries a baseline that is a run lacks what a limit on a change compares; empty if of none.
+
+    Left out, they would be a way past the limit: the less is judged, the more passes.
+    """
+    lacking = baseline.lacking[gate.quantity.key]
+    query_ids = [one for one in lacking if gate.tag is None or gate.tag in queries[one].tags]
+    if not query_ids:
+        return ""
+    which = f"{baseline.name} has no {gate.quantity.label} for {count(len(query_ids), 'query')}: {named(query_ids)}"
+    return f"{which}; judge that run, too, with `rag-contract judge` into another file, and name both with --judgments"
 
 
 def _compared(contract: Contract, keys: set[str]) -> Iterator[Gate]:

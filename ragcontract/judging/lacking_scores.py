@@ -103,6 +103,6 @@ def partly_compared(evaluation: Evaluation) -> Iterator[str]:
         if not lacking or len(lacking) == len(having):
             continue
         for key in family.keys:
-            if gate := compared.get(key):
+            if (gate := compared.get(key)) and not baseline.lacking.get(key):  # such a limit is refused
                 which = f"{len(lacking):,} of {count(len(having), 'query')}, which {gate.id} leaves out"
                 yield f"{baseline.name}: no {gate.quantity.label} for {which}: {named(lacking)}"

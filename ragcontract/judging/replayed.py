@@ -41,6 +41,8 @@ CONFIRMATION: Task = "confirmation"
 class Replayed(Struct, frozen=True, kw_only=True):
     """The judgments that a run was scored with, and why limits on them do not count, both by task.
 
+    ``untrusted`` has the reasons by the id of the limit: one on a change is also about whoever judged the baseline.
+
     ``found`` has those on which metrics are computed, by query, for each of its rows; ``replay`` knows who judged all
     of them, also those of a baseline. A query without any text to judge needs none. ``read``
     counts all judgments in the ``files``, ``without_verdict`` those of them that have none, by their status.
@@ -58,6 +60,7 @@ class Replayed(Struct, frozen=True, kw_only=True):
     flagged: Mapping[str, Sequence[FlaggedAnswer]] = {}
     calibrations: Mapping[Task, Calibration] = {}
     why_not: Mapping[Task, tuple[str, ...]] = {}
+    untrusted: Mapping[str, tuple[str, ...]] = {}
     advisory: bool = False
     problems: Problems = Problems()
 

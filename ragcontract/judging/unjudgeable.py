@@ -47,11 +47,22 @@ def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
     for gate in contract.gates if all_golden else ():
         if gate.id in contract.impossible or not _is_known(gate, evaluation):
             continue
-        if (observed := observe(gate, evaluation)).amount is None:
+        if unjudged := _unjudged_before(gate, evaluation):
+            problems.problem(gate.location, f"{gate.id} cannot be judged: {unjudged}")
+        elif (observed := observe(gate, evaluation)).amount is None:
             problems.problem(gate.location, f"{gate.id} cannot be judged: {observed.why}")
     for warning in never_passing(contract.queries, contract.config, contract.k):
         problems.warning(warning)
     return problems.found()
+
+
+def _unjudged_before(gate: Gate, evaluation: Evaluation) -> str:
+    """Return that a baseline lacks what a judge says of it, which a limit on a change needs; empty if it does not."""
+    if not (gate.compares and evaluation.baseline and evaluation.baseline.lacking.get(gate.quantity.key)):
+        return ""
+    from ragcontract.judging.lacking_judgments import unjudged_before
+
+    return unjudged_before(gate, evaluation.baseline, evaluation.contract.queries)
 
 
 def _lacking_scores(evaluation: Evaluation, *, complete: bool) -> Problems:
