@@ -6,12 +6,12 @@ A contract of documents only does without most of them: see ``ragcontract.regist
 from ragcontract.metrics import recalled_contexts, similarity, tool_use
 from ragcontract.metrics.criteria_met import criteria_met
 from ragcontract.metrics.judged import judged
-from ragcontract.metrics.judged_recall import judged_recall
 from ragcontract.metrics.label_accuracy import labels
 from ragcontract.metrics.modes import modes
 from ragcontract.metrics.named_scores import scores
 from ragcontract.metrics.overlap import overlap
 from ragcontract.metrics.ranking import ranking
+from ragcontract.metrics.supported_claims import supported_claims
 from ragcontract.registry import Registry
 from ragcontract.rules.answering import Answered
 from ragcontract.rules.calling import MustCallTool, MustNotCallTool, ToolArgumentsValid
@@ -65,7 +65,7 @@ BUILT_IN = Registry(
         modes,
         labels,
         recalled_contexts.context_recall,
-        judged_recall,
+        supported_claims,
         criteria_met,
         tool_use.tool_use,
         similarity.similarity,

@@ -7,7 +7,7 @@ from typing import Any
 
 from ragcontract.core.label_counts import LabelCounts
 from ragcontract.runs.calibration import FORMAT_VERSION, CalibrationFile, write_calibration
-from ragcontract.runs.judged_texts import Case, Item, Judge, Task, keys_of
+from ragcontract.runs.judged_texts import AskedJudge, Case, Item, Task, keys_of
 from ragcontract.runs.judgments import Judgment, write_judgments
 from ragcontract.statistics.judge_trust import calibrated
 from tests.builders import write_jsonl
@@ -42,7 +42,7 @@ def case_of(query: Mapping[str, Any], contexts: Iterable[str] = (CONTEXT,)) -> C
     )
 
 
-def judgments_on(case: Case, *, judge: Judge = JUDGE, **fields: Any) -> list[Judgment]:
+def judgments_on(case: Case, *, judge: AskedJudge = JUDGE, **fields: Any) -> list[Judgment]:
     """Return what an honest judge says of a case: it takes texts by the letter."""
     made = []
     for key, item in zip(keys_of(case, judge), case.items, strict=True):

@@ -71,7 +71,7 @@ OF_OTHERS = tuple(
 OF_ANSWERS = (  # what a check needs only if its contract, its run or its options are about more than documents
     *("built_in", "answers.matchers", "cli.plugins", "contract.named_metrics", "contract.turn_fields"),
     *("evaluation.listed_texts", "files.unquoted", "judging.lacking_scores", "rules.answering", "rules.score_limits"),
-    *("judging.replayed", "metrics.judged_recall", "rules.turns", "runs.judgments", "runs.score_files"),
+    *("judging.replayed", "metrics.supported_claims", "rules.turns", "runs.judgments", "runs.score_files"),
     *("contract.criteria", "reports.judge_section", "reports.judged_claims", "rules.confirming", "rules.flagging"),
     *("rules.second_pass", "runs.calibration", "runs.judged_texts", "runs.replaying", "statistics.judge_trust"),
 )
@@ -189,6 +189,6 @@ def test_a_check_that_replays_judgments_loads_nothing_that_could_ask(tmp_path: P
     judged_workspace(tmp_path, "", ["Refunds take five days."])
     write_judgments_on(tmp_path, ["Refunds take five days."])
     loaded = loaded_by("check", "--judgments", "judgments.jsonl", cwd=tmp_path)
-    assert {"ragcontract.judging.replayed", "ragcontract.metrics.judged_recall"} <= loaded
+    assert {"ragcontract.judging.replayed", "ragcontract.metrics.supported_claims"} <= loaded
     assert not [name for name in loaded if name.startswith(("ragcontract.judge.", "ragcontract.http"))]
     assert not loaded & {"socket", "ssl", "http.client", "requests", "urllib3"}

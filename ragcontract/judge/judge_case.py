@@ -17,7 +17,7 @@ from ragcontract.judge.judge_identity import asked_judge, fingerprint
 from ragcontract.judge.reply_json import ReplyFault
 from ragcontract.judge.usage import Usage
 from ragcontract.judge.voting import Decision, NoVote, Withheld, decided
-from ragcontract.runs.judged_texts import Case, Judge, keys_of, known_without_a_judge
+from ragcontract.runs.judged_texts import AskedJudge, Case, keys_of, known_without_a_judge
 from ragcontract.runs.judgments import Judgment
 
 COMPROMISED = "The judge failed its controls: it was lazy, or did what a text told it to."
@@ -59,7 +59,7 @@ class _Found(NamedTuple):
     decisions: Sequence[Decision]
 
 
-def _said(found: _Found, number: int, judge: Judge) -> dict[str, Any]:
+def _said(found: _Found, number: int, judge: AskedJudge) -> dict[str, Any]:
     """Return the fields of a judgment that come from replies."""
     used, decision = found.usage.of(number), found.decisions[number]
     vote = decision.vote

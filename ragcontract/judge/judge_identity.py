@@ -9,7 +9,7 @@ from ragcontract.core.text import shorten
 from ragcontract.judge.calls import AGAIN_TEMPERATURE
 from ragcontract.judge.interface import Model, Settings
 from ragcontract.judge.tasks import PROTOCOL, AskedTask, instructions_of
-from ragcontract.runs.judged_texts import Case, Judge, keys_of
+from ragcontract.runs.judged_texts import AskedJudge, Case, keys_of
 from ragcontract.runs.judgments import QueryKey
 
 DIGITS = 16  # of a digest of our own texts, which nobody has a reason to forge
@@ -22,9 +22,9 @@ def instructions_digest(task: AskedTask) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:DIGITS]
 
 
-def asked_judge(task: AskedTask, settings: Settings, model: Model) -> Judge:
+def asked_judge(task: AskedTask, settings: Settings, model: Model) -> AskedJudge:
     """Return who is asked, and how, as far as that is known before the first reply."""
-    return Judge(
+    return AskedJudge(
         protocol=PROTOCOL,
         instructions=instructions_digest(task),
         model=shorten(model.name, bounds.JUDGE_NAME),
@@ -40,7 +40,7 @@ def query_keys(case: Case, settings: Settings, model: Model) -> tuple[QueryKey, 
     return tuple([(case.query_id, key) for key in keys_of(case, judge)])
 
 
-def fingerprint(judge: Judge, models: Collection[str] = (), dropped: Collection[str] = ()) -> str:
+def fingerprint(judge: AskedJudge, models: Collection[str] = (), dropped: Collection[str] = ()) -> str:
     """Return what identifies a judge by what it replied: one that is not the same needs a calibration of its own.
 
     ``models`` are those that replied; where none did, or none says which it is, it is the one that was asked for.

@@ -45,7 +45,7 @@ class Case(Struct, frozen=True, kw_only=True):
     reference: str | None = None
 
 
-class Judge(Struct, frozen=True, kw_only=True):
+class AskedJudge(Struct, frozen=True, kw_only=True):
     """Who is asked, and how, as far as that is known before the first reply.
 
     ``instructions`` is a digest of all that a task has beside its data: rules, the schema of the reply, temperatures.
@@ -59,7 +59,7 @@ class Judge(Struct, frozen=True, kw_only=True):
     confirm: Annotated[Confirm, Meta(description="Whether only failures are asked again, or all items.")]
 
 
-def keys_of(case: Case, judge: Judge, texts: str = "") -> Iterator[str]:
+def keys_of(case: Case, judge: AskedJudge, texts: str = "") -> Iterator[str]:
     """Yield the key of each item's judgment: SHA-256, in hex, over all that is asked and who is asked how.
 
     All items of the case are part of each key, because they are asked together; each has its own text in its key again,

@@ -19,7 +19,7 @@ from ragcontract.files.patterns import existing_files
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.files.rows import read_rows
 from ragcontract.files.writing import write_files
-from ragcontract.runs.judged_texts import Judge, Task, Verdict
+from ragcontract.runs.judged_texts import AskedJudge, Task, Verdict
 from ragcontract.runs.judgment_faults import judgment_faults, shown
 
 # ok: there is a verdict. unsure: the replies were invalid, or no majority agreed. compromised: the judge failed its
@@ -61,7 +61,7 @@ class Judgment(Struct, frozen=True, kw_only=True, gc=False):
     fingerprint: Annotated[
         str, Meta(max_length=bounds.FINGERPRINT, description="What a calibration must have been made with.")
     ]
-    judge: Annotated[Judge, Meta(description="Who was asked, and how.")]
+    judge: Annotated[AskedJudge, Meta(description="Who was asked, and how.")]
     at: Annotated[Moment, Meta(description="When.")]
     tokens_in: Annotated[Tokens, Meta(description="Its share of the tokens that were sent.")] = 0
     tokens_out: Annotated[Tokens, Meta(description="Its share of the tokens that came back.")] = 0

@@ -11,7 +11,7 @@ from ragcontract.core.ids import as_id
 from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten, visible
-from ragcontract.runs.judged_texts import Case, Judge, Task, digest_of_texts, keys_of
+from ragcontract.runs.judged_texts import AskedJudge, Case, Task, digest_of_texts, keys_of
 from ragcontract.runs.judgments import Judgment
 
 # Returns one of the judgments on a case that somebody edited, and what is wrong in it.
@@ -24,7 +24,7 @@ class _OfQuery(Struct, frozen=True):
     """The judgments on a query at one task, by their keys, and the judges that made them."""
 
     by_key: dict[str, Judgment]
-    judges: dict[Judge, None]
+    judges: dict[AskedJudge, None]
 
 
 class Replay:
@@ -46,7 +46,7 @@ class Replay:
         self._edited, self._located = edited, located
         self._wanted = _wanted(settings)
         self._found: dict[tuple[Task, str], _OfQuery] = {}
-        self._others: dict[Judge, None] = {}
+        self._others: dict[AskedJudge, None] = {}
         self._uncalibrated: set[tuple[Task, str]] = set()
         self._used: dict[Task, set[str]] = {}
         for judgment in judgments:
@@ -172,13 +172,13 @@ def _unjudged(case: Case, found: Sequence[Judgment | None]) -> str:
     return f"has no verdict on {len(without)} of {count(len(found), 'item')}: {names}{why}"
 
 
-def _judges(judges: Collection[Judge]) -> str:
+def _judges(judges: Collection[AskedJudge]) -> str:
     named = list(dict.fromkeys(map(_named, islice(judges, bounds.JUDGES))))
     more = f" and {len(named) - bounds.NAMES} more" if len(named) > bounds.NAMES else ""
     return " and ".join(named[: bounds.NAMES]) + more
 
 
-def _named(judge: Judge) -> str:
+def _named(judge: AskedJudge) -> str:
     model, host = (shorten(visible(one), bounds.NAME) for one in (judge.model, judge.host))
     return f"{model!r} at {host} ({count(judge.votes, 'vote')}, confirm: {judge.confirm})"
 

@@ -7,11 +7,11 @@ from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.judge.judgment_cache import Cache, by_key
-from ragcontract.runs.judged_texts import Judge
+from ragcontract.runs.judged_texts import AskedJudge
 from ragcontract.runs.judgments import Judgment, Status, query_key
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
-WHO = Judge(protocol=1, instructions="x", model="toy", host="h", votes=1, confirm="failures")
+WHO = AskedJudge(protocol=1, instructions="x", model="toy", host="h", votes=1, confirm="failures")
 
 
 def said(key: str = "a", status: Status = "ok", days: float = 0) -> Judgment:

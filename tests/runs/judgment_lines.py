@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from ragcontract.runs.judged_texts import Judge
+from ragcontract.runs.judged_texts import AskedJudge
 from ragcontract.runs.judgments import Judgment
 
-JUDGE = Judge(protocol=1, instructions="abc", model="m", host="models.example", votes=3, confirm="failures")
+JUDGE = AskedJudge(protocol=1, instructions="abc", model="m", host="models.example", votes=3, confirm="failures")
 AT = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
 

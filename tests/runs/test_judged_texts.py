@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ragcontract.runs.judged_texts import Case, Item, Judge, is_failure, keys_of, label_of
+from ragcontract.runs.judged_texts import AskedJudge, Case, Item, is_failure, keys_of, label_of
 from tests.runs.judgment_lines import JUDGE
 
 CASE = Case(
@@ -21,7 +21,7 @@ CASE = Case(
 )
 
 
-def keys(case: Case = CASE, judge: Judge = JUDGE) -> list[str]:
+def keys(case: Case = CASE, judge: AskedJudge = JUDGE) -> list[str]:
     return list(keys_of(case, judge))
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ragcontract.runs.judged_texts import Case
 
 
-class JudgedRecall(JudgedShare):
+class SupportedClaims(JudgedShare):
     """Claims that are supported, of all claims; none is if nothing was retrieved."""
 
     task = "attribution"
@@ -39,4 +39,4 @@ class JudgedRecall(JudgedShare):
         return (query.answer and query.answer.reference_claims) or ()
 
 
-judged_recall = provider_of(JudgedRecall, JudgedRecall.metric.key)
+supported_claims = provider_of(SupportedClaims, SupportedClaims.metric.key)

@@ -6,8 +6,8 @@ from ragcontract.core.golden import ExpectedAnswer, GoldenQuery
 from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.metric import MetricSettings, Missing
 from ragcontract.core.run import Result, RunRow
-from ragcontract.metrics.judged_recall import JudgedRecall, judged_recall
 from ragcontract.metrics.named_scores import DeclaredScore
+from ragcontract.metrics.supported_claims import SupportedClaims, supported_claims
 from ragcontract.runs.judgments import Judgment
 from ragcontract.runs.replaying import Replay
 from tests.judgment_files import CONTEXT, FALSE, FINGERPRINT, TRUE, case_of, judgments_on
@@ -20,9 +20,9 @@ def case(*contexts: str) -> Any:
     return case_of({"id": "q1", "query": ASKED.query, "reference_claims": [TRUE, FALSE]}, contexts)
 
 
-def family(found: dict[str, tuple[tuple[Judgment, ...], ...]] | None = None, *contexts: str) -> JudgedRecall:
+def family(found: dict[str, tuple[tuple[Judgment, ...], ...]] | None = None, *contexts: str) -> SupportedClaims:
     replay = Replay(judgments_on(case(*(contexts or (CONTEXT,)))), JudgeSettings())
-    return JudgedRecall(1).replaying(replay, {"q1": ASKED}, {} if found is None else found)
+    return SupportedClaims(1).replaying(replay, {"q1": ASKED}, {} if found is None else found)
 
 
 def row(*texts: str, **fields: Any) -> RunRow:
@@ -50,7 +50,7 @@ def test_nothing_but_blanks_supports_nothing_and_needs_no_judgment() -> None:
 def test_without_claims_or_without_judgments_a_query_has_no_part_in_it() -> None:
     without: GoldenQuery = query("q1", answer=ExpectedAnswer(reference="x"))
     assert family().values(without, row(CONTEXT)) == ()
-    assert JudgedRecall(1).values(ASKED, row(CONTEXT)) == ()
+    assert SupportedClaims(1).values(ASKED, row(CONTEXT)) == ()
 
 
 def test_numbers_of_another_judge_or_cut_off_have_another_fingerprint() -> None:
@@ -58,7 +58,7 @@ def test_numbers_of_another_judge_or_cut_off_have_another_fingerprint() -> None:
 
 
 def test_a_score_of_another_tool_takes_its_name() -> None:
-    (one,) = judged_recall(MetricSettings(cutoffs=(5, 1)))
+    (one,) = supported_claims(MetricSettings(cutoffs=(5, 1)))
     assert [metric.key for metric in one.metrics] == ["context_recall"]
     declared = {"context_recall": DeclaredScore(source="scores")}
-    assert list(judged_recall(MetricSettings(cutoffs=(5,), declared=declared))) == []
+    assert list(supported_claims(MetricSettings(cutoffs=(5,), declared=declared))) == []
