@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 import ragcontract
 from ragcontract.core.label_counts import LabelCounts
+from ragcontract.runs.judgments import write_judgments
 from tests.builders import write_jsonl
 from tests.judged_checks import BOTH, check, errors, report
 from tests.judgment_files import (
@@ -17,7 +18,10 @@ from tests.judgment_files import (
     FALSE,
     NOW,
     TRUE,
+    asked,
+    case_of,
     judged_workspace,
+    judgments_on,
     write_good_calibration,
     write_judgments_on,
 )
@@ -441,6 +445,21 @@ def test_a_drop_from_a_stored_baseline_is_also_about_whoever_judged_that(folder:
     assert "it was made with another judge" in error
     assert "worse at elsewhere" in error
     write_good_calibration(folder, fingerprint="worse at elsewhere")
+    assert check(*BOTH).code == 0
+
+
+def test_a_stored_baseline_names_all_who_judged_it_and_not_the_last_of_them_alone(folder: Path) -> None:
+    """A judge whose model changed between two claims of a query is two, and only one of them is calibrated."""
+    judged_workspace(folder, "fail_on: {context_recall_drop_gt: 0.1}\n", [TRUE, FALSE])
+    first, second = judgments_on(case_of(asked(1, [TRUE, FALSE])))
+    older = replace(second, fingerprint="worse at elsewhere", at=second.at - timedelta(days=2))
+    write_judgments(str(folder / "judgments.jsonl"), [first, older])
+    write_good_calibration(folder)
+    assert rag_contract("baseline", *BOTH).code == 0
+    write_judgments(str(folder / "judgments.jsonl"), [first, second])
+    (error,) = errors(check(*BOTH))
+    assert "the baseline's Context recall (judged) was computed in another way (worse at elsewhere and toy" in error
+    assert rag_contract("baseline", *BOTH, "--force").code == 0
     assert check(*BOTH).code == 0
 
 

@@ -63,6 +63,16 @@ class JudgedShare(ABC):
         judges = " and ".join(sorted(replay.fingerprints(self.task, queries.keys())))
         return type(self)(self.k, replay, fingerprint=f"{judges}; top {self.k}", found=found)
 
+    def stored_fingerprint(self) -> str:
+        """Return the fingerprint for a stored baseline: it names everybody who judged it, not the last judges alone."""
+        (metric,) = self.metrics
+        if self._replay is None or self._found is None:
+            return metric.fingerprint
+        said = [one for rows in self._found.values() for row in rows for one in row]
+        others = {one.fingerprint for one in said if one.votes}
+        others -= self._replay.fingerprints(self.task, self._found.keys())
+        return " and ".join([*sorted(others), metric.fingerprint])
+
     def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:
         """Return the share of the items; 0 if there is nothing to judge them by."""
         if self._replay is None or not self.texts(query):

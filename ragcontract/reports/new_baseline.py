@@ -14,6 +14,7 @@ from ragcontract.core.finding import sentence
 from ragcontract.core.first_ids import first_of, pool_of
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Id
+from ragcontract.core.metric import Family
 from ragcontract.core.rule import Violation
 from ragcontract.core.scores import ranks_by_id
 from ragcontract.core.text import encodable
@@ -21,6 +22,7 @@ from ragcontract.files.json_document import document
 from ragcontract.judging.contract_changes import contract_changes
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gate_report import COMPARING, GateReport
+from ragcontract.metrics.judged_share import JudgedShare
 from ragcontract.reports.build import TOOL
 from ragcontract.reports.report import Report
 from ragcontract.runs.past import Replaced, expected_of
@@ -60,12 +62,21 @@ def _head(
         tags={tag: {key: of_tag[key].current for key in stored} for tag, of_tag in sorted(aggregates.tags.items())},
         accepted=list(accepted[-bounds.ACCEPTED :]),
         latency=evaluation.run.latency,
-        fingerprints={metric.key: metric.fingerprint for metric in contract.metrics if metric.fingerprint},
+        fingerprints=_fingerprints(contract.every_family),
         contract=past_contract(contract.config_file),
         replaces=replaces,
         runs=evaluation.run.runs,
         queries=[],
     )
+
+
+def _fingerprints(families: Iterable[Family]) -> dict[str, str]:
+    """Return how metrics were computed, by their keys; of a judged one, by all who judged."""
+    prints = {metric.key: metric.fingerprint for family in families for metric in family.metrics}
+    for family in families:
+        if isinstance(family, JudgedShare):
+            prints[family.metric.key] = family.stored_fingerprint()
+    return {key: found for key, found in prints.items() if found}
 
 
 def _stored(evaluation: Evaluation) -> list[str]:
