@@ -159,7 +159,7 @@ def _beside(value: float, limit: float) -> str:
 
 
 def _json(value: float | None) -> str:
-    return "null" if value is None else str(value)
+    return "null" if value is None else f"{value:.10g}"
 
 
 def _shown(fingerprint: str) -> str:
