@@ -103,7 +103,7 @@ def replayed_contract(
         return contract, Replayed(calibrations=calibrations, advisory=advisory, problems=problems.found())
     replay = _replay(contract, read)
     contract, found = _with_judgments(contract, read, replay)
-    second, why = _second_pass(contract, read, calibrations, now, problems)
+    second, why = _second_pass(contract, read, replay, calibrations, now=now, problems=problems)
     return contract, Replayed(
         files=read.files,
         calibration_path=calibration,
@@ -172,13 +172,18 @@ def _with_judgments(contract: Contract, read: Judgments, replay: Replay) -> tupl
 
 
 def _second_pass(
-    contract: Contract, read: Judgments, calibrations: Mapping[Task, Calibration], now: datetime, problems: Collector
+    contract: Contract,
+    read: Judgments,
+    replay: Replay,
+    calibrations: Mapping[Task, Calibration],
+    *,
+    now: datetime,
+    problems: Collector,
 ) -> tuple[SecondPass | None, tuple[str, ...]]:
     """Return what the judge cleared, if the configuration asks for it, and why it may not clear anything."""
     settings = contract.config.judge
     if not settings.second_pass or not contract.rules:  # a run that is only measured breaks no rule
         return None, ()
-    replay = _replay(contract, read)
     fingerprints = replay.fingerprints(CONFIRMATION, contract.queries.keys())
     given = calibrations.get(CONFIRMATION)
     tasks = calibrations.keys()
@@ -216,8 +221,7 @@ def _queries(ids: Iterable[str]) -> str:
 
 def of_run(replayed: Replayed) -> Replayed:
     """Return the same when the run is evaluated: with what was flagged in it."""
-    flagged = {} if replayed.second_pass is None else dict(replayed.second_pass.found)
-    return replace(replayed, flagged={query_id: answers for query_id, answers in flagged.items() if answers})
+    return replace(replayed, flagged=replayed.second_pass.found) if replayed.second_pass else replayed
 
 
 def without_words(replayed: Replayed) -> Replayed:

@@ -83,7 +83,7 @@ class SecondPass:
             said_of.append((asked, said))
         # The same answer in several turns is cleared only of what is cleared in all of them.
         cleared = {answer: frozenset.intersection(*of) for answer, of in by_answer.items()} if self._clears else {}
-        if strict:  # a query may have several rows
+        if strict and said_of:
             self._note(query.id, said_of, cleared)
         return [(rule, _without(rule, cleared)) for rule in rules]
 
@@ -93,7 +93,7 @@ class SecondPass:
         said_of: Iterable[tuple[Confirmation, Mapping[str, Judgment]]],
         cleared: Mapping[str, frozenset[Violation]],
     ) -> None:
-        """Add what is flagged in a row of a query, and what of it the judge cleared."""
+        """Add what is flagged in a row of a query, which may have several, and what of it the judge cleared."""
         found = tuple(
             FlaggedAnswer(
                 items=asked.case.items,

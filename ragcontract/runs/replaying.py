@@ -1,6 +1,6 @@
 """Finds what a judge said of a case in judgments files. A judgment on other texts is none: its key is another one."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeAlias
 
@@ -25,6 +25,12 @@ class _OfQuery(Struct, frozen=True):
 
     by_key: dict[str, Judgment]
     judges: dict[AskedJudge, None]
+
+    def by_judge(self, case: Case) -> Iterator[tuple[Judgment | None, ...]]:
+        """Yield what each judge said of the items of a case, in their order; None where it said nothing."""
+        texts = digest_of_texts(case)
+        for judge in self.judges:
+            yield tuple(map(self.by_key.get, keys_of(case, judge, texts)))
 
 
 class Replay:
@@ -67,10 +73,8 @@ class Replay:
             return self._of_another(case) or none
         if len(of_query.judges) > bounds.JUDGES:
             return f"has judgments of more than {bounds.JUDGES} judges; keep those of one"
-        texts = digest_of_texts(case)
         complete, partial = [], list[tuple[Judgment | None, ...]]()
-        for judge in of_query.judges:
-            found = tuple(map(of_query.by_key.get, keys_of(case, judge, texts)))
+        for found in of_query.by_judge(case):
             judged = tuple(one for one in found if one is not None and one.status == "ok")
             if len(judged) == len(found):
                 complete.append(judged)
@@ -101,10 +105,7 @@ class Replay:
     def partly(self, case: Case) -> dict[str, Judgment]:
         """Return the judgments with a verdict that there are, by item; none if several judges made them."""
         of_query = self._found.get((case.task, case.query_id))
-        by_judge = (
-            [tuple(map(of_query.by_key.get, keys_of(case, judge))) for judge in of_query.judges] if of_query else []
-        )
-        judged = [found for found in by_judge if _verdicts(found)]
+        judged = [found for found in of_query.by_judge(case) if _verdicts(found)] if of_query else []
         if len(judged) != 1 or self._edited(case, judged[0]):
             return {}
         pairs = zip(case.items, judged[0], strict=True)
