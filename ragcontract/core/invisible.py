@@ -1,0 +1,33 @@
+"""Characters that nobody sees, which can hide a word from a comparison: ``sec<U+200B>ret`` reads "secret".
+
+They are the format characters and controls of the Unicode data in use (but for line ends and tabs) and what Unicode
+calls Default_Ignorable_Code_Point: fillers, variation selectors, tags.
+"""
+
+import re
+import unicodedata
+from functools import cache
+
+# What Default_Ignorable_Code_Point has beside format characters, which Python's data does not tell: the properties
+# Other_Default_Ignorable_Code_Point and Variation_Selector of Unicode's PropList.txt. Unassigned places are part of it.
+_IGNORABLE = (0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2065, 0x3164, 0xFFA0, *range(0x180B, 0x1810))
+_IGNORABLE_RANGES = (range(0xFE00, 0xFE10), range(0xFFF0, 0xFFF9), range(0xE0000, 0xE1000))
+_BLANKS = frozenset("\t\n\v\f\r\x85")  # controls with the property White_Space
+_ASCII = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
+_FORMAT_CHARACTERS_END = 0x20000  # those after it are among the ignorable ones
+
+
+def without_invisible(text: str) -> str:
+    """Return a text without the characters that nobody sees."""
+    if text.isascii():
+        return _ASCII.sub("", text)
+    hidden = invisible_characters().intersection(text)
+    return text.translate(dict.fromkeys(map(ord, hidden))) if hidden else text
+
+
+@cache
+def invisible_characters() -> frozenset[str]:
+    """Return the characters that nobody sees; made on first use, because that takes some milliseconds."""
+    ignorable = {chr(code) for codes in (_IGNORABLE, *_IGNORABLE_RANGES) for code in codes}
+    unprintable = (char for char in map(chr, range(_FORMAT_CHARACTERS_END)) if not char.isprintable())
+    return frozenset(ignorable | {char for char in unprintable if unicodedata.category(char) in {"Cc", "Cf"}} - _BLANKS)
