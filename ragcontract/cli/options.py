@@ -18,7 +18,7 @@ from ragcontract.core.errors import InputError, OutputError
 from ragcontract.evaluation.source import Local, Source
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.patterns import existing_files
-from ragcontract.files.writing import check_outputs
+from ragcontract.files.writing import check_outputs, wrong_unless_named
 from ragcontract.reports.report import Report
 from ragcontract.runs.readers import open_baseline, open_run
 
@@ -201,11 +201,32 @@ def refuse_run(run: Sequence[str], *, without_run: bool) -> None:
         raise click.UsageError("--run names what --without-run leaves out; give one of them")
 
 
-def refuse_outputs(outputs: Sequence[str], paths: InputPaths) -> None:
-    """Raise OutputError if a file cannot be written, or is one of the inputs."""
-    found, _ = existing_files(paths.all)
-    if problems := check_outputs(outputs, found):
+def refuse_outputs(outputs: Mapping[str, str], inputs: Sequence[str]) -> None:
+    """Raise OutputError if a file cannot be written, is one of the inputs, or is a link that nobody named.
+
+    ``outputs`` has the paths by the names of the parameters that could name them, ``inputs`` are paths and globs.
+    """
+    links = _links(outputs)
+    rest = [path for name, path in outputs.items() if name not in links]
+    if problems := [*links.values(), *check_outputs(rest, existing_files(inputs)[0])]:
         raise OutputError(problems)
+
+
+def refuse_links(outputs: Mapping[str, str]) -> None:
+    """Raise OutputError if a file to write is a link that nobody named; ``outputs`` as in :func:`refuse_outputs`."""
+    if links := _links(outputs):
+        raise OutputError(list(links.values()))
+
+
+def _links(outputs: Mapping[str, str]) -> dict[str, str]:
+    """Return the problems of outputs whose option is not given, by the names of their parameters."""
+    source = click.get_current_context().get_parameter_source
+    unnamed = [name for name in outputs if source(name) is not click.core.ParameterSource.COMMANDLINE]
+    return {
+        name: f"{outputs[name]}: {why}; remove it, or name it with --{name.replace('_', '-')} to write where it leads"
+        for name in unnamed
+        if (why := wrong_unless_named(outputs[name]))
+    }
 
 
 def measure(paths: InputPaths, k: int | None, *, repeats: bool, engine: str = "local", rules: bool = False) -> Report:

@@ -42,6 +42,19 @@ def check_existing(outputs: Iterable[str]) -> list[str]:
     ]
 
 
+def wrong_unless_named(output: str) -> str | None:
+    """Return why nothing is written to a path that nobody named, such as a default; None if it may be written.
+
+    Whoever brings files into a folder, as a pull request does, could lead such a path to any other file. Links on the
+    way to it count, as far as it is written. Hard links do not: the file is replaced, and the other name keeps the old.
+    """
+    steps = (Path(output), *Path(output).parents)
+    link = next((step for step in steps if os.path.islink(step)), None)  # noqa: PTH114 (raises where none may look)
+    if link is not None:
+        return f"is {'' if link == steps[0] else f'behind {link}, which is '}a symbolic link, which nobody named"
+    return "is not a regular file, and nobody named it" if is_device(output) else None
+
+
 def goes_to_stdout(output: str) -> bool:
     """Return whether a path is the standard output of this process."""
     return descriptor_of(output) == STDOUT

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from ragcontract.core.errors import RagContractError
+from ragcontract.files.locking import not_ours
 from ragcontract.http.stopping import Stop
 from ragcontract.judge.chat_model import ChatModel, Dialect
 from ragcontract.judge.endpoint import Endpoint
@@ -127,8 +128,8 @@ def expected_judging(cases: Sequence[Case], judging: JudgingSettings) -> tuple[L
 
 
 def copied_journal(path: Path, judging: JudgingSettings) -> JudgmentJournal | None:
-    """Return a copy of the journal at ``path``, to be read; None if there is none, or only a link."""
-    if not path.is_file() or path.is_symlink():
+    """Return a copy of the journal at ``path``, to be read; None if there is none that we made."""
+    if not path.is_file() or not_ours(path):
         return None
     copy = BytesIO(path.read_bytes())
     return JudgmentJournal(copy, path, key=journal_key(judging.environ), refresh=judging.refresh)

@@ -107,7 +107,7 @@ def command(
     if reason is not None and not update:
         raise click.UsageError("--accept-regressions needs --update: without it, nothing is judged")
     paths = find_paths(golden, run, config, scores=scores, judgments=judgments, calibration=calibration)
-    refuse_outputs([out], paths)
+    refuse_outputs({"out": out}, paths.all)
     if is_run(out):
         raise OutputError([f"{out}: a file with this name is read as a run; use a name that ends in .json"])
     if update:

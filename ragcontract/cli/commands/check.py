@@ -100,9 +100,10 @@ def command(
     """
     if engine == "spark" and reports["report_v2"]:
         raise click.UsageError("--report-v2 lists every answer, so it needs --engine local")
-    wanted = [(form, out) for form in FORMATS if (out := reports[form.name.replace("-", "_")])]
+    options = {form.name.replace("-", "_"): form for form in FORMATS}
+    wanted = {option: (form, out) for option, form in options.items() if (out := reports[option])}
     paths = find_paths(golden, run, config, baseline, scores, judgments=judgments, calibration=calibration)
-    refuse_outputs([out for _, out in wanted], paths)
+    refuse_outputs({option: out for option, (_, out) in wanted.items()}, paths.all)
     with sources_of(paths, engine) as sources:
         request = sources.request(paths, k=k, repeats=repeats, tags=tags)
         request = replace(
@@ -115,10 +116,10 @@ def command(
         outcome = pipeline.check(request, now=clock())
     report = outcome.report
     warn(other_warnings(report))
-    files = [out for _, out in wanted if not goes_to_stdout(out)]
-    write_files({out: form.render(outcome) for form, out in wanted})
+    files = [out for _, out in wanted.values() if not goes_to_stdout(out)]
+    write_files({out: form.render(outcome) for form, out in wanted.values()})
     text = terminal.verdict_text(report) if quiet else terminal.check_text(report, files[0] if files else "")
-    say(text, err=any(goes_to_stdout(out) for _, out in wanted))
+    say(text, err=any(goes_to_stdout(out) for _, out in wanted.values()))
     return ExitCode.PASS if report.verdict == "pass" else ExitCode.BROKEN
 
 

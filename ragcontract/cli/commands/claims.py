@@ -15,7 +15,7 @@ from ragcontract.cli.judge_cli_options import (
     progress_shown,
 )
 from ragcontract.cli.judge_summary import say_cost
-from ragcontract.cli.options import CONFIG, refuse_empty
+from ragcontract.cli.options import CONFIG, refuse_empty, refuse_links
 from ragcontract.contract import defaults
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError
@@ -49,6 +49,7 @@ def command(*, golden: Sequence[str], config: str | None, dry_run: bool, **given
     if len(golden) > 1:
         raise click.UsageError("--golden: claims are written to one golden file; name one")
     path = golden[0] if golden else defaults.GOLDEN
+    refuse_links({"golden": path})
     options, endpoint = given_judge(given, configured_judge(config))
     rows, problems = read_golden_rows(path)
     problems.raise_if_any()

@@ -21,7 +21,7 @@ from ragcontract.core.golden import PLACEHOLDER
 from ragcontract.core.numbers import count, mebibytes
 from ragcontract.core.questions import unique_slugs
 from ragcontract.core.text import visible
-from ragcontract.files.writing import check_existing, check_outputs, write_files
+from ragcontract.files.writing import check_existing, check_outputs, write_files, wrong_unless_named
 from ragcontract.labelling.checklist import checklist
 from ragcontract.labelling.question_list import read_questions
 
@@ -154,7 +154,8 @@ def _asked(questions: str | None, from_run: Sequence[str], top: int, examples: l
 
 
 def _write(texts: Mapping[str, str], inputs: Sequence[str]) -> None:
-    if problems := check_outputs(texts, inputs):
+    unnamed = [f"{name}: {why}; remove it" for name in texts if (why := wrong_unless_named(name))]
+    if problems := unnamed or check_outputs(texts, inputs):
         raise OutputError(problems)
     write_files({name: text.encode() for name, text in texts.items()})
 

@@ -35,8 +35,6 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError, OutputError
 from ragcontract.core.numbers import count
 from ragcontract.core.text import visible
-from ragcontract.files.patterns import existing_files
-from ragcontract.files.writing import check_outputs
 from ragcontract.judge.calibration_run import PASSES, calibrate, expected_calibration
 from ragcontract.judge.judging_run import expected_judging, judge_cases
 from ragcontract.judge.label_sample import LabelsFile
@@ -98,7 +96,7 @@ def _judge(
     read = read_config(paths.config, BUILT_IN, k=k)
     read.problems.raise_if_any()
     options, endpoint = given_judge(given, read.config.judge)
-    refuse_outputs([judgments], paths)
+    refuse_outputs({"judgments": judgments}, paths.all)
     if problem := _cannot_keep(Path(judgments)):
         raise OutputError([f"{judgments}: {problem}"])
     tasks = given["tasks"] or TASKS
@@ -154,8 +152,7 @@ def calibrate_command(
     refuse_empty({"--labels": labels, "--out": [out], "--config": [config]})
     options, endpoint = given_judge(given, configured_judge(config))
     named = labels or [LABELS]
-    if problems := check_outputs([out], existing_files(named)[0]):
-        raise OutputError(problems)
+    refuse_outputs({"out": out}, named)
     _refuse_other_files(out)
     labelled = read_labels(named)
     warn(labelled.warnings)
@@ -212,8 +209,7 @@ def label_command(
     refuse_empty({"--labels": [labels]})
     if not 1 <= sample <= bounds.LABEL_SAMPLE:
         raise InputError([f"--sample: expected a whole number from 1 to {bounds.LABEL_SAMPLE:,}, found {sample}"])
-    if problems := check_outputs([labels], []):
-        raise OutputError(problems)
+    refuse_outputs({"labels": labels}, [])
     paths = find_paths(golden, run, config)
     config_file = read_config(paths.config, BUILT_IN, k=k)
     found = read_cases(paths.golden, paths.run, config_file, tasks=tasks or TASKS, repeats=True)

@@ -9,7 +9,7 @@ from ragcontract.cli.console import say
 from ragcontract.cli.keyboard import Keyboard
 from ragcontract.cli.label_screen import LabelScreen
 from ragcontract.cli.label_sheet import read_sheet, relevance_level
-from ragcontract.cli.options import files_option, refuse_empty, top_option
+from ragcontract.cli.options import files_option, refuse_empty, refuse_links, top_option
 from ragcontract.contract import defaults
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.numbers import count
@@ -59,6 +59,7 @@ def command(
     refuse_empty(
         {"--golden": golden, "--run": run, "--questions": [questions], "--ticked": [ticked], "--config": [config]}
     )
+    refuse_links({} if golden else {"golden": defaults.GOLDEN})
     level = relevance_level(config)
     if ticked is not None:
         _refuse_others(context)

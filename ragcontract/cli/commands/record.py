@@ -10,16 +10,14 @@ from msgspec.structs import replace
 
 from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import say, warn
-from ragcontract.cli.options import CONFIG, GOLDEN, Decorate, find_paths, out_option
+from ragcontract.cli.options import CONFIG, GOLDEN, Decorate, find_paths, out_option, refuse_outputs
 from ragcontract.contract import defaults
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.defaults import InputPaths
 from ragcontract.core import bounds
-from ragcontract.core.errors import ExitCode, InputError, OutputError
+from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten, visible
-from ragcontract.files.patterns import existing_files
-from ragcontract.files.writing import check_outputs
 from ragcontract.http.stopping import Stop
 from ragcontract.record.adapters.user_exceptions import redacting
 from ragcontract.record.record_options import TOP, RecordOptions, wrong_numbers
@@ -109,7 +107,8 @@ def command(target: str, *, golden: Sequence[str], config: str | None, **given: 
     paths = find_paths(golden, (), config)
     asked = _given(given, paths)
     secrets = asked.known(os.environ)
-    _check_outputs([given["out"], given["details"], given["stream_out"]], paths)
+    outputs = {name: given[name] for name in ("out", "details", "stream_out") if given[name] is not None}
+    refuse_outputs(outputs, [*paths.golden, *([paths.config] if paths.config else [])])
     with redacting(secrets):
         found = read_target(target, replace(asked.surroundings(os.environ), say=lambda text: warn([text])))
     settings = asked.settings(found.system)
@@ -144,13 +143,6 @@ def _given(given: Mapping[str, Any], paths: InputPaths) -> RecordOptions:
     if problems:
         raise InputError(problems)
     return asked
-
-
-def _check_outputs(outputs: Sequence[str | None], paths: InputPaths) -> None:
-    """Raise OutputError if a file cannot be written, or is one of the inputs."""
-    inputs = [*paths.golden, *([paths.config] if paths.config else [])]
-    if problems := check_outputs([one for one in outputs if one is not None], existing_files(inputs)[0]):
-        raise OutputError(problems)
 
 
 def _say_plan(plan: Plan, settings: RecordSettings, target: Target) -> None:

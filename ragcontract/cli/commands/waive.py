@@ -8,7 +8,7 @@ import click
 
 from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import say
-from ragcontract.cli.options import CONFIG, GOLDEN, clock, find_paths
+from ragcontract.cli.options import CONFIG, GOLDEN, clock, find_paths, refuse_links
 from ragcontract.contract import defaults
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.golden_file import read_golden
@@ -64,6 +64,7 @@ def command(
     """
     paths = find_paths(golden, [], config)
     path = paths.config or defaults.CONFIG
+    refuse_links({"config": path})
     wanted = {"query": query, "rule": rule, "reason": reason, "owner": owner, "expires": until}
     waiver = {name: value for name, value in wanted.items() if value is not None}
     _refuse_unknown(paths.golden, query)

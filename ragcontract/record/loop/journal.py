@@ -19,7 +19,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError, OutputError
 from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten
-from ragcontract.files.locking import locked
+from ragcontract.files.locking import locked, not_ours
 from ragcontract.record.golden_questions import Question, Questions
 from ragcontract.record.watching.recording_events import Failure
 
@@ -253,6 +253,8 @@ def opened(path: Path) -> Journal:
 def to_read(path: Path) -> Journal:
     """Return a journal to look at, which may be written by another recording; raises InputError if it cannot be."""
     try:
+        if problem := not_ours(path):
+            raise InputError([f"{path}: cannot be read ({problem}; delete it)"])
         return Journal(path.open("rb"), path, read_only=True)
     except OSError as error:
         raise InputError([f"{path}: cannot be read ({error.strerror or error})"]) from error
