@@ -31,6 +31,7 @@ Event = Mapping[str, Any]
 
 SHA = "5ca1ab1e" * 5
 PULL_REQUEST: Event = {"action": "synchronize", "number": 7, "pull_request": {"number": 7}}
+CONTEXT = {"${{ github.token }}": TOKEN, "${{ strategy.job-index }}": "0"}  # what expressions are where no matrix is
 FOLDERS = ("workspace", "home", "workflow", "file_commands", "runner_temp")
 MAX_SUMMARY = 1 << 20  # bytes; the runner drops a larger one
 MAX_ANNOTATIONS = 10  # of each level
@@ -210,7 +211,7 @@ def declared_inputs(given: Mapping[str, str]) -> dict[str, str]:
     unknown = set(given) - set(declared)
     assert not unknown, f"action.yml declares no input {unknown}"
     values = {name: str(spec.get("default", "")) for name, spec in declared.items()} | dict(given)
-    return {f"INPUT_{name.upper()}": value.replace("${{ github.token }}", TOKEN) for name, value in values.items()}
+    return {f"INPUT_{name.upper()}": CONTEXT.get(value, value) for name, value in values.items()}
 
 
 def read_outputs(file: Path) -> dict[str, str]:

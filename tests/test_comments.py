@@ -1,13 +1,17 @@
 """The life of a comment, from run to run, through the action."""
 
 import json
+from collections.abc import Mapping
 from datetime import timedelta
+from itertools import permutations
 from pathlib import Path
 
 import pytest
 
 from tests import scenarios
 from tests.builders import golden, run, stored_query, write_baseline, write_jsonl
+from tests.github import relayed
+from tests.github.relayed import HEAD
 from tests.github.standin import ACTIONS_BOT, Fault, GitHub, Sent
 from tests.reports.markdown.test_gfm import NASTY
 from tests.reports.page import Page
@@ -90,9 +94,16 @@ def test_on_change_leaves_a_report_that_says_the_same_alone(runner: InProcess, g
     rows = [run("refunds", "doc1", latency_ms=7), run("sso", "doc9", latency_ms=8)]
     write_jsonl(runner.workspace / "current_run.jsonl", rows)
     result = runner.run({"comment": "on-change"}, run=101, environ={"GITHUB_SHA": "d" * 40})
-    assert github.bodies() == before
+    assert list(map(relayed.said, github.bodies())) == list(map(relayed.said, before))
+    assert "[run 10](" in github.bodies()[0]
     assert "The comment is up to date" in result.log
     assert result.outputs["comment-url"] == github.comments[0]["html_url"]
+
+
+def test_on_change_writes_nothing_where_what_held_holds(runner: InProcess, github: GitHub) -> None:
+    for number in (100, 101):
+        scenarios.passing(runner.workspace)
+        runner.run({"comment": "on-change"}, run=number)
     assert len(github.writes()) == 1
 
 
@@ -132,14 +143,29 @@ def test_each_name_has_its_comment_and_matrix_jobs_do_not_meet(runner: InProcess
     ]
 
 
-CLASH = "Two contracts of this run comment under the same name"
+CLASH = "Two results of this workflow run have the same name and differ"
 
 
-def leg(runner: InProcess, folder: str, *, passing: bool, run: int = 100, **environ: str) -> Result:
-    """Run a job of a matrix, whose contract is in a folder of its own."""
+def leg(
+    runner: InProcess,
+    folder: str = ".",
+    *,
+    passing: bool,
+    run: int = 100,
+    attempt: int = 1,
+    runner_name: str = "",
+    **inputs: str,
+) -> Result:
+    """Run a job of a matrix, whose contract may be in a folder of its own."""
     (runner.workspace / folder).mkdir(exist_ok=True)
     (scenarios.passing if passing else scenarios.failing)(runner.workspace / folder)
-    return runner.run({"working-directory": folder}, run=run, environ=environ)
+    given = {name.replace("_", "-"): value for name, value in inputs.items()}
+    environ = {"RUNNER_NAME": runner_name}
+    return runner.run({"working-directory": folder} | given, run=run, attempt=attempt, environ=environ)
+
+
+def red(github: GitHub) -> bool:
+    return headline(github).startswith("### ❌ Retrieval contract broken: ")
 
 
 @pytest.mark.parametrize("red_first", [True, False])
@@ -153,24 +179,73 @@ def test_matrix_jobs_without_names_leave_the_red_comment_and_a_warning_that_name
     assert len(warnings) == 1
     assert CLASH in warnings[0]
     assert "the input name" in warnings[0]
-    assert headline(github).startswith("### ❌ Retrieval contract broken: ")
+    assert red(github)
     assert second.outputs["comment-url"] == github.comments[0]["html_url"]
 
 
-def test_matrix_jobs_that_differ_in_their_export_alone_are_distinguished_by_their_runner(
+@pytest.mark.parametrize("runner_name", ["", "the only one"])
+def test_matrix_jobs_that_differ_in_their_export_alone_leave_the_red_comment_whatever_their_runners_name(
+    runner: InProcess, github: GitHub, runner_name: str
+) -> None:
+    leg(runner, passing=False, job_index="0", runner_name=runner_name)
+    assert CLASH in leg(runner, passing=True, job_index="1", runner_name=runner_name).log
+    assert red(github)
+
+
+def test_contracts_with_the_same_paths_and_other_queries_leave_the_red_comment(
     runner: InProcess, github: GitHub
 ) -> None:
-    leg(runner, ".", passing=False, RUNNER_NAME="GitHub Actions 2")
-    assert CLASH in leg(runner, ".", passing=True, RUNNER_NAME="GitHub Actions 3").log
-    assert "❌" in headline(github)
-
-
-def test_contracts_with_the_same_paths_and_other_queries_are_distinguished(runner: InProcess, github: GitHub) -> None:
-    leg(runner, ".", passing=False)
+    leg(runner, passing=False)
     write_jsonl(runner.workspace / "golden.jsonl", [golden("refunds", "doc1")])
     write_jsonl(runner.workspace / "current_run.jsonl", [run("refunds", "doc1")])
     assert CLASH in runner.run().log
-    assert "❌" in headline(github)
+    assert red(github)
+
+
+@pytest.mark.parametrize("attempt", [1, 2])
+@pytest.mark.parametrize(
+    ("input_", "value"), [("scores", "scores.jsonl"), ("repeats", "true"), ("tag", "t"), ("job-index", "1")]
+)
+def test_a_check_that_differs_in_one_input_does_not_replace_the_red_comment(
+    runner: InProcess, github: GitHub, input_: str, value: str, attempt: int
+) -> None:
+    scenarios.failing(runner.workspace)
+    runner.run()
+    scenarios.passing(runner.workspace)
+    write_jsonl(runner.workspace / "golden.jsonl", [golden("refunds", "doc1", tags=["t"]), golden("sso", "doc2")])
+    write_jsonl(runner.workspace / "scores.jsonl", [{"query_id": "refunds", "scores": {"faithfulness": 1}}])
+    result = runner.run({input_: value}, attempt=attempt)
+    assert result.outputs["verdict"] == "pass"
+    assert CLASH in result.log
+    assert red(github)
+
+
+@pytest.mark.parametrize("files", [{"judgments": "j.jsonl"}, {"judgments": "j.jsonl", "calibration": "c.json"}])
+def test_a_second_attempt_with_judgments_replaces_none_without(
+    runner: InProcess, github: GitHub, files: Mapping[str, str]
+) -> None:
+    scenarios.failing(runner.workspace)
+    runner.run()
+    result = runner.run(files, attempt=2)  # there are no such files: less bad than a broken contract
+    assert result.exit_code == 2
+    assert CLASH in result.log
+    assert red(github)
+
+
+def test_two_steps_of_one_job_that_differ_in_nothing_leave_the_red_comment(runner: InProcess, github: GitHub) -> None:
+    leg(runner, passing=False)
+    assert CLASH in leg(runner, passing=True).log
+    assert red(github)
+    assert CLASH in leg(runner, passing=True, attempt=2).log  # of which of the two is this the second attempt?
+    assert red(github)
+
+
+def test_two_steps_of_one_job_are_distinguished_in_its_second_attempt(runner: InProcess, github: GitHub) -> None:
+    for attempt, outcomes in ((1, (False, True)), (2, (True, True))):
+        for step, passing in zip(("__org_rag-contract", "__org_rag-contract_2"), outcomes, strict=True):
+            (scenarios.passing if passing else scenarios.failing)(runner.workspace)
+            runner.run(attempt=attempt, environ={"GITHUB_ACTION": step})
+    assert "holds again" in headline(github)
 
 
 def test_the_next_run_of_the_same_job_writes_what_it_finds(runner: InProcess, github: GitHub) -> None:
@@ -180,10 +255,70 @@ def test_the_next_run_of_the_same_job_writes_what_it_finds(runner: InProcess, gi
     assert "holds again" in headline(github)
 
 
-def test_a_better_export_later_in_the_same_job_replaces_the_first(runner: InProcess, github: GitHub) -> None:
-    leg(runner, "a", passing=False)
-    assert CLASH not in leg(runner, "a", passing=True).log
-    assert "✅" in headline(github)
+@pytest.mark.parametrize("runner_name", ["", "runner 2"])
+def test_the_second_attempt_of_a_red_job_of_a_matrix_turns_its_comment_green(
+    runner: InProcess, github: GitHub, runner_name: str
+) -> None:
+    leg(runner, passing=False, job_index="0")
+    leg(runner, passing=True, job_index="1")
+    result = leg(runner, passing=True, job_index="0", attempt=2, runner_name=runner_name)
+    assert "Comment updated" in result.log
+    assert CLASH not in result.log
+    assert "holds again" in headline(github)
+    assert CLASH in leg(runner, passing=False, job_index="1", attempt=3).log
+    assert red(github)
+
+
+@pytest.mark.parametrize("first", ["0", "1"])
+def test_of_two_red_jobs_of_a_matrix_both_must_be_repaired_before_the_comment_is_green(
+    runner: InProcess, github: GitHub, first: str
+) -> None:
+    leg(runner, passing=False, job_index="0")
+    leg(runner, passing=False, job_index="1")
+    assert CLASH in leg(runner, passing=True, job_index=first, attempt=2).log
+    assert red(github)
+    assert CLASH not in leg(runner, passing=True, job_index="10"[int(first)], attempt=3).log
+    assert "holds again" in headline(github)
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_the_jobs_of_a_matrix_may_end_in_any_order_in_every_attempt(
+    runner: InProcess, github: GitHub, order: tuple[int, ...]
+) -> None:
+    for attempt, broken in enumerate([{0, 1}, {1}, set(), {2}, set()], 1):
+        for index in order:
+            leg(runner, passing=index not in broken, job_index=str(index), attempt=attempt)
+        assert red(github) == bool(broken), attempt
+
+
+def test_a_red_job_that_leaves_its_comment_unchanged_is_not_replaced_by_a_green_one(
+    runner: InProcess, github: GitHub
+) -> None:
+    leg(runner, passing=False, job_index="0", comment="on-change")
+    assert "up to date" in leg(runner, passing=False, job_index="0", comment="on-change", run=101).log
+    assert CLASH in leg(runner, passing=True, job_index="1", comment="on-change", run=101).log
+    assert red(github)
+
+
+def test_a_second_workflow_distinguishes_the_jobs_of_the_first_by_the_reports_it_reads(
+    runner: InProcess, github: GitHub
+) -> None:
+    github.add_pull(7, sha=HEAD, head="stranger/app")
+    for folder, passing, attempt in (("a", False, 1), ("b", True, 1), ("b", True, 2), ("a", True, 2)):
+        report = json.dumps(relayed.passing() if passing else relayed.failing())
+        (runner.workspace / folder).mkdir(exist_ok=True)
+        (runner.workspace / folder / "report.json").write_text(report)
+        result = relayed.posted(runner, {"report-json": f"{folder}/report.json"}, run_attempt=attempt)
+        assert (CLASH in result.log) == (folder == "b")
+        assert red(github) == ((folder, attempt) != ("a", 2))
+
+
+@pytest.mark.parametrize("attempt", [1, 2])
+def test_a_comment_of_an_earlier_version_is_found_and_replaced(runner: InProcess, github: GitHub, attempt: int) -> None:
+    fields = "run=99.1 state=fail content=0123456789abcdef contract=0123456789abcdef.0123456789abcdef"
+    github.add_comment(f"<!-- rag-contract name= {fields} -->\nold", login=ACTIONS_BOT)
+    assert CLASH not in leg(runner, passing=True, run=98 + attempt, attempt=3 - attempt).log
+    assert "holds again" in headline(github)
 
 
 def test_spare_comments_that_cannot_be_deleted_take_no_time_from_the_result(runner: InProcess, github: GitHub) -> None:

@@ -190,7 +190,7 @@ SERVER_MODELS = 50  # models; those of a server, in the details of a recording; 
 # GitHub accepts comments of 65,536 characters and summaries of 1 MiB, and shows ten annotations of each level for a
 # step; the action adds up to six warnings of its own. The runner cuts messages of annotations at 4,096 characters,
 # GitHub their titles at 255. Bytes are counted because they are never fewer than characters.
-COMMENT = 65_000  # bytes; a comment; sections are left out, then rows
+COMMENT = 64_000  # bytes; a comment; sections are left out, then rows
 COMMENT_FILE = 55_000  # bytes; the file of `comment-body-file`; sections are left out, then rows
 COMMENT_NAME = 300  # characters; the name of a contract in its comment's marker, escaped; a hash stands for it
 COMMENT_TRIES = 5  # tries; looking for the contract's comment and writing it; the comment is given up
@@ -208,7 +208,8 @@ REPORT_SENTENCE = 1 << 16  # characters; a sentence in such a report; exit code 
 REPORT_SHORTEST = 63_000  # bytes; such a report as a comment, in its shortest form; exit code 2
 PULL_REQUEST = 10**12  # ; the input `pull-request`; exit code 2
 RUN_DIGITS = 18  # digits; the id of a run and the number of its attempt; counts as unknown
-MARKER = 1_000  # characters; the marker of a comment; fields beyond are not read
+MARKER = 2_000  # characters; the marker of a comment; fields beyond are not read
+COMMENT_RESULTS = 20  # results; what the marker has of its workflow run beside the one shown; one stands for the rest
 LABEL_EVENTS = 3_000  # events; those of a pull request with the `accept-label`; the label does not count
 RUN_AHEAD = 10**9  # ; how far the run in a comment's marker may be above our own; the marker is ignored
 AUTHORS = 100  # authors; those of comments with our marker whom GitHub is asked about; the others are strangers

@@ -5,18 +5,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.github.context import number_at, text_at
 from ragcontract.github.failure import GitHubError
-from ragcontract.github.marker import Marker, Run, State, digest, head, line
+from ragcontract.github.marker import NO_RUN, Marker, Run, digest, head, line
 from ragcontract.github.pull_request import PullRequest
+from ragcontract.github.results import Result, State, listed, standing
 from ragcontract.github.settings import CommentWhen
 
 if TYPE_CHECKING:
     from ragcontract.github.client import Client, Json
-
-BEST_FIRST: tuple[State | None, ...] = (None, "pass", "unknown", "error", "fail")
 
 Written = Literal["created", "updated", "unchanged", "newer", "outranked", "outdated", "not-needed"]
 
@@ -33,25 +33,24 @@ class Draft(Struct, frozen=True, kw_only=True):
     state: State
     run: Run
     content: str
-    contract: tuple[str, str] = ("", "")
+    contract: str = ""
     body: Callable[[int, State | None], str]
 
-    @property
-    def marker(self) -> Marker:
-        """The fields of the hidden first line."""
+    def marker(self, others: tuple[Result, ...] = ()) -> Marker:
+        """Return the fields of the hidden first line, with the results of other contracts of the run."""
         content = digest(self.content)
-        return Marker(run=self.run, state=self.state, content=content, contract=self.contract)
+        return Marker(run=self.run, state=self.state, content=content, contract=self.contract, others=others)
 
-    def text(self, before: State | None) -> str:
+    def text(self, marker: Marker, before: State | None) -> str:
         """Return the whole comment, which replaces one of the state ``before``."""
-        marker = line(self.name, self.marker)
-        return f"{marker}\n{self.body(bounds.COMMENT - len(marker.encode()) - 1, before)}"
+        first = line(self.name, marker)
+        return f"{first}\n{self.body(bounds.COMMENT - len(first.encode()) - 1, before)}"
 
 
 class Posted(Struct, frozen=True):
     """The result of posting a comment, and the URL of the comment if there is one.
 
-    ``clash``: another contract's check in the same run has commented under the same name, with another result.
+    ``clash``: another check in the same workflow run has commented under the same name, with another result.
     """
 
     written: Written
@@ -66,6 +65,14 @@ class _Found(Struct, frozen=True, kw_only=True):
     marker: Marker
 
 
+class _Plan(Struct, frozen=True, kw_only=True):
+    """What to do: ``text`` is the whole comment to send, which has this marker; empty if nothing is to be sent."""
+
+    written: Written
+    marker: Marker | None = None
+    text: str = ""
+
+
 def post(
     client: "Client",
     pull_request: PullRequest,
@@ -75,26 +82,27 @@ def post(
 ) -> Posted:
     """Update the contract's comment, or create it; raises :class:`GitHubError`.
 
-    A comment by a newer run is not changed, nor a worse one on another contract by the same run, and nothing is written
-    once the pull request has a newer commit. Before a retry, the comments are read again, because GitHub may have
-    received the first request, or another run may have commented meanwhile. If there are several comments, as after two
-    first runs at the same time, all runs keep the same one. The others are deleted last, each in one try, since the
-    result must not wait for them. ``on_written`` is called with the result immediately, even if a later request fails.
+    A comment by a newer run is not changed, nor a worse one of the same workflow run unless this check replaces it, and
+    nothing is written once the pull request has a newer commit. After a write and before a retry, the comments are read
+    again, because GitHub may have received the first request, or another job may have commented meanwhile. If there are
+    several comments, as after two first runs at the same time, all runs keep the same one. The others are deleted last,
+    each in one try, since the result must not wait for them. ``on_written`` is called with the result immediately, even
+    if a later request fails.
     """
     comments = _Comments(client, pull_request, draft)
-    created: Posted | None = None
+    settled: Posted | None = None
     lost: GitHubError | None = None
     missed: int | None = None
     for _ in range(bounds.COMMENT_TRIES):
         try:
             own = comments.own()
         except GitHubError as error:
-            if created:
-                return created
+            if settled:
+                return settled
             raise lost or error from error
         found = own[0] if own else None
         try:
-            posted = comments.write(own, when)
+            posted, sent = comments.write(own, when)
         except GitHubError as error:
             gone = found is not None and error.status in {404, 410} and found.id != missed  # deleted since it was read
             missed = found.id if found else None
@@ -103,11 +111,11 @@ def post(
             lost = error
             continue
         on_written(posted)
-        if posted.written != "created" or created:
+        if not sent:
             comments.delete(own[1:])
             return posted
-        created = posted  # and check again: another run may have created one at the same time
-    return created or comments.arrived() or _give_up(lost)
+        settled = posted
+    return settled or comments.arrived() or _give_up(lost)
 
 
 def _give_up(lost: GitHubError | None) -> Posted:
@@ -130,6 +138,9 @@ class _Comments:
         self._owners = {client.login()}
         self._others: set[str] = set()
         self._created: _Found | None = None
+        self._before: State | None = None  # of the comment that the draft replaces
+        self._sent: _Plan | None = None
+        self._markers: set[Marker] = set()  # of the comment, as it was sent and as it was before
 
     def own(self) -> list[_Found]:
         """Return the contract's comments; the first is the one to keep: of the newest run, the worst, the oldest."""
@@ -143,22 +154,32 @@ class _Comments:
         own = [self._found(comment) for comment in marked if text_at(comment, "user", "login") in self._owners]
         if self._created and self._created.id not in {one.id for one in own}:  # the list may lag behind
             own.append(self._created)
-        return sorted(own, key=lambda one: (one.marker.run, BEST_FIRST.index(one.marker.state), -one.id), reverse=True)
+        return sorted(
+            own,
+            key=lambda one: (one.marker.run[0], one.marker.result.badness, one.marker.run[1], -one.id),
+            reverse=True,
+        )
 
-    def write(self, own: Sequence[_Found], when: CommentWhen) -> Posted:
-        """Create the comment, update the first of ``own``, or leave it as it is."""
+    def write(self, own: Sequence[_Found], when: CommentWhen) -> tuple[Posted, bool]:
+        """Create the comment, update the first of ``own``, or leave it as it is; also returns whether it was sent."""
         found = own[0] if own else None
-        clash = any(one.marker.clashes(self._draft.marker) for one in own)
-        if found and self._created and found.id == self._created.id:
-            return Posted("created", found.url, clash)
-        body = self._draft.text(found.marker.state if found else None)
-        written = self._decide(found, body, when)
-        if written == "created":
-            return Posted(written, self._create(body).url)
+        known = self._results_of_this_run(own)
+        mine = self._draft.marker().result
+        others = [one for one in standing([*known, mine]) if one != mine]
+        clash = any(not one.says(mine) for one in others)
         url = found.url if found else ""
-        if written == "updated" and found:
-            url = text_at(self._client.update_comment(found.id, body), "html_url") or url
-        return Posted(written, url, clash)
+        if found and self._sent and found.marker in self._markers:  # the list may lag behind
+            return Posted(self._sent.written, url, clash), False
+        if found and (self._before is None or found.marker.result != mine):
+            self._before = found.marker.state
+        plan = self._plan(found, known, others, when)
+        if not (plan.text and plan.marker):
+            return Posted(plan.written, url, clash and plan.written != "newer"), False
+        if self._is_outdated():
+            return Posted("outdated", url, clash), False
+        url = self._update(found, plan.text) if found else self._create(plan.text)
+        self._sent, self._markers = plan, {plan.marker, *([found.marker] if found else [])}
+        return Posted(plan.written, url, clash), True
 
     def delete(self, spares: Sequence[_Found]) -> None:
         """Delete comments, as far as that works: another run may have done it, or the next one will."""
@@ -170,31 +191,60 @@ class _Comments:
         """Return the comment if the last attempt succeeded despite its error."""
         with suppress(GitHubError):
             for found in self.own()[:1]:
-                if found.marker.run == self._draft.run and found.marker.says(self._draft.marker):
+                if found.marker.run == self._draft.run and found.marker.result == self._draft.marker().result:
                     return Posted("updated", found.url)
         return None
 
-    def _create(self, body: str) -> _Found:
+    def _create(self, body: str) -> str:
         answer = self._client.create_comment(self._pull_request.number, body)
         self._owners |= {login for login in [text_at(answer, "user", "login")] if login}
         self._created = self._found(answer | {"body": body})
-        return self._created
+        return self._created.url
 
-    def _decide(self, found: _Found | None, body: str, when: CommentWhen) -> Written:
-        if found is None and when == "on-failure" and self._draft.state == "pass":
-            return "not-needed"
-        if found and found.marker.run > self._draft.run:
-            return "newer"
-        if found and (found.body == body or (when == "on-change" and found.marker.says(self._draft.marker))):
-            return "unchanged"
-        if found and found.marker.clashes(self._draft.marker) and not self._is_worse_than(found):
-            return "outranked"
-        if self._is_outdated():
-            return "outdated"
-        return "updated" if found else "created"
+    def _update(self, found: _Found, body: str) -> str:
+        return text_at(self._client.update_comment(found.id, body), "html_url") or found.url
 
-    def _is_worse_than(self, found: _Found) -> bool:
-        return BEST_FIRST.index(self._draft.state) > BEST_FIRST.index(found.marker.state)
+    def _plan(
+        self, found: _Found | None, known: Sequence[Result], others: Sequence[Result], when: CommentWhen
+    ) -> _Plan:
+        """Return what to do; ``known`` are the results of this workflow run so far, ``others`` those beside the own."""
+        marker = self._draft.marker(listed(others))
+        mine = marker.result
+        if found is None:
+            if when == "on-failure" and mine.state == "pass":
+                return _Plan(written="not-needed")
+            return _Plan(written="created", marker=marker, text=self._draft.text(marker, None))
+        later = any(one.may_be_of(mine.contract) and one.attempt > mine.attempt for one in known)
+        if later or found.marker.run[0] > marker.run[0]:
+            return _Plan(written="newer")
+        if self._outranks(found.marker.result, others):
+            rest = listed(one for one in [*others, mine] if one != found.marker.result)
+            return self._noted("outranked", found, replace(found.marker, others=rest))
+        text = self._draft.text(marker, self._before)
+        if found.body == text:
+            return _Plan(written="unchanged")
+        if when == "on-change" and found.marker.result.says(mine):
+            # Unless it is noted, a better result of another job would replace it.
+            return self._noted("unchanged", found, found.marker if mine.state == "pass" else marker)
+        return _Plan(written="updated", marker=marker, text=text)
+
+    def _outranks(self, shown: Result, others: Sequence[Result]) -> bool:
+        """Return whether what the comment shows stays: one of ``others`` is worse than the draft, or came first."""
+        mine = self._draft.marker().result
+        came_first = shown in others and not shown.may_be_of(mine.contract) and shown.badness == mine.badness
+        return came_first or any(one.badness > mine.badness for one in others)
+
+    def _noted(self, written: Written, found: _Found, marker: Marker) -> _Plan:
+        """Return a plan that changes the hidden line at most, and nothing that people see."""
+        if marker == found.marker:
+            return _Plan(written=written)
+        shown = found.body.partition("\n")[2]
+        return _Plan(written=written, marker=marker, text=f"{line(self._draft.name, marker)}\n{shown}")
+
+    def _results_of_this_run(self, own: Sequence[_Found]) -> list[Result]:
+        """Return the results of the same workflow run that the comments have; none if the run is unknown."""
+        same = [one.marker for one in own if one.marker.run[0] == self._draft.run[0] != NO_RUN[0]]
+        return [result for marker in same for result in (marker.result, *marker.others) if result.state is not None]
 
     def _is_outdated(self) -> bool:
         """Return whether the pull request has a newer commit. The marker is not enough: a newer run may not comment."""

@@ -34,8 +34,8 @@ class Context(Struct, frozen=True, kw_only=True):
 
     ``event`` is empty if the event's file cannot be read; ``event_problem`` then has the reason. ``workspace`` and
     ``temporary`` are paths in the container, ``host_workspace`` is the workspace's path outside (empty if unknown).
-    ``run`` is (run id, attempt); a later run is greater. ``job`` is the job's id and its runner, which differs between
-    jobs of a matrix that run at the same time.
+    ``run`` is (run id, attempt); a later run is greater. ``step`` is the job's id and the step's, which are the same in
+    all jobs of a matrix.
     """
 
     workspace: Path
@@ -52,7 +52,7 @@ class Context(Struct, frozen=True, kw_only=True):
     branch: str
     run: tuple[int, int]
     run_number: str
-    job: str
+    step: str
     output_file: Path | None
     summary_file: Path | None
     token: Token
@@ -83,7 +83,7 @@ class Context(Struct, frozen=True, kw_only=True):
             branch=text("GITHUB_HEAD_REF") or text("GITHUB_REF_NAME"),
             run=(_count(environ.get("GITHUB_RUN_ID")), _count(environ.get("GITHUB_RUN_ATTEMPT"))),
             run_number=text("GITHUB_RUN_NUMBER"),
-            job=f"{text('GITHUB_JOB')} {text('RUNNER_NAME')}",
+            step=f"{text('GITHUB_JOB')} {text('GITHUB_ACTION')}",
             output_file=_path(environ.get("GITHUB_OUTPUT")),
             summary_file=_path(environ.get("GITHUB_STEP_SUMMARY")),
             token=Token(environ.get(TOKEN_INPUT, "").strip()),

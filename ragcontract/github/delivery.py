@@ -21,9 +21,9 @@ from ragcontract.github.connection import connect
 from ragcontract.github.context import Context
 from ragcontract.github.failure import GitHubError, within
 from ragcontract.github.identity import contract_of
-from ragcontract.github.marker import State
 from ragcontract.github.paths import in_repository, owned_like_workspace
 from ragcontract.github.pull_request import NoPullRequest, PullRequest, find
+from ragcontract.github.results import State
 from ragcontract.github.settings import Settings
 from ragcontract.http.timing import Timing
 from ragcontract.reports import terminal
@@ -44,8 +44,8 @@ ADVICE = (
     "comment"
 )
 CLASH = (
-    "Two contracts of this run comment under the same name, and their results differ: the comment shows the worse one. "
-    "Give each contract, and each job of a matrix, a name of its own with the input name"
+    "Two results of this workflow run have the same name and differ: the comment shows the worse one. Give each "
+    "contract, each job of a matrix and each step that checks a name of its own with the input name"
 )
 
 RESULTS = {
@@ -53,7 +53,7 @@ RESULTS = {
     "updated": "Comment updated:",
     "unchanged": "The comment is up to date:",
     "newer": "A newer run has commented already, so this one leaves it as it is:",
-    "outranked": "Another contract of this run has commented under the same name, with a result at least as bad:",
+    "outranked": "Another check of this workflow run has commented under the same name, with a result at least as bad:",
     "outdated": "No comment: the pull request has a newer commit by now, which this run has not seen",
     "not-needed": "No comment: nothing is broken, and there is no earlier comment",
 }
@@ -159,7 +159,7 @@ def deliver(
         here = changed_here(client, pull_request, report, context)
         render = partial(delivery.render, replaced_here=here.baseline, judged_here=here.judgments)
         when = when_checked(report, world.clock())
-        return draft_of(delivery.state, render, context, settings, when=when, report=report)
+        return draft_of(delivery.state, render, context, settings, when=when)
 
     return post_comment(
         lambda client: find(context, client, settings.pull_request),
@@ -240,7 +240,6 @@ def draft_of(
     settings: Settings,
     *,
     when: str,
-    report: Report | ErrorReport | None,
 ) -> Draft:
     """Return the comment on a verdict, which ends with ``when`` it was made and by which run."""
     tail = foot(context, when)
@@ -254,7 +253,7 @@ def draft_of(
         state=state,
         run=context.run,
         content=render(Layout(inputs=False)),
-        contract=contract_of(context, settings, report),
+        contract=contract_of(context, settings),
         body=body,
     )
 

@@ -1,31 +1,31 @@
-"""What distinguishes the contracts that one run checks, where no name does."""
+"""What distinguishes the contracts that one workflow run checks, where no name does."""
 
 from ragcontract.github.context import Context
 from ragcontract.github.marker import digest
 from ragcontract.github.settings import Settings
-from ragcontract.reports.report import ErrorReport, Report
 
 
-def contract_of(context: Context, settings: Settings, report: Report | ErrorReport | None) -> tuple[str, str]:
-    """Return two fingerprints: of the job and its inputs, and of the contract's files (empty without a report).
+def contract_of(context: Context, settings: Settings) -> str:
+    """Return a fingerprint of the step, of its place in the matrix, and of the inputs that choose what is checked.
 
-    Two contracts differ if either does. The run's content is in neither of them: a later step of the job that checks a
-    better export checks the same contract.
+    It is the same in each attempt of a workflow run, so that an attempt replaces its own earlier result and no other.
+    Therefore neither the runner's name nor the content of any file is in it: an attempt gets another runner, and may
+    get another run or baseline.
     """
     inputs = (
-        context.job,
+        context.step,
+        settings.job_index,
         settings.working_directory,
         settings.golden,
         settings.run,
+        settings.scores,
+        settings.judgments,
+        settings.calibration,
         settings.baseline,
         settings.config,
         settings.k,
         settings.tag,
+        settings.repeats,
         settings.report_json if settings.mode == "post-comment" else "",
     )
-    return digest(repr(inputs)), digest(repr(_files(report))) if isinstance(report, Report) else ""
-
-
-def _files(report: Report) -> list[list[str]]:
-    sides = (report.inputs.golden, report.inputs.config, report.inputs.baseline)
-    return [[file.sha256 for file in side.files] if side else [] for side in sides]
+    return digest(repr(inputs))

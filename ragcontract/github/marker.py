@@ -6,16 +6,18 @@ its author, and no value in it is believed beyond what a run could have written.
 
 import hashlib
 import re
-from typing import Literal
 from urllib.parse import quote
 
 from msgspec import Struct
 
 from ragcontract.core import bounds
+from ragcontract.github.results import SEVERAL, Result, State
 
 RUN = r" run=([0-9]{1,18})\.([0-9]{1,9}) "  # no more digits than any id and any attempt has
+CONTRACT = r"[0-9a-f]{16}"
+CONTENT = r"\w{1,16}"
+OTHER = re.compile(rf"((?:{CONTRACT}|{SEVERAL})?)\.([0-9]{{1,9}})\.([a-z]{{1,9}})\.({CONTENT})")
 
-State = Literal["pass", "fail", "error", "unknown"]
 STATES: dict[str, State] = {"pass": "pass", "fail": "fail", "error": "error", "unknown": "unknown"}
 Run = tuple[int, int]  # id and attempt
 NO_RUN: Run = (0, 0)
@@ -24,13 +26,16 @@ NO_RUN: Run = (0, 0)
 class Marker(Struct, frozen=True, kw_only=True):
     """The fields of a marker; ``run`` is ``NO_RUN``, which is older than any, if the marker has no credible one.
 
-    ``contract`` has the two fingerprints of :func:`~ragcontract.github.identity.contract_of`, empty where unknown.
+    ``state``, ``content`` and ``contract`` are of the result that the comment shows, see
+    :class:`~ragcontract.github.results.Result`. ``others`` are further results of the same workflow run, in any
+    attempt.
     """
 
     run: Run
     state: State | None
     content: str
-    contract: tuple[str, str] = ("", "")
+    contract: str = ""
+    others: tuple[Result, ...] = ()
 
     @classmethod
     def of(cls, body: str, own_run: Run) -> "Marker":
@@ -40,20 +45,18 @@ class Marker(Struct, frozen=True, kw_only=True):
         found = (int(run[1]), int(run[2])) if run else NO_RUN
         if own_run != NO_RUN and found[0] - own_run[0] > bounds.RUN_AHEAD:
             found = NO_RUN
-        inputs, _, files = _field(line, "contract").partition(".")
-        state = STATES.get(_field(line, "state"))
-        return cls(run=found, state=state, content=_field(line, "content"), contract=(inputs, files))
-
-    def says(self, other: "Marker") -> bool:
-        """Return whether two comments say the same, whoever wrote them."""
-        return (self.state, self.content) == (other.state, other.content)
-
-    def clashes(self, other: "Marker") -> bool:
-        """Return whether another contract's check in the same attempt of the same run came to another result."""
-        differs = any(
-            ours and theirs and ours != theirs for ours, theirs in zip(self.contract, other.contract, strict=True)
+        return cls(
+            run=found,
+            state=STATES.get(_field(line, "state", r"\w+")),
+            content=_field(line, "content", CONTENT),
+            contract=_field(line, "contract", CONTRACT),
+            others=_others(_field(line, "others", r"[\w.,]+")),
         )
-        return differs and self.run == other.run != NO_RUN and not self.says(other)
+
+    @property
+    def result(self) -> Result:
+        """The result that the comment shows."""
+        return Result(self.contract, self.run[1], self.state, self.content)
 
 
 def head(name: str) -> str:
@@ -74,10 +77,23 @@ def digest(content: str) -> str:
 
 def line(name: str, marker: Marker) -> str:
     """Return the hidden line for a contract of this name."""
-    run, contract = f"{marker.run[0]}.{marker.run[1]}", ".".join(marker.contract)
-    return f"{head(name)} run={run} state={marker.state} content={marker.content} contract={contract} -->"
+    fields = {
+        "run": f"{marker.run[0]}.{marker.run[1]}",
+        "state": marker.state,
+        "content": marker.content,
+        "contract": marker.contract,
+        "others": ",".join(f"{one.contract}.{one.attempt}.{one.state}.{one.content}" for one in marker.others),
+    }
+    return " ".join([head(name), *(f"{field}={value}" for field, value in fields.items() if value), "-->"])
 
 
-def _field(line: str, name: str) -> str:
-    match = re.search(rf" {name}=([\w.]+)", line)
+def _field(line: str, name: str, pattern: str) -> str:
+    match = re.search(rf" {name}=({pattern}) ", line)
     return match[1] if match else ""
+
+
+def _others(field: str) -> tuple[Result, ...]:
+    matches = map(OTHER.fullmatch, field.split(","))
+    return tuple(
+        Result(match[1], int(match[2]), STATES[match[3]], match[4]) for match in matches if match and match[3] in STATES
+    )

@@ -65,7 +65,7 @@ def relay(context: Context, settings: Settings, world: World) -> int:
         # The paths in the report are those of the first workflow.
         here = changed_here(client, pull_request, report, context, elsewhere=True)
         noted = partial(render, replaced_here=here.baseline, judged_here=here.judgments)
-        return draft_of(report.verdict, noted, origin, settings, when=when, report=report)
+        return draft_of(report.verdict, noted, origin, settings, when=when)
 
     commented = post_comment(
         lambda client: _pull_request(context, client, settings, report),

@@ -56,6 +56,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     pull_request: int | None = None
     github_timeout: int = bounds.TIMEOUT_DEFAULT
     name: str = ""
+    job_index: str = "0"
     enforce: bool = True
     accept_label: str = ""
     working_directory: str = ""
@@ -90,6 +91,7 @@ class Settings(Struct, frozen=True, kw_only=True):
             pull_request=inputs.number("pull-request", bounds.PULL_REQUEST),
             github_timeout=inputs.number("github-timeout", bounds.TIMEOUT) or bounds.TIMEOUT_DEFAULT,
             name=inputs.text("name"),
+            job_index=inputs.text("job-index") or "0",
             enforce=inputs.choice("enforce", FLAGS, default=True),
             accept_label=inputs.line("accept-label"),
             working_directory=inputs.text("working-directory"),

@@ -18,9 +18,11 @@ from ragcontract.github.context import Context, Token
 from ragcontract.github.delivery import renderer_of
 from ragcontract.github.failure import GitHubError
 from ragcontract.github.http import Http
-from ragcontract.github.marker import NO_RUN, Marker, head
+from ragcontract.github.marker import NO_RUN, Marker, head, line
 from ragcontract.github.pull_request import PullRequest
 from ragcontract.github.relay import BAREST
+from ragcontract.github.results import SEVERAL, listed
+from ragcontract.github.results import Result as JobResult
 from ragcontract.github.settings import Settings
 from ragcontract.http.pauses import JITTER
 from ragcontract.http.timing import Timing
@@ -40,7 +42,7 @@ def a_comment(lab: Lab, size: int) -> bool:
     def drafted(text: str) -> Draft:
         return Draft(name="", state="pass", run=(100, 1), content="", body=lambda most, _before: text[:most])
 
-    marker = drafted("").text(None).rstrip()
+    marker = line("", drafted("").marker())
     text = "x" * (size - len(marker) - 1)
     written(lab.github, drafted(text))
     return lab.github.bodies()[0] == f"{marker}\n{text}"
@@ -160,6 +162,11 @@ def a_marker(_: Lab, size: int) -> bool:
     return Marker.of(f"{start}{'x' * (size - len(start) - len(end))}{end}-->", (100, 1)).run == (100, 1)
 
 
+def results_of_a_run(_: Lab, count: int) -> bool:
+    kept = listed(JobResult(f"{number:016x}", 1, "fail", "0") for number in range(count))
+    return all(result.contract != SEVERAL for result in kept)
+
+
 def a_run_ahead(_: Lab, ahead: int) -> bool:
     return Marker.of(f"<!-- rag-contract name= run={100 + ahead}.1 state=pass content=0 -->", (100, 1)).run != NO_RUN
 
@@ -269,6 +276,7 @@ CASES: Cases = {
     "PULL_REQUEST": an_input("pull-request"),
     "RUN_DIGITS": Case(a_run),
     "MARKER": Case(a_marker),
+    "COMMENT_RESULTS": Case(results_of_a_run),
     "LABEL_EVENTS": Case(events_of_a_label, small=150),
     "RUN_AHEAD": Case(a_run_ahead),
     "AUTHORS": Case(authors, small=3),

@@ -11,8 +11,9 @@ from ragcontract.github.comment import Draft, Posted, post
 from ragcontract.github.context import Token
 from ragcontract.github.failure import GitHubError
 from ragcontract.github.http import Http
-from ragcontract.github.marker import State, head
+from ragcontract.github.marker import head
 from ragcontract.github.pull_request import PullRequest
+from ragcontract.github.results import State
 from ragcontract.github.settings import CommentWhen
 from ragcontract.http.timing import Timing
 from tests.github.standin import ACTIONS_BOT, TOKEN, Fault, GitHub, Sent
@@ -28,7 +29,7 @@ def draft(
     state: State = "pass",
     run: tuple[int, int] = (100, 1),
     at: str = "",
-    contract: tuple[str, str] = ("", ""),
+    contract: str = "",
 ) -> Draft:
     def body(max_bytes: int, before: State | None) -> str:
         was = "" if before == state else f" (was {before})"
@@ -80,8 +81,9 @@ def test_run_numbers_are_compared_as_numbers(github: GitHub) -> None:
 def test_the_same_body_is_not_sent_again(github: GitHub) -> None:
     written(github, draft(at="noon"))
     sent = len(github.writes())
-    assert written(github, draft("all is well (was None)", at="noon")).written == "updated"
-    assert written(github, draft("all is well (was None)", at="noon")).written == "unchanged"
+    again = draft("all is well (was None)", at="noon", run=(101, 1))
+    assert written(github, again).written == "updated"
+    assert written(github, again).written == "unchanged"
     assert len(github.writes()) == sent + 1
 
 
@@ -101,7 +103,7 @@ def test_on_change_writes_what_says_something_else(github: GitHub, change: dict[
 def test_on_failure_begins_with_a_failure_only(github: GitHub) -> None:
     assert written(github, draft(), "on-failure") == Posted("not-needed")
     assert written(github, draft(state="error"), "on-failure").written == "created"
-    assert written(github, draft("fixed"), "on-failure").written == "updated"
+    assert written(github, draft("fixed", run=(101, 1)), "on-failure").written == "updated"
     assert "fixed (was error" in github.bodies()[0]
 
 
@@ -268,7 +270,7 @@ def test_the_result_is_written_before_spare_comments_are_deleted_each_in_one_try
     heard: list[int] = []
     posted = written(github, draft(run=(200, 1)), on_written=lambda _posted: heard.append(len(github.writes())))
     assert posted.written == "updated"
-    assert heard == [1]
+    assert heard == [1, 1]  # written, and seen to be there
     assert [request.split()[0] for request in github.writes()] == ["PATCH"] + ["DELETE"] * 9
     github.faults = []
     assert written(github, draft(run=(201, 1))).written == "updated"
@@ -289,7 +291,7 @@ def test_a_run_up_to_a_billion_above_ours_is_newer_and_one_more_is_none(github: 
     assert written(github, draft()).written == "updated"
 
 
-A, B = ("a", "1"), ("b", "1")
+A, B, C = "a" * 16, "b" * 16, "c" * 16
 
 
 @pytest.mark.parametrize("worse", ["fail", "error"])
@@ -302,15 +304,83 @@ def test_of_two_contracts_of_one_run_without_names_the_worse_stays(
     assert written(github, first) == Posted("created", URL)
     assert written(github, second) == Posted("updated" if pass_first else "outranked", URL, clash=True)
     assert "\nred" in github.bodies()[0]
-    assert written(github, draft("next", run=(100, 2), contract=A)) == Posted("updated", URL)
+    assert written(github, draft("next", run=(101, 1), contract=A)) == Posted("updated", URL)
 
 
-@pytest.mark.parametrize("other", [("", "1"), ("a", ""), ("", ""), A])
-def test_a_later_check_of_the_same_contract_in_one_run_replaces_the_first(
-    github: GitHub, other: tuple[str, str]
-) -> None:
+@pytest.mark.parametrize("other", ["", A, B])
+def test_of_two_results_of_one_attempt_the_worse_stays_whatever_they_are_of(github: GitHub, other: str) -> None:
     written(github, draft("red", state="fail", contract=A))
-    assert written(github, draft("green", contract=other)) == Posted("updated", URL)
+    assert written(github, draft("green", contract=other)) == Posted("outranked", URL, clash=True)
+    assert "\nred" in github.bodies()[0]
+
+
+def test_the_next_attempt_of_a_contract_replaces_its_own_result_alone(github: GitHub) -> None:
+    for contract in (A, B):
+        written(github, draft(f"red {contract}", state="fail", contract=contract))
+    assert written(github, draft("green", contract=A, run=(100, 2))) == Posted("outranked", URL, clash=True)
+    assert written(github, draft("green", contract=B, run=(100, 2))) == Posted("updated", URL)
+
+
+def test_a_late_result_of_an_earlier_attempt_counts_unless_its_contract_has_a_later_one(github: GitHub) -> None:
+    written(github, draft("green", contract=A, run=(100, 2)))
+    assert written(github, draft("red", state="fail", contract=A)).written == "newer"
+    assert written(github, draft("red", state="fail", contract=B)) == Posted("updated", URL, clash=True)
+    assert written(github, draft("green", contract=A, run=(100, 3))).written == "outranked"
+
+
+def test_of_more_red_contracts_than_the_marker_has_room_for_none_is_forgotten_in_this_run(github: GitHub) -> None:
+    contracts = [f"{number:016x}" for number in range(bounds.COMMENT_RESULTS + 3)]
+    for attempt, state in ((1, "fail"), (2, "pass")):
+        for contract in contracts:
+            written(github, draft(contract, state=state, contract=contract, run=(100, attempt)))  # type: ignore[arg-type]
+        assert f"\n{contracts[0]}" in github.bodies()[0]
+    assert " state=fail " in github.bodies()[0]
+    assert written(github, draft("green", run=(101, 1))) == Posted("updated", URL)
+
+
+def test_a_full_comment_has_room_for_all_that_its_marker_may_note(github: GitHub) -> None:
+    name = "n" * bounds.COMMENT_NAME
+
+    def body(max_bytes: int, _before: State | None) -> str:
+        return "x" * max_bytes
+
+    written(github, Draft(name=name, state="fail", run=(10**17, 10**8), content="", contract=A, body=body))
+    for number in range(bounds.COMMENT_RESULTS + 1):
+        written(github, draft(name=name, state="error", contract=f"{number:016x}", run=(10**17, 10**8)))
+    marker, _, text = github.bodies()[0].partition("\n")
+    assert marker.count(".error.") == bounds.COMMENT_RESULTS
+    assert len(marker) < bounds.MARKER
+    assert "x" * 60_000 in text
+
+
+def test_a_worse_result_that_another_job_writes_at_the_same_time_is_noticed_after_the_write(github: GitHub) -> None:
+    written(github, draft("before", run=(99, 1)))
+
+    def other_job(sent: Sent) -> None:  # which has read the comment before ours was written
+        if sent.method == "GET" and github.writes()[-1].startswith("PATCH") and len(github.writes()) == 2:
+            github.comments[0]["body"] = theirs
+
+    theirs = f"<!-- rag-contract name= run=100.1 state=pass content=0 contract={B} -->\ngreen"
+    github.meanwhile = other_job
+    assert written(github, draft("red", state="fail", contract=A)) == Posted("updated", URL, clash=True)
+    assert "\nred" in github.bodies()[0]
+    assert len(github.writes()) == 3
+
+
+def test_a_list_that_lags_behind_an_update_is_not_answered_with_another(github: GitHub) -> None:
+    written(github, draft("before", run=(99, 1)))
+    github.faults = [Fault(method="GET", status=200, answer=[dict(github.comments[0])])]
+    assert written(github, draft("after")) == Posted("updated", URL)
+    assert len(github.writes()) == 2
+
+
+@pytest.mark.parametrize(
+    "others", ["x", f"{B}.1", f"{B}.1.bad.0", f"{B}.{10**9}.fail.0", f"{B}.1.fail.{'0' * 99}", "," * 500]
+)
+def test_results_that_nobody_wrote_so_are_not_believed(github: GitHub, others: str) -> None:
+    marker = f"<!-- rag-contract name= run=100.1 state=pass content=0 contract={A} others={others} -->"
+    github.add_comment(marker, login=ACTIONS_BOT)
+    assert written(github, draft("green", contract=A, run=(100, 2))) == Posted("updated", URL)
 
 
 def test_contracts_that_say_the_same_do_not_clash(github: GitHub) -> None:

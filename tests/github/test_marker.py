@@ -6,12 +6,19 @@ import pytest
 
 from ragcontract.core import bounds
 from ragcontract.github.marker import NO_RUN, Marker, head, line
+from ragcontract.github.results import SEVERAL, Result
 
-MARKER = Marker(run=(100, 2), state="fail", content="abc", contract=("1f", ""))
+OTHERS = (Result("b" * 16, 1, "error", "0"), Result("", 2, "pass", "1" * 16), Result(SEVERAL, 3, "fail", "2"))
+MARKER = Marker(run=(100, 2), state="fail", content="abc", contract="a" * 16, others=OTHERS)
 
 
 def test_what_is_written_is_read_back() -> None:
     assert Marker.of(line("a name=x state=pass", MARKER) + "\nrun=9.9 state=pass", (100, 2)) == MARKER
+
+
+def test_what_two_fingerprints_of_an_earlier_version_distinguish_is_unknown() -> None:
+    found = Marker.of(f"{head('')} run=1.1 state=pass content=0 contract={'a' * 16}.{'b' * 16} -->", (1, 2))
+    assert (found.state, found.contract) == ("pass", "")
 
 
 @pytest.mark.parametrize(

@@ -23,15 +23,12 @@ from tests.fuzz.sandbox import SECRET, Ended, Sandbox, captured
 from tests.fuzz.targets.github import API, Session
 from tests.fuzz.targets.target import Target
 from tests.github.standin import TOKEN
-from tests.runner import ROOT, parse_annotations, parse_file_command
+from tests.runner import ROOT, declared_inputs, parse_annotations, parse_file_command
 
 ENVIRON, LINKS = "environ.json", "links.json"
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 DECLARED: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
-DEFAULTS = {
-    f"INPUT_{name.upper()}": str(spec.get("default", "")).replace("${{ github.token }}", TOKEN)
-    for name, spec in DECLARED["inputs"].items()
-}
+DEFAULTS = declared_inputs({})
 EVENTS = (
     "pull_request",
     "pull_request",
@@ -78,6 +75,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "github-timeout": ("1", "10", "3600", "0", "x"),
     "working-directory": (".", "out", "..", "../outside", "$home/workspace"),
     "github-token": (TOKEN, "", "a b", "\n", "é"),
+    "job-index": ("0", "1", "", "x"),
 }
 
 
