@@ -86,7 +86,7 @@ class PerQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Literal["any", "new", "pass_rate"],
         Meta(
             description="Whether every broken rule fails, only one that the baseline does not break already, or only "
-            "a limit on the pass rate."
+            "a limit on the pass rate, for the queries that one covers."
         ),
     ] = "any"
 

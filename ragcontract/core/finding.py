@@ -17,7 +17,8 @@ class Finding(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     ``ranks`` and ``ranks_before`` are the current and baseline ranks of the first documents involved, null for a
     document that was not retrieved; ``ranks_before`` is null without a baseline. ``more_ranks`` is true if there are
     further documents. ``in_baseline`` says that the baseline breaks the same rules already. ``why`` explains why a
-    finding does not fail the check. ``details`` are further lines about it, such as why scores are low.
+    finding does not fail the check, or why it does although only the pass rate decides. ``details`` are further lines
+    about it, such as why scores are low.
     """
 
     kind: Literal["gate", "rule"]
@@ -40,7 +41,8 @@ def phrase_of(finding: Finding) -> Phrase:
     """Return the finding as one sentence with the names still marked, for outputs that quote names themselves."""
     if finding.kind == "gate":
         return (*finding.found, ", ", *finding.expected)
-    return ("expected ", *finding.expected, "; found: ", *finding.found)
+    why = (f"; {finding.why}",) if finding.why and finding.status == "fail" else ()
+    return ("expected ", *finding.expected, "; found: ", *finding.found, *why)
 
 
 def sentence(finding: Finding, name: Quote = str, text: Quote = str, *, marks: str = '"') -> str:

@@ -8,7 +8,7 @@ from ragcontract.core.errors import RagContractError
 from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.phrase import render
 from ragcontract.github.commands import Level, annotation
-from ragcontract.reports.broken import FindingsByQuery, broken_gates, broken_queries, not_proven_gates, since
+from ragcontract.reports.broken import FindingsByQuery, broken_gates, broken_queries, failing_since, not_proven_gates
 from ragcontract.reports.report import QueryReport, Report
 
 # The runner shows ten annotations of each level per step and silently drops the rest. Delivery can add six warnings.
@@ -28,7 +28,8 @@ def of_report(report: Report, level: Level, in_repository: InRepository) -> str:
     # Generators, because there can be many thousands and each location searches the disk for its repository.
     gates = (_of_gate(finding, level, in_repository) for finding in failed)
     queries = (
-        _of_query(query, findings.failing(query.id), since(report, query), level, in_repository) for query in broken
+        _of_query(query, findings.failing(query.id), failing_since(report, query, findings), level, in_repository)
+        for query in broken
     )
     warnings = chain(
         (_of_gate(finding, "warning", in_repository) for finding in not_proven),

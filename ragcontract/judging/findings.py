@@ -16,15 +16,16 @@ from ragcontract.core.text import encodable
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gate_report import NOT_PROVEN, GateReport, GateStatus
 from ragcontract.judging.gate_text import observed_and_allowed, why_not_proven
-from ragcontract.judging.outcomes import fails
+from ragcontract.judging.outcomes import fails, only_rates_fail
 from ragcontract.judging.violations import Violations
 from ragcontract.rules.causes import by_cause
 from ragcontract.rules.ranks import ABSENT, located
 
 KNOWN = "already broken in the baseline"
 OF_GATE: dict[GateStatus, FindingStatus] = {"unproven": "unproven", "too_few": "too_few", "waived": "waived"}
-# Why a violation that counts does not fail the check by itself.
+# Why a violation that counts does not fail the check by itself; below, why it does where only the pass rate decides.
 WHY: dict[FindingStatus, str] = {"counted": "counts in the pass rate", "warn": "severity warn"}
+UNCOVERED = "no limit on the pass rate covers the query"
 
 
 def findings_of(evaluation: Evaluation, reports: Sequence[GateReport], violations: Violations) -> list[Finding]:
@@ -77,9 +78,10 @@ def _of_query(evaluation: Evaluation, query: GoldenQuery, violations: Sequence[V
         for one in same:
             if one.counts:
                 counting["warn" if not fails(query, one) else "counted" if one.tallied else "fail"].append(one)
+        of_status = {**WHY, "fail": UNCOVERED} if only_rates_fail(evaluation.contract) else WHY
         for status, same_status in counting.items():
             only_warn = ", ".join(dict.fromkeys(one.rule for one in same_status)) + " only warns"
-            why = only_warn if status == "warn" and query.severity != "warn" else WHY.get(status, "")
+            why = only_warn if status == "warn" and query.severity != "warn" else of_status.get(status, "")
             yield from _by_cause(evaluation, query, same_status, status, why)
     known = [one for one in violations if one.known]
     yield from _by_cause(evaluation, query, known, "known", KNOWN)

@@ -72,6 +72,26 @@ def outcomes_of(contract: Contract, violations: Violations, skipped: Container[s
     )
 
 
+class RateLimits:
+    """Which queries the limits on pass rates cover, so that a broken rule of them can miss one."""
+
+    def __init__(self, contract: Contract) -> None:
+        """Note the tags and the tiers that have a limit, and whether all queries have one."""
+        limits = [gate for gate in contract.gates if gate.quantity.of_rules]
+        self._all = any(gate.tag is None and gate.tier is None for gate in limits)
+        self._tags = frozenset(gate.tag for gate in limits if gate.tag is not None)
+        self._tiers = frozenset(gate.tier for gate in limits if gate.tier is not None)
+
+    def cover(self, query: GoldenQuery) -> bool:
+        """Return whether any limit on a pass rate counts the query."""
+        return self._all or tier_of(query) in self._tiers or not self._tags.isdisjoint(query.tags)
+
+
+def only_rates_fail(contract: Contract) -> bool:
+    """Return whether broken rules of the queries that a limit on a pass rate covers fail only through that limit."""
+    return contract.config.per_query.fail_on == "pass_rate" and contract.judged  # without gates, nothing else fails
+
+
 def fails(query: GoldenQuery, violation: Violation) -> bool:
     """Return whether a violation makes its query fail, or counts in the pass rate if only that decides."""
     return violation.counts and not violation.warns and query.severity == "error"

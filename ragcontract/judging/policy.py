@@ -17,7 +17,7 @@ from ragcontract.core.ids import as_id
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.rule import Violation
 from ragcontract.judging.gate_report import NOT_HELD, GateReport
-from ragcontract.judging.outcomes import fails, tier_of
+from ragcontract.judging.outcomes import RateLimits, fails, only_rates_fail, tier_of
 from ragcontract.judging.violations import Violations
 
 QueryStatus = Literal["pass", "fail", "warn", "counted", "skipped", "waived", "known"]
@@ -72,10 +72,12 @@ class _Waivers:
 def excuse_rules(contract: Contract, violations: Violations, today: date) -> tuple[Violations, frozenset[int]]:
     """Mark the violations that do not count: those that are waived today (UTC), and known ones if only new ones count.
 
+    Where only the pass rate decides, those of queries that a limit on it covers are counted instead.
+
     Also returns the indexes of the waivers that match any violation, counting or not.
     """
-    tallied = contract.config.per_query.fail_on == "pass_rate" and contract.judged  # without gates, nothing else fails
-    if not contract.config.waivers and not contract.only_new and not tallied:
+    rate_limits = RateLimits(contract) if only_rates_fail(contract) else None
+    if not contract.config.waivers and not contract.only_new and rate_limits is None:
         return violations, frozenset()
     waivers = _Waivers(contract.config.waivers, today)
 
@@ -83,6 +85,7 @@ def excuse_rules(contract: Contract, violations: Violations, today: date) -> tup
         if reason := waivers.reason(_targets(query, violation.rule)):
             return replace(violation, waived=reason)
         known = violation.in_baseline and violation.rule in contract.only_new
+        tallied = rate_limits is not None and rate_limits.cover(query)
         return replace(violation, known=known, tallied=tallied)
 
     marked = {

@@ -64,6 +64,10 @@ class FindingsByQuery:
         """Return the findings of a query that do not fail."""
         return [finding for finding in self.of(query_id) if finding.status not in FAILING]
 
+    def why_failing(self, query_id: str) -> str:
+        """Return why findings of a query fail where only the pass rate decides; empty where every broken rule fails."""
+        return "; ".join(dict.fromkeys(one.why for one in self.of(query_id) if one.status == "fail" and one.why))
+
     def why_tolerated(self, query_id: str, status: str = "") -> str:
         """Return the reasons why findings of a query do not fail, empty if all of them fail.
 
@@ -74,9 +78,14 @@ class FindingsByQuery:
 
 
 def why_and_since(report: Report, query: QueryReport, findings: FindingsByQuery) -> str:
-    """Return whether a query that fails is new, and why other findings of it, or all of them, do not fail."""
-    age = since(report, query) if query.status in FAILING else ""
+    """Return whether a query that fails is new, and why findings of it fail, or do not fail."""
+    age = failing_since(report, query, findings) if query.status in FAILING else ""
     return "; ".join(filter(None, [age, findings.why_tolerated(query.id)]))
+
+
+def failing_since(report: Report, query: QueryReport, findings: FindingsByQuery, *, age: bool = True) -> str:
+    """Return the ``age`` of a query that fails, as :func:`since`, and why it fails if that needs a reason."""
+    return "; ".join(filter(None, [since(report, query) if age else "", findings.why_failing(query.id)]))
 
 
 def broken_queries(report: Report) -> list[QueryReport]:
@@ -95,11 +104,11 @@ def not_failing_queries(report: Report) -> list[QueryReport]:
     return [query for query in tolerated_queries(report) if query.status not in FAILING]
 
 
-def worst_first_key(query: QueryReport) -> tuple[bool, bool, float]:
-    """Return a sort key: new first, then forbidden documents, then the largest loss of rank since the baseline."""
+def worst_first_key(query: QueryReport) -> tuple[bool, bool, bool, float]:
+    """Return a sort key: what fails by itself, new first, then forbidden documents, then the largest loss of rank."""
     forbidden = any(doc_id in query.forbidden_ranks for broken in query.violations for doc_id in broken.doc_ids)
     before = len(query.ranks) if query.baseline_ranks is None else _reciprocals(query.baseline_ranks)
-    return query.in_baseline, not forbidden, _reciprocals(query.ranks) - before
+    return query.status == "counted", query.in_baseline, not forbidden, _reciprocals(query.ranks) - before
 
 
 def _reciprocals(ranks: RanksById) -> float:

@@ -12,7 +12,7 @@ from ragcontract.core.numbers import count, fixed, milliseconds, ms_digits
 from ragcontract.core.phrase import render
 from ragcontract.core.run import Latency
 from ragcontract.core.text import shorten, visible
-from ragcontract.reports.broken import FindingsByQuery, broken_queries, not_failing_queries, since
+from ragcontract.reports.broken import FindingsByQuery, broken_queries, failing_since, not_failing_queries
 from ragcontract.reports.certainty_text import left_open
 from ragcontract.reports.change_notes import change_notes
 from ragcontract.reports.drift import changed_versions, drift, likely_mistakes, not_compared
@@ -66,7 +66,7 @@ def check_text(report: Report, file: str = "") -> str:
     broken, not_failing = broken_queries(report), not_failing_queries(report)
     shown = [_tolerated(query, findings) for query in not_failing[:most]]
     parts = ["\n".join([*shown, *_more(not_failing, "that do not fail", file)])]
-    parts += [_broken(query, findings, since(report, query)) for query in broken[:most]]
+    parts += [_broken(query, findings, visible(failing_since(report, query, findings))) for query in broken[:most]]
     parts += _more(broken, "broken", file)
     parts.append(
         "\n".join([*likely_mistakes(report, visible, visible), *drift(report, visible), *_metric_table(report)])
@@ -115,8 +115,8 @@ def _more(queries: Sequence[QueryReport], what: str, file: str) -> Iterable[str]
         yield f"… and {more:,} more {what}" + (f", see {visible(file)}" if file else "")
 
 
-def _broken(query: QueryReport, findings: FindingsByQuery, age: str) -> str:
-    lines = [f"{_coloured(STATUS[query.status])} {_bold(visible(query.id))}{f' ({age})' if age else ''}"]
+def _broken(query: QueryReport, findings: FindingsByQuery, note: str) -> str:
+    lines = [f"{_coloured(STATUS[query.status])} {_bold(visible(query.id))}{f' ({note})' if note else ''}"]
     for finding in findings.failing(query.id):
         expected, found = (render(phrase, visible, visible) for phrase in (finding.expected, finding.found))
         lines += [f"  Expected {expected}", f"  Found: {found}"]

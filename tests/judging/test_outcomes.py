@@ -1,14 +1,21 @@
 """Pass rates, and tiers that gate each other: what counts, what is skipped, what decides."""
 
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
 from ragcontract.core.errors import InputError
 from ragcontract.core.golden import ExpectedAnswer, GoldenQuery
+from ragcontract.github.annotations import of_report
 from ragcontract.judging.decision import Decision, decide
+from ragcontract.reports import junit
+from ragcontract.reports.html import page
+from ragcontract.reports.markdown import document
 from ragcontract.reports.report import Report
+from ragcontract.reports.terminal import check_text, without_colours
 from tests.records import NOW, evaluate, query, report, report_on
+from tests.runner import parse_annotations
 
 FOUND, LOST = ["A"], ["x"]
 SANITY_GATES_CORE = [
@@ -83,6 +90,57 @@ def test_broken_rules_are_counted_and_do_not_fail_where_only_the_pass_rate_decid
     worse = judged(FOUR, "q1 q2 q3", **LIMIT, **decides)
     assert worse.verdict == "fail"
     assert [finding.ids for finding in worse.findings if finding.status == "fail"] == [("minimums.pass_rate",)]
+
+
+BY_TAG = {"tags": {"t": {"minimums": {"pass_rate": 0}}}}
+BY_TIER = {"tiers": [{"name": "core", "minimum": 0}]}
+MIXED = [
+    tiered("tagged", tags=("t",)),
+    tiered("tiered", "core"),
+    tiered("both", "core", tags=("t",)),
+    tiered("neither"),
+]
+
+
+@pytest.mark.parametrize(
+    ("limits", "failing"),
+    [
+        (BY_TAG, ["tiered", "neither"]),
+        (BY_TIER, ["tagged", "neither"]),
+        (BY_TAG | BY_TIER, ["neither"]),
+        (BY_TAG | {"minimums": {"pass_rate": 0}}, []),
+    ],
+    ids=["a tag", "a tier", "a tag and a tier", "all queries"],
+)
+def test_a_query_that_no_limit_on_the_pass_rate_covers_fails_by_itself(
+    limits: dict[str, Any], failing: list[str]
+) -> None:
+    decision = judged(MIXED, "tagged tiered both neither", per_query={"fail_on": "pass_rate"}, **limits)
+    assert [one.id for one in MIXED if decision.status(one) == "fail"] == failing
+    assert decision.verdict == ("fail" if failing else "pass")
+
+
+def test_what_excuses_a_broken_rule_excuses_it_where_no_limit_covers_the_query() -> None:
+    queries = [*MIXED[:3], tiered("q1"), tiered("q2", severity="warn"), tiered("q3")]
+    waiver = {"query": "q1", "reason": "r", "owner": "o", "expires": "2099-12-31"}
+    switched: dict[str, Any] = {"fail_on": "pass_rate", "enforce_must_include": "new"}
+    decision = judged(queries, "q1 q2 q3", "q3", per_query=switched, waivers=[waiver], **BY_TAG)
+    assert [decision.status(one) for one in queries[3:]] == ["waived", "warn", "known"]
+    assert decision.verdict == "pass"
+
+
+def test_every_report_says_that_no_limit_covers_a_query_that_fails_by_itself() -> None:
+    why = "no limit on the pass rate covers the query"
+    config = {"per_query": {"fail_on": "pass_rate"}, **BY_TAG}
+    made = report(MIXED, {"tagged": FOUND, "tiered": FOUND, "both": LOST, "neither": LOST}, config=config)
+    assert f"FAIL neither ({why})" in without_colours(check_text(made))
+    assert f"({why})" in document.render(made)
+    assert f'<p class="why">{why}</p>' in page.render(made).decode()
+    (failure,) = ET.fromstring(b"".join(junit.render(made))).iter("failure")
+    assert str(failure.get("message")).endswith(f"; {why}")
+    assert [one.message.rpartition("; ")[2] for one in made.failed_checks] == [why]
+    titles = [one.title for one in parse_annotations(of_report(made, "error", str)) if one.level == "error"]
+    assert titles == [f"Broken query neither ({why})", "Broken query both"]  # what fails by itself first
 
 
 def test_where_only_the_pass_rate_decides_there_must_be_a_limit_on_it() -> None:

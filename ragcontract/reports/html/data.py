@@ -60,9 +60,9 @@ def for_script_element(json: str) -> str:
 def worst_first(report: Report, changes: dict[str, float]) -> list[QueryReport]:
     """Return the queries worst first: broken ones as in other reports, then tolerated ones, then others by change."""
 
-    def key(query: QueryReport) -> tuple[int, bool, bool, float]:
+    def key(query: QueryReport) -> tuple[int, bool, bool, bool, float]:
         if query.status == "pass":
-            return len(BROKEN_FIRST), True, True, changes.get(query.id, 0.0)
+            return len(BROKEN_FIRST), True, True, True, changes.get(query.id, 0.0)
         return (BROKEN_FIRST[query.status], *worst_first_key(query))
 
     return sorted(report.queries, key=key)

@@ -8,7 +8,7 @@ from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import render as say
 from ragcontract.core.text import shorten, visible
-from ragcontract.reports.broken import FindingsByQuery, broken_queries, since, sizes_since
+from ragcontract.reports.broken import FindingsByQuery, broken_queries, failing_since, since, sizes_since
 from ragcontract.reports.certainty_text import could_hide, not_proven_notes
 from ragcontract.reports.change_notes import change_notes
 from ragcontract.reports.drift import drift, likely_mistakes
@@ -146,11 +146,14 @@ def _broken_queries(report: Report, max_rows: int) -> list[str]:
     if not broken:
         return []
     findings = FindingsByQuery(report)
-    ages = {query.id: since(report, query) for query in broken}
-    ages = ages if len({*ages.values()}) > 1 else {}
+    ages_differ = len({since(report, query) for query in broken}) > 1
 
     def as_table(queries: Sequence[QueryReport]) -> str:
-        body = [[query_cell(query, ages.get(query.id, "")), _broken_rules(query, findings)] for query in queries]
+        notes = [line(failing_since(report, query, findings, age=ages_differ)) for query in queries]
+        body = [
+            [query_cell(query, note), _broken_rules(query, findings)]
+            for query, note in zip(queries, notes, strict=True)
+        ]
         return table(["Query", "Expected: <b>found</b>"], "ll", body)
 
     order = ", worst first" if len(broken) > 1 else ""
