@@ -18,6 +18,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError, OutputError
 from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten, visible
+from ragcontract.files.anchored_path import AnchoredPath
 from ragcontract.files.patterns import existing_files
 from ragcontract.files.writing import check_outputs
 from ragcontract.http.stopping import Stop
@@ -110,20 +111,22 @@ def command(target: str, *, golden: Sequence[str], config: str | None, **given: 
     asked = _given(given, paths)
     secrets = asked.known(os.environ)
     _check_outputs([given["out"], given["details"], given["stream_out"]], paths)
+    watched = WatchOptions(
+        every=given["progress_every_seconds"],
+        stream=_anchored(given["stream_out"]),
+        form=given["stream_format"],
+        answer_chars=given["stream_answer_chars"],
+        details=_anchored(given["details"]),
+    )
     with redacting(secrets):
+        beginning = asked.beginning()
         found = read_target(target, replace(asked.surroundings(os.environ), say=lambda text: warn([text])))
-    settings = asked.settings(found.system)
+    settings = asked.settings(beginning, found.system)
     if given["plan"]:
         _say_plan(planned(settings, found), settings, found)
         return ExitCode.PASS
-    watched = WatchOptions(
-        every=given["progress_every_seconds"],
-        stream=given["stream_out"],
-        form=given["stream_format"],
-        answer_chars=given["stream_answer_chars"],
-        details=given["details"],
-    )
-    with redacting(secrets), watchers(watched, found, secrets, lambda warning: warn([warning])) as watch:
+    watching = watchers(watched, found, beginning.commit, secrets, lambda warning: warn([warning]))
+    with redacting(secrets), watching as watch:
         recording = record(settings, found, stop=Stop(), watch=watch, secrets=secrets)
     with redacting(secrets):
         return _finished(recording, settings)
@@ -144,6 +147,10 @@ def _given(given: Mapping[str, Any], paths: InputPaths) -> RecordOptions:
     if problems:
         raise InputError(problems)
     return asked
+
+
+def _anchored(typed: str | None) -> AnchoredPath | None:
+    return None if typed is None else AnchoredPath(typed)
 
 
 def _check_outputs(outputs: Sequence[str | None], paths: InputPaths) -> None:
