@@ -10,6 +10,7 @@ import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 from ragcontract.core.errors import OutputError
 
@@ -17,18 +18,20 @@ STDOUT, STDERR = 1, 2
 PART = 1 << 20  # bytes that are copied at once
 
 Content = bytes | Iterable[bytes]
+Output = str | os.PathLike[str]
+AnyOutput = TypeVar("AnyOutput", bound=Output)
 
 
-def check_outputs(outputs: Iterable[str], inputs: Iterable[str]) -> list[str]:
+def check_outputs(outputs: Iterable[Output], inputs: Iterable[Output]) -> list[str]:
     """Return the problems with the paths to write to; called before any work is done."""
     problems = []
     taken = {_identity(Path(path)): "an input" for path in inputs}
     for output in outputs:
         if problem := _not_writable(output):
-            problems.append(f"{output or repr(output)}: {problem}")
+            problems.append(f"{str(output) or repr('')}: {problem}")
         elif use := taken.get(_identity(Path(output))):
             problems.append(f"{output}: is {use}; write to another file")
-        elif output != os.devnull:
+        elif os.fspath(output) != os.devnull:
             taken[_identity(Path(output))] = "another output"
     return problems
 
@@ -60,7 +63,7 @@ def goes_to_stdout(output: str) -> bool:
     return descriptor_of(output) == STDOUT
 
 
-def write_files(contents: Mapping[str, Content]) -> list[Path]:
+def write_files(contents: Mapping[AnyOutput, Content]) -> list[Path]:
     """Write all files or none, and return their paths; content in parts is written part by part.
 
     Raises :class:`OutputError`. Missing folders are created, links are followed. Devices such as ``/dev/stdout`` are
@@ -68,13 +71,15 @@ def write_files(contents: Mapping[str, Content]) -> list[Path]:
     """
     devices = [output for output in contents if is_device(output)]
     files = [output for output in contents if output not in devices]
-    staged: dict[str, _Staged] = {}
-    current = ""
+    staged: dict[AnyOutput, _Staged] = {}
+    current: Output = ""
     try:
-        for current in files:
-            staged[current] = _Staged(Path(current).resolve(), contents[current])
-        for current in devices:
-            _write_device(current, contents[current])
+        for output in files:
+            current = output
+            staged[output] = _Staged(Path(output).resolve(), contents[output])
+        for output in devices:
+            current = output
+            _write_device(output, contents[output])
         for current, file in staged.items():  # noqa: B007 (current is used in the message below)
             file.put_in_place()
     except BaseException as error:  # also on an interrupt, remove the temporary files
@@ -154,7 +159,7 @@ def take_after(new: Path, old: Path) -> None:
         new.chmod(stat.S_IMODE(found.st_mode))
 
 
-def _write_device(output: str, content: Content) -> None:
+def _write_device(output: Output, content: Content) -> None:
     descriptor = descriptor_of(output)
     # Opening it by name would truncate a standard output that is redirected to a file.
     with Path(output).open("wb") if descriptor is None else os.fdopen(os.dup(descriptor), "wb") as stream:
@@ -165,10 +170,10 @@ def _parts(content: Content) -> Iterable[bytes]:
     return [content] if isinstance(content, bytes) else content
 
 
-def _not_writable(output: str) -> str | None:
-    if not output:
+def _not_writable(output: Output) -> str | None:
+    if not str(output):
         return "is an empty path; name a file"
-    if output.endswith(("/", os.sep)):
+    if str(output).endswith(("/", os.sep)):
         return "is a folder; name a file in it"
     try:
         if (descriptor := descriptor_of(output)) is not None:
@@ -197,17 +202,18 @@ def _not_writable_file(path: Path) -> str | None:
     return None
 
 
-def is_device(output: str) -> bool:
+def is_device(output: Output) -> bool:
     """Return whether a path exists and is neither a file nor a folder, or is a standard stream."""
     path = Path(output)
     return descriptor_of(output) is not None or (path.exists() and not path.is_file() and not path.is_dir())
 
 
-def descriptor_of(output: str) -> int | None:
+def descriptor_of(output: Output) -> int | None:
     """Return the descriptor of this process that a path such as ``/dev/stdout`` means; None for other paths."""
-    if output in {"/dev/stdout", "/dev/stderr"}:
-        return STDOUT if output == "/dev/stdout" else STDERR
-    found = re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", output)
+    name = os.fspath(output)
+    if name in {"/dev/stdout", "/dev/stderr"}:
+        return STDOUT if name == "/dev/stdout" else STDERR
+    found = re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", name)
     return int(found[1]) if found else None
 
 

@@ -13,6 +13,7 @@ from ragcontract.core.numbers import is_within
 from ragcontract.core.run import VERSION_FIELDS
 from ragcontract.core.text import shorten
 from ragcontract.http.secrets import Secrets, of_environment, wrong_names
+from ragcontract.record.beginning import Beginning, begun
 from ragcontract.record.golden_questions import Selection
 from ragcontract.record.interface import Surroundings, System
 from ragcontract.record.loop.loop import CallSettings
@@ -85,11 +86,15 @@ class RecordOptions(Struct, frozen=True, kw_only=True):
         """Return the secrets."""
         return of_environment(self.secrets, environ)
 
-    def settings(self, system: System) -> RecordSettings:
+    def beginning(self) -> Beginning:
+        """Read the questions; call it before any code of the target runs. Raises InputError or OutputError."""
+        selection = Selection(tags=self.tags, ids=self.queries, limit=self.limit)
+        return begun(self.golden, self.out, selection)
+
+    def settings(self, beginning: Beginning, system: System) -> RecordSettings:
         """Return what to record of a system."""
         return RecordSettings(
-            golden=self.golden,
-            out=self.out,
+            beginning=beginning,
             calls=CallSettings(
                 top=self.top,
                 concurrency=self.concurrency or system.concurrency,
@@ -97,7 +102,6 @@ class RecordOptions(Struct, frozen=True, kw_only=True):
                 retries=self.retries,
                 rate=None if self.rate is None else rate_of(self.rate),
             ),
-            selection=Selection(tags=self.tags, ids=self.queries, limit=self.limit),
             repeats=self.repeats,
             warmup=self.warmup,
             on_failure=self.on_failure,

@@ -69,8 +69,9 @@ def record_run(
         raise InputError(wrong)
     secrets = given.known(os.environ)
     with redacting(secrets):
+        beginning = given.beginning()
         found = read_target(target, given.surroundings(os.environ))
-        recording = record(given.settings(found.system), found, secrets=secrets, watch=watch or _ignore)
+        recording = record(given.settings(beginning, found.system), found, secrets=secrets, watch=watch or _ignore)
         if recording.error is not None:
             raise recording.error
         return recording

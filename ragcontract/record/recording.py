@@ -1,7 +1,9 @@
 """Records a system: questions → system → journal → run. The run appears whole at the end, or not at all."""
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -11,17 +13,15 @@ from ragcontract.core.errors import InputError, RagContractError
 from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten
 from ragcontract.core.version import __version__
-from ragcontract.files.patterns import existing_files
 from ragcontract.http.secrets import NO_SECRETS, Secrets
 from ragcontract.http.stopping import Stop
-from ragcontract.record.git_commit import commit_of
-from ragcontract.record.golden_questions import Questions, read_questions
+from ragcontract.record.golden_questions import Questions
 from ragcontract.record.interface import System
 from ragcontract.record.loop import journal as journals
 from ragcontract.record.loop.event_counts import Counts, Failed
 from ragcontract.record.loop.recording_session import Session, lacking, problems_of
 from ragcontract.record.record_settings import RecordSettings
-from ragcontract.record.run_rows import Rows, refuse_output, usable_versions, with_versions, write_run
+from ragcontract.record.run_rows import Rows, usable_versions, with_versions, write_run
 from ragcontract.record.target import Target
 from ragcontract.record.watching.recording_events import Start, Watch
 
@@ -63,20 +63,19 @@ def record(
     failed, or if the target cannot be used, and KeyboardInterrupt if somebody asked to stop. Those who watch hear of
     the end while the system can still say what it knows.
     """
-    questions, commit = _begun(settings)
+    questions = settings.beginning.questions
     journal = journals.opened(settings.journal) if settings.journal else journals.temporary()
     rows = None
     try:
-        header = settings.header(target, commit)
-        journal.start(header, questions, fresh=settings.fresh, partial=settings.partial)
+        journal.start(settings.header(target), questions, fresh=settings.fresh, partial=settings.partial)
         total = len(questions.chosen) * settings.repeats
-        encoder = Rows(settings.out, secrets)
+        encoder = Rows(None if settings.out is None else str(settings.out), secrets)
         session = Session(journal, encoder, on_failure=settings.on_failure, total=total, watch=watch, secrets=secrets)
         watch(Start(target=target.name, total=total, kept=journal.kept))
         try:
             known = _asked(settings, target.system, session, stop or Stop())
             said = secrets.redacted(dict(_given(known.versions)))
-            versions, strange = usable_versions({"retriever_version": commit, **said})
+            versions, strange = usable_versions({"retriever_version": settings.commit, **said})
             error = known.error
             try:
                 rows = None if error else _written(settings, session, journal, versions)
@@ -93,20 +92,11 @@ def record(
                 *secrets.redacted([*known.warnings, *strange, *trouble]),
                 *(_left_out(session.counts, questions) if rows is not None else ()),
             ),
-            details=_details(settings, target, commit, session.counts)
+            details=_details(settings, target, session.counts)
             | {"versions": {**versions, **settings.versions}, **secrets.redacted(dict(known.facts))},
         )
     finally:
         journal.close(remove=rows is not None)
-
-
-def _begun(settings: RecordSettings) -> tuple[Questions, str | None]:
-    """Return the questions and the commit; raises InputError or OutputError if nothing can come of a recording."""
-    questions = read_questions(settings.golden, settings.selection)
-    if settings.out is not None:
-        refuse_output(settings.out, existing_files(settings.golden)[0])
-    commit = commit_of(settings.folder, () if settings.out is None else (settings.out,))
-    return questions, None if commit is None else str(commit)
 
 
 def _asked(settings: RecordSettings, system: System, session: Session, stop: Stop) -> _Known:
@@ -154,7 +144,7 @@ def _written(
     if settings.out is None:
         return {row.pop("query_id"): with_versions(row, found, settings.versions) for row in journal.rows()}
     write_run(settings.out, journal.rows(), found=found, chosen=settings.versions, repeats=settings.repeats > 1)
-    return settings.out
+    return os.fspath(settings.out)
 
 
 def _left_out(counts: Counts, questions: Questions) -> Iterator[str]:
@@ -165,12 +155,12 @@ def _left_out(counts: Counts, questions: Questions) -> Iterator[str]:
         yield f"the run has only {part}; `check` refuses it as incomplete, unless --tag names the same part"
 
 
-def _details(settings: RecordSettings, target: Target, commit: str | None, counts: Counts) -> dict[str, Any]:
+def _details(settings: RecordSettings, target: Target, counts: Counts) -> dict[str, Any]:
     return {
         "tool": __version__,
         "target": target.name,
         "target_sha256": target.sha256,
-        "git": commit,
+        "git": settings.commit,
         "top": settings.calls.top,
         "concurrency": settings.calls.concurrency,
         "repeats": settings.repeats,
@@ -194,11 +184,10 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 def planned(settings: RecordSettings, target: Target) -> Plan:
     """Return what would be asked; raises what :func:`record` raises before anything is. Writes nothing."""
-    questions, commit = _begun(settings)
+    questions = settings.beginning.questions
     kept = 0
-    if settings.journal and settings.journal.exists() and not settings.fresh:
-        header = settings.header(target, commit)
-        journal = journals.to_read(settings.journal).read(header, questions, partial=settings.partial)
+    if settings.journal and Path(settings.journal).exists() and not settings.fresh:
+        journal = journals.to_read(settings.journal).read(settings.header(target), questions, partial=settings.partial)
         kept = journal.kept
         journal.close()
     return Plan(

@@ -12,6 +12,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError, OutputError
 from ragcontract.core.run import VERSION_FIELDS
 from ragcontract.core.text import shorten
+from ragcontract.files.anchored_path import AnchoredPath
 from ragcontract.files.rows import is_parquet, needs_pyarrow
 from ragcontract.files.writing import check_outputs
 from ragcontract.http.secrets import Secrets
@@ -65,7 +66,12 @@ class Rows:
 
 
 def write_run(
-    out: str, rows: Iterable[dict[str, Any]], *, found: Mapping[str, str], chosen: Mapping[str, str], repeats: bool
+    out: AnchoredPath,
+    rows: Iterable[dict[str, Any]],
+    *,
+    found: Mapping[str, str],
+    chosen: Mapping[str, str],
+    repeats: bool,
 ) -> int:
     """Write rows as a run and return how many there are; the file appears whole at the end.
 

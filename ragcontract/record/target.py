@@ -46,8 +46,9 @@ def read_target(
     text = os.fspath(given)
     if text.endswith(YAML):
         return _of_file(text, surroundings, kinds, around)
+    folder = surroundings.folder.absolute()  # before code is imported that may change the current one
     system = python_code.system(python_code.Options(object=text), surroundings)
-    return Target(name=text, sha256=_digest([], [text], surroundings.folder), system=system)
+    return Target(name=text, sha256=_digest([], [text], folder), system=system)
 
 
 def _of_object(given: object, surroundings: Surroundings) -> Target:
@@ -68,6 +69,7 @@ def _of_file(path: str, surroundings: Surroundings, kinds: Modules, around_: Mod
     if surroundings.isolate and file.kind != "python":
         raise InputError([f"{path}: --isolate is for a target of Python; this one is {file.kind}"])
     here = replace(surroundings, folder=surroundings.folder / Path(path).parent)
+    absolute, folder = Path(path).absolute(), here.folder.absolute()
     try:
         system = kind(file.kind, kinds).system(file.options, here)
         for name, options in file.around.items():
@@ -77,7 +79,7 @@ def _of_file(path: str, surroundings: Surroundings, kinds: Modules, around_: Mod
     if file.versions:
         system = _Versioned(system, file)
     texts = list(_texts(file.options))
-    return Target(name=path, sha256=_digest([Path(path)], texts, here.folder), system=system)
+    return Target(name=path, sha256=_digest([absolute], texts, folder), system=system)
 
 
 class _Versioned:

@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from ragcontract.core.errors import InputError, OutputError
 from ragcontract.core.ids import as_id
+from ragcontract.files.anchored_path import AnchoredPath
 from ragcontract.files.rows import is_parquet, needs_pyarrow
 from ragcontract.files.writing import beside, check_outputs, take_after
 from ragcontract.runs.encoder import Further, Id, Result, RowEncoder
@@ -54,7 +55,9 @@ class RunWriter:
 
         With ``repeats``, a query may be written several times; evaluate such a run with ``--repeats``.
         """
-        self._name = os.fspath(path)
+        # Whoever makes a writer and then changes the current folder means the file of before.
+        self._out = AnchoredPath(path)
+        self._name = str(self._out)
         versions = {
             "embedding_model": embedding_model,
             "index_version": index_version,
@@ -72,12 +75,12 @@ class RunWriter:
         """Open the temporary file; raises :class:`OutputError` if it cannot be written."""
         if self._streams:
             raise RuntimeError(f"{self._name}: is being written already; a RunWriter is for one `with` block at a time")
-        problems = check_outputs([self._name], [])
-        if not problems and Path(self._name).exists() and not Path(self._name).is_file():
+        problems = check_outputs([self._out], [])
+        if not problems and Path(self._out).exists() and not Path(self._out).is_file():
             problems = [f"{self._name}: is not a regular file, so it cannot be replaced atomically"]
         if problems:
             raise OutputError(problems)
-        self._path = Path(self._name).resolve()
+        self._path = Path(self._out).resolve()
         self._temporary = beside(self._path)
         self._written.clear()
         try:

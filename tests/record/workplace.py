@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from ragcontract.http.stopping import Stop
+from ragcontract.record.beginning import begun
+from ragcontract.record.golden_questions import Selection
 from ragcontract.record.interface import Context, Response
 from ragcontract.record.loop.loop import CallSettings
 from ragcontract.record.record_settings import RecordSettings
@@ -91,9 +93,10 @@ class Workplace:
         """Record a system; ``manner`` and ``wanted`` replace defaults."""
         toy = system if isinstance(system, Toy) else Toy(system)
         how = {"top": 10, "concurrency": toy.concurrency, "seconds": 30.0, **(manner or {})}
-        asked = {"golden": [str(self.folder / "golden.jsonl")], "out": str(self.out), "folder": self.folder, **wanted}
+        selection, out = wanted.pop("selection", Selection()), wanted.pop("out", str(self.out))
+        beginning = begun([str(self.folder / "golden.jsonl")], out, selection, self.folder)
         return record(
-            RecordSettings(calls=CallSettings(**how), **asked),
+            RecordSettings(beginning=beginning, calls=CallSettings(**how), **wanted),
             Target(name=name, sha256=sha256, system=toy),
             stop=self.stop,
             watch=self.events.append,

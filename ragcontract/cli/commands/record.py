@@ -18,6 +18,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten, visible
+from ragcontract.files.anchored_path import AnchoredPath
 from ragcontract.http.stopping import Stop
 from ragcontract.record.adapters.user_exceptions import redacting
 from ragcontract.record.record_options import TOP, RecordOptions, wrong_numbers
@@ -109,20 +110,22 @@ def command(target: str, *, golden: Sequence[str], config: str | None, **given: 
     secrets = asked.known(os.environ)
     outputs = {name: given[name] for name in ("out", "details", "stream_out") if given[name] is not None}
     refuse_outputs(outputs, [*paths.golden, *([paths.config] if paths.config else [])])
+    watched = WatchOptions(
+        every=given["progress_every_seconds"],
+        stream=_anchored(given["stream_out"]),
+        form=given["stream_format"],
+        answer_chars=given["stream_answer_chars"],
+        details=_anchored(given["details"]),
+    )
     with redacting(secrets):
+        beginning = asked.beginning()
         found = read_target(target, replace(asked.surroundings(os.environ), say=lambda text: warn([text])))
-    settings = asked.settings(found.system)
+    settings = asked.settings(beginning, found.system)
     if given["plan"]:
         _say_plan(planned(settings, found), settings, found)
         return ExitCode.PASS
-    watched = WatchOptions(
-        every=given["progress_every_seconds"],
-        stream=given["stream_out"],
-        form=given["stream_format"],
-        answer_chars=given["stream_answer_chars"],
-        details=given["details"],
-    )
-    with redacting(secrets), watchers(watched, found, secrets, lambda warning: warn([warning])) as watch:
+    watching = watchers(watched, found, beginning.commit, secrets, lambda warning: warn([warning]))
+    with redacting(secrets), watching as watch:
         recording = record(settings, found, stop=Stop(), watch=watch, secrets=secrets)
     with redacting(secrets):
         return _finished(recording, settings)
@@ -143,6 +146,10 @@ def _given(given: Mapping[str, Any], paths: InputPaths) -> RecordOptions:
     if problems:
         raise InputError(problems)
     return asked
+
+
+def _anchored(typed: str | None) -> AnchoredPath | None:
+    return None if typed is None else AnchoredPath(typed)
 
 
 def _say_plan(plan: Plan, settings: RecordSettings, target: Target) -> None:

@@ -31,11 +31,11 @@ def imported(named: str, folder: Path = Path()) -> object:
     module_name, colon, attribute = named.rpartition(":")
     if not colon or not module_name or not attribute:
         raise InputError([f"{named}: does not say what to call; write {EXAMPLE}"])
-    with on_path(folder):
+    with on_path(Path.cwd(), folder.resolve()):
         module = _file(module_name, folder) if module_name.endswith(".py") else _module(module_name)
     found: object = module
     for part in attribute.split("."):
-        with on_path(folder), _explained(named):  # a module's __getattr__ is users' code, too
+        with redirect_stdout(sys.stderr), _explained(named):  # a module's __getattr__ is users' code, too
             there = hasattr(found, part)
         if not there:
             near = nearest(part, [name for name in vars(module) if not name.startswith("_")])
@@ -55,11 +55,11 @@ def source_of(named: str, folder: Path = Path()) -> Path | None:
 
 
 @contextmanager
-def on_path(folder: Path) -> Iterator[None]:
-    """Let Python look for modules in a folder and in the current one; for good, since code may import later, too."""
-    for one in (str(Path.cwd()), str(folder.resolve())):
-        if one not in sys.path:
-            sys.path.insert(0, one)
+def on_path(*folders: Path) -> Iterator[None]:
+    """Let Python look for modules in folders, the last one first; for good, since code may import later, too."""
+    for folder in map(str, folders):
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
     with redirect_stdout(sys.stderr):
         yield
 

@@ -19,6 +19,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError, OutputError
 from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten
+from ragcontract.files.anchored_path import AnchoredPath
 from ragcontract.files.locking import locked, not_ours
 from ragcontract.record.golden_questions import Question, Questions
 from ragcontract.record.watching.recording_events import Failure
@@ -67,7 +68,7 @@ class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Journal:
     """Keeps rows on disk, and finds them again in the order of the questions; close it at the end."""
 
-    def __init__(self, file: IO[bytes], path: Path | None, *, read_only: bool = False) -> None:
+    def __init__(self, file: IO[bytes], path: os.PathLike[str] | None, *, read_only: bool = False) -> None:
         """Use an open file, which is empty or the journal at ``path``; :func:`opened` and others do."""
         self._file = file
         self._path = path
@@ -229,20 +230,21 @@ class Journal:
         with suppress(OSError, OutputError):  # what could not be written was reported when it was
             self.sync()
             if (remove or not self._rows) and self._path is not None and not self._read_only:
-                self._path.unlink(missing_ok=True)
+                Path(self._path).unlink(missing_ok=True)
         with suppress(OSError):
             self._file.close()
 
 
-def path_beside(out: Path) -> Path:
+def path_beside(out: str) -> AnchoredPath:
     """Return where the journal of a run is."""
-    return out.with_name(f".{out.name}.journal")
+    path = Path(out)
+    return AnchoredPath(path.with_name(f".{path.name}.journal"))
 
 
-def opened(path: Path) -> Journal:
+def opened(path: os.PathLike[str]) -> Journal:
     """Open or create a journal that no other recording has open; raises InputError or OutputError."""
     try:
-        file = locked(path)
+        file = locked(Path(path))
     except OSError as error:
         raise OutputError([f"{path}: cannot be written ({error.strerror or error})"]) from error
     if file is None:
@@ -250,12 +252,12 @@ def opened(path: Path) -> Journal:
     return Journal(file, path)
 
 
-def to_read(path: Path) -> Journal:
+def to_read(path: os.PathLike[str]) -> Journal:
     """Return a journal to look at, which may be written by another recording; raises InputError if it cannot be."""
     try:
-        if problem := not_ours(path):
+        if problem := not_ours(Path(path)):
             raise InputError([f"{path}: cannot be read ({problem}; delete it)"])
-        return Journal(path.open("rb"), path, read_only=True)
+        return Journal(Path(path).open("rb"), path, read_only=True)
     except OSError as error:
         raise InputError([f"{path}: cannot be read ({error.strerror or error})"]) from error
 

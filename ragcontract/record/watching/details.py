@@ -9,7 +9,6 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,7 +16,7 @@ import msgspec
 from ragcontract.core import bounds
 from ragcontract.core.version import __version__
 from ragcontract.http.secrets import NO_SECRETS, Secrets
-from ragcontract.record.git_commit import commit_of
+from ragcontract.record.git_commit import Commit
 from ragcontract.record.returned.plain_values import as_json, plain
 from ragcontract.record.target import Target
 from ragcontract.record.watching.package_versions import packages
@@ -28,11 +27,11 @@ from ragcontract.statistics.latency import nearest_rank
 class Details:
     """Watches a recording; afterwards, ``document`` is what `--details` writes."""
 
-    def __init__(self, target: Target, *, secrets: Secrets = NO_SECRETS, folder: Path = Path()) -> None:
-        """Begin; ``folder`` is in the repository whose commit is named."""
+    def __init__(self, target: Target, *, secrets: Secrets = NO_SECRETS, commit: Commit | None = None) -> None:
+        """Begin; ``commit`` is what is checked out."""
         self._target = target
         self._secrets = secrets
-        self._folder = folder
+        self._commit = commit
         self._began = datetime.now(UTC)
         self._start: Start | None = None
         self._end: End | None = None
@@ -97,8 +96,7 @@ class Details:
         return {name: value for name, value in found.items() if value is not None}
 
     def _head(self) -> dict[str, Any]:
-        commit = commit_of(self._folder)
-        end, start = self._end, self._start
+        commit, end, start = self._commit, self._end, self._start
         counts = {
             "wanted": start.total if start else None,
             "kept_from_before": start.kept if start else None,

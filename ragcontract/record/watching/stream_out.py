@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, Literal
 from ragcontract.core import bounds
 from ragcontract.core.errors import OutputError
 from ragcontract.core.text import shorten
+from ragcontract.files.anchored_path import AnchoredPath
 from ragcontract.files.writing import check_outputs, descriptor_of
 from ragcontract.http.secrets import NO_SECRETS, Secrets
 from ragcontract.record.returned.plain_values import as_json, plain
@@ -32,7 +33,7 @@ class EventStream:
 
     def __init__(
         self,
-        path: str,
+        path: str | AnchoredPath,
         form: Format = "jsonl",
         *,
         answer_chars: int = 0,

@@ -5,8 +5,10 @@ from contextlib import ExitStack, closing, contextmanager
 
 from msgspec import Struct
 
+from ragcontract.files.anchored_path import AnchoredPath
 from ragcontract.files.writing import write_files
 from ragcontract.http.secrets import Secrets
+from ragcontract.record.git_commit import Commit
 from ragcontract.record.target import Target
 from ragcontract.record.watching.details import Details
 from ragcontract.record.watching.progress import progress_shown
@@ -18,14 +20,16 @@ class WatchOptions(Struct, frozen=True, kw_only=True):
     """Where what happens is shown; None for nowhere. ``every`` is in seconds, 0 for no progress."""
 
     every: float
-    stream: str | None = None
+    stream: AnchoredPath | None = None
     form: Format = "jsonl"
     answer_chars: int = 0
-    details: str | None = None
+    details: AnchoredPath | None = None
 
 
 @contextmanager
-def watchers(watched: WatchOptions, target: Target, secrets: Secrets, warn: Callable[[str], object]) -> Iterator[Watch]:
+def watchers(
+    watched: WatchOptions, target: Target, commit: Commit | None, secrets: Secrets, warn: Callable[[str], object]
+) -> Iterator[Watch]:
     """Open what watches, and close it at the end; the details are written at the end of the recording."""
     with ExitStack() as stack:
         every: list[Watch] = []
@@ -37,11 +41,12 @@ def watchers(watched: WatchOptions, target: Target, secrets: Secrets, warn: Call
             )
             every.append(stack.enter_context(closing(stream)))
         if watched.details is not None:
-            every.append(_writing(stack.enter_context(closing(Details(target, secrets=secrets))), watched.details))
+            details = Details(target, secrets=secrets, commit=commit)
+            every.append(_writing(stack.enter_context(closing(details)), watched.details))
         yield to_all(every)
 
 
-def _writing(details: Details, path: str) -> Watch:
+def _writing(details: Details, path: AnchoredPath) -> Watch:
     def watch(event: Event) -> None:
         details(event)
         if isinstance(event, End):

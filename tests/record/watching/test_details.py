@@ -8,6 +8,7 @@ import pytest
 
 from ragcontract.core.version import __version__
 from ragcontract.http.secrets import Secrets
+from ragcontract.record.git_commit import commit_of
 from ragcontract.record.interface import Response
 from ragcontract.record.watching.details import Details
 from ragcontract.record.watching.recording_events import Case, End, Event, Failure, Progress, Retry, Start
@@ -33,7 +34,7 @@ def case(number: int, **fields: Any) -> Case:
 
 
 def document(*events: Event, folder: Path = ROOT) -> dict[str, Any]:
-    details = Details(target_of(ROOT, App), secrets=Secrets({"TOKEN": SECRET}), folder=folder)
+    details = Details(target_of(ROOT, App), secrets=Secrets({"TOKEN": SECRET}), commit=commit_of(folder))
     for event in events:
         details(event)
     made = b"".join(details.document())

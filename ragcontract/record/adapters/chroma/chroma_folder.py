@@ -97,4 +97,4 @@ def _client(folder: Path) -> Any:
         raise InputError(["this target needs Chroma: pip install chromadb, of the version that wrote it"]) from error
     from chromadb.config import Settings
 
-    return chromadb.PersistentClient(str(folder), settings=Settings(anonymized_telemetry=False))
+    return chromadb.PersistentClient(str(folder.absolute()), settings=Settings(anonymized_telemetry=False))

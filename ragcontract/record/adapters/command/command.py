@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -62,7 +61,7 @@ def system(options: Options, surroundings: Surroundings) -> System:
     if problems:
         raise InputError(problems)
     environ = {name: surroundings.secrets.filled(value) for name, value in options.environ.items()}
-    program = Program(arguments=arguments, folder=Path(folder), environ=environ)
+    program = Program(arguments=arguments, folder=folder.absolute(), environ=environ)
     ids = DocumentIds(surroundings.doc_id or options.doc_id)
     if options.each is not None:
         return Each(program, ids, surroundings)
