@@ -11,13 +11,20 @@ from ragcontract.answers.json_values import TooDeepError, comparable
 from ragcontract.core import bounds
 from ragcontract.core.text import shorten
 
-# In this order: OpenAI's and LangChain's names, and that of deepeval.
-ARGUMENTS = ("arguments", "args", "input_parameters")
-NAMES = ("name", "tool")
+# In this order: OpenAI's and LangChain's names, those of deepeval, Anthropic and Cohere, of frameworks' agents.
+ARGUMENTS = (
+    "arguments", "args", "input_parameters", "input", "parameters", "params", "kwargs", "tool_input", "tool_args",
+    "tool_kwargs",
+)  # fmt: skip
+NAMES = ("name", "tool", "tool_name")
+# What else a call may have that is an object, and not its arguments.
+OTHER_OBJECTS = frozenset(
+    {"function", "output", "result", "response", "error", "metadata", "caller", "extras", "cache_control"}
+)
 
 
 class Call(Struct, frozen=True, gc=False):
-    """A call of a tool; ``arguments`` are None if they are no JSON object."""
+    """A call of a tool; ``arguments`` are None if they cannot be read as a JSON object."""
 
     name: str
     arguments: dict[str, Any] | None
@@ -40,21 +47,20 @@ def tool_calls(called: Sequence[Mapping[str, Any]]) -> tuple[Call, ...]:
 
 
 def _call(call: Mapping[str, Any], number: int) -> Call:
-    fields = _fields(call)
-    names, given = _given(fields, NAMES), _given(fields, ARGUMENTS)
-    name = fields[names[0]] if names else None
+    names, given = _given(call, NAMES), _given(call, ARGUMENTS)
+    name = names[0][1] if names else None
     if not isinstance(name, str) or not name:
         raise CannotScoreError(
             f'has no name in tool_calls[{number}]; write {{"name": …, "arguments": {{…}}}}, or export OpenAI\'s form'
         )
     if len(name) > bounds.ID:
         raise CannotScoreError(f"has a name of more than {bounds.ID:,} characters in tool_calls[{number}]")
-    made = Call(name, arguments_of(fields[given[0]] if given else None))
-    for other in names[1:]:
-        _refuse_unless(fields[other] == name, names[0], other, number)
-    for other in given[1:]:
-        same = Call(name, arguments_of(fields[other])).comparable() == made.comparable()
-        _refuse_unless(same, given[0], other, number)
+    made = Call(name, arguments_of(given[0][1]) if given else None if _has_other_object(call) else {})
+    for field, other in names[1:]:
+        _refuse_unless(other == name, names[0][0], field, number)
+    for field, other in given[1:]:
+        same = Call(name, arguments_of(other)).comparable() == made.comparable()
+        _refuse_unless(same, given[0][0], field, number)
     return made
 
 
@@ -65,25 +71,36 @@ def _refuse_unless(same: bool, first: str, second: str, number: int) -> None:  #
 
 def written(call: Mapping[str, Any]) -> tuple[Any, Any]:
     """Return the name and the arguments of a call as they are written, in any of the forms; None for what is absent."""
-    fields = _fields(call)
-    name, arguments = ([fields[one] for one in _given(fields, names)] for names in (NAMES, ARGUMENTS))
-    return name[0] if name else None, arguments[0] if arguments else None
+    names, arguments = _given(call, NAMES), _given(call, ARGUMENTS)
+    return names[0][1] if names else None, arguments[0][1] if arguments else None
 
 
-def _given(fields: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    return [name for name in names if fields.get(name) is not None]
-
-
-def _fields(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what has the name and the arguments: the call, or the object in its ``function``."""
+def _given(call: Mapping[str, Any], names: Sequence[str]) -> list[tuple[str, Any]]:
+    """Return the fields of a call that have one of these names: those in its ``function``, then those beside it."""
     inner = call.get("function")
-    return call if inner is None else inner if isinstance(inner, dict) else {}
+    if inner is None:
+        return [(name, call[name]) for name in names if call.get(name) is not None]
+    if not isinstance(inner, dict):
+        return []
+    beside = [(f"{name} beside function", call[name]) for name in names if call.get(name) is not None]
+    return [(name, inner[name]) for name in names if inner.get(name) is not None] + beside
+
+
+def _has_other_object(call: Mapping[str, Any]) -> bool:
+    """Return whether a call without arguments has an object under a name that nobody knows: they may stand there."""
+    levels = (call, call["function"]) if isinstance(call.get("function"), dict) else (call,)
+    return any(_is_object(value) for level in levels for name, value in level.items() if name not in OTHER_OBJECTS)
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict) or (isinstance(value, str) and value.lstrip().startswith("{"))
 
 
 def arguments_of(value: object) -> dict[str, Any] | None:
     """Return the arguments of a call, parsed if they are JSON text; nothing, or blank text, means no arguments.
 
-    None stands for what is no JSON object, or is nested too deeply.
+    None stands for what cannot be read as a JSON object: text that is cut off or encoded twice, a list, what is nested
+    too deeply.
     """
     if value is None:
         return {}

@@ -5,8 +5,8 @@ some are read from fields of their own (``must_rank_at_most: 3``). To add one, a
 register it in ``ragcontract.registry``.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import UNSET, Meta, Struct
@@ -18,6 +18,8 @@ from ragcontract.core.phrase import Phrase
 from ragcontract.core.run import RunRow
 from ragcontract.core.scores import QueryScore
 
+T = TypeVar("T")
+R = TypeVar("R")
 Fault: TypeAlias = tuple[tuple[str | int, ...], str]  # the path within a value of a file, and what is wrong there
 
 
@@ -90,15 +92,32 @@ class Turn(Struct, frozen=True, kw_only=True, gc=False):
     message: int | None = None
 
 
+class Once:
+    """What the rules of a query share: each thing is made of a row by the first rule that reads it."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._made: dict[tuple[Callable[..., Any], int], tuple[object, Any]] = {}
+
+    def made(self, make: Callable[[T], R], of: T) -> R:
+        """Return what ``make`` returns for a row or a turn."""
+        key = make, id(of)
+        if key not in self._made:
+            self._made[key] = of, make(of)  # it is held, so that no other row gets its id
+        return cast("R", self._made[key][1])
+
+
 class RowContext(Struct, frozen=True, kw_only=True):
     """What a rule sees beside the row.
 
-    The settings, the row's metrics by key, if the rule ``needs_metrics``, and the turns, if the query has any.
+    The settings, the row's metrics by key, if the rule ``needs_metrics``, the turns, if the query has any, and what
+    the rules share.
     """
 
     settings: RuleSettings
     metrics: Mapping[str, float] = {}
     turns: tuple[Turn, ...] = ()
+    once: Once = msgspec.field(default_factory=Once)
 
 
 class Rule(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", forbid_unknown_fields=True):

@@ -16,6 +16,9 @@ from ragcontract.core.run import RunRow
 from ragcontract.rules.answering import NO_CALLS
 
 if TYPE_CHECKING:
+    from ragcontract.answers.called_tools import CalledTools
+    from ragcontract.answers.cannot_score import CannotScoreError
+    from ragcontract.answers.matcher_records import Matcher
     from ragcontract.answers.tool_calls import Call
 
 Times = Annotated[int, Meta(ge=1, le=bounds.CALLS, title=f"a whole number from 1 to {bounds.CALLS:,}")]
@@ -35,11 +38,8 @@ class ToolRule(RowRule, frozen=True, kw_only=True, gc=False):
                 return None
             rule = type(self).__struct_config__.tag
             return f"has no tool_calls, which {rule} needs; export them ([] if no tool was called)"
-        try:
-            calls_of(row)
-        except CannotScoreError as error:
-            return str(error)
-        return None
+        made = context.once.made(_read, row)
+        return str(made) if isinstance(made, CannotScoreError) else None
 
 
 class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
@@ -82,21 +82,37 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
                 wrong += [(("arguments", name, *path), message) for path, message in _pattern_faults(value)]
         return wrong
 
-    def matching(self, row: RunRow) -> list["Call"]:
-        """Return the calls of the tool that have the arguments."""
-        return [call for call in calls_of(row) if call.name == self.tool and self._fits(call)]
+    def fitting(self, called: "CalledTools", calls: Sequence["Call"], *, unreadable: bool) -> Sequence["Call"]:
+        """Return the calls that have the arguments; ``unreadable`` says whether those do that cannot be read."""
+        from msgspec import convert
 
-    def _fits(self, call: "Call") -> bool:
         from ragcontract.answers.json_values import comparable
+        from ragcontract.answers.matcher_records import Matcher
+        from ragcontract.answers.matchers import matcher
 
-        if not self.arguments:
-            return True
-        made = call.arguments
-        return made is not None and all(
-            name in made
-            and (_finds(value, made[name]) if _is_pattern(value) else comparable(made[name]) == comparable(value))
-            for name, value in self.arguments.items()
-        )
+        if not self.arguments or not calls:
+            return calls
+        patterns = {name: value for name, value in self.arguments.items() if _is_pattern(value)}
+        sought = {name: matcher(convert(value, Matcher), "regex") for name, value in patterns.items()}
+        equal = {name: comparable(value) for name, value in self.arguments.items() if name not in patterns}
+
+        def fits(call: "Call") -> bool:
+            made, values = call.arguments, called.arguments(call)
+            if made is None or values is None:
+                return unreadable
+            return all(name in values and values[name] == value for name, value in equal.items()) and all(
+                name in made and _finds(called, pattern, made[name], too_long=unreadable)
+                for name, pattern in sought.items()
+            )
+
+        return [call for call in calls if fits(call)]
+
+    def _possible(self, called: "CalledTools") -> Sequence["Call"]:
+        """Return the calls that may be such ones: of the tool under its name in any form, with any such arguments.
+
+        What cannot be read may be what is forbidden.
+        """
+        return self.fitting(called, called.resembling(self.tool), unreadable=True)
 
     def described(self) -> Phrase:
         """Return the call as people write it."""
@@ -120,20 +136,25 @@ class MustCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_call_
         return OneTool.faults(self)
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield a violation if there are too few or too many such calls."""
-        count = len(self.matching(row))
-        if count < self.at_least:
+        """Yield a violation if there are too few such calls, by the exact name, or too many that may be some."""
+        called = calls_of(row, context)
+        made = self.fitting(called, called.named(self.tool), unreadable=False)
+        if len(made) < self.at_least:
             times = "" if self.at_least == 1 else f" at least {self.at_least:,} times"
-            cause, found = "too few", f"{counted(count, 'such call')}; " if count else ""
-            called = (found, *_listed(calls_of(row))) if found else _listed(calls_of(row))
-            called = NO_CALLS if row.tool_calls is None else called
-        elif self.at_most is not None and count > self.at_most:
-            times = f" at most {_times(self.at_most)}"
-            cause, called = "too many", (counted(count, "such call"),)
+            cause, found = "too few", (NO_CALLS if row.tool_calls is None else self._instead(called, len(made)))
+        elif self.at_most is not None and len(most := self._possible(called)) > self.at_most:
+            times, cause = f" at most {_times(self.at_most)}", "too many"
+            found = (counted(len(most), "such call"), *_under_other_names(self.tool, most))
         else:
             return
         expected: Phrase = ("a call of ", *self.described(), times) if times else ("a call of ", *self.described())
-        yield Violation(rule="must_call_tool", expected=expected, found=called, causes=(cause,))
+        yield Violation(rule="must_call_tool", expected=expected, found=found, causes=(cause,))
+
+    def _instead(self, called: "CalledTools", count: int) -> Phrase:
+        """Return what was called where there are too few calls; a name that is nearly the tool's is pointed out."""
+        found = _listed(called, called.calls)
+        near = _under_other_names(self.tool, called.resembling(self.tool))
+        return (f"{counted(count, 'such call')}; ", *found, *near) if count else (*found, *near)
 
 
 class MustNotCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_not_call_tool"):
@@ -146,8 +167,11 @@ class MustNotCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_no
         expected: Phrase = ("no call of ", *self.described())
         if row.tool_calls is None:
             yield Violation(rule="must_not_call_tool", expected=expected, found=NO_CALLS, causes=NO_CALLS)
-        elif calls := self.matching(row):
-            yield Violation(rule="must_not_call_tool", expected=expected, found=_listed(calls), causes=_causes(calls))
+            return
+        called = calls_of(row, context)
+        if calls := self._possible(called):
+            found, causes = _listed(called, calls, self.tool), _causes(called, calls)
+            yield Violation(rule="must_not_call_tool", expected=expected, found=found, causes=causes)
 
 
 class ToolArgumentsValid(ToolRule, frozen=True, kw_only=True, gc=False, tag="tool_arguments_valid"):
@@ -158,30 +182,55 @@ class ToolArgumentsValid(ToolRule, frozen=True, kw_only=True, gc=False, tag="too
         expected = ("a JSON object as the arguments of every call",)
         if row.tool_calls is None:
             yield Violation(rule="tool_arguments_valid", expected=expected, found=NO_CALLS, causes=NO_CALLS)
-        elif invalid := [call for call in calls_of(row) if call.arguments is None]:
-            found = _listed(invalid)
-            yield Violation(rule="tool_arguments_valid", expected=expected, found=found, causes=_causes(invalid))
+            return
+        called = calls_of(row, context)
+        if invalid := [call for call in called.calls if call.arguments is None]:
+            found, causes = _listed(called, invalid), _causes(called, invalid)
+            yield Violation(rule="tool_arguments_valid", expected=expected, found=found, causes=causes)
 
 
-def calls_of(row: RunRow) -> Sequence["Call"]:
+def calls_of(row: RunRow, context: RowContext) -> "CalledTools":
     """Return the calls of a row; none for a golden query without a row. Raises CannotScoreError."""
-    from ragcontract.answers.tool_calls import tool_calls
+    from ragcontract.answers.cannot_score import CannotScoreError
 
-    return tool_calls(row.tool_calls or ())
+    made = context.once.made(_read, row)
+    if isinstance(made, CannotScoreError):
+        raise made
+    return made
 
 
-def _listed(calls: Sequence["Call"]) -> Phrase:
-    from ragcontract.answers.tool_calls import brief
+def _read(row: RunRow) -> "CalledTools | CannotScoreError":
+    from ragcontract.answers.called_tools import CalledTools
+    from ragcontract.answers.cannot_score import CannotScoreError
 
+    try:
+        return CalledTools(row.tool_calls or ())
+    except CannotScoreError as error:
+        return error
+
+
+def _listed(called: "CalledTools", calls: Sequence["Call"], tool: str | None = None) -> Phrase:
+    """Return the first calls; of those of one tool, whose name may have another form, such names are pointed out."""
     if not calls:
         return ("no tool was called",)
-    return joined(([Name(brief(call), said=True)] for call in calls[: bounds.LISTED]), len(calls) - bounds.LISTED)
+    shown: list[Phrase] = []
+    for call in calls[: bounds.LISTED]:
+        name = Name(called.brief(call), said=True)
+        shown.append((name,) if tool in {None, call.name} else ("called as ", name))
+    return joined(shown, len(calls) - bounds.LISTED)
 
 
-def _causes(calls: Sequence["Call"]) -> tuple[str, ...]:
-    from ragcontract.answers.tool_calls import brief
+def _under_other_names(tool: str, calls: Sequence["Call"]) -> Phrase:
+    """Return that some calls have the name of a tool in another form."""
+    names = dict.fromkeys(call.name for call in calls if call.name != tool)
+    if not names:
+        return ()
+    listed = joined(([Name(name, said=True)] for name in [*names][: bounds.LISTED]), len(names) - bounds.LISTED)
+    return ("; under another name: ", *listed)
 
-    return tuple(dict.fromkeys(map(brief, calls)))
+
+def _causes(called: "CalledTools", calls: Sequence["Call"]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(map(called.brief, calls)))
 
 
 def _times(count: int) -> str:
@@ -207,14 +256,12 @@ def _pattern_faults(value: dict[str, Any]) -> Iterator[Fault]:
     yield from faults(pattern, "regex")
 
 
-def _finds(written: dict[str, Any], value: object) -> bool:
-    """Return whether a pattern is found in an argument; it is not in what is no text."""
-    if not isinstance(value, str) or len(value) > bounds.ANSWER:
+def _finds(called: "CalledTools", pattern: "Matcher", value: object, *, too_long: bool) -> bool:
+    """Return whether a pattern is found in an argument that is a text; ``too_long`` for a text that is not searched."""
+    if not isinstance(value, str):
         return False
-    from msgspec import convert
+    if len(value) > bounds.ANSWER:
+        return too_long
+    from ragcontract.answers.matchers import finds
 
-    from ragcontract.answers.answer_text import answer_of
-    from ragcontract.answers.matcher_records import Matcher
-    from ragcontract.answers.matchers import finds, matcher
-
-    return finds(matcher(convert(written, Matcher), "regex"), answer_of(value))
+    return finds(pattern, called.answer(value))

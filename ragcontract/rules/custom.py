@@ -66,12 +66,16 @@ class Custom(AnswerRule, frozen=True, kw_only=True, gc=False, tag="custom"):
 
 
 def _calls(row: RunRow) -> list[dict[str, Any]]:
-    """Return the tool calls, each with its name and arguments under the names that plugins know."""
+    """Return the tool calls, each with its name and arguments under the names that plugins know.
+
+    Arguments that cannot be read are as they are written, so that a plugin does not take them for none.
+    """
     from ragcontract.answers.tool_calls import arguments_of, written
 
     calls = []
     for call in row.tool_calls or []:
         name, as_written = written(call)
-        arguments = arguments_of(as_written) or {}
+        read = arguments_of(as_written)
+        arguments = as_written if read is None else read
         calls.append({"name": name, "tool": name, "arguments": arguments, "args": arguments})
     return calls

@@ -123,7 +123,7 @@ def test_a_plugin_decides(tmp_path: Path) -> None:
             {"name": "look", "tool": "look", "arguments": {"a": 1}, "args": {"a": 1}},
             {"name": "wait", "tool": "wait", "arguments": {"s": 2}, "args": {"s": 2}},
             {"name": "go", "tool": "go", "arguments": {"to": "x"}, "args": {"to": "x"}},
-            {"name": "stop", "tool": "stop", "arguments": {}, "args": {}},
+            {"name": "stop", "tool": "stop", "arguments": "none", "args": "none"},
         ],
         {"type": "custom", "plugin": "Polite", "tone": "kind"},
     )

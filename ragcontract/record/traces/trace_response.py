@@ -172,11 +172,12 @@ def _called(span: Span) -> dict[str, Any] | None:
     return {"name": name, "arguments": _arguments(next((one for one in given if one is not None), None))}
 
 
-def _arguments(value: Any) -> Mapping[str, Any]:
+def _arguments(value: Any) -> Any:
+    """Return the arguments; of a tool that takes a text, as its input. What else is no object stays as it is."""
     found = parsed(value)
-    if isinstance(found, Mapping):
-        return found
-    return {} if found is None or found == "" else {"input": found}
+    if isinstance(found, str) and found and not found.lstrip().startswith(("{", "[", '"')):
+        return {"input": found}
+    return {} if found is None or found == "" else found
 
 
 def _asked(span: Span) -> Iterator[dict[str, Any]]:

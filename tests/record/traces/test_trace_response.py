@@ -100,11 +100,13 @@ def test_tools_that_no_model_asked_for_count_as_called() -> None:
         span(2, "TOOL", attributes={"tool.name": "look", "input.value": "refund"}),
         span(3, "TOOL", attributes={"tool.name": "now"}),
         span(4, "TOOL"),
+        span(5, "TOOL", attributes={"tool.name": "refund", "input.value": '{"id": 7'}),
     ]
     assert response(*tools).tool_calls == [
         {"name": "search", "arguments": {"q": "refund"}},
         {"name": "look", "arguments": {"input": "refund"}},
         {"name": "now", "arguments": {}},
+        {"name": "refund", "arguments": '{"id": 7'},
     ]
 
 

@@ -1,0 +1,82 @@
+"""The tool calls of a row, read once for all rules about them, and found by the name of the tool."""
+
+import re
+import unicodedata
+from collections.abc import Hashable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from ragcontract.answers.answer_text import Answer
+from ragcontract.answers.tool_calls import Call, brief, tool_calls
+from ragcontract.core.invisible import without_invisible
+
+_NAMESPACES = re.compile(r"__+|[./:\\]+")  # mcp__server__refund, functions.refund, server/refund, server:refund
+_JOINTS = re.compile(r"[\s_-]+")  # of words: delete_user is deleteUser, and delete-user
+
+
+class CalledTools:
+    """The calls of a row. What is compared or shown of a call is made once, however many rules look at it."""
+
+    def __init__(self, called: Sequence[Mapping[str, Any]]) -> None:
+        """Read the calls; raises CannotScoreError."""
+        self.calls = tool_calls(called)
+        self._named: dict[str, list[Call]] = {}
+        for call in self.calls:
+            self._named.setdefault(call.name, []).append(call)
+        self._ending: dict[str, list[str]] = {}  # the names by the last of their parts
+        for name in self._named:
+            self._ending.setdefault(parts_of(name)[-1], []).append(name)
+        self._arguments: dict[int, dict[str, Hashable] | None] = {}
+        self._briefs: dict[int, str] = {}
+        self._answers: dict[str, Answer] = {}
+
+    def named(self, tool: str) -> Sequence[Call]:
+        """Return the calls that have exactly this name."""
+        return self._named.get(tool, ())
+
+    def resembling(self, tool: str) -> Sequence[Call]:
+        """Return the calls whose name is that of the tool in any form, in their order.
+
+        The forms differ in case, in characters that nobody sees, in how words are joined, or in a namespace that one
+        of the two has.
+        """
+        sought = parts_of(tool)
+        names = {name for name in self._ending.get(sought[-1], ()) if _ends_alike(parts_of(name), sought)}
+        if len(names) <= 1:
+            return self._named[names.pop()] if names else ()
+        return [call for call in self.calls if call.name in names]
+
+    def arguments(self, call: Call) -> dict[str, Hashable] | None:
+        """Return the arguments of one of the calls as values that can be compared."""
+        if id(call) not in self._arguments:
+            self._arguments[id(call)] = call.comparable()
+        return self._arguments[id(call)]
+
+    def brief(self, call: Call) -> str:
+        """Return one of the calls as people write it."""
+        if id(call) not in self._briefs:
+            self._briefs[id(call)] = brief(call)
+        return self._briefs[id(call)]
+
+    def answer(self, text: str) -> Answer:
+        """Return a text among the arguments, prepared for searching."""
+        if text not in self._answers:
+            self._answers[text] = Answer(text)
+        return self._answers[text]
+
+
+@lru_cache(maxsize=4096)
+def parts_of(name: str) -> tuple[str, ...]:
+    """Return the parts of a tool's name between the separators of namespaces, each in the form that is compared.
+
+    A name that has nothing to compare is its own only part.
+    """
+    seen = without_invisible(unicodedata.normalize("NFKC", name)).casefold()
+    parts = (_JOINTS.sub("", part) for part in _NAMESPACES.split(seen))
+    return tuple(filter(None, parts)) or (name,)
+
+
+def _ends_alike(first: tuple[str, ...], second: tuple[str, ...]) -> bool:
+    """Return whether the shorter of two names is the end of the longer."""
+    length = min(len(first), len(second))
+    return first[-length:] == second[-length:]

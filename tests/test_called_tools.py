@@ -1,0 +1,155 @@
+"""Rules about tool calls, however an application writes down what it called: from the run to the exit code."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import Row, golden, run, write_jsonl
+from tests.process import Ended, rag_contract
+
+FORBIDDEN = {"type": "must_not_call_tool", "tool": "refund", "arguments": {"id": 7}}
+VALID = {"type": "tool_arguments_valid"}
+SEVEN = '{"id": 7}'
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def checked(*calls: Row, rules: list[Row]) -> Ended:
+    """Check a run that made these calls, for a query with these rules."""
+    write_jsonl(Path("golden.jsonl"), [golden(rules=rules)])
+    write_jsonl(Path("current_run.jsonl"), [run(response="Done.", tool_calls=list(calls))])
+    return rag_contract("check")
+
+
+def broken(ended: Ended) -> list[str]:
+    """Return what was expected and found for each broken rule."""
+    assert ended.code == 1, ended
+    lines = [line.strip() for line in ended.out.splitlines()]
+    return [line for line in lines if line.startswith(("Expected", "Found"))]
+
+
+FORMS: dict[str, Row] = {
+    "input": {"name": "refund", "input": {"id": 7}},
+    "parameters": {"name": "refund", "parameters": {"id": 7}},
+    "kwargs": {"name": "refund", "kwargs": {"id": 7}},
+    "args as text": {"name": "refund", "args": SEVEN},
+    "LangChain's agents": {"tool": "refund", "tool_input": {"id": 7}},
+    "LlamaIndex": {"tool_name": "refund", "tool_kwargs": {"id": 7}},
+    "Anthropic": {"type": "tool_use", "id": "c1", "name": "refund", "input": {"id": 7}},
+    "in function": {"function": {"name": "refund", "parameters": SEVEN}},
+    "beside function": {"function": {"name": "refund"}, "arguments": SEVEN},
+    "all beside an empty function": {"function": {}, "name": "refund", "input": {"id": 7}},
+}
+
+
+@pytest.mark.parametrize("call", FORMS.values(), ids=FORMS.keys())
+def test_a_forbidden_call_is_read_in_every_form(call: Row) -> None:
+    ended = checked(call, rules=[FORBIDDEN, VALID])
+    assert broken(ended) == ["Expected no call of refund(id=7)", "Found: refund(id=7)"]
+    assert checked(call, rules=[{**FORBIDDEN, "arguments": {"id": 8}}, VALID]).code == 0
+
+
+UNREADABLE: dict[str, Any] = {
+    "cut off": '{"id": 7',
+    "encoded twice": '"{\\"id\\": 7}"',
+    "a list": [7],
+    "a list as text": '[{"id": 7}]',
+    "single quotes": "{'id': 7}",
+    "a number": 7,
+    "two objects": SEVEN + SEVEN,
+}
+
+
+@pytest.mark.parametrize("arguments", UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_arguments_that_cannot_be_read_may_be_the_forbidden_ones(arguments: Any) -> None:
+    for call in ({"name": "refund", "arguments": arguments}, {"function": {"name": "refund", "input": arguments}}):
+        assert broken(checked(call, rules=[FORBIDDEN, VALID])) == [
+            "Expected no call of refund(id=7)",
+            "Found: refund(invalid arguments)",
+            "Expected a JSON object as the arguments of every call",
+            "Found: refund(invalid arguments)",
+        ]
+    assert checked({"name": "get_order", "arguments": arguments}, rules=[FORBIDDEN]).code == 0
+
+
+@pytest.mark.parametrize("under", [{"payload": {"id": 7}}, {"payload": SEVEN}, {"toolInput": {"id": 7}}])
+def test_an_object_under_a_name_that_nobody_knows_may_be_the_arguments(under: Row) -> None:
+    for call in ({"name": "refund", **under}, {"function": {"name": "refund", **under}}):
+        assert "Found: refund(invalid arguments)" in broken(checked(call, rules=[FORBIDDEN, VALID]))
+    beside = {"name": "refund", "id": "c1", "type": "tool_call", "output": {"id": 7}, "description": "Pays back."}
+    assert checked(beside, rules=[FORBIDDEN, VALID]).code == 0
+
+
+OTHER_NAMES = {
+    "Refund": "Refund",
+    "functions.refund": "functions.refund",
+    "mcp__shop__refund": "mcp__shop__refund",
+    "shop/refund": "shop/refund",
+    "shop:refund": "shop:refund",
+    "re\u200bfund": r"re\u200bfund",
+    "\uff52efund": "\uff52efund",
+    "re_fund ": "re_fund ",
+}
+
+
+@pytest.mark.parametrize(("name", "shown"), OTHER_NAMES.items())
+def test_a_forbidden_tool_is_found_under_its_name_in_another_form(name: str, shown: str) -> None:
+    ended = checked({"name": name, "arguments": {"id": 7}}, rules=[FORBIDDEN])
+    assert broken(ended) == ["Expected no call of refund(id=7)", f"Found: called as {shown}(id=7)"]
+
+
+def test_a_forbidden_tool_that_is_named_with_a_namespace_is_found_without_it() -> None:
+    rule = {"type": "must_not_call_tool", "tool": "mcp__shop__refund"}
+    assert broken(
+        checked({"name": "refund"}, {"name": "shop.refund"}, {"name": "mcp__shop__refund"}, rules=[rule])
+    ) == [
+        "Expected no call of mcp__shop__refund",
+        "Found: called as refund(), called as shop.refund(), mcp__shop__refund()",
+    ]
+    assert checked({"name": "bank.refund"}, rules=[rule]).code == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["refund_status", "get_refund", "refunds", "refund.status", "prerefund", "\u200b", "."]
+)
+def test_another_tool_is_not_the_forbidden_one(name: str) -> None:
+    assert checked({"name": name, "arguments": {"id": 7}}, rules=[FORBIDDEN]).code == 0
+
+
+def test_a_tool_that_must_be_called_has_exactly_its_name_and_the_message_points_to_another_form_of_it() -> None:
+    wanted = {"type": "must_call_tool", "tool": "refund"}
+    assert broken(checked({"name": "functions.refund"}, rules=[wanted])) == [
+        "Expected a call of refund",
+        "Found: functions.refund(); under another name: functions.refund",
+    ]
+    assert broken(checked({"name": "refunds"}, rules=[wanted])) == ["Expected a call of refund", "Found: refunds()"]
+
+
+def test_calls_that_may_be_such_calls_count_where_there_may_be_too_many() -> None:
+    once = {"type": "must_call_tool", "tool": "refund", "arguments": {"id": 7}, "at_most": 1}
+    call = {"name": "refund", "arguments": {"id": 7}}
+    assert checked(call, rules=[once]).code == 0
+    assert broken(checked(call, {**call, "name": "Refund"}, rules=[once])) == [
+        "Expected a call of refund(id=7) at most once",
+        "Found: 2 such calls; under another name: Refund",
+    ]
+    assert checked(call, {**call, "arguments": '{"id": 7'}, rules=[once]).code == 1
+    assert checked({**call, "arguments": '{"id": 7'}, rules=[once]).code == 1
+
+
+def test_a_call_that_names_its_tool_or_arguments_twice_must_say_the_same() -> None:
+    for call, fields in (
+        ({"name": "get_order", "function": {"name": "refund"}}, "name and name beside function"),
+        (
+            {"arguments": "{}", "function": {"name": "refund", "arguments": SEVEN}},
+            "arguments and arguments beside function",
+        ),
+        ({"name": "refund", "arguments": {}, "input": {"id": 7}}, "arguments and input"),
+    ):
+        ended = checked(call, rules=[FORBIDDEN])
+        assert ended.code == 2
+        assert f"has {fields} in tool_calls[0], which differ; export only one" in ended.err
