@@ -1,14 +1,14 @@
 """The model of the metrics on answers: modes, labels, contexts, tools, similarity and declared scores."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tests.model import texts, tools
 from tests.model.answers import MODES, Scale, Settings, actual_mode
 from tests.model.workspace import CannotJudge, Row
 
-WORDS = re.compile(r"[a-z0-9]+")
+WORDS = re.compile(r"[a-z0-9_]+")
 LOWER_IS_BETTER = ("false_answer_rate", "over_refusal_rate")
 SWITCHED_ON_BY_LIMITS = ("context_recall_ids", "rouge_l", "exact_match")
 BUILT_IN = (
@@ -29,23 +29,32 @@ def scales(config: Row) -> dict[str, Scale]:
 
 
 def answer_metrics(
-    golden: Row, row: Row | None, settings: Settings, options: Mapping[str, Any], wanted: set[str]
+    golden: Row, row: Row | None, settings: Settings, options: Mapping[str, Any], wanted: set[str], *, strict: bool
 ) -> dict[str, float]:
-    """Return the metrics on one answer; ``wanted`` are those that a limit or the configuration names."""
-    values = {
-        **_modes(golden, row, settings),
-        **_tools(golden, row, dict(options)),
-    }
-    if golden.get("reference_contexts") is not None:
-        values["context_recall_text"] = _context_recall(golden["reference_contexts"], row, options)
-    if golden.get("reference") is not None:
-        values |= {name: value for name, value in _similarity(golden, row, settings).items() if name in wanted}
+    """Return the metrics on one answer; ``wanted`` are those that a limit or the configuration names.
+
+    Unless ``strict``, a metric for which the row lacks something is left out.
+    """
+    families: list[Callable[[], dict[str, float]]] = [
+        lambda: _modes(golden, row, settings),
+        lambda: _labels(golden, row),
+        lambda: _tools(golden, row, dict(options)),
+        lambda: _contexts(golden, row, options),
+        lambda: {name: value for name, value in _similarity(golden, row, settings).items() if name in wanted},
+    ]
+    values: dict[str, float] = {}
+    for family in families:
+        try:
+            values |= family()
+        except CannotJudge:
+            if strict:
+                raise
     return values
 
 
 def _modes(golden: Row, row: Row | None, settings: Settings) -> dict[str, float]:
     values: dict[str, float] = {}
-    expected, label = golden.get("expected_mode"), golden.get("expected_label")
+    expected = golden.get("expected_mode")
     if expected is not None:
         mode = actual_mode(row, settings)
         values["mode_accuracy"] = float(mode == expected)
@@ -53,9 +62,12 @@ def _modes(golden: Row, row: Row | None, settings: Settings) -> dict[str, float]
             values["false_answer_rate"] = float(mode != "abstain")
         else:
             values["over_refusal_rate"] = float(mode not in MODES or mode == "abstain")
-    if label is not None:
-        values["label_accuracy"] = float(actual_label(row) == label)
     return values
+
+
+def _labels(golden: Row, row: Row | None) -> dict[str, float]:
+    label = golden.get("expected_label")
+    return {} if label is None else {"label_accuracy": float(actual_label(row) == label)}
 
 
 def actual_label(row: Row | None) -> str | None:
@@ -87,6 +99,11 @@ def _tools(golden: Row, row: Row | None, options: dict[str, Any]) -> dict[str, f
     return tools.tool_metrics(wanted, tools.read_calls(row, "tool metrics"), options)
 
 
+def _contexts(golden: Row, row: Row | None, options: Mapping[str, Any]) -> dict[str, float]:
+    references = golden.get("reference_contexts")
+    return {} if references is None else {"context_recall_text": _context_recall(references, row, options)}
+
+
 def _context_recall(references: Sequence[str], row: Row | None, options: Mapping[str, Any]) -> float:
     if row is None:
         return 0.0
@@ -113,6 +130,8 @@ def _sequences(words: Sequence[str], size: int) -> list[tuple[str, ...]]:
 
 
 def _similarity(golden: Row, row: Row | None, settings: Settings) -> dict[str, float]:
+    if golden.get("reference") is None:
+        return {}
     if row is not None and "response" not in row and row.get("error") is None:
         raise CannotJudge("no response")
     if row is None or row.get("error") is not None or not row.get("response"):

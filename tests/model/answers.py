@@ -85,16 +85,26 @@ def _check_contents(golden: Row, rules: Sequence[Rule], settings: Settings) -> N
         raise CannotJudge("min_required is more than there are elements")
     if golden.get("allowed_phrases") is not None and golden.get("forbidden_claims") is None:
         raise CannotJudge("allowed_phrases without forbidden_claims")
+    for listed in (golden[name] for name in FIELDS[:4] if golden.get(name) is not None):
+        _check_list(listed)
     for rule in rules:
         if rule.name in ("must_contain", "must_not_contain"):
             if ("value" in rule.content) == ("any" in rule.content):
                 raise CannotJudge("neither or both of value and any")
+            _check_list(rule.content.get("value", rule.content.get("any")))
         elif rule.name == "must_call_tool":
             at_most = rule.content.get("at_most")
             if at_most is not None and at_most < rule.content.get("at_least", 1):
                 raise CannotJudge("at_most is less than at_least")
         elif rule.name in ON_SCORES:
             _check_metrics(rule, settings)
+
+
+def _check_list(listed: str | Sequence[Any]) -> None:
+    if not isinstance(listed, str):
+        texts_of_it = [json.dumps(item, sort_keys=True) for item in listed]
+        if not texts_of_it or len(set(texts_of_it)) < len(texts_of_it):
+            raise CannotJudge("an empty list, or a text twice")
 
 
 def _check_metrics(rule: Rule, settings: Settings) -> None:
@@ -121,7 +131,7 @@ class Answer:
     row: Row | None
     values: Mapping[str, float]
     settings: Settings
-    current: bool = True  # whether it is the run's, not the baseline's
+    strict: bool = True  # whether what is missing cannot be judged; in a baseline that is a run, it is not compared
 
     @property
     def text(self) -> str:
@@ -133,14 +143,19 @@ def broken_rules(rules: Sequence[Rule], answer: Answer) -> tuple[dict[Rule, Wron
     """Return what is wrong by broken rule, and those of them that only warn."""
     wrong: dict[Rule, Wrong] = {}
     enforced = answer.settings.enforced
-    if any(rule.name in ABOUT_TEXT for rule in rules) and enforced.get("answered", True) and _unanswered(rules, answer):
-        wrong[Rule("answered", -3, None)] = frozenset({"no answer"})
+    answered = Rule("answered", -3, None)
+    if any(rule.name in ABOUT_TEXT for rule in rules) and enforced.get("answered", True):
+        if _unanswered(rules, answer):
+            wrong[answered] = frozenset({"no answer"})
+        elif (answer.row or {}).get("finish_reason") == "length":
+            wrong[answered] = frozenset({"cut off"})
     for rule in rules:
         if enforced.get(rule.name, True):
-            what = _wrong(rule, answer)
+            what = _wrong_if_there(rule, answer)
             if what:
                 wrong[rule] = what
     weak = {rule for rule in wrong if rule.name == "must_refuse" and _only_phrases_could_show(answer)}
+    weak |= {answered} if wrong.get(answered) == {"cut off"} else set()
     return wrong, weak
 
 
@@ -149,6 +164,8 @@ def _unanswered(rules: Sequence[Rule], answer: Answer) -> bool:
     if row is None or row.get("error") is not None:
         return True
     if "response" not in row:
+        if not answer.strict:
+            return False
         raise CannotJudge("no response")
     blank = not texts.visible(answer.text) if answer.settings.visible_answers else not answer.text.strip()
     refused = any(rule.name == "must_refuse" for rule in rules) and _refused_by_field(row)
@@ -171,6 +188,15 @@ def _only_phrases_could_show(answer: Answer) -> bool:
     if row is None or not answer.text.strip():
         return False
     return row.get("mode") is None and not settings.phrases and not settings.phrases_are_enough
+
+
+def _wrong_if_there(rule: Rule, answer: Answer) -> Wrong:
+    try:
+        return _wrong(rule, answer)
+    except CannotJudge:
+        if answer.strict:
+            raise
+        return HOLDS
 
 
 def _wrong(rule: Rule, answer: Answer) -> Wrong:
@@ -323,15 +349,11 @@ def _wrong_score(rule: Rule, answer: Answer) -> Wrong:
         if not present:
             return HOLDS
         if len(present) < len(rule.content["metrics"]):
-            if not answer.current:
-                return HOLDS
             raise CannotJudge("composite of metrics of which some are missing")
         shares = [share(values[metric], scales[metric]) for metric in present]
         return _broken_if(sum(shares) / len(shares) < rule.content["minimum"] - 1e-9, rule)
     (metric,) = metrics_of(rule)
     if metric not in values:
-        if not answer.current:
-            return HOLDS
         raise CannotJudge(f"no {metric}")
     if rule.name == "max_score":
         return _broken_if(values[metric] > rule.content["value"] + 1e-9, rule)

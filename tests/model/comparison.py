@@ -30,8 +30,8 @@ def checked(workspace: Workspace) -> Verdict:
         report = folder / "report.json"
         ended = rag_contract("check", *options, "--report-md", "", "--junit", "", "--report-json", str(report))
         if ended.code not in (0, 1):
-            return Verdict(exit_code=ended.code, reason=ended.err.replace(f"{folder}/", ""))
-        return _verdict(ended.code, json.loads(report.read_text(encoding="utf-8")))
+            return Verdict(exit_code=int(ended.code), reason=ended.err.replace(f"{folder}/", ""))
+        return _verdict(int(ended.code), json.loads(report.read_text(encoding="utf-8")))
 
 
 def _write(workspace: Workspace, folder: Path) -> list[str]:
@@ -73,7 +73,7 @@ def _verdict(code: int, report: Row) -> Verdict:
         baseline_means={key: metric["baseline"] for key, metric in report["metrics"].items()},
         tag_means={tag: group["metrics"] for tag, group in report["tags"].items()},
         pass_rate=(report.get("pass_rate") or {}).get("rate"),
-        tiers={tier["name"]: tier["status"] for tier in report.get("tiers") or []},
+        tiers={tier["name"]: tier["status"] for tier in report.get("tiers") or [] if tier["status"] != "none"},
     )
 
 
@@ -178,7 +178,7 @@ def compare(workspace: Workspace, judge: Judge = checked, policy: Policy = Polic
             return differences(verdict(workspace, today, policy), program)
 
 
-def minimised(workspace: Workspace, differs: Callable[[Workspace], bool], tries: int = 400) -> Workspace:
+def minimised(workspace: Workspace, differs: Callable[[Workspace], bool], tries: int = 250) -> Workspace:
     """Return a smaller workspace that still differs: queries, rows, fields and keys are taken out one by one."""
     place, smaller = 0, True
     candidates = _smaller(workspace)

@@ -96,26 +96,31 @@ def element(rng: random.Random) -> str | Row:
         return text(rng)
     if kind < 0.8:
         return single(rng)
-    return {"any": [text(rng) if rng.random() < 0.5 else single(rng) for _ in range(rng.randint(1, 3))]}
+    return {"any": different([text(rng) if rng.random() < 0.5 else single(rng) for _ in range(rng.randint(1, 3))])}
+
+
+def different(items: Sequence[Any]) -> list[Any]:
+    """Return the items without those that repeat another one."""
+    return list({json.dumps(item, sort_keys=True): item for item in items}.values())
 
 
 def answer_fields(rng: random.Random) -> Row:
     """Return the fields of a golden row that say what its answer must be."""
     fields: Row = {}
     if rng.random() < 0.25:
-        fields["answer_must_include"] = [text(rng) for _ in range(rng.randint(1, 2))]
+        fields["answer_must_include"] = different([text(rng) for _ in range(rng.randint(1, 2))])
     if rng.random() < 0.25:
-        fields["forbidden_claims"] = [rng.choice(PATTERNS) for _ in range(rng.randint(1, 2))]
+        fields["forbidden_claims"] = rng.sample(PATTERNS, rng.randint(1, 2))
         if rng.random() < 0.3:
             fields["forbidden_claims"].append({"regex": rng.choice(PATTERNS), **_flags(rng, "ignore_case")})
         if rng.random() < 0.5:
             fields["allowed_phrases"] = [rng.choice(ALLOWED)]
     if rng.random() < 0.25:
-        fields["required_elements"] = [element(rng) for _ in range(rng.randint(1, 3))]
+        fields["required_elements"] = different([element(rng) for _ in range(rng.randint(1, 3))])
         if rng.random() < 0.6:
             fields["min_required"] = rng.randint(1, len(fields["required_elements"]))
     if rng.random() < 0.2:
-        fields["forbidden_elements"] = [element(rng) for _ in range(rng.randint(1, 2))]
+        fields["forbidden_elements"] = different([element(rng) for _ in range(rng.randint(1, 2))])
     if rng.random() < 0.2:
         fields["expected_mode"] = rng.choice(MODES)
     if rng.random() < 0.1:
@@ -146,7 +151,7 @@ def rule(rng: random.Random, scores: Sequence[str]) -> Row:
 
 def _contents(rng: random.Random, _: Sequence[str]) -> Row:
     made: Row = {"type": rng.choice(("must_contain", "must_not_contain"))}
-    listed = [text(rng) for _ in range(rng.randint(1, 3))]
+    listed = different([text(rng) for _ in range(rng.randint(1, 3))])
     made |= rng.choice(({"value": listed[0]}, {"value": listed}, {"any": listed}))
     return made | _flags(rng, "ignore_case", "word")
 

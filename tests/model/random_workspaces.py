@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import json
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -51,6 +52,10 @@ def random_workspace(seed: int, forms: Forms = Forms(), today: datetime.date | N
     workspace = _first(rng, kind)
     policy = Policy(newer=forms.newer)
     today = today or datetime.datetime.now(datetime.UTC).date()
+    for _ in range(8):
+        now = verdict(workspace, today, policy)
+        if now.exit_code == 2 and rng.random() < 0.97:
+            workspace = _repaired(workspace, now.reason)
     workspace = _softened(rng, workspace, verdict(workspace, today, policy))
     workspace = _near_limits(rng, workspace, verdict(workspace, today, policy))
     return _waived(rng, workspace, verdict(workspace, today, policy), today)
@@ -369,6 +374,37 @@ def _answers(rng: random.Random, kind: Kind) -> Row:
 
 
 # ---- near what counts ----
+
+
+def _repaired(workspace: Workspace, reason: str) -> Workspace:
+    """Leave out what makes a workspace one that cannot be judged, where that is easy."""
+    config = json.loads(json.dumps(workspace.config))
+    gate, _, _ = reason.partition(": ")
+    path = gate.split(".")
+    if path[0] == "tags" and len(path) == 4:
+        config["tags"][path[1]][path[2]].pop(path[3], None)
+    elif path[0] in ("minimums", "maximums", "fail_on", "latency") and len(path) == 2:
+        config[path[0]].pop(path[1], None)
+    elif reason.startswith("fail_on: pass_rate"):
+        config["minimums"] = {**config.get("minimums", {}), "pass_rate": 0.5}
+        if workspace.tags:
+            config["per_query"]["fail_on"] = "new"
+    elif reason.startswith("tiers"):
+        config.pop("tiers", None)
+    elif reason.startswith("must_rank_at_most"):
+        level = config.get("relevance_level", 1)
+        golden = [row if _wants(row, level) else _without(row, "must_rank_at_most") for row in workspace.golden]
+        return dataclasses.replace(workspace, golden=tuple(golden))
+    return dataclasses.replace(workspace, config=config)
+
+
+def _wants(row: Row, level: float) -> bool:
+    grades = row.get("relevance") or {}
+    return bool(row.get("relevant_doc_ids")) or any(grade >= level for grade in grades.values())
+
+
+def _without(row: Row, name: str) -> Row:
+    return {key: value for key, value in row.items() if key != name}
 
 
 def _softened(rng: random.Random, workspace: Workspace, now: Verdict) -> Workspace:

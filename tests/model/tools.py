@@ -104,7 +104,7 @@ def tool_metrics(wanted: Sequence[Call], calls: Sequence[Call], options: dict[st
         "tool_f1": 2 * _matched(wanted, calls, options.get("tool_f1", {})) / (len(wanted) + len(calls)),
         "tool_arguments": _arguments(wanted, calls, options.get("tool_arguments", {})),
         "tool_order": _order(wanted, calls),
-        "step_efficiency": min(1.0, len(wanted) / len(calls)) if calls else 0.0,
+        "step_efficiency": min(1.0, len(wanted) / len(calls)) if calls else 1.0,
     }
     return {name: value for name, value in values.items() if value is not None}
 
@@ -139,7 +139,7 @@ def _arguments(wanted: Sequence[Call], calls: Sequence[Call], options: Row) -> f
     if not wanted:
         return None
     pairs = [
-        (_argument_share(one, other, options), i, j)
+        (*_argument_share(one, other, options), i, j)
         for i, one in enumerate(wanted)
         for j, other in enumerate(calls)
         if one.name == other.name
@@ -147,7 +147,7 @@ def _arguments(wanted: Sequence[Call], calls: Sequence[Call], options: Row) -> f
     used_wanted: set[int] = set()
     used_calls: set[int] = set()
     total = 0.0
-    for share, i, j in sorted(pairs, key=lambda pair: -pair[0]):
+    for _, share, i, j in sorted(pairs, key=lambda pair: (-pair[0], -pair[1])):
         if i not in used_wanted and j not in used_calls:
             used_wanted.add(i)
             used_calls.add(j)
@@ -155,12 +155,15 @@ def _arguments(wanted: Sequence[Call], calls: Sequence[Call], options: Row) -> f
     return total / len(wanted)
 
 
-def _argument_share(wanted: Call, call: Call, options: Row) -> float:
-    expected, found = wanted.arguments or {}, call.arguments or {}
+def _argument_share(wanted: Call, call: Call, options: Row) -> tuple[int, float]:
+    """Return how many wanted arguments a call has, and their share."""
+    if call.arguments is None:
+        return 0, 0.0
+    expected, found = wanted.arguments or {}, call.arguments
     lenient = options.get("lenient", False)
     equal = sum(key in found and same(expected[key], found[key], lenient=lenient) for key in expected)
     size = len(expected.keys() | found.keys()) if options.get("strict_arguments", False) else len(expected)
-    return equal / size if size else 1.0
+    return equal, equal / size if size else 1.0
 
 
 def _order(wanted: Sequence[Call], calls: Sequence[Call]) -> float | None:

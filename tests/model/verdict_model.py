@@ -70,12 +70,14 @@ def _judge(workspace: Workspace, today: datetime.date, policy: Policy) -> Verdic
     contract = _contract(workspace, policy)
     rows = _rows(workspace.run, contract, "run")
     before = None if workspace.baseline is None else _rows(workspace.baseline, contract, "baseline")
+    if workspace.stored:
+        _check_storable(contract, workspace)
     if before is not None and not any(str(row["id"]) in before for row in workspace.golden):
         raise CannotJudge("no query in common with the baseline")
     scores = _scores(workspace, contract)
     waived_gates, waivers = _waivers(workspace, today)
     queries = [_query(golden, contract, rows, before, scores, waivers) for golden in contract.queries]
-    return _decide(contract, queries, rows, before, waived_gates)
+    return _decide(contract, queries, rows, before, waived_gates, policy)
 
 
 # ---- what is read ----
@@ -147,6 +149,14 @@ def _rows(rows: Sequence[Row], contract: Contract, side: str) -> dict[str, list[
         if any(golden.get(name) is not None for name in names) and any("results" not in row for row in found):
             raise CannotJudge("a row without results")
     return by_query
+
+
+def _check_storable(contract: Contract, workspace: Workspace) -> None:
+    """A run that is stored as the baseline covers the whole golden set, whatever is checked of it."""
+    everything = dataclasses.replace(contract, queries=workspace.golden)
+    rows = _rows(workspace.baseline or (), everything, "run")
+    for golden in workspace.golden:
+        _evaluate(golden, everything, rows.get(str(golden["id"])) or [None], {}, set(), None, current=True)
 
 
 def _scores(workspace: Workspace, contract: Contract) -> dict[str, dict[str, float | None]]:
@@ -255,15 +265,17 @@ def _evaluate(
     wrong_answers: dict[Rule, set[str]] = {}
     weak: set[Rule] = set()
     strong: set[Rule] = set()
-    declared = _declared_values(golden, contract, rows, scores, current=current)
+    strict = current or contract.workspace.stored  # a baseline that is a run may lack what it was not asked for
+    declared = _declared_values(golden, contract, rows, scores, strict=strict)
     for row in rows:
-        values = _row_metrics(golden, contract, row, pool, then if current else None)
+        values = _row_metrics(golden, contract, row, pool, then, current=current)
         values |= declared
         for metric, value in values.items():
             collected.setdefault(metric, []).append(value)
         for rule, documents in _rank_rules(golden, contract).broken(row, contract.rank_by).items():
             wrong_ranks.setdefault(rule, set()).update(documents)
-        answer = Answer(golden=golden, row=row, values=values, settings=contract.settings, current=current)
+        settings = contract.settings
+        answer = Answer(golden=golden, row=row, values=values, settings=settings, strict=strict)
         broken, only_warn = answers.broken_rules(answers.rules_of(golden, contract.settings), answer)
         for answer_rule, what in broken.items():
             wrong_answers.setdefault(answer_rule, set()).update(what)
@@ -278,24 +290,26 @@ def _evaluate(
 
 
 def _row_metrics(
-    golden: Row, contract: Contract, row: Row | None, pool: set[str], then: Sequence[Row] | None
+    golden: Row, contract: Contract, row: Row | None, pool: set[str], then: Sequence[Row] | None, *, current: bool
 ) -> dict[str, float]:
     wanted = ranks.wanted_documents(golden, contract.level)
     documents = ranks.returned(row, contract.rank_by)
     settings, config = contract.settings, contract.config
     options = {name: item or {} for name, item in (config.get("metrics") or {}).items()}
-    values = answer_metrics.answer_metrics(golden, row, settings, options, set(contract.wanted_metrics))
+    strict = current or contract.workspace.stored
+    values = answer_metrics.answer_metrics(golden, row, settings, options, set(contract.wanted_metrics), strict=strict)
     if wanted.relevant:
         judged = wanted.judged | pool
         listed = documents
         if config.get("unjudged") == "skip":
-            listed = ranks.condensed(documents, judged, bool(judged - set(wanted.relevant)))
+            known = bool(then or wanted.forbidden or 0 in (wanted.grades or {}).values())
+            listed = ranks.condensed(documents, judged, known)
         for k in contract.ks:
             values |= ranks.ranking_metrics(wanted, listed, k, config.get("gain") or "linear")
             values[f"judged_at_{k}"] = ranks.judged_share(documents, judged, k) if row is not None else 0.0
         if "context_recall_ids" in contract.wanted_metrics:
             values["context_recall_ids"] = len(set(wanted.relevant) & set(documents)) / len(wanted.relevant)
-    if then:
+    if then and current:
         for k in contract.ks:
             overlaps = [ranks.overlap(documents, ranks.returned(row, contract.rank_by), k) for row in then]
             present = [value for value in overlaps if value is not None]
@@ -310,7 +324,7 @@ def _declared_values(
     rows: Sequence[Row | None],
     scores: Mapping[str, float | None],
     *,
-    current: bool,
+    strict: bool,
 ) -> dict[str, float]:
     """Return the declared scores of a query: of its rows or of a scores file, never of both."""
     values: dict[str, float] = {}
@@ -328,7 +342,7 @@ def _declared_values(
         value = scores.get(name)
         if len(numbers) == len(listed):
             value = sum(numbers) / len(numbers)
-        if value is None and (current or contract.workspace.stored):
+        if value is None and strict:
             missing_row = rows == [None]
             if contract.config.get("missing_scores") != "zero" and not missing_row:
                 raise CannotJudge(f"no {name}")
@@ -387,11 +401,12 @@ def _decide(
     rows: Mapping[str, list[Row]],
     before: Mapping[str, list[Row]] | None,
     waived: set[str],
+    policy: Policy,
 ) -> Verdict:
     config, tags = contract.config, contract.workspace.tags
     tiers = {} if tags else gates.tier_statuses(config, queries, waived)
     statuses = {f"tiers.{name}.minimum": status for name, status in tiers.items()}
-    queries = _covered(contract, queries, tiers)
+    queries = _covered(contract, queries, tiers, policy)
     counted = [query for query in queries if tiers.get(query.tier or "") != "skipped"]
     if not any(query.has_rules for query in counted):
         counted = list(queries)
@@ -410,7 +425,7 @@ def _decide(
         gates=statuses,
         means={metric: gates.mean(queries, metric) for metric in metrics},
         baseline_means={metric: gates.mean(queries, metric, before=True, shared=True) for metric in metrics},
-        tag_means=_tag_means(queries, metrics),
+        tag_means=_tag_means(queries, metrics, tags),
         pass_rate=gates.rate(counted),
         tiers=tiers,
     )
@@ -435,7 +450,9 @@ def _status(
     return gates.mean_status(gate, queries, contract.settings.scales)
 
 
-def _covered(contract: Contract, queries: Sequence[Query], tiers: Mapping[str, str]) -> list[Query]:
+def _covered(
+    contract: Contract, queries: Sequence[Query], tiers: Mapping[str, str], policy: Policy
+) -> list[Query]:
     """Excuse what is in a skipped tier, and what only a limit on the pass rate counts."""
     rate_decides = (contract.config.get("per_query") or {}).get("fail_on") == "pass_rate"
     limits = [g for g in gates.gates_of(contract.config, contract.ks, contract.workspace.tags) if g.metric == "pass_rate"]
@@ -444,7 +461,7 @@ def _covered(contract: Contract, queries: Sequence[Query], tiers: Mapping[str, s
     result = []
     for query in queries:
         extra = {"skipped"} if tiers.get(query.tier or "") == "skipped" else set()
-        covered = query.tier in tiers or any(gate.tag is None or gate.tag in query.tags for gate in limits)
+        covered = not policy.newer or query.tier in tiers or any(gate.tag is None or gate.tag in query.tags for gate in limits)
         if rate_decides and covered:
             extra.add("counted")
         broken = tuple(dataclasses.replace(item, excuses=item.excuses | extra) for item in query.broken)
@@ -456,7 +473,7 @@ def _latencies(side: Mapping[str, list[Row]]) -> list[float]:
     return [row["latency_ms"] for rows in side.values() for row in rows if row.get("latency_ms") is not None]
 
 
-def _tag_means(queries: Sequence[Query], metrics: Sequence[str]) -> dict[str, dict[str, Any]]:
-    tags = sorted({tag for query in queries for tag in query.tags})
+def _tag_means(queries: Sequence[Query], metrics: Sequence[str], only: Sequence[str]) -> dict[str, dict[str, Any]]:
+    tags = sorted({tag for query in queries for tag in query.tags if not only or tag in only})
     members = {tag: [query for query in queries if tag in query.tags] for tag in tags}
     return {tag: {metric: gates.mean(members[tag], metric) for metric in metrics} for tag in tags}
