@@ -7,7 +7,7 @@ failure leaves the old one unchanged.
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -58,16 +58,23 @@ def wrong_unless_named(output: str) -> str | None:
     return "is not a regular file, and nobody named it" if is_device(output) else None
 
 
+def refuse_existing(outputs: Iterable[str]) -> None:
+    """Raise OutputError if one of the files exists already."""
+    if problems := check_existing(outputs):
+        raise OutputError(problems)
+
+
 def goes_to_stdout(output: str) -> bool:
     """Return whether a path is the standard output of this process."""
     return descriptor_of(output) == STDOUT
 
 
-def write_files(contents: Mapping[AnyOutput, Content]) -> list[Path]:
+def write_files(contents: Mapping[AnyOutput, Content], before: Callable[[], None] = lambda: None) -> list[Path]:
     """Write all files or none, and return their paths; content in parts is written part by part.
 
     Raises :class:`OutputError`. Missing folders are created, links are followed. Devices such as ``/dev/stdout`` are
-    written to directly, after all files have been staged on disk.
+    written to directly, after all files have been staged on disk. What ``before`` raises when all is staged keeps
+    everything as it was.
     """
     devices = [output for output in contents if is_device(output)]
     files = [output for output in contents if output not in devices]
@@ -77,6 +84,7 @@ def write_files(contents: Mapping[AnyOutput, Content]) -> list[Path]:
         for output in files:
             current = output
             staged[output] = _Staged(Path(output).resolve(), contents[output])
+        before()
         for output in devices:
             current = output
             _write_device(output, contents[output])

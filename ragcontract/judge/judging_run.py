@@ -2,14 +2,16 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ragcontract.core.errors import RagContractError
 from ragcontract.files.locking import not_ours
+from ragcontract.files.rewriting import file_digest, in_turn, require_unchanged
 from ragcontract.http.stopping import Stop
 from ragcontract.judge.chat_model import ChatModel, Dialect
 from ragcontract.judge.endpoint import Endpoint
@@ -25,7 +27,7 @@ from ragcontract.judge.ollama import USUAL_CONTEXT, OllamaChat
 from ragcontract.judge.openai_chat import OpenAIChat
 from ragcontract.judge.spending import Budget, Spending, Spent
 from ragcontract.runs.judged_texts import Case
-from ragcontract.runs.judgments import Judgment, read_judgments, write_judgments
+from ragcontract.runs.judgments import Judgment, QueryKey, read_judgments, write_judgments
 
 
 class JudgingSettings(Struct, frozen=True, kw_only=True):
@@ -77,13 +79,17 @@ def judge_cases(
     model = open_model(judging, spending)
     is_all = False
     try:
+        read = file_digest(judging.path)
         cache = _cache(judging, journal)
         to_ask = lacking(cases, model, judging.settings, cache)
         judged = judge_lacking(to_ask, judging, model, journal, spending, stop=stop or Stop(), watch=watch)
-        content = cache.merged(to_ask.wanted, judged.new)
-        # What nothing is asked about is replayed, too.
-        if (content or path.exists() or not to_ask.wanted) and _is_news(content, cache, judged):
-            write_judgments(judging.path, content)
+        with in_turn(judging.path):
+            if (now := file_digest(judging.path)) != read:
+                cache = _with_others(cache, to_ask, judging)
+            content = cache.merged(to_ask.wanted, judged.new)
+            # What nothing is asked about is replayed, too.
+            if (content or path.exists() or not to_ask.wanted) and _is_news(content, cache, judged):
+                write_judgments(judging.path, content, before=partial(require_unchanged, judging.path, now))
         is_all = judged.is_complete
         return JudgingOutcome(judged=judged, spent=spending.spent, dropped=model.dropped)
     finally:
@@ -141,16 +147,28 @@ def _is_news(content: Sequence[Judgment], cache: Cache, judged: Judged) -> bool:
     return not (ended_early and content == list(cache.stored.values()))
 
 
+def _stored(judging: JudgingSettings) -> Mapping[QueryKey, Judgment]:
+    """Return what the file has; raises InputError if it is wrong."""
+    if not Path(judging.path).exists():
+        return {}
+    read = read_judgments([judging.path])
+    read.problems.raise_if_any()
+    return read.by_key
+
+
+def _with_others(cache: Cache, to_ask: Lacking, judging: JudgingSettings) -> Cache:
+    """Return the cache with what another program wrote meanwhile, and with all that was reused.
+
+    Raises InputError if what it wrote is wrong.
+    """
+    return replace(cache, stored={**by_key(to_ask.cached), **_stored(judging)})
+
+
 def _cache(judging: JudgingSettings, journal: JudgmentJournal | None) -> Cache:
     """Return the judgments that there are; raises InputError if the file is wrong."""
-    stored: Any = {}
-    if Path(judging.path).exists():
-        read = read_judgments([judging.path])
-        read.problems.raise_if_any()
-        stored = read.by_key
     return Cache(
         now=judging.clock(),
-        stored=stored,
+        stored=_stored(judging),
         unfinished=by_key(journal.judgments) if journal else {},
         max_age_days=judging.max_age_days,
         refresh=judging.refresh,
