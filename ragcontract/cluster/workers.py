@@ -40,6 +40,7 @@ from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import mebibytes
 from ragcontract.core.run import RunRow, versions_in
 from ragcontract.evaluation.duplicates import DuplicateCounter
+from ragcontract.evaluation.forbidden_forms import ForbiddenForms
 from ragcontract.evaluation.listed_results import ListedResults
 from ragcontract.evaluation.plan import Plan, RowOutcome
 from ragcontract.evaluation.score_gaps import ScoreGaps
@@ -128,6 +129,7 @@ class _Counts:
         self._duplicates = DuplicateCounter(job.plan.k)
         self._listed = ListedResults(job.plan)
         self._gaps = ScoreGaps(job.plan.scores)
+        self._forbidden_forms = ForbiddenForms.of(job.plan)
         self._reads_scores = bool(job.plan.scores)
         self._yielded = 0  # how many lists of results have been yielded
         self._described = 0
@@ -154,6 +156,8 @@ class _Counts:
             return
         number, doc_ids = self._job.numbers[query_id], row.doc_ids
         self._others["depth", len(doc_ids), b""] += 1
+        if self._forbidden_forms and query.forbidden_doc_ids:
+            self.bad(_location(file, query.id), self._forbidden_forms.faults(query, doc_ids))
         if (outcome := self._outcome(query, row, doc_ids, file)) is not None:
             self._outcomes[number, outcome] += 1
             if self._job.plan.is_baseline:

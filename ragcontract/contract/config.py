@@ -93,6 +93,10 @@ class PerQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     forbidden_within: Annotated[
         Rank | None, Meta(description="How many results are searched for forbidden documents; all by default.")
     ] = None
+    different_documents: Annotated[
+        list[Id],
+        Meta(description="Ids of documents that are not forbidden, although they look like a forbidden one."),
+    ] = []
 
 
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -14,6 +14,7 @@ from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.ids import as_id
 from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.metric import Family, Gain, Metric, MetricSettings, SwitchedOn
 from ragcontract.core.rule import Plugin, RankRule, RowRule, Rule, RuleSettings, names_of
@@ -113,6 +114,7 @@ class Contract(Families, frozen=True, kw_only=True):
             texts=texts,
             tags=frozenset(self.scope.tags if self.scope else ()),
             not_judged=frozenset(self.scope.queries if self.scope else ()),
+            wanted_elsewhere=self.scope.wanted if self.scope else frozenset(),
         )
 
     def with_plugins(self, plugins: Mapping[str, Plugin]) -> "Contract":
@@ -230,7 +232,11 @@ def _in_use(families: Iterable[Family], golden: Golden, named: Container[str]) -
 
 def _rule_settings(config: Config, k: int, metrics: Mapping[str, Metric]) -> RuleSettings:
     return RuleSettings(
-        k=k, forbidden_within=config.per_query.forbidden_within, answers=config.answers, metrics=metrics
+        k=k,
+        forbidden_within=config.per_query.forbidden_within,
+        different_documents=frozenset(map(as_id, config.per_query.different_documents)),
+        answers=config.answers,
+        metrics=metrics,
     )
 
 

@@ -7,15 +7,20 @@ from msgspec.structs import replace
 
 from ragcontract.contract.golden_file import Golden
 from ragcontract.core.gate import Gate
+from ragcontract.core.golden import named_in
 from ragcontract.core.nearest import NearNames
 
 
 class Scope(Struct, frozen=True, kw_only=True):
-    """The ``tags`` that a check is limited to, and the ids of the ``queries`` and ``gates`` that it does not judge."""
+    """The ``tags`` that a check is limited to, and the ids of the ``queries`` and ``gates`` that it does not judge.
+
+    ``wanted`` are the documents that these queries want.
+    """
 
     tags: tuple[str, ...]
     queries: tuple[str, ...]
     gates: tuple[str, ...]
+    wanted: frozenset[str]
 
 
 def scope_of(golden: Golden, gates: Sequence[Gate], tags: Sequence[str]) -> Scope | None:
@@ -26,11 +31,13 @@ def scope_of(golden: Golden, gates: Sequence[Gate], tags: Sequence[str]) -> Scop
     """
     if not tags:
         return None
-    wanted = set(tags)
+    named = set(tags)
+    others = [query for query in golden.queries.values() if named.isdisjoint(query.tags)]
     return Scope(
         tags=tuple(dict.fromkeys(tags)),
-        queries=tuple([query.id for query in golden.queries.values() if wanted.isdisjoint(query.tags)]),
-        gates=tuple([gate.id for gate in gates if gate.tag not in wanted]),
+        queries=tuple([query.id for query in others]),
+        gates=tuple([gate.id for gate in gates if gate.tag not in named]),
+        wanted=named_in(others),
     )
 
 

@@ -1,6 +1,7 @@
 """The golden query record used everywhere after the golden file is read."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Literal
 
 from msgspec import Struct
@@ -76,6 +77,11 @@ class GoldenQuery(Struct, frozen=True, kw_only=True, gc=False):
     def answerable(self) -> bool:
         """Whether the query has relevant documents and therefore counts in the means of ranking metrics."""
         return bool(self.relevant_doc_ids)
+
+
+def named_in(queries: Iterable[GoldenQuery]) -> frozenset[str]:
+    """Return the documents that golden queries want or grade."""
+    return frozenset(chain.from_iterable((*query.relevant_doc_ids, *(query.relevance or ())) for query in queries))
 
 
 def graded_from(level: float, relevance: Mapping[str, float]) -> tuple[str, ...]:

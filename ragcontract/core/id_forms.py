@@ -15,10 +15,11 @@ from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.text import shorten
 
 Part = Literal["blanks", "case", "leading zeros", "folder", "extension", "suffix"]
-_WORDS = ("chunk", "part", "passage", "page", "section", "c", "p")  # before the number of a chunk: doc_chunk_3
+# Before the number of a chunk: doc_chunk_3.
+_WORDS = ("chunk", "part", "passage", "page", "section", "node", "segment", "split", "paragraph", "block", "c", "p")
 BLANK = "␣"
 _DIGITS, _SEPARATORS = "0123456789", "_-#:/@| "
-_EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")
+EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}$")
 
 
 Pair: TypeAlias = tuple[str, str, tuple[Part, ...], str]  # longer id, shorter id, the additional parts, their text
@@ -147,23 +148,23 @@ def _shortened(name: str) -> Iterator[tuple[tuple[Part, ...], str, str]]:
         yield ("leading zeros",), name.lstrip("0") or "0", ""
         return
     ways: list[tuple[tuple[Part, ...], str]] = [((), name)]
-    if stem := _without_suffix(name):
+    if stem := without_suffix(name):
         ways.append((("suffix",), stem))
     for parts, rest in ways:
         file = rest.replace("\\", "/").rstrip("/").rpartition("/")[2]
-        bare = _EXTENSION.sub("", rest)
+        bare = EXTENSION.sub("", rest)
         variants: list[tuple[tuple[Part, ...], str]] = [
             (parts, rest),
             ((*parts, "extension"), bare),
             ((*parts, "folder"), file),
-            ((*parts, "folder", "extension"), _EXTENSION.sub("", file)),
+            ((*parts, "folder", "extension"), EXTENSION.sub("", file)),
         ]
         for found, short in variants:
             if found and short and len(short) < len(name) and not (found != parts and short == rest):
                 yield found, short, re.sub("[0-9]+", "n", name[len(short) :]) if "folder" not in found else ""
 
 
-def _without_suffix(name: str) -> str:
+def without_suffix(name: str) -> str:
     """Return an id without the number of a chunk at its end, as in ``doc#3`` and ``doc_chunk_3``; or nothing."""
     if "#" in name:
         return name[: name.rindex("#")].rstrip(_SEPARATORS)
@@ -171,8 +172,9 @@ def _without_suffix(name: str) -> str:
     before = stem.rstrip(_SEPARATORS)
     if len(stem) == len(name):
         return ""
-    for word in _WORDS:
-        if before.casefold().endswith(word):
+    folded = before.casefold()
+    for word in _WORDS if folded.endswith(_WORDS) else ():
+        if folded.endswith(word):
             shorter = before[: -len(word)]
             if shorter.rstrip(_SEPARATORS) != shorter:
                 return shorter.rstrip(_SEPARATORS)

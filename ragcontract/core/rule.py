@@ -73,6 +73,8 @@ class Plugin(Protocol):
 class RuleSettings(Struct, frozen=True, kw_only=True):
     """Rule settings: the largest cut-off, how deep documents are forbidden, how answers are compared, plugins.
 
+    ``different_documents`` are ids that stand for themselves alone, whatever they look like.
+
     ``metrics`` are those that rules on their values name, by key.
 
     Plugins are never named by the configuration, but by whoever runs the check, by the names of their classes.
@@ -80,6 +82,7 @@ class RuleSettings(Struct, frozen=True, kw_only=True):
 
     k: int
     forbidden_within: int | None = None
+    different_documents: frozenset[str] = frozenset()
     answers: AnswerSettings = AnswerSettings()
     metrics: Mapping[str, Metric] = {}
     plugins: Mapping[str, Plugin] = {}

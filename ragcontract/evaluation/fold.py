@@ -14,6 +14,7 @@ from ragcontract.evaluation.columns import Column
 from ragcontract.evaluation.depths import DepthCounter
 from ragcontract.evaluation.diagnostics import Diagnostics
 from ragcontract.evaluation.duplicates import DuplicateCounter
+from ragcontract.evaluation.forbidden_forms import ForbiddenForms
 from ragcontract.evaluation.listed_results import ListedResults
 from ragcontract.evaluation.plan import Plan, valid_values
 from ragcontract.evaluation.row_locations import RowLocations, location_of
@@ -87,13 +88,14 @@ class _Builder:
         self._doc_ids: dict[str, list[list[str]]] = {}
         self._listed = ListedResults(plan)
         self._diagnostics = Diagnostics(plan)
+        self._forbidden_forms = ForbiddenForms.of(plan)
 
     def batch(self, event: Batch[RunRow]) -> None:
         golden, lines, note_duplicates = self._plan.golden, self._locations.lines, self._duplicates.note
         first = self._locations.start_of(event)
         needs_row = bool(self._plan.families or self._plan.row_rules)
         results_optional = not self._plan.results_required
-        order = self._order
+        order, forbidden_forms = self._order, self._forbidden_forms
         falling = order.falling
         known: list[RunRow] = []
         retrieved: list[Retrieved] = []
@@ -121,6 +123,9 @@ class _Builder:
             doc_ids = row.doc_ids
             retrieved.append((query, doc_ids))
             note_duplicates(query.id, doc_ids)
+            if forbidden_forms and query.forbidden_doc_ids:
+                for fault in forbidden_forms.faults(query, doc_ids):
+                    self.problems.mismatch(location_of(event, index), fault)
             if needs_row:
                 where = event.location(index) if event.line else event.path  # the message names the query
                 self._note_row(query, row, where, is_repeat=is_repeat)

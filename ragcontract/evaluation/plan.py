@@ -54,10 +54,10 @@ class Plan(Families, frozen=True, kw_only=True):
     unless ``results_required``. With ``repeats``, a query may have several rows; with ``keep_ids``, the document ids of
     all rows are stored. Without ``texts``, nothing that the application said or saw is held for reports. ``given`` is
     what scores files have for the run. With ``tags``, means are computed for these tags only, and rows for the golden
-    queries that are ``not_judged`` are skipped. A run is scored as if nothing was retrieved for a golden query without
-    a row (whether that is allowed, ``judging.unjudgeable`` says); in a ``second_pass``, a judge clears what rules about
-    answers flagged. What families have ``noted`` of a baseline is forgotten before the run. A baseline may lack rows,
-    because golden queries may be new.
+    queries that are ``not_judged``, which want ``wanted_elsewhere``, are skipped. A run is scored as if nothing was
+    retrieved for a golden query without a row (whether that is allowed, ``judging.unjudgeable`` says); in a
+    ``second_pass``, a judge clears what rules about answers flagged. What families have ``noted`` of a baseline is
+    forgotten before the run. A baseline may lack rows, because golden queries may be new.
     """
 
     golden: dict[str, GoldenQuery]
@@ -78,6 +78,7 @@ class Plan(Families, frozen=True, kw_only=True):
     noted: Sequence[MutableMapping[str, Any]] = ()
     tags: frozenset[str] = frozenset()
     not_judged: frozenset[str] = frozenset()
+    wanted_elsewhere: frozenset[str] = frozenset()
 
     @property
     def k(self) -> int:

@@ -135,6 +135,14 @@ def test_a_bad_row_of_columns_is_reported_by_file_and_query() -> None:
     assert counts["tally", 0, b"rows"] == 1
 
 
+def test_a_forbidden_document_in_another_form_is_reported_by_file_and_query() -> None:
+    counts = added_up(of_lines([lines(run("q1", "X"), run("q2", "a", "b", "docs/X.md"))], job()))
+    ((_, reported),) = of(counts, "problem")
+    assert reported.decode().startswith(
+        "r.jsonl: query \"q2\": results[2].doc_id: 'docs/X.md' looks like 'x', which is forbidden here: is this the "
+    )
+
+
 def test_bad_rows_are_reported_up_to_a_number_and_counted_beyond() -> None:
     counts = added_up(of_lines([lines(*[b'{"query_id": "q%d"}' % n for n in range(70)])], job()))
     reported = of(counts, "problem")

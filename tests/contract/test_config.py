@@ -92,6 +92,7 @@ per_query:
   enforce_must_include: new
   enforce_forbidden_docs: true
   forbidden_within: 3
+  different_documents: [faq_2]
 rank_by: documents
 missing_queries: zero
 """
@@ -107,6 +108,7 @@ missing_queries: zero
         "enforce_must_include": "new",
         "enforce_forbidden_docs": True,
         "forbidden_within": 3,
+        "different_documents": ["faq_2"],
     }
     assert limits(found.gates) == {
         "fail_on.mrr_drop_gt": 0.1,
@@ -141,7 +143,12 @@ def test_the_defaults() -> None:
     assert (config.fail_on.mode, config.fail_on.alpha, config.tags, config.waivers) == ("strict", 0.05, {}, [])
     assert config.max_baseline_age is None
     switches = {f"enforce_{switch_of(rule)}": True for rule in BUILT_IN.rules}
-    assert msgspec.to_builtins(config.per_query) == {"fail_on": "any", "forbidden_within": None, **switches}
+    assert msgspec.to_builtins(config.per_query) == {
+        "fail_on": "any",
+        "forbidden_within": None,
+        "different_documents": [],
+        **switches,
+    }
 
 
 def test_gates_are_in_the_order_of_metrics_tags_and_other_quantities(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
@@ -19,6 +19,8 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten, visible
+from ragcontract.evaluation.forbidden_forms import ForbiddenForms
+from ragcontract.evaluation.plan import Plan
 from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
 from ragcontract.runs.doc_ids import doc_id_rows
@@ -62,7 +64,7 @@ def _findings(
     problems.include(contract.problems)
     problems.include(contract.limit_problems)
     rows = doc_id_rows(run_paths, problems, progress, results_required=golden.all_documents)
-    exports = read_exports(((query_id, doc_ids) for query_id, doc_ids, _ in rows), golden.queries, config.config)
+    exports = read_exports(_compared(rows, contract.plan(), problems), golden.queries, config.config)
     found = problems.found()
     found.raise_if_any()
     reviewed = {shorten(warning, bounds.MESSAGE) for warning in contract_warnings(golden.queries.values())}
@@ -71,6 +73,19 @@ def _findings(
     limits = too_few_queries(without_enough(contract))
     notes = [ReviewNote(location=location, rule="limit-needs-queries", message=said) for location, said in limits]
     return [*notes, *findings], warnings
+
+
+def _compared(
+    rows: Iterable[tuple[str, list[str], str]], plan: Plan, problems: Collector
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield the ids of rows; ``problems`` collects where they may be those of forbidden documents in another form."""
+    forbidden_forms = ForbiddenForms.of(plan)
+    for query_id, doc_ids, location in rows:
+        query = plan.golden.get(query_id)
+        if forbidden_forms and query and query.forbidden_doc_ids:
+            for fault in forbidden_forms.faults(query, doc_ids):
+                problems.mismatch(location, fault)
+        yield query_id, doc_ids
 
 
 def _lines(findings: Sequence[ReviewNote]) -> Iterator[str]:
