@@ -1,6 +1,8 @@
 """Settings of the test tools, and the stand-in for GitHub, which has to be stopped after each test."""
 
 import signal
+import sys
+import tempfile
 from collections.abc import Iterator
 
 import pytest
@@ -15,6 +17,16 @@ settings.load_profile("rag-contract")
 # Ctrl-C is ignored in the background of a shell that is not interactive; tests of it, and what they start, need it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def _without_modules_of_other_tests() -> Iterator[None]:
+    """Forget what a test imported from files that it wrote: a recording counts all modules that are imported."""
+    before = set(sys.modules)
+    yield
+    for name in sys.modules.keys() - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(tempfile.gettempdir()):
+            del sys.modules[name]
 
 
 @pytest.fixture

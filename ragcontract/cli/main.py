@@ -30,6 +30,7 @@ REPEATABLE = (
     "--tag",
     "--query",
     "--secret",
+    "--watch",
 )
 # In the order in which a new contract uses them; each is `command` in its module in ragcontract.cli.commands.
 COMMANDS = (

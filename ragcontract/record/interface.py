@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from msgspec import UNSET, Struct, UnsetType, field
 
 from ragcontract.http.secrets import NO_SECRETS, Secrets
+from ragcontract.record.sources import Sources
 
 Json = Mapping[str, Any]
 
@@ -161,7 +162,8 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     result. An attempt is given up after ``seconds``, a connection that is not made after ``connect_seconds``. With
     ``offline``, nothing is downloaded to prepare the system. With ``isolate``, Python code has its own process.
     ``environ`` is the environment, which says whether somebody from outside may have changed the target. ``say`` is
-    called with a sentence for whoever waits, as before a model is downloaded.
+    called with a sentence for whoever waits, as before a model is downloaded. ``sources`` is told what code in another
+    process imports.
     """
 
     folder: Path = Path()
@@ -173,3 +175,4 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     isolate: bool = False
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     say: Callable[[str], None] = _to_nobody
+    sources: Sources | None = None

@@ -18,6 +18,7 @@ from ragcontract.record.golden_questions import Selection
 from ragcontract.record.interface import Surroundings, System
 from ragcontract.record.loop.loop import CallSettings
 from ragcontract.record.record_settings import OnFailure, RecordSettings
+from ragcontract.record.sources import Sources
 
 TOP = 10
 SECONDS = {"s": 1, "min": 60}
@@ -55,6 +56,7 @@ class RecordOptions(Struct, frozen=True, kw_only=True):
     doc_id: str | None = None
     secrets: Sequence[str] = ()
     fresh: bool = False
+    watch_files: Sequence[str] = ()
     offline: bool = False
     isolate: bool = False
 
@@ -70,9 +72,10 @@ class RecordOptions(Struct, frozen=True, kw_only=True):
         found += [("versions", problem) for problem in wrong_versions(self.versions)]
         return found + [("secrets", problem) for problem in wrong_names(self.secrets, environ)]
 
-    def surroundings(self, environ: Mapping[str, str]) -> Surroundings:
+    def surroundings(self, environ: Mapping[str, str], sources: Sources) -> Surroundings:
         """Return what a system is made with."""
         return Surroundings(
+            sources=sources,
             secrets=self.known(environ),
             doc_id=self.doc_id,
             seconds=self.timeout,
@@ -89,7 +92,7 @@ class RecordOptions(Struct, frozen=True, kw_only=True):
     def beginning(self) -> Beginning:
         """Read the questions; call it before any code of the target runs. Raises InputError or OutputError."""
         selection = Selection(tags=self.tags, ids=self.queries, limit=self.limit)
-        return begun(self.golden, self.out, selection)
+        return begun(self.golden, self.out, selection, watch=self.watch_files)
 
     def settings(self, beginning: Beginning, system: System) -> RecordSettings:
         """Return what to record of a system."""

@@ -13,7 +13,7 @@ from ragcontract.record.recording import Recording, record
 from ragcontract.record.target import read_target
 from ragcontract.record.watching.recording_events import Event, Watch
 
-SEVERAL = frozenset({"tags", "queries", "secrets"})  # options that take one or several texts
+SEVERAL = frozenset({"tags", "queries", "secrets", "watch_files"})  # options that take one or several texts
 
 
 class Options(TypedDict, total=False):
@@ -35,6 +35,7 @@ class Options(TypedDict, total=False):
     doc_id: str | None
     secrets: str | Sequence[str]
     fresh: bool
+    watch_files: str | Sequence[str]
     offline: bool
     isolate: bool
 
@@ -52,7 +53,8 @@ def record_run(
     ``target`` is a function, an object with ``run``, or text as on the command line. With ``out``, the run is written
     there and ``rows`` of the result is its path; without, ``rows`` has the run itself: both are for ``check(run=…)``.
     The other options are those of the command line: ``top`` (10), ``timeout`` in seconds (30), ``rate`` as text such as
-    ``"5/s"``, ``secrets`` as names of environment variables. ``watch`` is called with what happens. Raises
+    ``"5/s"``, ``secrets`` as names of environment variables, ``watch_files`` as the patterns of ``--watch``. ``watch``
+    is called with what happens. Raises
     :class:`~ragcontract.InputError` if there is no run because questions failed; those that were answered stay in the
     journal beside ``out``.
     """
@@ -70,7 +72,7 @@ def record_run(
     secrets = given.known(os.environ)
     with redacting(secrets):
         beginning = given.beginning()
-        found = read_target(target, given.surroundings(os.environ))
+        found = read_target(target, given.surroundings(os.environ, beginning.sources))
         recording = record(given.settings(beginning, found.system), found, secrets=secrets, watch=watch or _ignore)
         if recording.error is not None:
             raise recording.error

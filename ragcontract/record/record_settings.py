@@ -57,4 +57,5 @@ class RecordSettings(Struct, frozen=True, kw_only=True):
             repeats=self.repeats,
             tool=__version__,
             doc_id=self.doc_id,
+            watch=" ".join(self.beginning.watch) or None,
         )

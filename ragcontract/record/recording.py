@@ -19,7 +19,7 @@ from ragcontract.record.golden_questions import Questions
 from ragcontract.record.interface import System
 from ragcontract.record.loop import journal as journals
 from ragcontract.record.loop.event_counts import Counts, Failed
-from ragcontract.record.loop.recording_session import Session, lacking, problems_of
+from ragcontract.record.loop.recording_session import Session, lacking, problems_of, reused
 from ragcontract.record.record_settings import RecordSettings
 from ragcontract.record.run_rows import Rows, usable_versions, with_versions, write_run
 from ragcontract.record.target import Target
@@ -67,10 +67,13 @@ def record(
     journal = journals.opened(settings.journal) if settings.journal else journals.temporary()
     rows = None
     try:
-        journal.start(settings.header(target), questions, fresh=settings.fresh, partial=settings.partial)
+        sources = settings.beginning.sources
+        journal.start(settings.header(target), questions, sources, fresh=settings.fresh, partial=settings.partial)
         total = len(questions.chosen) * settings.repeats
         encoder = Rows(None if settings.out is None else str(settings.out), secrets)
-        session = Session(journal, encoder, on_failure=settings.on_failure, total=total, watch=watch, secrets=secrets)
+        session = Session(
+            journal, encoder, sources, on_failure=settings.on_failure, total=total, watch=watch, secrets=secrets
+        )
         watch(Start(target=target.name, total=total, kept=journal.kept))
         try:
             known = _asked(settings, target.system, session, stop or Stop())
@@ -89,6 +92,7 @@ def record(
             error=error,
             failures=tuple(session.counts.failed),
             warnings=(
+                *([reused(session.counts)] if journal.kept else ()),
                 *secrets.redacted([*known.warnings, *strange, *trouble]),
                 *(_left_out(session.counts, questions) if rows is not None else ()),
             ),
@@ -187,7 +191,8 @@ def planned(settings: RecordSettings, target: Target) -> Plan:
     questions = settings.beginning.questions
     kept = 0
     if settings.journal and Path(settings.journal).exists() and not settings.fresh:
-        journal = journals.to_read(settings.journal).read(settings.header(target), questions, partial=settings.partial)
+        journal = journals.to_read(settings.journal)
+        journal.read(settings.header(target), questions, settings.beginning.sources, partial=settings.partial)
         kept = journal.kept
         journal.close()
     return Plan(

@@ -19,6 +19,7 @@ from ragcontract.record.adapters.python.python_code import of_object
 from ragcontract.record.adapters.user_code import described
 from ragcontract.record.git_commit import commit_of
 from ragcontract.record.interface import CallFailed, Response, Surroundings, System
+from ragcontract.record.sources import Sources
 from ragcontract.record.watching.details import Details
 from ragcontract.record.watching.recording_events import Case as Asked
 from ragcontract.record.watching.recording_events import Failure
@@ -188,6 +189,24 @@ def git(lab: Lab, seconds: int) -> bool:
         return commit_of() is not None
 
 
+def is_watched(pattern: Path) -> bool:
+    try:
+        return bool(Sources(Path(), [str(pattern)]).watched)
+    except InputError:
+        return False
+
+
+def size_of_a_source(lab: Lab, size: int) -> bool:
+    (lab.folder / "prompt.txt").write_bytes(b"x" * size)
+    return is_watched(lab.folder / "prompt.txt")
+
+
+def watched(lab: Lab, size: int) -> bool:
+    for number in range(size):
+        (lab.folder / f"{number}.txt").touch()
+    return is_watched(lab.folder / "*.txt")
+
+
 def source(lab: Lab, size: int) -> bool:
     digests = set()
     for end in (b"a", b"b"):
@@ -230,6 +249,8 @@ CASES: Cases = {
     "STOPPING": Case(stopping, past=longer_by(2), small=2),
     "GIT": Case(git, past=longer_by(2), small=2),
     "TARGET_SOURCE": Case(source, small=100),
+    "SOURCE": Case(size_of_a_source, small=100),
+    "WATCHED": Case(watched, small=3),
     "STREAMED_DOCUMENTS": Case(streamed),
     "DETAILED_FAILURES": Case(detailed, small=5),
 }

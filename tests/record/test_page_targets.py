@@ -11,6 +11,8 @@ import pytest
 import yaml
 
 from ragcontract.record.interface import Response
+from ragcontract.record.loop.event_counts import Counts
+from ragcontract.record.loop.recording_session import reused
 from ragcontract.record.watching.progress import line_of
 from ragcontract.record.watching.recording_events import Case, Progress
 from ragcontract.record.watching.stream_out import EventStream
@@ -72,6 +74,10 @@ def test_the_files_fit_the_schema_that_is_printed(name: str) -> None:
 def test_the_line_of_progress_is_what_is_written() -> None:
     progress = Progress(done=412, total=1000, retried=3, failed=0, rate=8.1, p95_ms=210, seconds_left=72)
     assert block(PAGE, "progress") == line_of(progress) + "\n"
+
+
+def test_the_line_about_reused_answers_is_what_is_written() -> None:
+    assert block(PAGE, "reused") == f"warning: {reused(Counts(total=40, kept=39, now=0))}\n"
 
 
 def test_the_event_is_what_is_written(tmp_path: Path) -> None:

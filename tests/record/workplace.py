@@ -94,7 +94,7 @@ class Workplace:
         toy = system if isinstance(system, Toy) else Toy(system)
         how = {"top": 10, "concurrency": toy.concurrency, "seconds": 30.0, **(manner or {})}
         selection, out = wanted.pop("selection", Selection()), wanted.pop("out", str(self.out))
-        beginning = begun([str(self.folder / "golden.jsonl")], out, selection, self.folder)
+        beginning = begun([str(self.folder / "golden.jsonl")], out, selection, folder=self.folder)
         return record(
             RecordSettings(beginning=beginning, calls=CallSettings(**how), **wanted),
             Target(name=name, sha256=sha256, system=toy),

@@ -29,7 +29,7 @@ from ragcontract.record.watching.stream_out import Format
 from ragcontract.record.watching.watchers import WatchOptions, watchers
 
 # Options that are named otherwise than in Python; what is wrong with them begins with a name.
-NAMES = {"versions": "set", "secrets": "secret"}
+NAMES = {"versions": "set", "secrets": "secret", "watch_files": "watch"}
 SHOWN = ("stream_answer_chars", "progress_every_seconds")
 
 
@@ -67,6 +67,13 @@ def _several(option: str, name: str, metavar: str, help_text: str) -> Decorate:
     "failed and leave out the others. [stop]",
 )
 @click.option("--fresh", is_flag=True, help="Throw away what an earlier recording that did not end has in its journal.")
+@_several(
+    "--watch",
+    "watch_files",
+    "GLOB",
+    "Files that answers depend on beside imported modules, such as prompts; once one has changed, answers of an "
+    "earlier recording are not reused. [none]",
+)
 @click.option(
     "--set", "versions", multiple=True, metavar="NAME=VALUE", help="A version, such as index_version=7; repeatable."
 )
@@ -119,7 +126,9 @@ def command(target: str, *, golden: Sequence[str], config: str | None, **given: 
     )
     with redacting(secrets):
         beginning = asked.beginning()
-        found = read_target(target, replace(asked.surroundings(os.environ), say=lambda text: warn([text])))
+        found = read_target(
+            target, replace(asked.surroundings(os.environ, beginning.sources), say=lambda text: warn([text]))
+        )
     settings = asked.settings(beginning, found.system)
     if given["plan"]:
         _say_plan(planned(settings, found), settings, found)

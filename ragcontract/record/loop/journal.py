@@ -14,6 +14,7 @@ from typing import IO, Any, Self
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError, OutputError
@@ -22,12 +23,14 @@ from ragcontract.core.text import shorten
 from ragcontract.files.anchored_path import AnchoredPath
 from ragcontract.files.locking import locked, not_ours
 from ragcontract.record.golden_questions import Question, Questions
+from ragcontract.record.sources import Source, Sources
 from ragcontract.record.watching.recording_events import Failure
 
-VERSION = 1
+VERSION = 2
 PREPARED = b'{"versions":'
+USED = b'{"sources":'
 ABSENT = -1  # the offset of a row that there is not
-WHAT = {"git": "the commit", "tool": "rag-contract", "doc_id": "--doc-id"}
+WHAT = {"git": "the commit", "tool": "rag-contract", "doc_id": "--doc-id", "watch": "--watch"}
 
 
 class Header(Struct, frozen=True, kw_only=True):
@@ -40,6 +43,7 @@ class Header(Struct, frozen=True, kw_only=True):
     repeats: int
     tool: str
     doc_id: str | None = None
+    watch: str | None = None
     journal: int = VERSION
 
 
@@ -49,10 +53,17 @@ class Prepared(Struct, frozen=True, kw_only=True):
     versions: dict[str, str]
 
 
+class Used(Struct, frozen=True, kw_only=True):
+    """Files that the answers from here on may depend on; the last entry of a file counts."""
+
+    sources: list[Source]
+
+
 class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A question that is done: the row of the run, without versions, or the failure of the last attempt.
 
-    ``partial`` says that the row has the retrieval of a question whose answer failed.
+    ``partial`` says that the row has the retrieval of a question whose answer failed. ``sources`` is how many files
+    the journal names before it.
     """
 
     query_id: str
@@ -63,6 +74,7 @@ class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     row: Raw | UnsetType = UNSET
     failure: Failure | None = None
     partial: bool = False
+    sources: int = 0
 
 
 class Journal:
@@ -82,22 +94,27 @@ class Journal:
         self._partial = False
         self._rows = self._others = 0
         self._versions: dict[str, str] | None = None
+        self._sources: dict[str, Source] = {}
+        self._modules_of_before: dict[str, str] = {}
         self.kept = 0
 
-    def start(self, header: Header, questions: Questions, *, fresh: bool = False, partial: bool = False) -> Self:
+    def start(
+        self, header: Header, questions: Questions, sources: Sources, *, fresh: bool = False, partial: bool = False
+    ) -> Self:
         """Go on with the rows of an earlier recording, as :meth:`read`; with ``fresh``, throw away what is there."""
         if fresh:
             self._file.truncate(0)
-        self.read(header, questions, partial=partial)
+        self.read(header, questions, sources, partial=partial)
         self._file.truncate(self._end)
         if not self._end:
             self._append(msgspec.json.encode(header) + b"\n")
         return self
 
-    def read(self, header: Header, questions: Questions, *, partial: bool = False) -> Self:
+    def read(self, header: Header, questions: Questions, sources: Sources, *, partial: bool = False) -> Self:
         """Find the rows of these questions; raises InputError if what was recorded is not what the header says.
 
-        So it does if a part of the questions is wanted and there are rows of others.
+        So it does if a file has changed that the rows depend on, or if a part of the questions is wanted and there are
+        rows of others.
 
         Lines that were only written in part are not read: their questions are asked again, and so are those that
         failed or have changed; those with a ``partial`` row, too, unless such rows are wanted.
@@ -112,10 +129,12 @@ class Journal:
             self._load()
             if self._rows:
                 self._compare(header, first)
+                self._refuse([*sources.differences(self._sources.values())])
+                self._modules_of_before = {one.module: one.file for one in self._sources.values() if one.module}
                 if questions.are_a_part:
                     self._refuse_others()
             else:  # nothing to lose
-                self._end, self._versions = 0, None
+                self._end, self._versions, self._sources = 0, None, {}
         self.kept = sum(offset != ABSENT for offset in self._offsets)
         return self
 
@@ -136,9 +155,38 @@ class Journal:
             if found.get(name) != now.get(name)
             and not (name == "target_sha256" and found.get("target") != now.get("target"))
         ]
+        self._refuse(differs)
+
+    def _refuse(self, differs: Sequence[str]) -> None:
         if differs:
-            has = f"has {count(self._rows, 'answer')} of a recording that did not end, but {', '.join(differs)}"
+            others = len(differs) - bounds.NAMES
+            listed = ", ".join(differs[: bounds.NAMES]) + (f", and {others:,} more" if others > 0 else "")
+            has = f"has {count(self._rows, 'answer')} of a recording that did not end, but {listed}"
             raise InputError([f"{self._path}: {has}; undo that to go on, or throw them away with --fresh"])
+
+    def depend_on(self, sources: Sequence[Source]) -> None:
+        """Note files before rows that may depend on them; raises InputError if these differ from what was noted before.
+
+        A file that has changed while it was in use is noted as such: no other recording can go on with these rows.
+        """
+        added = [one for one in sources if one.file not in self._sources]
+        self._refuse([*self._moved(added)])
+        known = {**{one.file: one for one in added}, **self._sources}
+        changed = [replace(one, sha256=None) for one in sources if known[one.file].sha256 != one.sha256]
+        if lines := [*added, *changed]:
+            self._sources = known | {one.file: one for one in changed}
+            self._append(msgspec.json.encode(Used(sources=lines)) + b"\n")
+        if changed:
+            listed = ", ".join(map(str, changed[: bounds.NAMES]))
+            two = f"{listed}: changed while it was in use, so the answers are of two versions"
+            raise InputError([f"{two}; ask all of them again with --fresh"])
+
+    def _moved(self, added: Sequence[Source]) -> Iterator[str]:
+        """Yield the modules that the answers of before had from other files."""
+        for source in added:
+            before = self._modules_of_before.get(source.module or "")
+            if before is not None:
+                yield f"the module {source.module} was {before} and is {source.file}"
 
     def prepared(self, versions: Mapping[str, str]) -> None:
         """Note what a system says of itself before it is asked; raises InputError if it said something else before."""
@@ -163,6 +211,11 @@ class Journal:
                 with suppress(msgspec.DecodeError, UnicodeError):
                     self._versions = msgspec.json.decode(line, type=Prepared).versions
                 continue
+            if line.startswith(USED):
+                with suppress(msgspec.DecodeError, UnicodeError):
+                    used = msgspec.json.decode(line, type=Used).sources
+                    self._sources |= {one.file: one for one in used}
+                continue
             try:
                 entry = decode(line)
             except (msgspec.DecodeError, UnicodeError):  # a disk that lost its power
@@ -173,7 +226,9 @@ class Journal:
                 self._others += entry.row is not UNSET
                 continue
             wanted = entry.row is not UNSET and (self._partial or not entry.partial)
-            current = wanted and entry.question_sha == self._questions[number].digest
+            # Where a disk lost what the row depends on, nothing can be compared.
+            known = entry.sources <= len(self._sources)
+            current = wanted and known and entry.question_sha == self._questions[number].digest
             self._offsets[self._at(number, entry.repeat)] = offset if current else ABSENT
 
     def _at(self, number: int, repeat: int) -> int:
@@ -189,7 +244,7 @@ class Journal:
     def add(self, entry: Entry) -> None:
         """Write a line; raises OutputError if that fails."""
         offset = self._end
-        self._append(msgspec.json.encode(entry) + b"\n")
+        self._append(msgspec.json.encode(replace(entry, sources=len(self._sources))) + b"\n")
         if entry.row is not UNSET:
             self._rows += 1
             self._offsets[self._at(self._numbers[entry.query_id], entry.repeat)] = offset

@@ -19,6 +19,7 @@ from ragcontract.record.loop.journal import Entry, Journal
 from ragcontract.record.loop.loop import CallSettings, Loop, failure_of
 from ragcontract.record.record_settings import OnFailure
 from ragcontract.record.run_rows import Rows
+from ragcontract.record.sources import Sources
 from ragcontract.record.watching.recording_events import Case, Event, Watch
 
 SYNC_GAP, PROGRESS_GAP = 1.0, 0.2  # s; between two fsyncs, and between two Progress events
@@ -28,10 +29,19 @@ class Session:
     """One recording under way."""
 
     def __init__(
-        self, journal: Journal, rows: Rows, *, on_failure: OnFailure, total: int, watch: Watch, secrets: Secrets
+        self,
+        journal: Journal,
+        rows: Rows,
+        sources: Sources,
+        *,
+        on_failure: OnFailure,
+        total: int,
+        watch: Watch,
+        secrets: Secrets,
     ) -> None:
         """Go on from what the journal has; ``total`` answers are wanted in all."""
         self._journal = journal
+        self._sources = sources
         self._rows = rows
         self._on_failure = on_failure
         self._watch = watch
@@ -41,6 +51,7 @@ class Session:
 
     def prepared(self, versions: Mapping[str, str]) -> None:
         """Note what the system says of itself; raises InputError if the rows in the journal are of another one."""
+        self._journal.depend_on(self._sources.new())
         self._journal.prepared(self._secrets.redacted(dict(versions)))
 
     def run(self, system: System, calls: CallSettings, warmup: int, stop: Stop) -> None:
@@ -52,6 +63,7 @@ class Session:
                 first = islice(self._journal.lacking(), warmup)
                 loop.ask_all((Conversation(one, 0) for one, _ in first), lambda _conversation, _answer: None)
                 loop.ask_all((Conversation(one, repeat) for one, repeat in self._journal.lacking()), self._done)
+            self._journal.depend_on(self._sources.new())
         finally:
             loop.close()
             self._journal.sync()
@@ -66,6 +78,7 @@ class Session:
     def _tick(self) -> None:
         now = monotonic()
         if now - self._synced >= SYNC_GAP:
+            self._journal.depend_on(self._sources.new())
             self._journal.sync()
             self._synced = now
         if now - self._shown >= PROGRESS_GAP:
@@ -84,6 +97,7 @@ class Session:
         if response is not None and response.results is None and conversation.question.names_documents:
             self.counts.without_results += 1
         failure = None if failed is None else failure_of(failed, self._secrets)
+        self._journal.depend_on(self._sources.new())
         self._journal.add(
             Entry(
                 query_id=conversation.question.id,
@@ -143,6 +157,12 @@ def problems_of(counts: Counts, journal: str | None) -> list[str]:
 
 def _example(kind: str, times: int, one: Failed) -> str:
     return f"{kind}: {times:,}, such as query {shorten(one.query_id, bounds.NAME)!r}: {one.failure.message}"
+
+
+def reused(counts: Counts) -> str:
+    """Return the warning that answers are not of this recording."""
+    part = f"{counts.kept:,} of {count(counts.total, 'answer')}"
+    return f"{part} reused from an earlier recording (--fresh asks again)"
 
 
 def lacking(counts: Counts) -> list[str]:

@@ -35,7 +35,7 @@ def asked_next(place: Workplace, **how: object) -> list[str]:
 
 
 def test_the_first_line_says_what_is_recorded_and_the_others_what_came_of_each_question(tmp_path: Path) -> None:
-    header, prepared, *lines = map(json.loads, interrupted(Workplace(tmp_path, 2), "q2"))
+    header, used, prepared, *lines = map(json.loads, interrupted(Workplace(tmp_path, 2), "q2"))
     assert header == {
         "target": "toy",
         "target_sha256": "1",
@@ -44,8 +44,11 @@ def test_the_first_line_says_what_is_recorded_and_the_others_what_came_of_each_q
         "repeats": 1,
         "tool": __version__,
         "doc_id": None,
-        "journal": 1,
+        "watch": None,
+        "journal": 2,
     }
+    files = {source["module"]: source["file"] for source in used["sources"]}
+    assert files[__name__] == "tests/record/loop/test_journal.py"
     assert prepared == {"versions": {}}
     answered, failed = lines
     assert answered["row"]["results"] == [{"doc_id": "doc1"}]
@@ -64,7 +67,7 @@ def test_failures_are_asked_again_and_answers_are_not(tmp_path: Path) -> None:
 def test_a_line_that_was_written_in_part_is_asked_again(tmp_path: Path, cut: int) -> None:
     place = Workplace(tmp_path)
     lines = interrupted(place, "q3")
-    place.journal.write_bytes(b"".join(lines[:4])[:-cut])
+    place.journal.write_bytes(b"".join(lines[:5])[:-cut])
     assert asked_next(place) == ["q2", "q3"]
 
 
@@ -77,7 +80,7 @@ def test_a_header_that_was_written_in_part_is_no_journal(tmp_path: Path) -> None
 def test_a_line_that_a_disk_lost_is_asked_again(tmp_path: Path) -> None:
     place = Workplace(tmp_path)
     lines = interrupted(place, "q3")
-    place.journal.write_bytes(lines[0] + lines[1] + b"\0" * 20 + b"\n" + lines[3])
+    place.journal.write_bytes(b"".join(lines[:3]) + b"\0" * 20 + b"\n" + lines[4])
     assert asked_next(place) == ["q1", "q3"]
 
 
@@ -152,7 +155,7 @@ def test_a_system_whose_versions_are_not_known_yet_is_recorded(tmp_path: Path) -
 def test_a_file_that_is_no_journal_is_not_thrown_away(tmp_path: Path) -> None:
     place = Workplace(tmp_path)
     lines = interrupted(place, "q2")
-    place.journal.write_bytes(b'{"journal":2}\n' + b"".join(lines[1:]))
+    place.journal.write_bytes(b'{"journal":3}\n' + b"".join(lines[1:]))
     with pytest.raises(InputError, match="not a journal that this version of rag-contract can go on with"):
         place.record(always)
 
@@ -161,7 +164,7 @@ def test_a_journal_without_an_answer_stands_in_nobodys_way(tmp_path: Path) -> No
     place = Workplace(tmp_path, 1)
     assert place.record(lambda *_: Response(), sha256="0").error
     assert not place.journal.exists()
-    place.journal.write_bytes(b'{"journal":2}\n')
+    place.journal.write_bytes(b'{"journal":3}\n')
     assert asked_next(place) == ["q1"]
 
 

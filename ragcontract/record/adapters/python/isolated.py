@@ -7,6 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ragcontract.core.errors import InputError
 from ragcontract.record.adapters.command.line_protocol import question, response_in
 from ragcontract.record.adapters.command.process_serve import ServedProcess
@@ -14,6 +16,7 @@ from ragcontract.record.adapters.command.program import Program
 from ragcontract.record.adapters.user_exceptions import redacting
 from ragcontract.record.interface import CallFailed, Context, Response, Surroundings
 from ragcontract.record.returned.document_ids import DocumentIds
+from ragcontract.record.sources import Source
 
 DESCRIBING = 30  # s; how long the process may take to say its versions
 
@@ -37,6 +40,7 @@ class IsolatedCode:
         self._serving = ServedProcess(program, says_ready=True, secrets=surroundings.secrets)
         self._ids = DocumentIds(None)  # the process has found them already
         self._secrets = surroundings.secrets
+        self._sources = surroundings.sources
         self._is_set_up = False
 
     def setup(self) -> None:
@@ -50,7 +54,7 @@ class IsolatedCode:
     def ask(self, query: str, context: Context) -> Response:
         """Exchange a line with the process."""
         with redacting(self._secrets):
-            return response_in(self._serving.exchange(question(query, context), context.seconds), self._ids)
+            return response_in(self._exchange(question(query, context), context.seconds), self._ids)
 
     def versions(self) -> Mapping[str, str]:
         """Return what the process says of versions; nothing if it does not answer."""
@@ -65,11 +69,19 @@ class IsolatedCode:
         """Let the process tear the code down and end."""
         self._serving.stop()
 
+    def _exchange(self, line: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+        """Send a line and return what answers it, without what the process has imported since the last one."""
+        answer = {**self._serving.exchange(line, seconds)}
+        imported = msgspec.convert(answer.pop("sources", []), list[Source])
+        if self._sources is not None:
+            self._sources.tell(imported)
+        return answer
+
     @cached_property
     def _description(self) -> Mapping[str, Any]:
         if not self._is_set_up:  # somebody interrupted that, and must not wait for what is still imported
             return {}
         try:
-            return self._serving.exchange({"describe": True}, DESCRIBING)
+            return self._exchange({"describe": True}, DESCRIBING)
         except (CallFailed, InputError):
             return {}

@@ -17,6 +17,8 @@ from ragcontract.core.errors import RagContractError
 from ragcontract.record.adapters.command.line_protocol import answer, failure, question_of
 from ragcontract.record.adapters.python.python_code import Options, system
 from ragcontract.record.interface import CallFailed, Surroundings, System
+from ragcontract.record.returned.plain_values import plain
+from ragcontract.record.sources import Sources
 from ragcontract.record.watching.package_versions import packages
 
 
@@ -37,6 +39,7 @@ class IsolatedChild:
     def __init__(self, answers: BinaryIO) -> None:
         """Store where answers are written."""
         self._answers = answers
+        self._sources = Sources(Path())
         self._lock = threading.Lock()
         self._system: System
 
@@ -73,9 +76,10 @@ class IsolatedChild:
             self._say({**number, "unusable": error.lines()})
 
     def _say(self, line: Mapping[str, Any]) -> None:
-        data = json.dumps(line).encode() + b"\n"
-        with self._lock:
-            self._answers.write(data)
+        with self._lock:  # also around what was imported: that must be said before any answer that depends on it
+            if "id" in line:
+                line = {**line, "sources": plain(self._sources.new())}
+            self._answers.write(json.dumps(line).encode() + b"\n")
             self._answers.flush()
 
 

@@ -1,0 +1,208 @@
+"""The files that answers depend on, by digest: the project's modules that were imported, and files that are watched.
+
+An answer of an earlier recording is reused only if none of them has changed. All modules count except the standard
+library, installed packages and virtual environments.
+"""
+
+import hashlib
+import os
+import stat
+import struct
+import sys
+import sysconfig
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+from msgspec import Struct
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.core.numbers import mebibytes
+from ragcontract.files.patterns import existing_files
+
+INSTALLED = ("site-packages", "dist-packages")
+# Of ourselves, a journal has the version.
+KNOWN = (*{sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}, str(Path(__file__).parents[1]))
+GAP = 1.0  # s
+STARTED = time.time()  # what this process imported before was imported at an unknown time
+# Which version of a file this process has imported: by the module's name, with what a reload replaces.
+_IMPORTED: dict[str, tuple[object, str | None]] = {}
+
+
+class Source(Struct, frozen=True, kw_only=True):
+    """A file, and the module that was imported from it; None for a watched file.
+
+    The path is relative to the folder in which recording began. Without a digest, it is not known which version of the
+    file was used: it could not be read, or was changed while it was in use.
+    """
+
+    file: str
+    module: str | None = None
+    sha256: str | None
+
+    def __str__(self) -> str:
+        """Return what people call it."""
+        return f"the module {self.module} ({self.file})" if self.module else self.file
+
+
+class Sources:
+    """The files that one recording depends on. Only one thread may ask for them."""
+
+    def __init__(self, folder: Path, watched: Sequence[str] = ()) -> None:
+        """Begin, before any code of the target is imported; raises InputError if watched files cannot be read."""
+        self._folder = folder.absolute()
+        self._began = time.time()
+        self._before = {name: _identity(module) for name, module in sys.modules.copy().items()}
+        self._seen: dict[str, object] = {}
+        self._told: SimpleQueue[Source] = SimpleQueue()
+        self._watched = dict(self._read(watched))
+        for file, (_, digest) in self._watched.items():
+            self._told.put(Source(file=file, sha256=digest))
+        self._modules = 0
+        self._next = 0.0
+
+    @property
+    def watched(self) -> frozenset[str]:
+        """The watched files."""
+        return frozenset(self._watched)
+
+    def tell(self, sources: Iterable[Source]) -> None:
+        """Take in the sources of another process; any thread may call it."""
+        for source in sources:
+            self._told.put(source)
+
+    def new(self) -> list[Source]:
+        """Return the sources that were not returned before, and those that have changed since.
+
+        It may be called for every answer: modules that were replaced and watched files are looked at once a second.
+        """
+        found = []
+        while not self._told.empty():
+            found.append(self._told.get())
+        is_time = time.monotonic() >= self._next
+        if is_time or len(sys.modules) != self._modules:
+            self._modules = len(sys.modules)
+            found += self._imported()
+        if is_time:
+            found += self._changed()
+            self._next = time.monotonic() + GAP
+        return found
+
+    def differences(self, recorded: Iterable[Source]) -> Iterator[str]:
+        """Yield how the files differ from what an earlier recording says of them."""
+        files = set()
+        for source in recorded:
+            files.add(source.file)
+            if source.sha256 is None:
+                yield f"{source} was changed while it was in use, or could not be read"
+            elif (now := _digest(self._folder / source.file)) != source.sha256:
+                yield f"{source} {'has changed' if now else 'cannot be read any more'}"
+        yield from (f"{file} is new" for file in sorted(self.watched - files))
+
+    def _read(self, patterns: Sequence[str]) -> Iterator[tuple[str, tuple[object, str]]]:
+        found, problems = existing_files(patterns)
+        if len(found) > bounds.WATCHED:
+            raise InputError([f"--watch: names {len(found):,} files; at most {bounds.WATCHED:,} are watched"])
+        wrong = [f"--watch: {problem}" for problem in problems]
+        for path in found:
+            state = _state(Path(path))
+            if (digest := _digest(Path(path))) is not None:
+                yield self._name(path), (state, digest)
+            else:
+                wrong.append(f"--watch: {path}: cannot be read, or is larger than {mebibytes(bounds.SOURCE)}")
+        if wrong:
+            raise InputError(wrong)
+
+    def _changed(self) -> Iterator[Source]:
+        for file, (state, digest) in [*self._watched.items()]:
+            path = self._folder / file
+            if (now := _state(path)) != state:
+                self._watched[file] = (now, digest)
+                if (other := _digest(path)) != digest:
+                    yield Source(file=file, sha256=other)
+
+    def _imported(self) -> Iterator[Source]:
+        for name, module in sys.modules.copy().items():
+            identity = _identity(module)
+            if self._seen.get(name) is identity:
+                continue
+            self._seen[name] = identity
+            file = _fields(module).get("__file__")
+            if isinstance(file, str) and not _is_installed(file):
+                path = self._folder / file
+                if _IMPORTED.get(name, (None,))[0] is not identity:
+                    _IMPORTED[name] = (identity, _digest(path, self._since(name, identity, path)))
+                yield Source(file=self._name(path), module=name, sha256=_IMPORTED[name][1])
+
+    def _since(self, name: str, identity: object, path: Path) -> float | None:
+        """Return since when a module's file must not have changed; None if it is known to be what was imported."""
+        if self._before.get(name) is not identity:
+            return self._began
+        return None if _is_compiled(identity, path) else STARTED
+
+    def _name(self, path: str | Path) -> str:
+        absolute = self._folder / path
+        try:
+            return os.path.relpath(absolute, self._folder)
+        except ValueError:  # another drive of Windows
+            return str(absolute)
+
+
+def _fields(module: object) -> Mapping[str, Any]:
+    """Return the attributes of what is in ``sys.modules``, without loading a module that is loaded on first use."""
+    try:
+        fields: Mapping[str, Any] = object.__getattribute__(module, "__dict__")
+    except AttributeError:
+        return {}
+    return fields
+
+
+def _identity(module: object) -> object:
+    return _fields(module).get("__spec__") or module
+
+
+def _is_compiled(spec: object, path: Path) -> bool:
+    """Return whether the file in which Python keeps a compiled module was made of the source as it is."""
+    try:
+        header = Path(spec.cached).read_bytes()[4:16]  # type: ignore[attr-defined]
+        source = path.stat()
+    except (AttributeError, TypeError, OSError):
+        return False
+    return header == struct.pack("<III", 0, int(source.st_mtime) & 0xFFFFFFFF, source.st_size & 0xFFFFFFFF)
+
+
+def _is_installed(file: str) -> bool:
+    for absolute in (os.path.abspath, os.path.realpath):
+        path = Path(absolute(file))
+        if not set(INSTALLED).isdisjoint(path.parts) or any(map(path.is_relative_to, KNOWN)):
+            return True
+        # Code may lie in the folder of its own environment, from which Python then imports.
+        if any((folder / "pyvenv.cfg").is_file() and str(folder) not in sys.path for folder in path.parents):
+            return True
+    return False
+
+
+def _digest(path: Path, since: float | None = None) -> str | None:
+    """Return the digest of a file; None if it cannot be read, or has changed ``since`` a moment."""
+    archive = next((folder for folder in path.parents if folder.is_file()), path)  # of a module in a zip file
+    try:
+        state = archive.stat()
+        if not stat.S_ISREG(state.st_mode) or state.st_size > bounds.SOURCE:
+            return None
+        with archive.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        state = archive.stat()  # after reading: a change in between counts
+    except OSError:
+        return None
+    return None if since is not None and max(state.st_mtime, state.st_ctime) >= since else digest
+
+
+def _state(path: Path) -> object:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
