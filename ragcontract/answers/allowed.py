@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from ragcontract.answers.answer_text import Answer
 from ragcontract.answers.matcher_records import Matcher, Single
 from ragcontract.answers.matchers import spans
-from ragcontract.answers.normalising import Span
+from ragcontract.answers.tracing import Span
 from ragcontract.core import bounds
 
 # A sentence ends with its mark and what closes it, before a blank; with an ideographic mark; or with a blank line.
@@ -62,6 +62,8 @@ def _within(one: Matcher | Single, answer: Answer, window: Span, *, normalise: b
 
         pattern = compiled(one.regex, ignore_case=one.ignore_case is not False, dot_all=bool(one.dot_all))
         yield from pattern.matches(answer, window)
+        if normalise and (shown := Answer(answer.text[slice(*window)]).shown):
+            yield from ((window[0] + a, window[0] + b) for a, b in map(shown.written, pattern.matches(shown)))
     else:
         part = Answer(answer.text[slice(*window)])
         yield from ((window[0] + a, window[0] + b) for a, b in spans(one, part, normalise=normalise))

@@ -1,10 +1,14 @@
 """The text of an answer in the forms in which rules search it, each made once."""
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from ragcontract.answers.composing import composed
-from ragcontract.answers.normalising import Form, Span, Traced, normalised, traced
+from ragcontract.answers.normalising import Form, normalised, traced
+from ragcontract.answers.tracing import Span, Traced
 from ragcontract.core.text import encodable
+
+# What can make a page show other words than are written, once both are in normal form.
+_REWORDS = ("<", "&", "\\", "](", "][", "]:", "~", "```")
 
 
 class Answer:
@@ -13,16 +17,28 @@ class Answer:
     def __init__(self, text: str, *, compose: bool = True) -> None:
         """Take the answer as the application gave it."""
         self.text = composed(encodable(text)) if compose else encodable(text)
-        self._utf8: bytes | None = None
         self._normal: dict[Form, str] = {}
         self._traced: dict[Form, Traced] = {}
 
-    @property
+    @cached_property
     def utf8(self) -> bytes:
         """The text as RE2 searches it."""
-        if self._utf8 is None:
-            self._utf8 = self.text.encode()
-        return self._utf8
+        return self.text.encode()
+
+    @cached_property
+    def shown(self) -> "Shown | None":
+        """What a page shows of the answer, if that is not what is written."""
+        from ragcontract.answers.rendering import rendered
+
+        found = rendered(self.text)
+        return None if found.text == self.text else Shown(found)
+
+    @cached_property
+    def reworded(self) -> "Shown | None":
+        """What a page shows of the answer, if that may be another text also in normal form."""
+        text = self.text
+        single = any(text.count(mark) != 2 * text.count(2 * mark) for mark in "*_")
+        return self.shown if single or any(part in text for part in _REWORDS) else None
 
     def normal(self, form: Form) -> str:
         """Return the answer in a form in which texts are compared."""
@@ -48,6 +64,19 @@ class Answer:
             return start, end
         before = len(self.text[:start].encode())
         return before, before + len(self.text[start:end].encode())
+
+
+class Shown(Answer):
+    """What a page shows of an answer."""
+
+    def __init__(self, rendered: Traced) -> None:
+        """Take the text, with where each part of it is written."""
+        super().__init__(rendered.text, compose=False)
+        self._rendered = rendered
+
+    def written(self, span: Span) -> Span:
+        """Return where in the answer a span of this text is written."""
+        return self._rendered.span(*span)
 
 
 @lru_cache(maxsize=4)  # the rules of a query look at the same answer

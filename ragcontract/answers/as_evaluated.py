@@ -9,8 +9,8 @@ from itertools import islice
 
 from ragcontract.answers.answer_text import Answer
 from ragcontract.answers.matcher_records import Matcher
-from ragcontract.answers.normalising import Span
 from ragcontract.answers.regexes import compiled
+from ragcontract.answers.tracing import Span
 from ragcontract.core import bounds
 
 Found = tuple[str, Span]  # the text as fitz-gov reports it, and where it stands in the answer

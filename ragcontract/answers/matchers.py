@@ -1,6 +1,7 @@
 """Searches answers for what matchers look for: a text, a pattern or alternatives."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from msgspec import convert
 from msgspec.structs import replace
@@ -9,8 +10,9 @@ from ragcontract.answers.answer_text import Answer
 from ragcontract.answers.cannot_score import CannotScoreError
 from ragcontract.answers.composing import composed
 from ragcontract.answers.matcher_records import AsWritten, Matcher, Reading, Single
-from ragcontract.answers.normalising import Form, Span, wanted
+from ragcontract.answers.normalising import Form, wanted
 from ragcontract.answers.regexes import Pattern, PatternError, compiled
+from ragcontract.answers.tracing import Span
 from ragcontract.core.rule import Fault
 
 
@@ -89,34 +91,76 @@ def pattern_of(pattern: str, *, ignore_case: bool = True, dot_all: bool = False)
 
 
 def spans(one: Matcher | Single, answer: Answer, *, normalise: bool = True) -> Iterator[Span]:
-    """Yield the spans of what a matcher finds in the text of an answer; of alternatives, those of each in turn."""
+    """Yield the spans of what a matcher finds in an answer, as it is written or as a page shows it.
+
+    Of alternatives, those of each come in turn.
+    """
     if isinstance(one, Matcher) and one.any is not None:
         for alternative in one.any:
             yield from spans(_single(alternative, "text"), answer, normalise=normalise)
     elif one.regex is not None:
-        ignore_case = one.ignore_case is not False
-        yield from compiled(one.regex, ignore_case=ignore_case, dot_all=bool(one.dot_all)).matches(answer)
+        pattern = compiled(one.regex, ignore_case=one.ignore_case is not False, dot_all=bool(one.dot_all))
+        yield from pattern_spans(pattern, answer, normalise=normalise)
     else:
         form = Form(normalise=normalise, ignore_case=one.ignore_case is not False)
-        for start, end in text_spans(one.text or "", answer, form, word=bool(one.word)):
-            yield answer.origin(form, start, end)
+        yield from text_spans(one.text or "", answer, form, word=bool(one.word))
 
 
 def finds(one: Matcher | Single, answer: Answer, *, normalise: bool = True) -> bool:
-    """Return whether a matcher finds anything; faster than :func:`spans`."""
+    """Return whether a matcher finds what an answer must have; faster than :func:`spans`.
+
+    Patterns see the answer only as it is written: in another text, one such as ``^[^*]*$`` could hold by mistake.
+    """
     if isinstance(one, Matcher) and one.any is not None:
         return any(finds(_single(alternative, "text"), answer, normalise=normalise) for alternative in one.any)
     if one.text is not None:
         form = Form(normalise=normalise, ignore_case=one.ignore_case is not False)
-        if not one.word:
-            return wanted(one.text, form) in answer.normal(form)
-        return next(text_spans(one.text, answer, form, word=True), None) is not None
+        return finds_text(one.text, answer, form, word=bool(one.word))
     return compiled(one.regex or "", ignore_case=one.ignore_case is not False, dot_all=bool(one.dot_all)).finds(answer)
 
 
+def finds_text(text: str, answer: Answer, form: Form, *, word: bool) -> bool:
+    """Return whether a text is in an answer, as it is written or as a page shows it."""
+    sought = wanted(text, form)
+    if _is_in(sought, answer.normal(form), word=word):
+        return True
+    shown = answer.reworded if form.normalise else None
+    return shown is not None and _is_in(sought, shown.normal(form), word=word)
+
+
+def _is_in(sought: str, searched: str, *, word: bool) -> bool:
+    return sought in searched if not word else next(occurrences(sought, searched, word=True), None) is not None
+
+
 def text_spans(text: str, answer: Answer, form: Form, *, word: bool) -> Iterator[Span]:
+    """Yield the spans of a text in an answer, as it is written or as a page shows it."""
+    written = (answer.origin(form, *span) for span in _in_form(text, answer, form, word=word))
+    shown = answer.reworded if form.normalise else None
+    if shown is None:
+        return written
+    in_shown = (shown.origin(form, *span) for span in _in_form(text, shown, form, word=word))
+    return _different(chain(written, map(shown.written, in_shown)))
+
+
+def pattern_spans(pattern: Pattern, answer: Answer, *, normalise: bool = True) -> Iterator[Span]:
+    """Yield the spans of a pattern in an answer, as it is written or as a page shows it."""
+    shown = answer.shown if normalise else None
+    if shown is None:
+        return pattern.matches(answer)
+    return _different(chain(pattern.matches(answer), map(shown.written, pattern.matches(shown))))
+
+
+def _in_form(text: str, answer: Answer, form: Form, *, word: bool) -> Iterator[Span]:
     """Yield the spans of a text in a form of an answer, without overlaps."""
     return occurrences(wanted(text, form), answer.normal(form), word=word)
+
+
+def _different(found: Iterable[Span]) -> Iterator[Span]:
+    seen: set[Span] = set()
+    for span in found:
+        if span not in seen:
+            seen.add(span)
+            yield span
 
 
 def occurrences(sought: str, searched: str, *, word: bool) -> Iterator[Span]:

@@ -1,27 +1,24 @@
-"""How texts are compared: without regard to case, quotes, dashes, Markdown emphasis and blanks.
+"""How texts are compared: without regard to case, quotes, dashes, Markdown emphasis, blanks and invisible characters.
 
 What is searched for and what is searched are brought into the same form by the same steps. The form of an answer can be
 traced, so that a message quotes the words that the application said.
 """
 
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
-from typing import TypeAlias
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 
 from msgspec import Struct
 
 from ragcontract.answers.composing import composed, continues, pieces
+from ragcontract.answers.tracing import Change, Traced, Tracing, replaced
+from ragcontract.core.invisible import invisible_characters, without_invisible
 
-Span: TypeAlias = tuple[int, int]
-
-_SAME = str.maketrans("’‘ʼ“”„‐‑–—−", "'''\"\"\"-----")
-# Zero-width: space, joiners, direction marks, word joiner, byte order mark; soft hyphen.
-_NO_WIDTH = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
-_ZERO_WIDTH = re.compile(f"[{_NO_WIDTH}]")
-_SIMPLER = {**{chr(char): chr(same) for char, same in _SAME.items()}, **dict.fromkeys(_NO_WIDTH, "")}
-_LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\n]*\)")
+_SIMPLER = dict(zip("’‘ʼ“”„‐‑–—−", "'''\"\"\"-----", strict=True))
+_TARGET = r"(?:<[^<>\s]*>|(?:[^\s()<>]|\([^\s()]*\))*+)"
+_TITLE = r"""(?:"[^"\n]*"|'[^'\n]*'|\([^()\n]*\))"""
+# A target has no blanks, so [note](the salary is 180,000) keeps its text. People see the title that may follow it.
+LINK = re.compile(rf"!?\[([^\[\]\n]*)\]\([^\S\n]*+{_TARGET}([^\S\n]++{_TITLE})?[^\S\n]*+\)")
 _EMPHASIS = re.compile(r"\*\*|__|`")
 _BLANKS = re.compile(r"\s+")
 
@@ -39,10 +36,13 @@ DEFAULT = Form()
 def normalised(text: str, form: Form = DEFAULT) -> str:
     """Return the text in the form in which it is compared."""
     if form.normalise:
-        text = composed(text, "NFKC")
-    if form.ignore_case:
-        text = text.casefold()
-    return _plain(text) if form.normalise else text
+        return _plain(_folded(without_invisible(text), form))
+    return _folded(text, form)
+
+
+def _folded(text: str, form: Form) -> str:
+    text = composed(text, "NFKC") if form.normalise else text
+    return text.casefold() if form.ignore_case else text
 
 
 @lru_cache(maxsize=4096)
@@ -51,82 +51,51 @@ def wanted(text: str, form: Form = DEFAULT) -> str:
     return normalised(text, form)
 
 
-def _plain(text: str) -> str:
+def simplified(text: str) -> str:
+    """Return the text with simple quotes and dashes, one character for one."""
     if not text.isascii():
         for char, simpler in _SIMPLER.items():  # str.translate: ten times as long
             text = text.replace(char, simpler)
+    return text
+
+
+def _plain(text: str) -> str:
+    text = simplified(text)
     if "](" in text:
-        text = _LINK.sub(r"\1", text)
+        text = LINK.sub(r"\1\2", text)
     if "**" in text or "__" in text or "`" in text:
         text = _EMPHASIS.sub("", text)
     return " ".join(text.split())
 
 
-class Traced(Struct, frozen=True):
-    """A text in normal form, with the steps that led to it, each as the parts that it left as they were."""
-
-    text: str
-    steps: tuple["_Step", ...]
-
-    def span(self, start: int, end: int) -> Span:
-        """Return the span of the original text that became ``text[start:end]``."""
-        for step in reversed(self.steps):
-            start, end = step.span(start, end)
-        return start, end
-
-
-class _Step(Struct, frozen=True):
-    """The parts that a step left as they were: their starts in the new text, in the old one, and their lengths."""
-
-    new: list[int]
-    old: list[int]
-    lengths: list[int]
-    end: int  # of the old text
-
-    def span(self, start: int, end: int) -> Span:
-        """Return the span of the old text that became this span of the new one."""
-        return self._old(start)[0], self._old(end - 1)[1] if end > start else self._old(start)[0]
-
-    def _old(self, position: int) -> Span:
-        """Return the old span of one character of the new text."""
-        at = bisect_right(self.new, position) - 1
-        if at >= 0 and (offset := position - self.new[at]) < self.lengths[at]:
-            return self.old[at] + offset, self.old[at] + offset + 1
-        start = self.old[at] + self.lengths[at] if at >= 0 else 0
-        return start, self.old[at + 1] if at + 1 < len(self.old) else self.end
-
-
-Change: TypeAlias = tuple[int, int, str]  # start and end in the old text, and what replaces it
-
-
 def traced(text: str, form: Form = DEFAULT) -> Traced:
     """Return the text in the form in which it is compared, with its origin; slower than :func:`normalised`."""
-    steps: list[_Step] = []
-
-    def take(changes: Iterable[Change]) -> None:
-        nonlocal text
-        text, step = _changed(text, changes)
-        steps.append(step)
-
-    take(_letters(text, form))
+    tracing = Tracing(text)
     if form.normalise:
-        text = text.translate(_SAME)  # one character for one
-        take(_replaced(_ZERO_WIDTH, text, lambda _: ""))
-        take(_link_targets(text))
-        take(_replaced(_EMPHASIS, text, lambda _: ""))
-        take(_replaced(_BLANKS, text, lambda found: " " if found.start() and found.end() < len(found.string) else ""))
-    return Traced(text, tuple(steps))
+        tracing.take(invisible(text))
+    tracing.take(by_cluster(tracing.text, partial(_folded, form=form)))
+    if form.normalise:
+        tracing.text = simplified(tracing.text)
+        tracing.take(_link_targets(tracing.text))
+        tracing.take(replaced(_EMPHASIS, tracing.text))
+        tracing.take(replaced(_BLANKS, tracing.text, _one_blank))
+    return tracing.result()
 
 
-def _letters(text: str, form: Form) -> Iterator[Change]:
-    """Yield what normalization and case folding change."""
+def invisible(text: str) -> Iterator[Change]:
+    """Yield the changes that remove the characters that nobody sees."""
+    if without_invisible(text) != text:
+        hidden = invisible_characters()
+        yield from ((at, at + 1, "") for at, char in enumerate(text) if char in hidden)
+
+
+def by_cluster(text: str, change: Callable[[str], str]) -> Iterator[Change]:
+    """Yield what a function changes in the characters of a text, each with those that combine with it."""
     start = 0
     for piece in [text] if text.isascii() else pieces(text):
         for cluster in [piece] if piece.isascii() else _clusters(piece):
-            folded = composed(cluster, "NFKC") if form.normalise else cluster
-            folded = folded.casefold() if form.ignore_case else folded
-            if folded != cluster:
-                yield start, start + len(cluster), folded
+            if (new := change(cluster)) != cluster:
+                yield start, start + len(cluster), new
             start += len(cluster)
 
 
@@ -139,40 +108,13 @@ def _clusters(piece: str) -> Iterator[str]:
     yield piece[start:]
 
 
-def _replaced(pattern: re.Pattern[str], text: str, by: Callable[[re.Match[str]], str]) -> Iterator[Change]:
-    return ((found.start(), found.end(), by(found)) for found in pattern.finditer(text))
-
-
 def _link_targets(text: str) -> Iterator[Change]:
-    for found in _LINK.finditer(text):
-        yield found.start(), found.start(1), ""
-        yield found.end(1), found.end(), ""
+    for link in LINK.finditer(text):
+        yield link.start(), link.start(1), ""
+        if link[2]:
+            yield link.end(1), link.start(2), ""
+        yield link.end(2 if link[2] else 1), link.end(), ""
 
 
-def _changed(text: str, changes: Iterable[Change]) -> tuple[str, _Step]:
-    """Return the text with the changes, and the parts between them.
-
-    A change of equal length is part of its part: character for character, but where several compose anew.
-    """
-    parts: list[str] = []
-    step = _Step([], [], [], len(text))
-    size = at = begin = 0  # lengths of the new and of the old text so far, and where the part begins in the old one
-
-    def keep(end: int) -> None:
-        nonlocal size
-        if end > begin:
-            step.new.append(size)
-            step.old.append(begin)
-            step.lengths.append(end - begin)
-            size += end - begin
-
-    for start, end, replacement in changes:
-        parts += [text[at:start], replacement]
-        at = end
-        if len(replacement) != end - start or (end - start > 1 and not replacement.isascii()):
-            keep(start)
-            size += len(replacement)
-            begin = end
-    keep(len(text))
-    parts.append(text[at:])
-    return "".join(parts), step
+def _one_blank(blanks: re.Match[str]) -> str:
+    return " " if blanks.start() and blanks.end() < len(blanks.string) else ""

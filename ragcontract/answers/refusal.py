@@ -11,7 +11,8 @@ from msgspec import Struct
 from ragcontract.answers.answer_text import Answer
 from ragcontract.answers.known_modes import ABSTAIN
 from ragcontract.answers.matchers import occurrences, text_spans
-from ragcontract.answers.normalising import Form, Span
+from ragcontract.answers.normalising import Form
+from ragcontract.answers.tracing import Span
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.run import RunRow
 
@@ -67,7 +68,7 @@ def evidence(row: RunRow, answer: Answer, settings: AnswerSettings) -> Evidence 
     form = Form(normalise=settings.normalise)
     for phrase in settings.refusal_phrases:
         if span := next(text_spans(phrase, answer, form, word=False), None):
-            return Evidence(kind="refusal_phrases", span=answer.origin(form, *span))
+            return Evidence(kind="refusal_phrases", span=span)
     return None if settings.only_these else _common(answer)
 
 
@@ -81,10 +82,18 @@ def declared_evidence(row: RunRow) -> Evidence | None:
 
 
 def _common(answer: Answer) -> Evidence | None:
+    span = _first_common(answer)
+    if span is None and (shown := answer.reworded) and (of_shown := _first_common(shown)):
+        span = shown.written(of_shown)
+    return Evidence(kind="common phrases", span=span) if span else None
+
+
+def _first_common(answer: Answer) -> Span | None:
+    """Return the span of the first common phrase at the beginning of an answer."""
     form = Form()
     beginning = answer.normal(form)[:BEGINNING]
     found = [span for phrase in PHRASES if (span := next(occurrences(phrase, beginning, word=True), None))]
-    return Evidence(kind="common phrases", span=answer.origin(form, *min(found))) if found else None
+    return answer.origin(form, *min(found)) if found else None
 
 
 def only_common_phrases(row: RunRow, settings: AnswerSettings) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ragcontract.answers.answer_text import Answer
 from ragcontract.answers.cannot_score import CannotScoreError
-from ragcontract.answers.normalising import Span
+from ragcontract.answers.tracing import Span
 from ragcontract.core import bounds
 from ragcontract.core.text import encodable, shorten, visible
 

@@ -5,7 +5,7 @@ from itertools import chain
 from typing import ClassVar
 
 from ragcontract.answers.matcher_records import Matcher
-from ragcontract.answers.normalising import Span
+from ragcontract.answers.tracing import Span
 from ragcontract.core import bounds
 from ragcontract.core.excerpt import excerpt
 from ragcontract.core.golden import GoldenQuery

@@ -6,7 +6,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from ragcontract.answers.matcher_records import Wanted
-from ragcontract.answers.matchers import pattern_fault, pattern_of
+from ragcontract.answers.matchers import pattern_fault, pattern_of, pattern_spans
 from ragcontract.answers.regexes import Pattern
 from ragcontract.core.excerpt import excerpt
 from ragcontract.core.golden import GoldenQuery
@@ -49,8 +49,8 @@ class RegexMustNotMatch(_Regex, frozen=True, kw_only=True, gc=False, tag="regex_
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield a violation that quotes the first match."""
-        answer = answer_in(row)
-        if span := self.compiled.search(answer):
+        answer, normalise = answer_in(row), context.settings.answers.normalise
+        if span := next(pattern_spans(self.compiled, answer, normalise=normalise), None):
             expected = ("no match of ", quoted(self.pattern))
             found = (excerpt(answer.text, *span),)
             yield Violation(rule="regex_must_not_match", expected=expected, found=found)
