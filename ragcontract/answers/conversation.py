@@ -1,46 +1,58 @@
-"""Splits a conversation into its turns. A turn begins at each message of the user."""
+"""Splits a conversation into its turns. A turn begins at each message of the user, the first at the first message."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
+from ragcontract.answers.messages import calls_in, faults_of, is_of_tools, own_faults, texts_in
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.core.rule import Turn
 from ragcontract.core.run import Json, RunRow
-from ragcontract.files.schema import shown
-
-ROLES = ("system", "developer", "user", "assistant", "tool", "function")
-TEXTS = {"text": "text", "output_text": "text", "refusal": "refusal"}  # parts of a content, and what they hold
 
 
 def turns_of(row: RunRow, expected: int) -> tuple[Turn, ...] | str:
     """Return the ``expected`` turns of a row's ``messages``; or what is wrong with them; completes "query 'q1' …".
 
-    The response of a turn is the text of the assistant's messages in it, and its calls are theirs. After an ``error``,
-    later turns may be missing: they have no answer.
+    The response of a turn is the text of the assistant's messages in it, and its calls are theirs. What the assistant
+    says before the user belongs to the first turn. After an ``error``, later turns may be missing: they have no answer.
     """
     if row.messages is None and row.error is None:
         return "has no messages, which its turns need; export the conversation as chat messages with role and content"
     messages = row.messages or []
-    if why := next(_faults(messages), None):
+    faults = (fault for index, message in enumerate(messages) for fault in faults_of(message, f"messages[{index}]"))
+    if why := next(faults, None):
         return why
-    starts = [index for index, message in enumerate(messages) if message["role"] == "user"]
+    starts = [index for index, message in enumerate(messages) if message["role"] == "user" and not is_of_tools(message)]
     if len(starts) > expected or (len(starts) < expected and row.error is None):
         had = f"has {count(len(starts), 'turn')} in messages, and its golden row has {expected:,}"
         return f"{had}; a turn begins at each message of the user"
     turns: list[Turn] = []
     for start, end in pairwise([*starts, len(messages)]):
-        turn = Turn(row=_row(row, messages[start:end]), message=start)
+        turn = Turn(row=_row(row, messages[start if turns else 0 : end]), message=start)
         if len(str(turn.row.response or "")) > bounds.ANSWER:
             return f"has an answer of more than {bounds.ANSWER:,} characters in turn {len(turns) + 1}"
         turns.append(turn)
     if row.error is not None and len(turns) == expected:  # it ended the last turn
         turns[-1] = replace(turns[-1], row=replace(turns[-1].row, error=row.error))
     return (*turns, *unanswered(row, expected - len(turns)))
+
+
+def unexported_call(row: RunRow) -> str | None:
+    """Return what is wrong with a row without ``tool_calls`` whose messages have some; completes "query 'q1' …".
+
+    A message in a form of its own may have no role. What it has as ``tool_calls`` counts all the same.
+    """
+    for index, message in enumerate(row.messages or ()):
+        at, role = f"messages[{index}]", message.get("role")
+        if calls_in(message):
+            return f"has [] as tool_calls, and a call in {at}; export the calls that were made, or leave tool_calls out"
+        if role == "assistant" and (why := next(own_faults(message, at), None)):
+            return why
+    return None
 
 
 def unanswered(row: RunRow, turns: int) -> tuple[Turn, ...]:
@@ -62,50 +74,12 @@ def whole(row: RunRow, turns: Sequence[Turn]) -> RunRow:
 def _row(row: RunRow, messages: Sequence[Json]) -> RunRow:
     """Return the row of one turn, without what is only known of the whole row."""
     said = [message for message in messages if message["role"] == "assistant"]
-    texts = [text for message in said for kind, text in _texts(message) if kind == "text"]
-    refusals = [text for message in said for kind, text in _texts(message) if kind == "refusal"]
+    texts = [text for message in said for kind, text in texts_in(message) if kind == "text"]
+    refusals = [text for message in said for kind, text in texts_in(message) if kind == "refusal"]
     of_turn = {
         "response": "\n".join(texts) if texts else None,
         "refusal": "\n".join(refusals) or None,
-        "tool_calls": [call for message in said for call in message.get("tool_calls") or ()],
+        "tool_calls": [call for message in said for call in calls_in(message)],
     }
     left_out = dict.fromkeys(("error", "mode", "finish_reason", "messages"))
     return RunRow(**{**asdict(row), **left_out, **of_turn})
-
-
-def _texts(message: Json) -> Iterator[tuple[str, str]]:
-    """Yield the texts of a valid message and its refusals, each with what it is."""
-    content = message.get("content")
-    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
-    for part in parts:
-        if field := TEXTS.get(part["type"]):
-            yield field, part[field]
-    if message.get("refusal"):
-        yield "refusal", message["refusal"]
-
-
-def _faults(messages: Sequence[Json]) -> Iterator[str]:
-    """Yield what is wrong with messages; what users, systems and tools said is not read."""
-    for index, message in enumerate(messages):
-        at, role = f"messages[{index}]", message.get("role")
-        if role not in ROLES:
-            found = shown(role) if "role" in message else "nothing"
-            yield f"has {found} as the role of {at}; expected {', '.join(map(shown, ROLES[:-1]))} or {shown(ROLES[-1])}"
-        elif role == "assistant":
-            yield from _content_faults(message.get("content"), at)
-            if not isinstance(message.get("refusal"), str | None):
-                yield f"has {shown(message['refusal'])} as the refusal of {at}; expected text or null"
-            calls = message.get("tool_calls")
-            if calls is not None and not (isinstance(calls, list) and all(isinstance(call, dict) for call in calls)):
-                yield f"has {shown(calls)} as the tool_calls of {at}; expected a list of calls"
-
-
-def _content_faults(content: Any, at: str) -> Iterator[str]:
-    if not isinstance(content, str | list | None):
-        yield f"has {shown(content)} as the content of {at}; expected text, a list of parts, or null"
-    for number, part in enumerate(content if isinstance(content, list) else ()):
-        kind = part.get("type") if isinstance(part, dict) else None
-        if not isinstance(kind, str):
-            yield f'has no type in {at}.content[{number}]; expected {{"type": "text", "text": …}}'
-        elif (field := TEXTS.get(kind)) and not isinstance(part.get(field), str):
-            yield f"has no {field} in {at}.content[{number}], whose type is {shown(kind)}"

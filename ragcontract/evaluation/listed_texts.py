@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Raw, Struct, UnsetType
+from msgspec import Raw, UnsetType
 
 from ragcontract.core import bounds
 from ragcontract.core.run import Json, RunRow
@@ -13,22 +13,6 @@ from ragcontract.core.said import Message, Said, ToolCall, called
 from ragcontract.core.text import shorten
 
 T = TypeVar("T")
-
-
-class _Part(Struct, gc=False):
-    """A part of a message: a text or a refusal; others, such as images, have neither."""
-
-    text: str | None = None
-    refusal: str | None = None
-
-
-class _Message(Struct, gc=False):
-    """A message of a conversation, as chat models take it."""
-
-    role: str
-    content: str | list[_Part] | None = None
-    refusal: str | None = None
-    tool_calls: list[Json] | None = None
 
 
 def said_in(row: RunRow, k: int) -> Said:
@@ -39,7 +23,7 @@ def said_in(row: RunRow, k: int) -> Said:
     """
     calls = _read(row, "tool_calls", list[Json])
     contexts = _contexts(row, k)
-    messages = _read(row, "messages", list[_Message])
+    messages = _read(row, "messages", list[Json])
     return Said(
         response=_text(row, "response", bounds.SAID),
         error=_text(row, "error", bounds.SAID),
@@ -86,12 +70,14 @@ def _call(call: Json) -> ToolCall:
     )
 
 
-def _message(message: _Message) -> Message:
-    content = message.content
-    parts = [content] if isinstance(content, str) else [part.text or part.refusal for part in content or ()]
-    calls = [called(_call(call)) for call in message.tool_calls or ()]
-    text = "\n".join(filter(None, (*parts, message.refusal, *calls)))
-    return Message(role=shorten(message.role, bounds.SAID_NAME), text=shorten(text, bounds.SAID_MESSAGE))
+def _message(message: Json) -> Message:
+    from ragcontract.answers.messages import calls_in, texts_in
+
+    texts = [text for _, text in texts_in(message)]
+    calls = [called(_call(call)) for call in calls_in(message)]
+    text, role = "\n".join(filter(None, (*texts, *calls))), message.get("role")
+    role = role if isinstance(role, str) else ""
+    return Message(role=shorten(role, bounds.SAID_NAME), text=shorten(text, bounds.SAID_MESSAGE))
 
 
 def _read(record: Any, field: str, kind: type[T]) -> T | None:

@@ -6,10 +6,15 @@ from ragcontract.core.run import RunRow
 
 
 def with_turns(query: GoldenQuery, row: RunRow) -> tuple[RunRow, tuple[Turn, ...] | str]:
-    """Return a row and its turns if the query is a conversation, or what is wrong with them.
+    """Return a row and its turns if the query is a conversation, or what is wrong with its messages.
 
     The row then has the last response and the calls of all turns, for metrics.
     """
+    if getattr(row, "tool_calls", None) == [] and isinstance(getattr(row, "messages", None), list):
+        from ragcontract.answers.conversation import unexported_call
+
+        if why := unexported_call(row):
+            return row, why
     if not query.turns:
         return row, ()
     from ragcontract.answers.conversation import turns_of, whole

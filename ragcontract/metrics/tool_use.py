@@ -43,7 +43,7 @@ def tool_use(settings: MetricSettings) -> Iterable[Family]:
 class ToolUse:
     """One of the tool metrics; a query where it is not defined (a recall of nothing wanted) does not count."""
 
-    needs = frozenset({"tool_calls", "error"})
+    needs = frozenset({"tool_calls", "messages", "error"})
     from_ids = False
     switch = "reference_tool_calls"
 

@@ -27,7 +27,7 @@ Times = Annotated[int, Meta(ge=1, le=bounds.CALLS, title=f"a whole number from 1
 class ToolRule(RowRule, frozen=True, kw_only=True, gc=False):
     """A rule about the calls in ``tool_calls``."""
 
-    needs: ClassVar[frozenset[str]] = frozenset({"tool_calls", "error"})
+    needs: ClassVar[frozenset[str]] = frozenset({"tool_calls", "messages", "error"})
 
     def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002
         """Return that the row has no calls, or why they are none; with an error, none are known, and no rule holds."""

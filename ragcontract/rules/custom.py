@@ -24,7 +24,7 @@ class Custom(AnswerRule, frozen=True, kw_only=True, gc=False, tag="custom"):
     ``rule`` is what stands in the golden row. An exception makes the run impossible to judge: it is no broken rule.
     """
 
-    needs: ClassVar[frozenset[str]] = AnswerRule.needs | {"tool_calls"}
+    needs: ClassVar[frozenset[str]] = AnswerRule.needs | {"tool_calls", "messages"}
     plugin: Annotated[Wanted, Meta(description="The name of the plugin's class.")]
     options: Annotated[dict[str, Any] | None, Meta(description="Anything; the plugin gets it as part of the rule.")] = (
         None
