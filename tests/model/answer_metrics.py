@@ -8,7 +8,7 @@ from tests.model import texts, tools
 from tests.model.answers import MODES, Scale, Settings, actual_mode
 from tests.model.workspace import CannotJudge, Row
 
-WORDS = re.compile(r"[a-z0-9_]+")
+WORDS = re.compile(r"\w+")
 LOWER_IS_BETTER = ("false_answer_rate", "over_refusal_rate")
 SWITCHED_ON_BY_LIMITS = ("context_recall_ids", "rouge_l", "exact_match")
 BUILT_IN = (
@@ -138,7 +138,9 @@ def _similarity(golden: Row, row: Row | None, settings: Settings) -> dict[str, f
         return {"rouge_l": 0.0, "exact_match": 0.0}
     response, reference = str(row["response"]), str(golden["reference"])
     if settings.reading.normalise:
-        equal = texts.plain(response, settings.reading).casefold() == texts.plain(reference, settings.reading).casefold()
+        equal = (
+            texts.plain(response, settings.reading).casefold() == texts.plain(reference, settings.reading).casefold()
+        )
     else:
         equal = response == reference
     return {"rouge_l": _rouge_l(response, reference), "exact_match": float(equal)}

@@ -140,18 +140,30 @@ class Answer:
 
 
 def broken_rules(rules: Sequence[Rule], answer: Answer) -> tuple[dict[Rule, Wrong], set[Rule]]:
-    """Return what is wrong by broken rule, and those of them that only warn."""
+    """Return what is wrong by broken rule, and those of them that only warn.
+
+    A row of a baseline that is a run, and that lacks what one of the rules reads, is compared by none of them.
+    """
+    try:
+        return _broken_rules(rules, answer)
+    except CannotJudge:
+        if answer.strict:
+            raise
+        return {}, set()
+
+
+def _broken_rules(rules: Sequence[Rule], answer: Answer) -> tuple[dict[Rule, Wrong], set[Rule]]:
     wrong: dict[Rule, Wrong] = {}
     enforced = answer.settings.enforced
     answered = Rule("answered", -3, None)
     if any(rule.name in ABOUT_TEXT for rule in rules) and enforced.get("answered", True):
         if _unanswered(rules, answer):
-            wrong[answered] = frozenset({"no answer"})
+            wrong[answered] = frozenset({"error" if (answer.row or {}).get("error") is not None else "blank"})
         elif (answer.row or {}).get("finish_reason") == "length":
             wrong[answered] = frozenset({"cut off"})
     for rule in rules:
         if enforced.get(rule.name, True):
-            what = _wrong_if_there(rule, answer)
+            what = _wrong(rule, answer)
             if what:
                 wrong[rule] = what
     weak = {rule for rule in wrong if rule.name == "must_refuse" and _only_phrases_could_show(answer)}
@@ -164,8 +176,6 @@ def _unanswered(rules: Sequence[Rule], answer: Answer) -> bool:
     if row is None or row.get("error") is not None:
         return True
     if "response" not in row:
-        if not answer.strict:
-            return False
         raise CannotJudge("no response")
     blank = not texts.visible(answer.text) if answer.settings.visible_answers else not answer.text.strip()
     refused = any(rule.name == "must_refuse" for rule in rules) and _refused_by_field(row)
@@ -188,15 +198,6 @@ def _only_phrases_could_show(answer: Answer) -> bool:
     if row is None or not answer.text.strip():
         return False
     return row.get("mode") is None and not settings.phrases and not settings.phrases_are_enough
-
-
-def _wrong_if_there(rule: Rule, answer: Answer) -> Wrong:
-    try:
-        return _wrong(rule, answer)
-    except CannotJudge:
-        if answer.strict:
-            raise
-        return HOLDS
 
 
 def _wrong(rule: Rule, answer: Answer) -> Wrong:
@@ -230,6 +231,8 @@ def _wrong_text(rule: Rule, answer: Answer) -> Wrong:
             return _named([item for item in content if texts.claimed(text, item, allowed)])
         case "must_contain" | "must_not_contain":
             return _wrong_contents(rule, text, reading)
+        case "json_schema":
+            return _wrong_json(text, content["schema"])
         case _:
             return _broken_if(_breaks(rule, answer), rule)
 
@@ -267,8 +270,6 @@ def _breaks(rule: Rule, answer: Answer) -> bool:
             return not _refused(answer)
         case "must_not_refuse":
             return _refused(answer)
-        case "json_schema":
-            return not _fits(text, content["schema"])
         case "max_chars":
             return len(text) > int(content["value"])
         case "must_cite":
@@ -276,13 +277,14 @@ def _breaks(rule: Rule, answer: Answer) -> bool:
     raise AssertionError(f"no model of {rule.name}")
 
 
-def _fits(text: str, schema: Any) -> bool:
+def _wrong_json(text: str, schema: Any) -> Wrong:
     fenced = FENCED.fullmatch(text)
     try:
         value = json.loads(fenced[1] if fenced else text)
     except ValueError:
-        return False
-    return bool(jsonschema.Draft202012Validator(schema).is_valid(value))
+        return frozenset({"no JSON"})
+    fits = jsonschema.Draft202012Validator(schema).is_valid(value)
+    return HOLDS if fits else frozenset({"does not fit"})
 
 
 def _breaks_citations(answer: Answer) -> bool:
@@ -312,6 +314,8 @@ def _wrong_tools(rule: Rule, answer: Answer) -> Wrong:
     if answer.row is None:
         return frozenset({"no row"})
     calls = tools.read_calls(answer.row, rule.name)
+    if rule.name == "tool_arguments_valid":
+        return frozenset(call.name for call in calls if call.arguments is None)
     return _broken_if(tools.tool_rule_broken(rule.content, calls, strict=answer.settings.strict_tools), rule)
 
 

@@ -14,7 +14,9 @@ from tests.model.workspace import Broken, Row, Verdict, Workspace, write_rows
 from tests.process import rag_contract
 
 CLOSE = 1e-9
-REQUIRED = frozenset({"id", "query_id", "query", "type", "doc_id", "name", "tool", "reason", "owner", "expires", "from"})
+REQUIRED = frozenset(
+    {"id", "query_id", "query", "type", "doc_id", "name", "tool", "reason", "owner", "expires", "from"}
+)
 Judge = Callable[[Workspace], Verdict]
 
 
@@ -143,9 +145,7 @@ def _mapping_differences(what: str, model: Mapping[str, str], program: Mapping[s
     ]
 
 
-def _number_differences(
-    what: str, model: Mapping[str, float | None], program: Mapping[str, float | None]
-) -> list[str]:
+def _number_differences(what: str, model: Mapping[str, float | None], program: Mapping[str, float | None]) -> list[str]:
     """Compare the numbers that the model has."""
     found = []
     for name, value in model.items():
@@ -200,7 +200,9 @@ def _smaller(workspace: Workspace) -> list[Workspace]:
     found: list[Workspace] = [_without_query(workspace, str(row["id"])) for row in workspace.golden]
     for name in ("baseline", "scores", "k"):
         if getattr(workspace, name) is not None:
-            found.append(dataclasses.replace(workspace, **{name: None, **({"stored": False} if name == "baseline" else {})}))
+            found.append(
+                dataclasses.replace(workspace, **{name: None, **({"stored": False} if name == "baseline" else {})})
+            )
     for name in ("tags", "repeats", "stored"):
         if getattr(workspace, name):
             found.append(dataclasses.replace(workspace, **{name: type(getattr(workspace, name))()}))

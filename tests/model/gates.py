@@ -108,6 +108,8 @@ def mean_status(gate: Gate, queries: Sequence[Query], scales: Mapping[str, Scale
             raise CannotJudge(f"{gate.id}: nothing to compare")
         change = before - now if gate.kind == "drop" else now - before
         low = scales[gate.metric].low if gate.metric in scales else 0.0
+        if gate.kind == "rise" and isinstance(gate.limit, str) and before <= low:
+            raise CannotJudge(f"{gate.id}: a share of nothing")
         return "fail" if over_limit(gate.limit, change, before, low) else "pass"
     now = mean(members, gate.metric)
     if now is None or isinstance(gate.limit, str):

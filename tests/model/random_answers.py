@@ -13,7 +13,7 @@ WORDS = ("refund", "30 days", "price", "free", "secret", "order", "café", "це
 ASCII_WORDS = ("refund", "days", "price", "free", "secret", "order", "paid", "later")
 PATTERNS = (r"\bfree\b", r"refund.*days", r"\d+ days", "price|cost", "secret", r"[0-9]", "order.", r"(?:pri)ce\s", "x")
 ALLOWED = (r"not .*", r"never free", r"refund.{0,30}days", "no price")
-REFUSALS = ("I can't help with that.", "I’m sorry, but I can't do this.", "That is none of my business.")
+REFUSALS = ("I can't help with that.", "Well, I can’t  help with `this`.", "That is none of my business.")
 OWN_PHRASE = "none of my business"
 TOOLS = ("find", "refund", "mail")
 VALUES: tuple[Any, ...] = (1, 1.0, "1", True, "true", None, "a", [1, "a"], {"x": 1}, 0)
@@ -22,7 +22,16 @@ SCHEMAS: tuple[Row, ...] = (
     {"enum": [1, "a", None]},
     {"type": "array", "maxItems": 1},
 )
-JSON_ANSWERS = ('{"price": 5}', '{"price": "5"}', "1", "[1, 2]", "```json\n[1]\n```", "```\n{}\n```", '{"price": 5', "null")
+JSON_ANSWERS = (
+    '{"price": 5}',
+    '{"price": "5"}',
+    "1",
+    "[1, 2]",
+    "```json\n[1]\n```",
+    "```\n{}\n```",
+    '{"price": 5',
+    "null",
+)
 
 
 @dataclasses.dataclass(frozen=True)

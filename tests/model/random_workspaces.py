@@ -138,7 +138,9 @@ def _documents(rng: random.Random, kind: Kind) -> Row:
     wanted = rng.sample(DOCUMENTS, rng.choice((0, 1, 1, 2, 3)))
     if rng.random() < 0.4:
         grades = {str(document): rng.choice((1, 1, 2, 3, 1.5)) for document in wanted}
-        row["relevance"] = grades | {str(d): 0 for d in rng.sample(DOCUMENTS, 2) if str(d) not in grades and rng.random() < 0.5}
+        row["relevance"] = grades | {
+            str(d): 0 for d in rng.sample(DOCUMENTS, 2) if str(d) not in grades and rng.random() < 0.5
+        }
     else:
         row["relevant_doc_ids"] = wanted + (wanted[:1] if rng.random() < 0.1 else [])
     others = [document for document in DOCUMENTS if kind.trouble or document not in wanted]
@@ -178,7 +180,9 @@ def _without_contradictions(row: Row) -> None:
 
 def _run(rng: random.Random, kind: Kind, golden: Row) -> Row:
     row: Row = {"query_id": golden["id"]}
-    wanted = list(golden.get("relevant_doc_ids") or [d for d, grade in (golden.get("relevance") or {}).items() if grade])
+    wanted = list(
+        golden.get("relevant_doc_ids") or [d for d, grade in (golden.get("relevance") or {}).items() if grade]
+    )
     documents: list[Any] = rng.choices(DOCUMENTS, k=rng.randint(0, 6))
     if rng.random() < kind.quality:
         rng.shuffle(wanted)

@@ -14,7 +14,7 @@ LINK = re.compile(r"(?<!\\)\[([^\[\]]*)\]\([^()\s]*\)")
 EMPHASIS = re.compile(r"\*\*|__|`+")
 SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
 COVERED = 200  # characters of an allowed phrase
-BUILT_IN = ("i can't help with", "i cannot help with", "i'm sorry, but i can't")
+BUILT_IN = ("i can't help with",)  # of some forty phrases, the one that the documents name
 BUILT_IN_WITHIN = 300
 
 

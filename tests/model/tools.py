@@ -82,9 +82,7 @@ def _fits(value: Any, wanted: Any) -> bool:
 
 
 def tool_rule_broken(rule: Row, calls: Sequence[Call], *, strict: bool) -> bool:
-    """Whether a rule on tools is broken; ``strict``: calls that cannot be read break what forbids calls."""
-    if rule["type"] == "tool_arguments_valid":
-        return any(call.arguments is None for call in calls)
+    """Whether a rule on calls of a tool is broken; ``strict``: calls that cannot be read break what forbids calls."""
     named = [call for call in calls if call.name == rule["tool"]]
     wanted = rule.get("arguments") or {}
     found = sum(has_arguments(call, wanted) for call in named)
@@ -139,7 +137,7 @@ def _arguments(wanted: Sequence[Call], calls: Sequence[Call], options: Row) -> f
     if not wanted:
         return None
     pairs = [
-        (*_argument_share(one, other, options), i, j)
+        (_argument_share(one, other, options), -len(other.arguments or {}), i, j)
         for i, one in enumerate(wanted)
         for j, other in enumerate(calls)
         if one.name == other.name
@@ -147,7 +145,7 @@ def _arguments(wanted: Sequence[Call], calls: Sequence[Call], options: Row) -> f
     used_wanted: set[int] = set()
     used_calls: set[int] = set()
     total = 0.0
-    for _, share, i, j in sorted(pairs, key=lambda pair: (-pair[0], -pair[1])):
+    for share, _, i, j in sorted(pairs, key=lambda pair: (-pair[0], -pair[1])):
         if i not in used_wanted and j not in used_calls:
             used_wanted.add(i)
             used_calls.add(j)
@@ -155,15 +153,15 @@ def _arguments(wanted: Sequence[Call], calls: Sequence[Call], options: Row) -> f
     return total / len(wanted)
 
 
-def _argument_share(wanted: Call, call: Call, options: Row) -> tuple[int, float]:
-    """Return how many wanted arguments a call has, and their share."""
+def _argument_share(wanted: Call, call: Call, options: Row) -> float:
+    """Return the share of the wanted arguments that a call has."""
     if call.arguments is None:
-        return 0, 0.0
+        return 0.0
     expected, found = wanted.arguments or {}, call.arguments
     lenient = options.get("lenient", False)
     equal = sum(key in found and same(expected[key], found[key], lenient=lenient) for key in expected)
     size = len(expected.keys() | found.keys()) if options.get("strict_arguments", False) else len(expected)
-    return equal, equal / size if size else 1.0
+    return equal / size if size else 1.0
 
 
 def _order(wanted: Sequence[Call], calls: Sequence[Call]) -> float | None:

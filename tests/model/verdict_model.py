@@ -72,7 +72,7 @@ def _judge(workspace: Workspace, today: datetime.date, policy: Policy) -> Verdic
     before = None if workspace.baseline is None else _rows(workspace.baseline, contract, "baseline")
     if workspace.stored:
         _check_storable(contract, workspace)
-    if before is not None and not any(str(row["id"]) in before for row in workspace.golden):
+    if before is not None and not workspace.tags and not any(str(row["id"]) in before for row in workspace.golden):
         raise CannotJudge("no query in common with the baseline")
     scores = _scores(workspace, contract)
     waived_gates, waivers = _waivers(workspace, today)
@@ -108,7 +108,9 @@ def _contract(workspace: Workspace, policy: Policy) -> Contract:
 def _settings(config: Row, policy: Policy) -> Settings:
     options = config.get("answers") or {}
     per_query = config.get("per_query") or {}
-    enforced = {name.removeprefix("enforce_"): value for name, value in per_query.items() if name.startswith("enforce_")}
+    enforced = {
+        name.removeprefix("enforce_"): value for name, value in per_query.items() if name.startswith("enforce_")
+    }
     return Settings(
         reading=texts.Reading(normalise=options.get("normalise", True), entities=policy.newer),
         phrases=tuple(options.get("refusal_phrases") or ()),
@@ -156,7 +158,7 @@ def _check_storable(contract: Contract, workspace: Workspace) -> None:
     everything = dataclasses.replace(contract, queries=workspace.golden)
     rows = _rows(workspace.baseline or (), everything, "run")
     for golden in workspace.golden:
-        _evaluate(golden, everything, rows.get(str(golden["id"])) or [None], {}, set(), None, current=True)
+        _evaluate(golden, everything, rows.get(str(golden["id"])) or [None], {}, set(), None, current=False)
 
 
 def _scores(workspace: Workspace, contract: Contract) -> dict[str, dict[str, float | None]]:
@@ -266,10 +268,10 @@ def _evaluate(
     weak: set[Rule] = set()
     strong: set[Rule] = set()
     strict = current or contract.workspace.stored  # a baseline that is a run may lack what it was not asked for
-    declared = _declared_values(golden, contract, rows, scores, strict=strict)
     for row in rows:
         values = _row_metrics(golden, contract, row, pool, then, current=current)
-        values |= declared
+        stored = strict and not current
+        values |= _declared_values(golden, contract, row, scores, strict=strict, stored=stored)
         for metric, value in values.items():
             collected.setdefault(metric, []).append(value)
         for rule, documents in _rank_rules(golden, contract).broken(row, contract.rank_by).items():
@@ -319,32 +321,23 @@ def _row_metrics(
 
 
 def _declared_values(
-    golden: Row,
-    contract: Contract,
-    rows: Sequence[Row | None],
-    scores: Mapping[str, float | None],
-    *,
-    strict: bool,
+    golden: Row, contract: Contract, row: Row | None, scores: Mapping[str, float | None], *, strict: bool, stored: bool
 ) -> dict[str, float]:
-    """Return the declared scores of a query: of its rows or of a scores file, never of both."""
+    """Return the declared scores of a row: its own or those of a scores file, never of both."""
     values: dict[str, float] = {}
     for name, options in _declared(contract.config).items():
         if options.get("tags") and not set(options["tags"]) & set(golden.get("tags") or []):
             continue
         scale = contract.settings.scales[name]
-        listed = [(row.get("scores") or {}).get(name) if row is not None else None for row in rows]
-        numbers = [value for value in listed if value is not None]
-        outside = [*numbers, *([scores[name]] if scores.get(name) is not None else [])]
-        if any(not scale.low <= value <= scale.high for value in outside):
+        own = ((row or {}).get("scores") or {}).get(name)
+        other = scores.get(name)
+        if any(value is not None and not scale.low <= value <= scale.high for value in (own, other)):
             raise CannotJudge("a score outside of its scale")
-        if numbers and scores.get(name) is not None:
+        if own is not None and other is not None:
             raise CannotJudge("a score in the run and in a scores file")
-        value = scores.get(name)
-        if len(numbers) == len(listed):
-            value = sum(numbers) / len(numbers)
+        value = own if own is not None else other
         if value is None and strict:
-            missing_row = rows == [None]
-            if contract.config.get("missing_scores") != "zero" and not missing_row:
+            if (contract.config.get("missing_scores") != "zero" or stored) and row is not None:
                 raise CannotJudge(f"no {name}")
             value = scale.worst
         if value is not None:
@@ -364,11 +357,12 @@ def _broken(
         known = then is not None and rule in then.ranks and _no_worse(rule, documents, then.ranks[rule])
         result.append(Broken(query, rule, _excuses(golden, contract, rule, waivers, known=known)))
     for answer_rule, what in now.answers.items():
-        known = then is not None and what <= then.answers.get(answer_rule, frozenset())
-        excuses = _excuses(golden, contract, answer_rule.name, waivers, known=known)
-        if answer_rule in now.weak:
-            excuses |= {"warn"}
-        result.append(Broken(query, answer_rule.name, excuses))
+        before = frozenset() if then is None else then.answers.get(answer_rule, frozenset())
+        for item in what:
+            excuses = _excuses(golden, contract, answer_rule.name, waivers, known=item in before)
+            if answer_rule in now.weak:
+                excuses |= {"warn"}
+            result.append(Broken(query, answer_rule.name, excuses))
     return result
 
 
@@ -377,9 +371,7 @@ def _no_worse(rule: str, now: frozenset[str], then: frozenset[str]) -> bool:
     return now <= then or rule == "must_include_any"
 
 
-def _excuses(
-    golden: Row, contract: Contract, rule: str, waivers: Sequence[Row], *, known: bool
-) -> frozenset[str]:
+def _excuses(golden: Row, contract: Contract, rule: str, waivers: Sequence[Row], *, known: bool) -> frozenset[str]:
     per_query = contract.config.get("per_query") or {}
     excuses = set()
     if golden.get("severity") == "warn":
@@ -450,18 +442,22 @@ def _status(
     return gates.mean_status(gate, queries, contract.settings.scales)
 
 
-def _covered(
-    contract: Contract, queries: Sequence[Query], tiers: Mapping[str, str], policy: Policy
-) -> list[Query]:
+def _covered(contract: Contract, queries: Sequence[Query], tiers: Mapping[str, str], policy: Policy) -> list[Query]:
     """Excuse what is in a skipped tier, and what only a limit on the pass rate counts."""
     rate_decides = (contract.config.get("per_query") or {}).get("fail_on") == "pass_rate"
-    limits = [g for g in gates.gates_of(contract.config, contract.ks, contract.workspace.tags) if g.metric == "pass_rate"]
+    limits = [
+        g for g in gates.gates_of(contract.config, contract.ks, contract.workspace.tags) if g.metric == "pass_rate"
+    ]
     if rate_decides and not limits and not tiers:
         raise CannotJudge("fail_on: pass_rate without a limit on it")
     result = []
     for query in queries:
         extra = {"skipped"} if tiers.get(query.tier or "") == "skipped" else set()
-        covered = not policy.newer or query.tier in tiers or any(gate.tag is None or gate.tag in query.tags for gate in limits)
+        covered = (
+            not policy.newer
+            or query.tier in tiers
+            or any(gate.tag is None or gate.tag in query.tags for gate in limits)
+        )
         if rate_decides and covered:
             extra.add("counted")
         broken = tuple(dataclasses.replace(item, excuses=item.excuses | extra) for item in query.broken)
