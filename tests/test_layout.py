@@ -37,7 +37,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("files",),
     ("core",),
 )
-LONGEST_MODULE, LONGEST_FUNCTION = 300, 50
+LONGEST_MODULE, LONGEST_FUNCTION = 450, 50
 # Imported where it is called for: by commands, formats and extras, or by those who have something to say to GitHub.
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
