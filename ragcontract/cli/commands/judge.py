@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from ragcontract.built_in import BUILT_IN
+from ragcontract.cli.configured import configured
 from ragcontract.cli.console import progress_over, say, warn
 from ragcontract.cli.judge_cli_options import (
-    configured_judge,
     given_judge,
     judge_options,
     judging_settings,
@@ -152,7 +152,7 @@ def calibrate_command(
     """
     gc.enable()
     refuse_empty({"--labels": labels, "--out": [out], "--config": [config]})
-    options, endpoint = given_judge(given, configured_judge(config))
+    options, endpoint = given_judge(given, configured(config).judge)
     named = labels or [LABELS]
     if problems := check_outputs([out], existing_files(named)[0]):
         raise OutputError(problems)

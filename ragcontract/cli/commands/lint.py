@@ -29,7 +29,7 @@ from ragcontract.runs.doc_ids import doc_id_rows
 @files_option("--run", f"What the retriever returned; each file is a separate run. [{defaults.RUN}, if it exists]")
 @CONFIG
 @WITHOUT_RUN
-@click.option("--strict", is_flag=True, help="Exit 1 if there are findings other than notes.")
+@click.option("--strict", is_flag=True, help="Exit 1 if there are warnings, or findings other than notes.")
 def command(golden: Sequence[str], run: Sequence[str], config: str | None, *, without_run: bool, strict: bool) -> int:
     """Review the contract itself for likely mistakes.
 
@@ -47,8 +47,8 @@ def command(golden: Sequence[str], run: Sequence[str], config: str | None, *, wi
     warn(warnings)
     say("".join(f"{visible(line)}\n" for line in _lines(findings)))
     serious = sum(not finding.is_note for finding in findings)
-    say(_summary(serious, len(findings) - serious, with_runs=bool(runs)))
-    return ExitCode.BROKEN if strict and serious else ExitCode.PASS
+    say(_summary(serious, len(findings) - serious, len(warnings), with_runs=bool(runs)))
+    return ExitCode.BROKEN if strict and (serious or warnings) else ExitCode.PASS
 
 
 def _findings(
@@ -56,7 +56,8 @@ def _findings(
 ) -> tuple[list[ReviewNote], list[str]]:
     """Read all files and return findings and warnings; raises :class:`InputError` with all problems."""
     config = read_config(config_path, BUILT_IN)
-    golden = read_golden(golden_paths, BUILT_IN, progress, level=config.config.relevance_level)
+    level, own = config.config.relevance_level, config.config.allow_fields
+    golden = read_golden(golden_paths, BUILT_IN, progress, level=level, allow_fields=own)
     problems = Collector()
     contract = resolve(golden, config, BUILT_IN, has_baseline=True)  # which a review does without
     problems.include(contract.problems)
@@ -86,7 +87,8 @@ def _lines(findings: Sequence[ReviewNote]) -> Iterator[str]:
             yield f"… and {number - bounds.LINT_REPEATED:,} more [{rule}]"
 
 
-def _summary(serious: int, notes: int, *, with_runs: bool) -> str:
-    found = ", ".join(count(number, noun) for number, noun in ((serious, "finding"), (notes, "note")) if number)
+def _summary(serious: int, notes: int, warnings: int, *, with_runs: bool) -> str:
+    numbers = {"finding": serious, "note": notes, "warning": warnings}
+    found = ", ".join(count(number, noun) for noun, number in numbers.items() if number)
     hint = "" if with_runs else " (without a run: use --run to compare ids and ranks with the results)"
     return f"{found or 'no findings'}{hint}\n"
