@@ -10,6 +10,7 @@ from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import progress_over, say, warn
 from ragcontract.cli.options import CONFIG, GOLDEN, WITHOUT_RUN, files_option, refuse_empty, refuse_run
 from ragcontract.contract import defaults
+from ragcontract.contract.always_held import always_held
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.golden_file import contract_warnings, read_golden
 from ragcontract.contract.resolve import resolve
@@ -33,10 +34,11 @@ from ragcontract.runs.doc_ids import doc_id_rows
 def command(golden: Sequence[str], run: Sequence[str], config: str | None, *, without_run: bool, strict: bool) -> int:
     """Review the contract itself for likely mistakes.
 
-    Finds duplicate questions, documents that are both relevant and forbidden, placeholders, tags with few queries and
-    limits that need more queries (notes), and more relevant documents than fit into the top k. For answers, finds rules
-    that the question, the reference or another rule contradicts, and texts that are found within other words. With a
-    run, also finds relevant documents that it never returns, and ranks beyond its depth. Exits 0 without --strict.
+    Finds duplicate questions, documents that are both relevant and forbidden, placeholders, tags with few queries,
+    limits that need more queries or never fail (notes), and more relevant documents than fit into the top k. For
+    answers, finds rules that the question, the reference or another rule contradicts, and texts that are found within
+    other words. With a run, also finds relevant documents that it never returns, and ranks beyond its depth. Exits 0
+    without --strict.
     """
     refuse_empty({"--golden": golden, "--run": run, "--config": [config]})
     refuse_run(run, without_run=without_run)
@@ -71,6 +73,8 @@ def _findings(
     findings = review(golden.queries, config.config, config.cutoffs[0], exports if run_paths else None)
     limits = too_few_queries(without_enough(contract))
     notes = [ReviewNote(location=location, rule="limit-needs-queries", message=said) for location, said in limits]
+    held = always_held(contract)
+    notes += [ReviewNote(location=location, rule="limit-never-fails", message=said) for location, said in held]
     return [*notes, *findings], warnings
 
 
