@@ -20,13 +20,17 @@ from ragcontract.runs.doc_ids import read_doc_ids
 from ragcontract.runs.readers import InMemory, RunMapping, open_baseline, open_run
 
 
-def load_golden(*paths: Path, relevance_level: float = RELEVANT_GRADE) -> dict[str, GoldenQuery]:
+def load_golden(
+    *paths: Path, relevance_level: float = RELEVANT_GRADE, allow_fields: Sequence[str] = ()
+) -> dict[str, GoldenQuery]:
     """Read golden files (or globs) as one set and return the queries by id, in the order of the files.
 
-    Documents graded at least ``relevance_level`` are relevant.
+    Documents graded at least ``relevance_level`` are relevant. ``allow_fields`` are fields of your own that look like
+    misspelled rules.
     Raises :class:`~ragcontract.InputError` with all problems; probable mistakes are ``UserWarning``.
     """
-    golden = read_golden(named(paths, "golden"), BUILT_IN, level=valid_level(relevance_level))
+    level = valid_level(relevance_level)
+    golden = read_golden(named(paths, "golden"), BUILT_IN, level=level, allow_fields=several(allow_fields))
     _raise_or_warn(golden.problems)
     return golden.queries
 

@@ -143,8 +143,9 @@ def load(request: Request, registry: Registry | None = None) -> Contract:
 
 def _load(request: Request, registry: Registry) -> Contract:
     config_file = read_config(request.config, registry, k=request.k)
-    level = config_file.config.relevance_level
-    golden = read_golden(request.golden, registry, request.progress, level=level)
+    config = config_file.config
+    level, own = config.relevance_level, config.allow_fields
+    golden = read_golden(request.golden, registry, request.progress, level=level, allow_fields=own)
     awaited = request.awaits_baseline and request.baseline is None
     has_baseline = awaited or request.baseline is not None
     contract = resolve(golden, config_file, registry, has_baseline=has_baseline, tags=request.tags)

@@ -223,7 +223,8 @@ def _contract_of(options: Options, paths: InputPaths) -> Contract:
     config = read_config(paths.config, BUILT_IN, k=valid_k(options.k))
     has_baseline = paths.baseline is not None
     tags = several(options.tags)
-    golden = read_golden(paths.golden, BUILT_IN, level=config.config.relevance_level)
+    level, own = config.config.relevance_level, config.config.allow_fields
+    golden = read_golden(paths.golden, BUILT_IN, level=level, allow_fields=own)
     contract = resolve(golden, config, BUILT_IN, has_baseline=has_baseline, tags=tags)
     contract.problems.raise_if_any()
     return contract

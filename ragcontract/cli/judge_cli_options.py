@@ -8,11 +8,8 @@ from typing import Any, get_args
 
 import click
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import warn
 from ragcontract.cli.options import Command, Decorate
-from ragcontract.contract.config_file import read_config
-from ragcontract.contract.defaults import find_inputs
 from ragcontract.core.errors import InputError
 from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.judge.endpoint import OLLAMA_PORT, URL, Api, Endpoint, find_endpoint
@@ -118,13 +115,6 @@ def judging_settings(options: JudgeOptions, endpoint: Endpoint, path: str) -> Ju
         max_context=options.max_context,
         refresh=options.refresh,
     )
-
-
-def configured_judge(config: str | None) -> JudgeSettings:
-    """Return what a configuration says of the judge, or the default file, if it exists; raises InputError."""
-    read = read_config(find_inputs(golden=(), run=(), config=config).config, BUILT_IN)
-    read.problems.raise_if_any()
-    return read.config.judge
 
 
 @contextmanager

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import progress_over, warn
 from ragcontract.contract import defaults
-from ragcontract.contract.config_file import read_config
+from ragcontract.contract.config import Config
 from ragcontract.contract.golden_file import contract_warnings
 from ragcontract.core.errors import InputError
 from ragcontract.files.problems import Collector
@@ -16,24 +15,19 @@ from ragcontract.labelling.pool import read_pool
 from ragcontract.labelling.sheet import Sheet, left_out, nothing_to_label, sheet_of
 
 
-def relevance_level(config: str | None) -> float:
-    """Return the relevance level of a config, or of the default one, if there is one; raises InputError."""
-    found = read_config(defaults.find_inputs(golden=(), run=(), config=config).config, BUILT_IN)
-    found.problems.raise_if_any()
-    return found.config.relevance_level
-
-
 def read_sheet(
-    golden_path: str | None, asked: Sequence[str], runs: Sequence[str], top: int, *, may_add: bool, level: float
+    golden_path: str | None, asked: Sequence[str], runs: Sequence[str], top: int, *, may_add: bool, config: Config
 ) -> tuple[GoldenRows, Sheet]:
     """Return the rows of the golden file, if one is named and exists, and the questions to label; prints the warnings.
 
-    Documents graded at least ``level`` are relevant. Unless rows ``may_add`` questions, those in the runs only count
-    without a golden file. Raises :class:`InputError` with all problems, or if there is nothing to label.
+    The ``config`` says which documents are relevant, and which fields are allowed. Unless rows ``may_add`` questions,
+    those in the runs only count without a golden file. Raises :class:`InputError` with all problems, or if there is
+    nothing to label.
     """
-    golden, problems = GoldenRows(defaults.GOLDEN, b"", {}, level), Collector()
+    golden, problems = GoldenRows(defaults.GOLDEN, b"", {}, config.relevance_level), Collector()
     if golden_path is not None:
-        golden, of_golden = read_golden_rows(golden_path, must_exist=False, level=level)
+        level, own = config.relevance_level, config.allow_fields
+        golden, of_golden = read_golden_rows(golden_path, must_exist=False, level=level, allow_fields=own)
         problems.include(of_golden)
     with progress_over(runs) as progress:
         pool = read_pool(runs, top, problems, progress)

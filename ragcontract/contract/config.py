@@ -154,6 +154,10 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Literal["error", "zero"],
         Meta(description="A query without a declared score: refuse the run, or count the score's worst value."),
     ] = "error"
+    allow_fields: Annotated[
+        list[Text],
+        Meta(description="Fields of your own in golden rows that look like misspelled rules, which are refused."),
+    ] = []
     metrics: Metrics = Metrics()
 
     answers: AnswerSettings = AnswerSettings()

@@ -1,6 +1,6 @@
 """Reads ``golden.jsonl``: the golden queries."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -11,6 +11,7 @@ from ragcontract.contract.golden_row import (
     ENOUGH,
     NO_FIELDS,
     OPTIONS,
+    RULE_FIELDS,
     AnswerFields,
     GoldenRow,
     golden_record,
@@ -20,8 +21,10 @@ from ragcontract.contract.golden_row import (
 from ragcontract.core import bounds
 from ragcontract.core.golden import PLACEHOLDER, RELEVANT_GRADE, GoldenQuery, graded_from
 from ragcontract.core.ids import as_id, unique_ids
+from ragcontract.core.nearest import NearNames
 from ragcontract.core.rule import RowRule, Rule
 from ragcontract.core.run import SourceFile
+from ragcontract.core.text import shorten
 from ragcontract.files.events import Batch, FileRead
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.patterns import existing_files
@@ -31,6 +34,8 @@ from ragcontract.files.schema import Mismatch
 from ragcontract.registry import Registry
 
 OF_ANSWERS = "what the answer must be, as in answer_must_include"
+RULES = NearNames(RULE_FIELDS)
+OWN_FIELD = "a field of your own must be in allow_fields of the configuration"
 FILL_IN = "run `rag-contract label`, or write the ids of the documents that answer the question, or [] if nothing does"
 
 
@@ -64,14 +69,16 @@ def read_golden(
     progress: Progress = no_progress,
     *,
     level: float | None = RELEVANT_GRADE,
+    allow_fields: Collection[str] | None = (),
 ) -> Golden:
     """Read golden files (or globs) as one set; ids must be unique across all files.
 
     Documents graded at least ``level`` are relevant. Without one, the relevance level is not known: a row whose
-    ``relevant_doc_ids`` agree with its grades at any level is accepted. With a registry of documents only, the result
-    is partial if any row is about anything else, or is wrong.
+    ``relevant_doc_ids`` agree with its grades at any level is accepted. A field that looks like a misspelled rule is a
+    problem, unless it is among ``allow_fields``; with None, these are not known, and it is a warning. With a registry
+    of documents only, the result is partial if any row is about anything else, or is wrong.
     """
-    builder = _Builder(reads_answers=not registry.documents_only, level=level)
+    builder = _Builder(reads_answers=not registry.documents_only, level=level, strict=allow_fields is not None)
     found, problems = existing_files(paths)
     for problem in problems:
         builder.problems.add(problem)
@@ -84,18 +91,22 @@ def read_golden(
                     builder.row(row, event.location(index))
             case FileRead(file=file):
                 builder.files.append(file)
+            case Warned(field=field) if field and field in (allow_fields or ()):
+                pass
             case Problem() | MoreProblems() | Warned() if registry.documents_only:
                 return PARTIAL
             case Warned(meant=meant) if meant in ENOUGH:
                 builder.misspelling(event)
-            case Problem() | MoreProblems() | Warned():
+            case Warned():
+                builder.warned(event)
+            case Problem() | MoreProblems():
                 builder.problems.add(event)
     return builder.finish()
 
 
 class _Builder:
-    def __init__(self, *, reads_answers: bool, level: float | None) -> None:
-        self._reads_answers = reads_answers
+    def __init__(self, *, reads_answers: bool, level: float | None, strict: bool) -> None:
+        self._reads_answers, self._strict = reads_answers, strict
         self._level = level
         self.problems = Collector()
         self.files: list[SourceFile] = []
@@ -115,7 +126,15 @@ class _Builder:
         if first and first.meant == "relevant_doc_ids":
             first, self.misspelled = found, first
         if first:
-            self.problems.add(first)
+            self.warned(first)
+
+    def warned(self, found: Warned) -> None:
+        """Add a warning; a field that is not read is a problem if it is a misspelled or misplaced rule: that is off."""
+        if self._strict and found.meant in RULE_FIELDS and RULES.misspelled(found.field):
+            field = shorten(found.field, bounds.NAME)
+            self.problems.problem(f"{found.location}: {field}", f"unknown field; {found.advice} ({OWN_FIELD})")
+        else:
+            self.problems.add(found)
 
     def row(self, row: GoldenRow, location: str) -> None:
         if row.metadata and self._metadata is None:
@@ -183,7 +202,7 @@ class _Builder:
 
     def finish(self) -> Golden:
         if self.misspelled and not self._explained:
-            self.problems.add(self.misspelled)
+            self.warned(self.misspelled)
         for warning in contract_warnings(self._queries.values()):
             self.problems.warning(warning)
         if self._level is not None and self._level > RELEVANT_GRADE:

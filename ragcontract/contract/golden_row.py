@@ -51,6 +51,19 @@ TURN_FIELDS = (
 REFERENCES = dict.fromkeys(("expected_answer", "reference_answer"), ("reference", "did you mean 'reference'?"))
 OPTIONS = ("tier", "as_evaluated", "allowed_phrases", "min_required")
 ENOUGH = ("relevant_doc_ids", "relevance", *ANSWER_FIELDS)
+# What rules are written with, as fields and in `rules`: a misspelled one would switch a rule off.
+RULE_FIELDS = frozenset(
+    (
+        *ENOUGH,
+        "must_rank_at_most",
+        "must_include_any",
+        "forbidden_doc_ids",
+        "as_evaluated",
+        "allowed_phrases",
+        "min_required",
+        *ROW_RULES,
+    )
+)
 
 # The bounds keep sums from overflowing and products from underflowing to 0.
 Weight = Annotated[float, Meta(ge=bounds.WEIGHT_LEAST, le=bounds.WEIGHT, title="a number from 1e-9 to a billion")]

@@ -32,10 +32,11 @@ Name = (
         "rank-beyond-depth",
         "small-tag",
         "limit-needs-queries",
+        "limit-never-fails",
     ]
     | AnswerName
 )
-NOTES: frozenset[Name] = frozenset({"small-tag", "limit-needs-queries", "no-abstention"})
+NOTES: frozenset[Name] = frozenset({"small-tag", "limit-needs-queries", "limit-never-fails", "no-abstention"})
 Queries = Mapping[str, GoldenQuery]
 Found = Iterator[tuple[GoldenQuery, str]]
 

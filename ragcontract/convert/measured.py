@@ -76,7 +76,7 @@ def golden_ids(files: Files, problems: Collector, progress: Progress) -> GoldenI
     """Return the ids in the golden files, or None where none is given."""
     if not files["golden"]:
         return None
-    golden = read_golden(files["golden"], BUILT_IN, progress, level=None)
+    golden = read_golden(files["golden"], BUILT_IN, progress, level=None, allow_fields=None)
     problems.include(golden.problems)
     return GoldenIds({query.id: query.query for query in golden.queries.values()})
 

@@ -32,7 +32,7 @@ def read(files: Files, wanted: set[Part], problems: Collector, progress: Progres
     """Read the wanted ``golden`` and ``run`` files; warns about fields that other formats do not have."""
     queries = rankings = None
     if "golden" in wanted:
-        golden = read_golden(files["golden"], BUILT_IN, progress, level=None)
+        golden = read_golden(files["golden"], BUILT_IN, progress, level=None, allow_fields=None)
         problems.include(golden.problems)
         queries = {query.id: as_graded(query) for query in golden.queries.values()}
         _warn_of_lost(_lost_from_golden(golden), problems)

@@ -55,7 +55,7 @@ def reader(
         if not files["golden"]:
             raise InputError(["--traces needs --golden, to know which trace belongs to which query"])
         reading = Reading(ids=DocumentIds(doc_id), use=use, retrieved=retrieved)
-        golden = read_golden(files["golden"], BUILT_IN, progress, level=None)
+        golden = read_golden(files["golden"], BUILT_IN, progress, level=None, allow_fields=None)
         problems.include(golden.problems)
         traces: dict[str, list[Span]] = {}
         locations: dict[str, str] = {}

@@ -4,11 +4,15 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from ragcontract.core.numbers import SAME
+
 
 class Composite(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A mean of several metrics that each query must reach; a metric of which lower is better counts reversed."""
 
-    minimum: Annotated[float, Meta(ge=0, le=1, title="a fraction from 0 to 1, as 0.5")]
+    minimum: Annotated[
+        float, Meta(gt=SAME, le=1, title="a fraction above 0, which every mean reaches, and at most 1, as 0.5")
+    ]
     metrics: Annotated[list[str], Meta(min_length=1, description="The metrics, by their keys.")]
 
 

@@ -13,7 +13,8 @@ from itertools import islice, pairwise
 
 from ragcontract.core import bounds
 
-TYPO_LENGTH = 5  # characters from which on a part of an id can be misspelled
+TYPO_LENGTH = 5  # characters from which on a name, or a part of an id, can be misspelled
+TWO_TYPOS = 8  # characters from which on a name can have two of them
 _PARTS = re.compile(r"[\W_]+")
 CUTOFF = 0.75  # of difflib's ratio, from which on a name is near
 
@@ -32,6 +33,12 @@ class NearNames:
         return {_plain(name): name for name in islice(listed, bounds.NEAR_KNOWN)}
 
     @cached_property
+    def _spelled(self) -> list[tuple[str, int, str]]:
+        """The letters of each name that can be misspelled, how many typing errors it may have, and the name."""
+        listed = ((_letters(name), name) for name in self._known)
+        return [(letters, most, name) for letters, name in listed if (most := _typos(letters))]
+
+    @cached_property
     def _having(self) -> dict[str, list[str]]:
         """The plain names by the pairs of characters in them."""
         index: dict[str, list[str]] = {}
@@ -45,6 +52,16 @@ class NearNames:
         plain = _plain(word[: bounds.NEAR_LENGTH])
         close = difflib.get_close_matches(plain, self._candidates(plain), n=1, cutoff=CUTOFF)
         return self._names[close[0]] if close else None
+
+    def misspelled(self, word: str) -> str | None:
+        """Return the known name that ``word`` is a misspelling of, or None if it is of none.
+
+        Such a word differs by one typing error (a letter left out, added, replaced, or two exchanged), or by two if the
+        name has at least eight letters. Case, separators and characters that nobody sees make no difference.
+        """
+        word = _letters(word)
+        edits = ((_edits(word, letters, most), name) for letters, most, name in self._spelled)
+        return min(((number, name) for number, name in edits if number is not None), default=(0, None))[1]
 
     def advice(self, word: str, otherwise: str = "") -> str:
         """Return ``did you mean 'name'?``, or ``otherwise`` if no known name is near."""
@@ -69,6 +86,38 @@ class NearNames:
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """Return the known name most similar to ``word``, or None if none is near. For one search; see ``NearNames``."""
     return NearNames(known).nearest(word)
+
+
+def _typos(letters: str) -> int:
+    """Return how many typing errors a name may have."""
+    return (len(letters) >= TYPO_LENGTH) + (len(letters) >= TWO_TYPOS)
+
+
+def _letters(name: str) -> str:
+    from unicodedata import normalize  # few files have unknown fields
+
+    from ragcontract.core.invisible import without_invisible
+
+    return "".join(filter(str.isalnum, without_invisible(normalize("NFKC", name)).casefold()))
+
+
+def _edits(word: str, meant: str, most: int) -> int | None:
+    """Return the typing errors by which two names differ (Damerau–Levenshtein), or None if there are more."""
+    if abs(len(word) - len(meant)) > most or len({*word} - {*meant}) > most or len({*meant} - {*word}) > most:
+        return None
+    before: list[int] = []
+    above = list(range(len(meant) + 1))  # the distances of the beginnings of the word
+    for i, char in enumerate(word, 1):
+        row = [i]
+        for j, other in enumerate(meant, 1):
+            least = min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (char != other))
+            if i > 1 and j > 1 and (char, word[i - 2]) == (meant[j - 2], other):
+                least = min(least, before[j - 2] + 1)
+            row.append(least)
+        if min(row) > most:
+            return None
+        before, above = above, row
+    return above[-1] if above[-1] <= most else None
 
 
 def is_typo(word: str, meant: str) -> bool:

@@ -4,7 +4,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from itertools import chain
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -161,11 +160,10 @@ class _Reader(Generic[T]):
 
     def _check_spelling(self, line: bytes, location: str) -> Iterator[Warned]:
         row = msgspec.json.decode(line)
-        near = ((name, meant, f"did you mean {meant!r}?") for name, meant in strange_fields(row, self._known))
-        for name, meant, advice in chain(renamed_fields(row, self._type, self._known), near):
+        for name, meant, advice in unread_fields(row, self._type, self._known):
             if name not in self._misspelled:
                 self._misspelled.add(name)
-                yield Warned(f"{location}: unknown field {name!r} is not read; {advice}", field=name, meant=meant)
+                yield Warned.of_field(location, name, meant, advice)
 
 
 def explained(line: bytes, error: Exception, record: type) -> list[Mismatch]:
@@ -188,6 +186,14 @@ def explained(line: bytes, error: Exception, record: type) -> list[Mismatch]:
 def _strict(record: type[T]) -> type[T]:
     """Return a record type that refuses unknown fields."""
     return msgspec.defstruct(record.__name__, [], bases=(record,), forbid_unknown_fields=True)  # type: ignore[return-value]
+
+
+def unread_fields(value: dict[str, Any], read: type, known: type) -> Iterator[tuple[str, str, str]]:
+    """Yield each field that is not read and stands for one that is, with that one, and what to do."""
+    entries: Mapping[str, tuple[str, str]] = getattr(known, "entries", {})
+    yield from renamed_fields(value, read, known)
+    for name, meant in strange_fields(value, known):
+        yield name, meant, entries[meant][1] if meant in entries else f"did you mean {meant!r}?"
 
 
 def strange_fields(value: dict[str, Any], record: type) -> Iterator[tuple[str, str]]:
@@ -218,12 +224,17 @@ def renamed_fields(value: dict[str, Any], read: type, known: type) -> Iterator[t
 
 @lru_cache(maxsize=1000)  # a file may have millions of distinct names
 def _meant(name: str, record: type) -> str | None:
-    return _near_fields(record).nearest(name)
+    return _misspelled_fields(record).misspelled(name) or _near_fields(record).nearest(name)
 
 
 @lru_cache
 def _near_fields(record: type) -> NearNames:
     return NearNames(_known_fields(record))
+
+
+@lru_cache
+def _misspelled_fields(record: type) -> NearNames:
+    return NearNames((*_known_fields(record), *getattr(record, "entries", ())))
 
 
 @lru_cache

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from ragcontract.files.arrow import Columns
 from ragcontract.files.events import Batch, Event, FileRead
-from ragcontract.files.jsonl import strange_fields
+from ragcontract.files.jsonl import unread_fields
 from ragcontract.files.opening import BUFFER, READ_ERRORS, InputFile, Progress, no_progress, read_problem
 from ragcontract.files.problems import Problem, Warned
 from ragcontract.files.schema import Mismatch
@@ -38,7 +38,7 @@ def read_parquet(
     Fields in ``unread``, such as ``results.metadata``, are not loaded. There is one warning for each column name that
     looks like a misspelled field of ``known`` (by default, the row type).
     """
-    spelled = _SpellCheck(known or row_type)
+    spelled = _SpellCheck(row_type, known or row_type)
     for path in paths:
         try:
             with InputFile(path) as file:
@@ -56,15 +56,15 @@ def read_parquet(
 class _SpellCheck:
     """Warns once about each column name that looks like a misspelled field."""
 
-    def __init__(self, known: type) -> None:
-        self._known = known
+    def __init__(self, row_type: type, known: type) -> None:
+        self._type, self._known = row_type, known
         self._reported: set[str] = set()
 
     def warnings(self, path: str, example: dict[str, Any]) -> Iterator[Warned]:
-        for name, meant in strange_fields(example, self._known):
+        for name, meant, advice in unread_fields(example, self._type, self._known):
             if name not in self._reported:
                 self._reported.add(name)
-                yield Warned(f"{path}: unknown field {name!r} is not read; did you mean {meant!r}?")
+                yield Warned.of_field(path, name, meant, advice)
 
 
 def _events_of(

@@ -1,5 +1,7 @@
 """Problems and warnings of input files, collected so that all are reported at once."""
 
+from typing import Self
+
 from msgspec import Struct
 
 from ragcontract.core import bounds
@@ -48,11 +50,22 @@ class MoreProblems(Struct, frozen=True):
 
 
 class Warned(Struct, frozen=True):
-    """A warning, which does not change the verdict; of a misspelled ``field``, ``meant`` is the right name."""
+    """A warning, which does not change the verdict.
+
+    Of a misspelled ``field`` at ``location``, ``meant`` is the right name, and ``advice`` says what to do.
+    """
 
     message: str
     field: str = ""
     meant: str = ""
+    location: str = ""
+    advice: str = ""
+
+    @classmethod
+    def of_field(cls, location: str, field: str, meant: str, advice: str) -> Self:
+        """Return the warning about a field that is not read."""
+        message = f"{location}: unknown field {field!r} is not read; {advice}"
+        return cls(message, field=field, meant=meant, location=location, advice=advice)
 
 
 class Collector:

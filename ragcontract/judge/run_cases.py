@@ -121,7 +121,8 @@ def read_cases(
     """
     problems = Collector()
     problems.include(config.problems)
-    read = read_golden(golden, BUILT_IN, progress, level=config.config.relevance_level)
+    level, own = config.config.relevance_level, config.config.allow_fields
+    read = read_golden(golden, BUILT_IN, progress, level=level, allow_fields=own)
     problems.include(read.problems)
     maker = CaseMaker(config, tasks)
     queries = {

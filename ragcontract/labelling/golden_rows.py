@@ -75,9 +75,9 @@ class GoldenRows:
 
 
 def read_golden_rows(
-    path: str, *, must_exist: bool = True, level: float = RELEVANT_GRADE
+    path: str, *, must_exist: bool = True, level: float = RELEVANT_GRADE, allow_fields: Sequence[str] = ()
 ) -> tuple[GoldenRows, Problems]:
-    """Read the golden file to label, and the problems in it; documents graded at least ``level`` are relevant.
+    """Read the golden file to label, and the problems in it; the rest as in :func:`read_golden`.
 
     Raises :class:`InputError` if it cannot be edited: a folder, a pipe, gzip or Parquet; or if it is missing.
     """
@@ -97,7 +97,7 @@ def read_golden_rows(
         return GoldenRows(path, data, {}, level), Problems()
     if problems := check_outputs([path], []):
         raise OutputError(problems)
-    golden = read_golden([path], BUILT_IN, level=level)
+    golden = read_golden([path], BUILT_IN, level=level, allow_fields=allow_fields)
     return GoldenRows(path, data, golden.queries, level), golden.problems
 
 

@@ -112,7 +112,7 @@ class MustNotContain(_Texts, Flagging, frozen=True, kw_only=True, gc=False, tag=
 class MaxChars(AnswerRule, frozen=True, kw_only=True, gc=False, tag="max_chars"):
     """The answer has at most ``value`` characters."""
 
-    value: Annotated[int, Meta(ge=1, le=bounds.ANSWER, title=f"a whole number from 1 to {bounds.ANSWER:,}")]
+    value: Annotated[int, Meta(ge=1, le=bounds.ANSWER - 1, title=f"a whole number from 1 to {bounds.ANSWER - 1:,}")]
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield a violation if it has more."""

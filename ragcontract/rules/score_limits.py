@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.metric import Direction, Metric
+from ragcontract.core.metric import Direction, Metric, Scale
 from ragcontract.core.numbers import SAME, as_written, digits_beside, fixed
 from ragcontract.core.rule import RowContext, RowRule, Violation, names_of
 from ragcontract.core.run import RunRow
@@ -17,7 +17,9 @@ MetricName = Annotated[
     str,
     Meta(min_length=1, max_length=bounds.KEY, title=f"a metric by its key, text of 1 to {bounds.KEY} characters"),
 ]
-Fraction = Annotated[float, Meta(ge=0, le=1, title="a fraction from 0 to 1, as 0.7")]
+Fraction = Annotated[
+    float, Meta(gt=SAME, le=1, title="a fraction above 0, which every value reaches, and at most 1, as 0.7")
+]
 
 
 class ScoreRule(RowRule, frozen=True, kw_only=True, gc=False):
@@ -47,7 +49,12 @@ class ScoreRule(RowRule, frozen=True, kw_only=True, gc=False):
 
 
 class OneScoreRule(ScoreRule, frozen=True, kw_only=True, gc=False):
-    """A rule on one metric, which is at least its ``limit`` if higher is better, and at most that otherwise."""
+    """A rule on one metric, which is at least its ``limit`` if higher is better, and at most that otherwise.
+
+    ``limit_path`` is the path within the rule of the field that has the limit.
+    """
+
+    limit_path: ClassVar[str] = ".value"
 
     @property
     def key(self) -> str:
@@ -63,6 +70,19 @@ class OneScoreRule(ScoreRule, frozen=True, kw_only=True, gc=False):
     def read(self) -> tuple[str, ...]:
         """The metric."""
         return (self.key,)
+
+    def faults_with(self, metric: Metric) -> Iterator[tuple[str, str]]:
+        """Yield that the other direction is better, or that the limit is off the metric's scale or at its worst end."""
+        scale = f"{metric.scale.low:g} to {metric.scale.high:g}, the scale of {metric.key}"
+        if self.better != metric.better:
+            other = names_of(MaxScore if metric.better == "lower" else MinScore)[0]
+            yield self.path_of(0), f"of {metric.key}, {metric.better} is better: write {other}"
+        elif not metric.scale.low <= self.limit <= metric.scale.high:
+            yield self.limit_path, f"expected a number from {scale}, found {self.limit:g}"
+        elif abs(self.limit - metric.worst) <= SAME:
+            beyond, holds = ("above", "at least") if self.better == "higher" else ("below", "at most")
+            never = f"every value from {scale}, is {holds} that, so the rule can never be broken"
+            yield self.limit_path, f"expected a number {beyond} {metric.worst:g}, found {self.limit:g}: {never}"
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002 (the seam's)
         """Yield a violation if the value is beyond its limit, unrounded and with a tolerance of 1e-9."""
@@ -97,15 +117,6 @@ class NamedScoreRule(OneScoreRule, frozen=True, kw_only=True, gc=False):
         """Return the path of the field that names the metric."""
         return ".metric"
 
-    def faults_with(self, metric: Metric) -> Iterator[tuple[str, str]]:
-        """Yield that the other direction is better, or that the value is outside of the metric's scale."""
-        if self.better != metric.better:
-            other = names_of(MaxScore if metric.better == "lower" else MinScore)[0]
-            yield ".metric", f"of {metric.key}, {metric.better} is better: write {other}"
-        elif not metric.scale.low <= self.value <= metric.scale.high:
-            scale = f"{metric.scale.low:g} to {metric.scale.high:g}"
-            yield ".value", f"expected a number from {scale}, the scale of {metric.key}, found {self.value:g}"
-
 
 class MinScore(NamedScoreRule, frozen=True, kw_only=True, gc=False, tag="min_score"):
     """A metric of which higher is better has at least this value, in the metric's own unit."""
@@ -123,6 +134,7 @@ class MaxHallucinationRisk(OneScoreRule, frozen=True, kw_only=True, gc=False, ta
     """The metric ``faithfulness`` has at least the ``threshold``: another name of ``min_score``."""
 
     better: ClassVar[Direction | None] = "higher"
+    limit_path: ClassVar[str] = ".threshold"
     threshold: Fraction = 0.7
 
     @property
@@ -134,6 +146,14 @@ class MaxHallucinationRisk(OneScoreRule, frozen=True, kw_only=True, gc=False, ta
     def limit(self) -> float:
         """What the value is compared with."""
         return self.threshold
+
+    def faults_with(self, metric: Metric) -> Iterator[tuple[str, str]]:
+        """Yield what is wrong with the threshold, which is a fraction: the metric must have the scale from 0 to 1."""
+        if metric.better == self.better and metric.scale != Scale():
+            scale = f"{metric.scale.low:g} to {metric.scale.high:g}"
+            yield self.limit_path, f"is a fraction, but the scale of {metric.key} is {scale}: write min_score"
+        else:
+            yield from super().faults_with(metric)
 
 
 class CompositeMinimum(ScoreRule, frozen=True, kw_only=True, gc=False, tag="composite"):

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from ragcontract.built_in import BUILT_IN
-from ragcontract.contract.golden_file import OF_ANSWERS, Golden, read_golden
+from ragcontract.contract.golden_file import OF_ANSWERS, OWN_FIELD, Golden, read_golden
 from ragcontract.core.golden import GoldenQuery
 from tests.builders import golden, write_jsonl
 
@@ -116,5 +116,5 @@ def test_a_rule_that_is_written_as_a_field_is_reported_with_where_it_belongs(
     rules: dict[str, Any], tmp_path: Path
 ) -> None:
     path = write_jsonl(tmp_path / "golden.jsonl", [golden("q", "a", **rules, must_refuse=True)])
-    said = 'unknown field \'must_refuse\' is not read; write {"type": "must_refuse", …} into rules'
-    assert read_golden([str(path)], BUILT_IN).problems.warnings == (f"{path}:1: {said}",)
+    said = f'must_refuse: unknown field; write {{"type": "must_refuse", …}} into rules ({OWN_FIELD})'
+    assert read_golden([str(path)], BUILT_IN).problems.problems == (f"{path}:1: {said}",)

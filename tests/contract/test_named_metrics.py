@@ -47,7 +47,7 @@ def resolved(*rules: Rule, config: dict[str, Any] | None = None) -> Contract:
     ],
 )
 def test_a_metric_that_a_rule_cannot_be_about_is_refused(rule: Rule, said: str) -> None:
-    ok = MaxScore(metric="toxicity", value=5)
+    ok = MaxScore(metric="toxicity", value=4)
     assert resolved(ok, rule).problems.problems == (f"golden.jsonl:q1: rules[1]{said}",)
 
 

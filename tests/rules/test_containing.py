@@ -92,7 +92,7 @@ def test_texts_are_compared_as_they_are_where_the_config_says_so(tmp_path: Path)
         (rule("must_not_be", value="a"), 'rules[0].type: expected "must_contain" or "must_not_contain" or '),
         ({"rules": [{"value": "a"}]}, "rules[0].type: is missing"),
         (rule("regex_must_match", pattern="(?=a)"), "rules[0].pattern: is no RE2 pattern (invalid perl operator: (?=)"),
-        (rule("max_chars", value=0), "rules[0].value: expected a whole number from 1 to 1,048,576, found 0"),
+        (rule("max_chars", value=0), "rules[0].value: expected a whole number from 1 to 1,048,575, found 0"),
     ],
 )
 def test_a_rule_that_says_nothing_cannot_be_judged(tmp_path: Path, asked: Row, problem: str) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
+from ragcontract.cli.configured import configured
 from ragcontract.cli.console import say, warn
 from ragcontract.cli.judge_cli_options import (
-    configured_judge,
     given_judge,
     judge_options,
     judging_settings,
@@ -50,8 +50,9 @@ def command(*, golden: Sequence[str], config: str | None, dry_run: bool, **given
         raise click.UsageError("--golden: claims are written to one golden file; name one")
     path = golden[0] if golden else defaults.GOLDEN
     refuse_links({"golden": path})
-    options, endpoint = given_judge(given, configured_judge(config))
-    rows, problems = read_golden_rows(path)
+    settings = configured(config)
+    options, endpoint = given_judge(given, settings.judge)
+    rows, problems = read_golden_rows(path, level=settings.relevance_level, allow_fields=settings.allow_fields)
     problems.raise_if_any()
     warn(problems.warnings)
     queries = to_split(rows)

@@ -11,8 +11,9 @@ from typing import Any
 import click
 from msgspec import Struct
 
+from ragcontract.cli.configured import configured
 from ragcontract.cli.console import say, warn
-from ragcontract.cli.label_sheet import read_sheet, relevance_level
+from ragcontract.cli.label_sheet import read_sheet
 from ragcontract.cli.options import files_option, refuse_empty, top_option
 from ragcontract.cli.workflow_file import workflow_file
 from ragcontract.contract import defaults
@@ -142,7 +143,7 @@ def _asked(questions: str | None, from_run: Sequence[str], top: int, examples: l
         return _Asked(questions=dict(zip(unique_slugs(texts), texts, strict=True)), repeated=repeated)
     # A golden file that exists stays as it is, so only its questions can be labelled.
     golden_path = defaults.GOLDEN if questions is None else None
-    _, sheet = read_sheet(golden_path, texts, from_run, top, may_add=False, level=relevance_level(None))
+    _, sheet = read_sheet(golden_path, texts, from_run, top, may_add=False, config=configured(None))
     if all(question.is_decided(question.labels) for question in sheet.questions):
         raise InputError([f"{from_run[0]}: every question has labels for all that the run returned; nothing to tick"])
     candidates = "".join(checklist(sheet.questions))

@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from ragcontract.built_in import BUILT_IN
+from ragcontract.cli.configured import configured
 from ragcontract.cli.console import progress_over, say, warn
 from ragcontract.cli.judge_cli_options import (
-    configured_judge,
     given_judge,
     judge_options,
     judging_settings,
@@ -150,7 +150,7 @@ def calibrate_command(
     """
     gc.enable()
     refuse_empty({"--labels": labels, "--out": [out], "--config": [config]})
-    options, endpoint = given_judge(given, configured_judge(config))
+    options, endpoint = given_judge(given, configured(config).judge)
     named = labels or [LABELS]
     refuse_outputs({"out": out}, named)
     _refuse_other_files(out)

@@ -5,12 +5,14 @@ from collections.abc import Mapping, Sequence
 
 import click
 
+from ragcontract.cli.configured import configured
 from ragcontract.cli.console import say
 from ragcontract.cli.keyboard import Keyboard
 from ragcontract.cli.label_screen import LabelScreen
-from ragcontract.cli.label_sheet import read_sheet, relevance_level
+from ragcontract.cli.label_sheet import read_sheet
 from ragcontract.cli.options import files_option, refuse_empty, refuse_links, top_option
 from ragcontract.contract import defaults
+from ragcontract.contract.config import Config
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.numbers import count
 from ragcontract.core.text import visible
@@ -37,7 +39,9 @@ from ragcontract.labelling.sheet import Sheet
     "--ticked", metavar="FILE", help="Read the labels from a file of `unjudged` or `init --from-run` instead of asking."
 )
 @click.option(
-    "--config", metavar="FILE", help=f"The configuration, for its relevance_level. [{defaults.CONFIG}, if it exists]"
+    "--config",
+    metavar="FILE",
+    help=f"The configuration, for its relevance_level and allow_fields. [{defaults.CONFIG}, if it exists]",
 )
 @click.pass_context
 def command(
@@ -60,15 +64,15 @@ def command(
         {"--golden": golden, "--run": run, "--questions": [questions], "--ticked": [ticked], "--config": [config]}
     )
     refuse_links({} if golden else {"golden": defaults.GOLDEN})
-    level = relevance_level(config)
+    settings = configured(config)
     if ticked is not None:
         _refuse_others(context)
-        return _from_ticked(golden or [defaults.GOLDEN], ticked, level)
+        return _from_ticked(golden or [defaults.GOLDEN], ticked, settings)
     if len(golden) > 1:
         raise click.UsageError("--golden: answers are written to one golden file; name one")
     path = golden[0] if golden else defaults.GOLDEN
     asked = read_questions(questions)[0] if questions is not None else []
-    return _ask(*read_sheet(path, asked, run or [defaults.RUN], top, may_add=True, level=level))
+    return _ask(*read_sheet(path, asked, run or [defaults.RUN], top, may_add=True, config=settings))
 
 
 def _refuse_others(context: click.Context) -> None:
@@ -77,15 +81,15 @@ def _refuse_others(context: click.Context) -> None:
             raise click.UsageError(f"--{name} is given, but --ticked asks nothing; leave one of them out")
 
 
-def _from_ticked(golden_paths: Sequence[str], ticked: str, level: float) -> int:
+def _from_ticked(golden_paths: Sequence[str], ticked: str, config: Config) -> int:
     problems = Collector()
     files: list[GoldenRows] = []
     for path in golden_paths:
-        golden, found = read_golden_rows(path, level=level)
+        golden, found = read_golden_rows(path, level=config.relevance_level, allow_fields=config.allow_fields)
         problems.include(found)
         files.append(golden)
     labels = read_checklist(
-        ticked, {name: query for one in files for name, query in one.queries.items()}, problems, level
+        ticked, {name: query for one in files for name, query in one.queries.items()}, problems, config.relevance_level
     )
     problems.found().raise_if_any()
     for golden in files:

@@ -10,6 +10,7 @@ from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import progress_over, say, warn
 from ragcontract.cli.options import CONFIG, GOLDEN, WITHOUT_RUN, files_option, refuse_empty, refuse_run
 from ragcontract.contract import defaults
+from ragcontract.contract.always_held import always_held
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.golden_file import contract_warnings, read_golden
 from ragcontract.contract.resolve import resolve
@@ -31,14 +32,15 @@ from ragcontract.runs.doc_ids import doc_id_rows
 @files_option("--run", f"What the retriever returned; each file is a separate run. [{defaults.RUN}, if it exists]")
 @CONFIG
 @WITHOUT_RUN
-@click.option("--strict", is_flag=True, help="Exit 1 if there are findings other than notes.")
+@click.option("--strict", is_flag=True, help="Exit 1 if there are warnings, or findings other than notes.")
 def command(golden: Sequence[str], run: Sequence[str], config: str | None, *, without_run: bool, strict: bool) -> int:
     """Review the contract itself for likely mistakes.
 
-    Finds duplicate questions, documents that are both relevant and forbidden, placeholders, tags with few queries and
-    limits that need more queries (notes), and more relevant documents than fit into the top k. For answers, finds rules
-    that the question, the reference or another rule contradicts, and texts that are found within other words. With a
-    run, also finds relevant documents that it never returns, and ranks beyond its depth. Exits 0 without --strict.
+    Finds duplicate questions, documents that are both relevant and forbidden, placeholders, tags with few queries,
+    limits that need more queries or never fail (notes), and more relevant documents than fit into the top k. For
+    answers, finds rules that the question, the reference or another rule contradicts, and texts that are found within
+    other words. With a run, also finds relevant documents that it never returns, and ranks beyond its depth. Exits 0
+    without --strict.
     """
     refuse_empty({"--golden": golden, "--run": run, "--config": [config]})
     refuse_run(run, without_run=without_run)
@@ -49,8 +51,8 @@ def command(golden: Sequence[str], run: Sequence[str], config: str | None, *, wi
     warn(warnings)
     say("".join(f"{visible(line)}\n" for line in _lines(findings)))
     serious = sum(not finding.is_note for finding in findings)
-    say(_summary(serious, len(findings) - serious, with_runs=bool(runs)))
-    return ExitCode.BROKEN if strict and serious else ExitCode.PASS
+    say(_summary(serious, len(findings) - serious, len(warnings), with_runs=bool(runs)))
+    return ExitCode.BROKEN if strict and (serious or warnings) else ExitCode.PASS
 
 
 def _findings(
@@ -58,7 +60,8 @@ def _findings(
 ) -> tuple[list[ReviewNote], list[str]]:
     """Read all files and return findings and warnings; raises :class:`InputError` with all problems."""
     config = read_config(config_path, BUILT_IN)
-    golden = read_golden(golden_paths, BUILT_IN, progress, level=config.config.relevance_level)
+    level, own = config.config.relevance_level, config.config.allow_fields
+    golden = read_golden(golden_paths, BUILT_IN, progress, level=level, allow_fields=own)
     problems = Collector()
     contract = resolve(golden, config, BUILT_IN, has_baseline=True)  # which a review does without
     problems.include(contract.problems)
@@ -72,6 +75,8 @@ def _findings(
     findings = review(golden.queries, config.config, config.cutoffs[0], exports if run_paths else None)
     limits = too_few_queries(without_enough(contract))
     notes = [ReviewNote(location=location, rule="limit-needs-queries", message=said) for location, said in limits]
+    held = always_held(contract)
+    notes += [ReviewNote(location=location, rule="limit-never-fails", message=said) for location, said in held]
     return [*notes, *findings], warnings
 
 
@@ -101,7 +106,8 @@ def _lines(findings: Sequence[ReviewNote]) -> Iterator[str]:
             yield f"… and {number - bounds.LINT_REPEATED:,} more [{rule}]"
 
 
-def _summary(serious: int, notes: int, *, with_runs: bool) -> str:
-    found = ", ".join(count(number, noun) for number, noun in ((serious, "finding"), (notes, "note")) if number)
+def _summary(serious: int, notes: int, warnings: int, *, with_runs: bool) -> str:
+    numbers = {"finding": serious, "note": notes, "warning": warnings}
+    found = ", ".join(count(number, noun) for noun, number in numbers.items() if number)
     hint = "" if with_runs else " (without a run: use --run to compare ids and ranks with the results)"
     return f"{found or 'no findings'}{hint}\n"

@@ -69,16 +69,17 @@ def command(
     refuse_links({"config": path})
     wanted = {"query": query, "rule": rule, "reason": reason, "owner": owner, "expires": until}
     waiver = {name: value for name, value in wanted.items() if value is not None}
-    _refuse_unknown(paths.golden, query)
-    read_config(paths.config, BUILT_IN).problems.raise_if_any()
+    config_file = read_config(paths.config, BUILT_IN)
+    _refuse_unknown(paths.golden, query, config_file.config.allow_fields)
+    config_file.problems.raise_if_any()
     with in_turn(path):
         _add(path, waiver)
     say(f"added a waiver for {visible(query)} until {until} to {visible(path)}\n")
     return ExitCode.PASS
 
 
-def _refuse_unknown(golden: Sequence[str], query: str) -> None:
-    found = read_golden(golden, BUILT_IN, level=None)
+def _refuse_unknown(golden: Sequence[str], query: str, allow_fields: Sequence[str]) -> None:
+    found = read_golden(golden, BUILT_IN, level=None, allow_fields=allow_fields)
     found.problems.raise_if_any()
     if query not in found.queries:
         advice = NearNames(found.queries).advice(query, "waivers name the id of a golden query")

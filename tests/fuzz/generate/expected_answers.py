@@ -137,17 +137,17 @@ RULES: Mapping[str, Callable[[Maker], Fields]] = {
     "must_refuse": lambda _: {},
     "must_not_refuse": lambda _: {},
     "json_schema": _json_schema,
-    "max_chars": lambda maker: {"value": maker.pick((1, 20, 300, 1 << 20))},
+    "max_chars": lambda maker: {"value": maker.pick((1, 20, 300, (1 << 20) - 1))},
     "must_cite": lambda _: {},
     "must_call_tool": lambda maker: {**_tool(maker), **_counts(maker)},
     "must_not_call_tool": _tool,
     "tool_arguments_valid": lambda _: {},
     "check": lambda maker: {"name": maker.pick(CHECKS)},
     "custom": lambda maker: {"plugin": "None", "options": arguments(maker)},
-    "min_score": lambda maker: {"metric": SCORES[0], "value": maker.number()},
-    "max_score": lambda maker: {"metric": SCORES[1], "value": maker.number()},
-    "max_hallucination_risk": lambda maker: {"threshold": maker.number()},
-    "composite": lambda maker: {"minimum": maker.number(), "metrics": [*SCORES][: maker.pick((1, 2))]},
+    "min_score": lambda maker: {"metric": SCORES[0], "value": maker.number(0.1, 0.9)},
+    "max_score": lambda maker: {"metric": SCORES[1], "value": maker.number(0.1, 0.9)},
+    "max_hallucination_risk": lambda maker: {"threshold": maker.number(0.1)},
+    "composite": lambda maker: {"minimum": maker.number(0.1), "metrics": [*SCORES][: maker.pick((1, 2))]},
 }
 OF_TURNS = tuple(RULES)[:12]  # what is judged turn by turn
 WITHOUT_PLUGIN = tuple(name for name in RULES if name != "custom")  # which nothing that is fuzzed names
