@@ -69,12 +69,8 @@ def record(
     try:
         sources = settings.beginning.sources
         journal.start(settings.header(target), questions, sources, fresh=settings.fresh, partial=settings.partial)
-        total = len(questions.chosen) * settings.repeats
-        encoder = Rows(None if settings.out is None else str(settings.out), secrets)
-        session = Session(
-            journal, encoder, sources, on_failure=settings.on_failure, total=total, watch=watch, secrets=secrets
-        )
-        watch(Start(target=target.name, total=total, kept=journal.kept))
+        session = _session(settings, journal, watch, secrets)
+        watch(Start(target=target.name, total=session.counts.total, kept=journal.kept))
         try:
             known = _asked(settings, target.system, session, stop or Stop())
             said = secrets.redacted(dict(_given(known.versions)))
@@ -101,6 +97,18 @@ def record(
         )
     finally:
         journal.close(remove=rows is not None)
+
+
+def _session(settings: RecordSettings, journal: journals.Journal, watch: Watch, secrets: Secrets) -> Session:
+    return Session(
+        journal,
+        Rows(None if settings.out is None else str(settings.out), secrets),
+        settings.beginning.sources,
+        on_failure=settings.on_failure,
+        total=len(settings.beginning.questions.chosen) * settings.repeats,
+        watch=watch,
+        secrets=secrets,
+    )
 
 
 def _asked(settings: RecordSettings, system: System, session: Session, stop: Stop) -> _Known:
