@@ -69,6 +69,8 @@ def record(
     try:
         sources = settings.beginning.sources
         journal.start(settings.header(target), questions, sources, fresh=settings.fresh, partial=settings.partial)
+        journal.depend_on(sources.new())
+        settings.beginning.refuse_inputs(target.files)
         session = _session(settings, journal, watch, secrets)
         watch(Start(target=target.name, total=session.counts.total, kept=journal.kept))
         try:
@@ -155,6 +157,7 @@ def _written(
         raise InputError(problems_of(counts, None if settings.journal is None else str(settings.journal)))
     if settings.out is None:
         return {row.pop("query_id"): with_versions(row, found, settings.versions) for row in journal.rows()}
+    settings.beginning.refuse_inputs(())  # modules that a call has imported
     write_run(settings.out, journal.rows(), found=found, chosen=settings.versions, repeats=settings.repeats > 1)
     return os.fspath(settings.out)
 
@@ -197,6 +200,8 @@ class Plan(Struct, frozen=True, kw_only=True):
 def planned(settings: RecordSettings, target: Target) -> Plan:
     """Return what would be asked; raises what :func:`record` raises before anything is. Writes nothing."""
     questions = settings.beginning.questions
+    settings.beginning.sources.new()
+    settings.beginning.refuse_inputs(target.files)
     kept = 0
     if settings.journal and Path(settings.journal).exists() and not settings.fresh:
         journal = journals.to_read(settings.journal)

@@ -249,6 +249,11 @@ def path_beside(out: str) -> AnchoredPath:
     return AnchoredPath(path.with_name(f".{path.name}.journal"))
 
 
+def is_journal(path: Path) -> bool:
+    """Return whether a file has the name of a journal."""
+    return path.name.startswith(".") and path.name.endswith(".journal")
+
+
 def opened(path: os.PathLike[str]) -> Journal:
     """Open or create a journal that no other recording has open; raises InputError or OutputError."""
     try:

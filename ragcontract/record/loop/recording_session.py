@@ -52,7 +52,6 @@ class Session:
 
     def prepared(self, versions: Mapping[str, str]) -> None:
         """Note what the system says of itself; raises InputError if the rows in the journal are of another one."""
-        self._journal.depend_on(self._sources.new())
         self._journal.prepared(self._secrets.redacted(dict(versions)))
 
     def run(self, system: System, calls: CallSettings, warmup: int, stop: Stop) -> None:
