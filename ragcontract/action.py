@@ -102,7 +102,8 @@ def report_death(environ: Mapping[str, str], world: World, judged: int | None, n
     world = replace(world, stdout=Unfailing(world.stdout))
     context, settings = Context.from_environ(environ), Settings.from_environ(environ)
     if settings.mode == "post-comment":
-        world.stdout.write("".join(annotation("error", problem) for problem in memory.killed(peak).problems))
+        killed = memory.killed(peak, "posting the comment")
+        world.stdout.write("".join(annotation("error", problem) for problem in killed.problems))
         return ExitCode.UNUSABLE_INPUT if memory.explains(number) else ExitCode.BUG
     job = _Job.of(context, settings, world)
     if judged is not None:

@@ -11,8 +11,9 @@ from contextlib import suppress
 from typing import NoReturn, TextIO
 
 from ragcontract import memory
+from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, RagContractError
-from ragcontract.core.text import printable, visible
+from ragcontract.core.text import printable, shorten, visible
 from ragcontract.core.version import __version__
 from ragcontract.files.streams import reader_may_leave
 from ragcontract.interrupts import INTERRUPTED, raise_on_signals
@@ -105,7 +106,8 @@ def entry_point() -> None:
 
     def crashed(number: int, peak: int) -> int:
         if memory.explains(number):
-            raise memory.killed(peak)
+            command = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
+            raise memory.killed(peak, f"rag-contract {shorten(command, bounds.NAME)}".rstrip())
         return 128 + number  # as shells do
 
     def start() -> int:

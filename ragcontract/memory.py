@@ -56,12 +56,15 @@ def explains(number: int) -> bool:
     return name == "SIGKILL" or (name in CRASHES and is_limited())
 
 
-def killed(peak: int) -> InputError:
-    """Return the error for a child process that was killed; ``peak`` is the most memory it used, in bytes."""
+def killed(peak: int, what: str = "the check") -> InputError:
+    """Return the error for a child process that was killed; ``peak`` is the most memory it used, in bytes.
+
+    ``what`` says what the process did.
+    """
     limit = _limit_of_addresses() or _limit_of_group()
     allowed = f" of the {mebibytes(limit)} that are allowed here" if limit else ""
     most = f"it had used {mebibytes(peak)}{allowed}"
-    return InputError([f"the check was killed, most likely because memory ran out: {most}; {ADVICE}"])
+    return InputError([f"{what} was killed, most likely because memory ran out: {most}; {ADVICE}"])
 
 
 def used_and_allowed() -> str:

@@ -87,7 +87,7 @@ def test_a_relay_that_is_killed_exits_2(runner: AsProcess) -> None:
     runner.setup = "import ragcontract.action as action\naction.relay = lambda *_: os.kill(os.getpid(), 9)"
     result = runner.run({"mode": "post-comment"})
     assert result.exit_code == 2
-    assert "was killed, most likely because memory ran out" in result.log
+    assert "posting the comment was killed, most likely because memory ran out" in result.log
 
 
 def test_where_no_child_can_be_started_the_check_runs_in_the_process_itself(runner: AsProcess) -> None:
@@ -126,7 +126,9 @@ def test_a_command_with_too_little_memory_says_how_much_it_has(tmp_path: Path) -
     assert ended.code == 2, ended.err
     # A library in C may crash instead of raising MemoryError; its process can then not say how much it has.
     raised = r"error: memory ran out: `ulimit -v` allows [\d,.]+ MiB, and the peak was [\d,.]+ MiB; .*\n"
-    crashed = r"error: the check was killed, most likely because memory ran out: it had used [\d,.]+ MiB of the .*\n"
+    crashed = (
+        r"error: rag-contract check was killed, most likely because memory ran out: it had used [\d,.]+ MiB of the .*\n"
+    )
     assert re.fullmatch(f"{raised}|{crashed}", ended.err), ended.err
 
 

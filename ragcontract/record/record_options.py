@@ -12,6 +12,7 @@ from ragcontract.core.nearest import nearest
 from ragcontract.core.numbers import is_within
 from ragcontract.core.run import VERSION_FIELDS
 from ragcontract.core.text import shorten
+from ragcontract.files.anchored_path import AnchoredPath
 from ragcontract.http.secrets import Secrets, of_environment, wrong_names
 from ragcontract.record.beginning import Beginning, begun
 from ragcontract.record.golden_questions import Selection
@@ -89,10 +90,13 @@ class RecordOptions(Struct, frozen=True, kw_only=True):
         """Return the secrets."""
         return of_environment(self.secrets, environ)
 
-    def beginning(self) -> Beginning:
-        """Read the questions; call it before any code of the target runs. Raises InputError or OutputError."""
+    def beginning(self, *outputs: AnchoredPath) -> Beginning:
+        """Read the questions; call it before any code of the target runs. ``outputs`` are those beside the run.
+
+        Raises InputError or OutputError.
+        """
         selection = Selection(tags=self.tags, ids=self.queries, limit=self.limit)
-        return begun(self.golden, self.out, selection, watch=self.watch_files)
+        return begun(self.golden, self.out, selection, watch=self.watch_files, further=outputs)
 
     def settings(self, beginning: Beginning, system: System) -> RecordSettings:
         """Return what to record of a system."""

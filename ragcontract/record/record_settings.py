@@ -8,7 +8,7 @@ from msgspec import Struct
 from ragcontract.core.version import __version__
 from ragcontract.files.anchored_path import AnchoredPath
 from ragcontract.record.beginning import Beginning
-from ragcontract.record.loop.journal import Header
+from ragcontract.record.loop.journal_lines import Header
 from ragcontract.record.loop.loop import CallSettings
 from ragcontract.record.target import Target
 

@@ -69,12 +69,10 @@ def record(
     try:
         sources = settings.beginning.sources
         journal.start(settings.header(target), questions, sources, fresh=settings.fresh, partial=settings.partial)
-        total = len(questions.chosen) * settings.repeats
-        encoder = Rows(None if settings.out is None else str(settings.out), secrets)
-        session = Session(
-            journal, encoder, sources, on_failure=settings.on_failure, total=total, watch=watch, secrets=secrets
-        )
-        watch(Start(target=target.name, total=total, kept=journal.kept))
+        journal.depend_on(sources.new())
+        settings.beginning.refuse_inputs(target.files)
+        session = _session(settings, journal, watch, secrets)
+        watch(Start(target=target.name, total=session.counts.total, kept=journal.kept))
         try:
             known = _asked(settings, target.system, session, stop or Stop())
             said = secrets.redacted(dict(_given(known.versions)))
@@ -101,6 +99,18 @@ def record(
         )
     finally:
         journal.close(remove=rows is not None)
+
+
+def _session(settings: RecordSettings, journal: journals.Journal, watch: Watch, secrets: Secrets) -> Session:
+    return Session(
+        journal,
+        Rows(None if settings.out is None else str(settings.out), secrets),
+        settings.beginning.sources,
+        on_failure=settings.on_failure,
+        total=len(settings.beginning.questions.chosen) * settings.repeats,
+        watch=watch,
+        secrets=secrets,
+    )
 
 
 def _asked(settings: RecordSettings, system: System, session: Session, stop: Stop) -> _Known:
@@ -147,6 +157,7 @@ def _written(
         raise InputError(problems_of(counts, None if settings.journal is None else str(settings.journal)))
     if settings.out is None:
         return {row.pop("query_id"): with_versions(row, found, settings.versions) for row in journal.rows()}
+    settings.beginning.refuse_inputs(())  # modules that a call has imported
     write_run(settings.out, journal.rows(), found=found, chosen=settings.versions, repeats=settings.repeats > 1)
     return os.fspath(settings.out)
 
@@ -189,6 +200,8 @@ class Plan(Struct, frozen=True, kw_only=True):
 def planned(settings: RecordSettings, target: Target) -> Plan:
     """Return what would be asked; raises what :func:`record` raises before anything is. Writes nothing."""
     questions = settings.beginning.questions
+    settings.beginning.sources.new()
+    settings.beginning.refuse_inputs(target.files)
     kept = 0
     if settings.journal and Path(settings.journal).exists() and not settings.fresh:
         journal = journals.to_read(settings.journal)

@@ -10,10 +10,12 @@ from msgspec import UNSET
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError, OutputError
+from ragcontract.core.numbers import mebibytes
 from ragcontract.core.run import VERSION_FIELDS
 from ragcontract.core.text import shorten
 from ragcontract.files.anchored_path import AnchoredPath
 from ragcontract.files.rows import is_parquet, needs_pyarrow
+from ragcontract.files.text_length import has_more_text
 from ragcontract.files.writing import check_outputs
 from ragcontract.http.secrets import Secrets
 from ragcontract.record.interface import CallFailed, Response
@@ -60,6 +62,9 @@ class Rows:
             line, _ = self._encoder.row(query_id, results, round(ms, 3), further)
         except InputError as error:
             raise CallFailed("invalid", self._secrets.redacted(error.problems[0])) from error
+        if has_more_text([response.usage, response.metadata], bounds.LINE):  # which details have
+            what = f"`usage` and the fields that a run does not have are longer than {mebibytes(bounds.LINE)}"
+            raise CallFailed("invalid", what)
         if not self._secrets:
             return line.rstrip(b"\n")
         return msgspec.json.encode(self._secrets.redacted(msgspec.json.decode(line)))

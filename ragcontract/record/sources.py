@@ -61,6 +61,7 @@ class Sources:
         self._watched = dict(self._read(watched))
         for file, (_, digest) in self._watched.items():
             self._told.put(Source(file=file, sha256=digest))
+        self._files = set(self._watched)
         self._modules = 0
         self._next = 0.0
 
@@ -68,6 +69,11 @@ class Sources:
     def watched(self) -> frozenset[str]:
         """The watched files."""
         return frozenset(self._watched)
+
+    @property
+    def files(self) -> list[Path]:
+        """The files that were found until now."""
+        return [self._folder / file for file in sorted(self._files)]
 
     def tell(self, sources: Iterable[Source]) -> None:
         """Take in the sources of another process; any thread may call it."""
@@ -89,6 +95,7 @@ class Sources:
         if is_time:
             found += self._changed()
             self._next = time.monotonic() + GAP
+        self._files.update(source.file for source in found)
         return found
 
     def differences(self, recorded: Iterable[Source]) -> Iterator[str]:

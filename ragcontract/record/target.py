@@ -4,6 +4,7 @@ import hashlib
 import inspect
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ class Target(Struct, frozen=True, kw_only=True):
     name: str
     sha256: str
     system: System
+    files: tuple[Path, ...] = ()
 
 
 def read_target(
@@ -48,7 +50,7 @@ def read_target(
         return _of_file(text, surroundings, kinds, around)
     folder = surroundings.folder.absolute()  # before code is imported that may change the current one
     system = python_code.system(python_code.Options(object=text), surroundings)
-    return Target(name=text, sha256=_digest([], [text], folder), system=system)
+    return _target(text, system, _files([], [text], folder))
 
 
 def _of_object(given: object, surroundings: Surroundings) -> Target:
@@ -60,7 +62,7 @@ def _of_object(given: object, surroundings: Surroundings) -> Target:
         files = [Path(inspect.getfile(made))]
     except (TypeError, OSError):
         files = []
-    return Target(name=name, sha256=_digest(files, [], Path()), system=python_code.of_object(given, surroundings))
+    return _target(name, python_code.of_object(given, surroundings), files)
 
 
 def _of_file(path: str, surroundings: Surroundings, kinds: Modules, around_: Modules) -> Target:
@@ -79,7 +81,7 @@ def _of_file(path: str, surroundings: Surroundings, kinds: Modules, around_: Mod
     if file.versions:
         system = _Versioned(system, file)
     texts = list(_texts(file.options))
-    return Target(name=path, sha256=_digest([absolute], texts, folder), system=system)
+    return _target(path, system, _files([absolute], texts, folder))
 
 
 class _Versioned:
@@ -121,14 +123,18 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(inner)
 
 
-def _digest(files: list[Path], texts: list[str], folder: Path) -> str:
-    """Return one digest of files, and of those that texts name: a file, or code as ``module:attribute``."""
+def _files(files: list[Path], texts: list[str], folder: Path) -> list[Path]:
+    """Return files, and those that texts name: a file, or code as ``module:attribute``."""
     named = [source_of(text, folder) or folder / text for text in texts if len(text) <= bounds.KEY and "\0" not in text]
-    digests = []
-    for path in dict.fromkeys([*files, *named]):
-        try:
+    return list(dict.fromkeys([*files, *named]))
+
+
+def _target(name: str, system: System, files: list[Path]) -> Target:
+    """Return the target with one digest of all of the files that exist."""
+    digests: dict[Path, str] = {}
+    for path in files:
+        with suppress(OSError):  # a name that no file can have
             if path.is_file() and path.stat().st_size <= bounds.TARGET_SOURCE:
-                digests.append(hashlib.sha256(path.read_bytes()).hexdigest())
-        except OSError:  # a name that no file can have
-            continue
-    return hashlib.sha256("".join(digests).encode()).hexdigest() if digests else ""
+                digests[path] = hashlib.sha256(path.read_bytes()).hexdigest()
+    sha256 = hashlib.sha256("".join(digests.values()).encode()).hexdigest() if digests else ""
+    return Target(name=name, sha256=sha256, system=system, files=tuple(digests))

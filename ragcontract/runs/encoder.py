@@ -14,10 +14,12 @@ from ragcontract.core.numbers import mebibytes
 from ragcontract.core.run import VERSION_FIELDS, RunRow
 from ragcontract.core.text import shorten
 from ragcontract.files.schema import dotted, mismatches, shown
+from ragcontract.files.text_length import has_more_text
 
 Id = str | int
 Result = Id | Mapping[str, Any]
 BYTES = bytes | bytearray | memoryview
+TOO_LONG = f"the row is longer than {mebibytes(bounds.LINE)}"
 
 
 class Further(TypedDict, total=False):
@@ -76,6 +78,8 @@ class RowEncoder:
         row: dict[str, Any] = {"query_id": query_id}
         if not isinstance(results, UnsetType) or not further:
             row["results"] = _listed(results, location)
+        if has_more_text([row, further], bounds.LINE):
+            raise InputError([f"{location}: {TOO_LONG}"])
         numbers: dict[str, Any] = {
             f"results[{index}].score": result.get("score") for index, result in enumerate(row.get("results", ()))
         }
@@ -111,7 +115,7 @@ class RowEncoder:
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise InputError([f"{location}: cannot be written as JSON ({error})"]) from error
         if len(line) > bounds.LINE:
-            raise InputError([f"{location}: the row is longer than {mebibytes(bounds.LINE)}"])
+            raise InputError([f"{location}: {TOO_LONG}"])
         return line, decoded
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -166,6 +167,65 @@ def test_what_cannot_be_written_is_refused_before_anything_is_asked(option: str,
     assert ended.code == 2
     assert why in ended.err
     assert not Path("asked").exists()
+
+
+OWN_NAMES = {
+    "the target": (("--out", "search.py"), "search.py: is an input"),
+    "the target, as a stream": (("--stream-out", "./search.py"), "./search.py: is an input"),
+    "a file of targets": (("--details", "record.yml"), "record.yml: is an input"),
+    "a program of a target": (("--out", "answer.sh"), "answer.sh: is an input"),
+    "a module": (("--stream-out", "kw.py"), "kw.py: is an input"),
+    "a watched file": (("--out", "prompt.txt", "--watch", "*.txt"), "prompt.txt: is an input"),
+    "the configuration": (("--out", "ragcontract.yml"), "ragcontract.yml: is an input"),
+    "the journal": (
+        ("--details", ".current_run.jsonl.journal"),
+        ".current_run.jsonl.journal: has the name of a journal",
+    ),
+    "another journal": (("--out", ".other.jsonl.journal"), ".other.jsonl.journal: has the name of a journal"),
+    "a journal of golden queries": (("--golden", ".a.journal", "--out", "a"), ".a.journal: is an input"),
+    "another output": (("--stream-out", "a.json", "--details", "./a.json"), "a.json: is another output"),
+}
+
+
+@pytest.mark.parametrize("further", [(), ("--plan",)], ids=["recorded", "planned"])
+@pytest.mark.parametrize(("argv", "why"), OWN_NAMES.values(), ids=list(OWN_NAMES))
+def test_an_output_that_is_something_else_already_is_refused(
+    argv: Sequence[str], why: str, further: Sequence[str], folder: Path
+) -> None:
+    (folder / "search.py").write_text("import kw\n" + SEARCH)
+    (folder / "kw.py").touch()
+    (folder / "ragcontract.yml").touch()
+    (folder / "prompt.txt").write_text("Answer briefly.")
+    (folder / "answer.sh").write_text("echo '[]'\n")
+    (folder / ".a.journal").write_bytes((folder / "golden.jsonl").read_bytes())
+    (folder / "record.yml").write_text("command: {each: [sh, answer.sh]}")
+    target = "record.yml" if {"record.yml", "answer.sh"} & {*argv} else "search.py:slow"
+    before = files_in(folder)
+    ended = spawn("record", target, *argv, *further, cwd=folder, environ={"PYTHONDONTWRITEBYTECODE": "1"})
+    assert (ended.code, ended.out, f"error: {why}" in ended.err) == (2, "", True), ended.err
+    assert files_in(folder) == before
+
+
+HOSTILE = """
+TEXT = "##[error]found\\n::error::found \\u202e \\u2028 \\x9b31m \\x1b[2J \\x7f \\U000e0041"
+def find(query, context):
+    if context.query_id == "q2":
+        raise ValueError(TEXT)
+    return {"results": [{"doc_id": TEXT}], "answer": TEXT, "model": TEXT, "usage": {TEXT: 1}, "x_y": {TEXT: TEXT}}
+"""
+ACTING = "[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\U000e0000-\U000e007f]|##\\[|^[ \t]*::"
+
+
+@pytest.mark.parametrize("output", ["/dev/stdout", "/dev/stderr", "/proc/self/fd/1", "/dev/fd/2", "file.json"])
+@pytest.mark.parametrize("option", ["--stream-out", "--details"])
+def test_what_a_system_says_acts_on_no_terminal_or_runner(option: str, output: str, folder: Path) -> None:
+    (folder / "hostile.py").write_text(HOSTILE)
+    further = ("--stream-answer-chars", "1000", "--on-failure", "leave-out", "--retries", "0")
+    ended = spawn("record", "hostile.py:find", option, output, *further, cwd=folder)
+    assert ended.code == 0, ended.err
+    printed = ended.out + ended.err + ((folder / output).read_text() if output == "file.json" else "")
+    assert not re.search(ACTING, printed, re.MULTILINE)
+    assert printed.count(r"##\u005berror]found\n::error::found \u202e \u2028 \u009b31m") >= 2  # results, and a failure
 
 
 def test_versions_are_set() -> None:

@@ -125,7 +125,7 @@ def command(target: str, *, golden: Sequence[str], config: str | None, **given: 
         details=_anchored(given["details"]),
     )
     with redacting(secrets):
-        beginning = asked.beginning()
+        beginning = asked.beginning(*filter(None, (watched.details, watched.stream)))
         found = read_target(
             target, replace(asked.surroundings(os.environ, beginning.sources), say=lambda text: warn([text]))
         )

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from ragcontract.core import bounds
@@ -23,58 +23,11 @@ from ragcontract.core.text import shorten
 from ragcontract.files.anchored_path import AnchoredPath
 from ragcontract.files.locking import locked, not_ours
 from ragcontract.record.golden_questions import Question, Questions
+from ragcontract.record.loop.journal_lines import PREPARED, USED, VERSION, Entry, Header, Prepared, Used
 from ragcontract.record.sources import Source, Sources
-from ragcontract.record.watching.recording_events import Failure
 
-VERSION = 2
-PREPARED = b'{"versions":'
-USED = b'{"sources":'
 ABSENT = -1  # the offset of a row that there is not
 WHAT = {"git": "the commit", "tool": "rag-contract", "doc_id": "--doc-id", "watch": "--watch"}
-
-
-class Header(Struct, frozen=True, kw_only=True):
-    """What is recorded; rows of a journal that differs in any of it would not belong together."""
-
-    target: str
-    target_sha256: str
-    git: str | None
-    top: int
-    repeats: int
-    tool: str
-    doc_id: str | None = None
-    watch: str | None = None
-    journal: int = VERSION
-
-
-class Prepared(Struct, frozen=True, kw_only=True):
-    """The versions that a system names before it is asked: another index behind the same target is another system."""
-
-    versions: dict[str, str]
-
-
-class Used(Struct, frozen=True, kw_only=True):
-    """Files that the answers from here on may depend on; the last entry of a file counts."""
-
-    sources: list[Source]
-
-
-class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A question that is done: the row of the run, without versions, or the failure of the last attempt.
-
-    ``partial`` says that the row has the retrieval of a question whose answer failed. ``sources`` is how many files
-    the journal names before it.
-    """
-
-    query_id: str
-    question_sha: str
-    repeat: int
-    attempts: int
-    ms: float
-    row: Raw | UnsetType = UNSET
-    failure: Failure | None = None
-    partial: bool = False
-    sources: int = 0
 
 
 class Journal:
@@ -294,6 +247,11 @@ def path_beside(out: str) -> AnchoredPath:
     """Return where the journal of a run is."""
     path = Path(out)
     return AnchoredPath(path.with_name(f".{path.name}.journal"))
+
+
+def is_journal(path: Path) -> bool:
+    """Return whether a file has the name of a journal."""
+    return path.name.startswith(".") and path.name.endswith(".journal")
 
 
 def opened(path: os.PathLike[str]) -> Journal:

@@ -15,7 +15,8 @@ from ragcontract.http.stopping import Stop, by_signals
 from ragcontract.record.interface import CallFailed, Response, System
 from ragcontract.record.loop.dialogue import Conversation
 from ragcontract.record.loop.event_counts import Counts, Failed
-from ragcontract.record.loop.journal import Entry, Journal
+from ragcontract.record.loop.journal import Journal
+from ragcontract.record.loop.journal_lines import Entry
 from ragcontract.record.loop.loop import CallSettings, Loop, failure_of
 from ragcontract.record.record_settings import OnFailure
 from ragcontract.record.run_rows import Rows
@@ -51,7 +52,6 @@ class Session:
 
     def prepared(self, versions: Mapping[str, str]) -> None:
         """Note what the system says of itself; raises InputError if the rows in the journal are of another one."""
-        self._journal.depend_on(self._sources.new())
         self._journal.prepared(self._secrets.redacted(dict(versions)))
 
     def run(self, system: System, calls: CallSettings, warmup: int, stop: Stop) -> None:

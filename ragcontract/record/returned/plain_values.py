@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ragcontract.core.text import encodable
+from ragcontract.core.text import encodable, printable_json
 
 
 def plain(value: object) -> Any:
@@ -51,6 +51,11 @@ def as_json(value: Any) -> bytes:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
         return msgspec.json.encode(_encodable(value))
+
+
+def printable(document: bytes) -> bytes:
+    """Return JSON in which nothing acts on a terminal or a CI runner; it stays equal as JSON."""
+    return printable_json(document.decode()).encode()
 
 
 def _encodable(value: Any) -> Any:

@@ -17,7 +17,7 @@ from ragcontract.core import bounds
 from ragcontract.core.version import __version__
 from ragcontract.http.secrets import NO_SECRETS, Secrets
 from ragcontract.record.git_commit import Commit
-from ragcontract.record.returned.plain_values import as_json, plain
+from ragcontract.record.returned.plain_values import as_json, plain, printable
 from ragcontract.record.target import Target
 from ragcontract.record.watching.package_versions import packages
 from ragcontract.record.watching.recording_events import Case, End, Event, Start
@@ -57,7 +57,7 @@ class Details:
     def document(self) -> Iterator[bytes]:
         """Yield the document as JSON, part by part; call it after the last question, before the teardown."""
         head = msgspec.json.format(as_json(self._secrets.redacted(plain(self._head()))), indent=2)
-        yield head.rstrip().removesuffix(b"}").rstrip() + b',\n  "cases": ['
+        yield printable(head).rstrip().removesuffix(b"}").rstrip() + b',\n  "cases": ['
         self._cases.seek(0)
         first = True
         for line in self._cases:
@@ -80,7 +80,7 @@ class Details:
             entry |= self._of_response(case)
         elif case.failure is not None and len(self._failures) < bounds.DETAILED_FAILURES:
             self._failures.append({"query_id": case.query_id, "repeat": case.repeat, **plain(case.failure)})
-        self._cases.write(as_json(self._secrets.redacted(entry)) + b"\n")
+        self._cases.write(printable(as_json(self._secrets.redacted(entry))) + b"\n")
 
     def _of_response(self, case: Case) -> dict[str, Any]:
         response = case.response

@@ -17,7 +17,7 @@ from ragcontract.core.text import shorten
 from ragcontract.files.anchored_path import AnchoredPath
 from ragcontract.files.writing import check_outputs, descriptor_of
 from ragcontract.http.secrets import NO_SECRETS, Secrets
-from ragcontract.record.returned.plain_values import as_json, plain
+from ragcontract.record.returned.plain_values import as_json, plain, printable
 from ragcontract.record.watching.recording_events import Case, Event
 
 Format = Literal["jsonl", "json-seq"]
@@ -66,7 +66,7 @@ class EventStream:
         at = self._clock().isoformat(timespec="milliseconds").replace("+00:00", "Z")
         fields = self._of_case(event) if isinstance(event, Case) else plain(event)
         line = {"event": fields.pop("event"), "at": at, "seq": self._seq, **self._secrets.redacted(fields)}
-        data = self._start + as_json(line) + b"\n"
+        data = self._start + printable(as_json(line)) + b"\n"
         if self._seq == 1 and self._is_ours:  # only now: until a recording has begun, the file may be another one's
             with suppress(OSError):  # a pipe has nothing to lose
                 self._file.truncate(0)

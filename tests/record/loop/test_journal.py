@@ -10,6 +10,7 @@ from ragcontract import CallFailed, Context, InputError, OutputError, Response
 from ragcontract.core.version import __version__
 from ragcontract.record.golden_questions import Selection
 from ragcontract.record.loop import journal as journals
+from ragcontract.record.loop.journal_lines import Entry
 from ragcontract.record.watching.recording_events import Start
 from tests.builders import golden
 from tests.record.workplace import Toy, Workplace, always, finds
@@ -205,5 +206,5 @@ def test_a_full_disk_is_reported_and_what_was_written_is_kept(tmp_path: Path) ->
     full = Path("/dev/full").open("r+b")  # noqa: SIM115 (the journal closes it)
     journal = journals.Journal(full, tmp_path / "journal", read_only=True)
     with pytest.raises(OutputError, match=r"journal: cannot be written \(No space left on device\)"):
-        journal.add(journals.Entry(query_id="q1", question_sha="0", repeat=1, attempts=1, ms=1.0))
+        journal.add(Entry(query_id="q1", question_sha="0", repeat=1, attempts=1, ms=1.0))
     journal.close()

@@ -7,7 +7,9 @@ import msgspec
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
+from ragcontract.core.numbers import mebibytes
 from ragcontract.core.text import shorten
+from ragcontract.files.text_length import has_more_text
 from ragcontract.record.interface import CallFailed, Context, Response
 from ragcontract.record.returned.document_ids import DocumentIds
 from ragcontract.record.returned.plain_values import plain
@@ -31,8 +33,10 @@ def question_of(line: Line) -> tuple[str, Context]:
 
 
 def answer(response: Response) -> dict[str, Any]:
-    """Return the line for a response, without the fields that it does not have."""
+    """Return the line for a response, without the fields that it does not have; raises CallFailed if it is too long."""
     fields = msgspec.structs.asdict(response)
+    if has_more_text(fields, bounds.COMMAND_ANSWER):
+        raise CallFailed("too_large", f"the answer is longer than {mebibytes(bounds.COMMAND_ANSWER)}")
     return {
         name: plain(value)
         for name, value in fields.items()
