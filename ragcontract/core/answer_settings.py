@@ -16,7 +16,11 @@ class AnswerSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """How answers are compared, and what counts as a refusal."""
 
     normalise: Annotated[
-        bool, Meta(description="Compare texts regardless of case, quotes, dashes, Markdown emphasis and blanks.")
+        bool,
+        Meta(
+            description="Compare texts regardless of case, quotes, dashes, Markdown emphasis, blanks and what nobody "
+            "sees."
+        ),
     ] = True
     refusal_phrases: Annotated[
         list[Annotated[str, Meta(min_length=1)]],

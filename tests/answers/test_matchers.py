@@ -31,8 +31,8 @@ def quoted(value: object, answer: str, reading: Reading = "text") -> list[str]:
         ({"text": "day", "word": True}, []),
         ({"text": "day"}, ["day", "Day"]),
         ({"text": "days", "word": True}, ["days", "Days"]),
-        ({"regex": r"\d+ d"}, ["30 D"]),
-        ({"regex": r"\d+ d", "ignore_case": False}, []),
+        ({"regex": r"\d+\sd"}, ["30\u00a0d", "30 D"]),
+        ({"regex": r"\d+\sD", "ignore_case": False}, ["30 D"]),
         ({"regex": "or.*left"}, []),
         ({"regex": "or.*left", "dot_all": True}, ["or\n30 Days left"]),
         ({"any": ["nothing", "left", {"regex": "o[r]"}]}, ["left", "or"]),
@@ -51,6 +51,13 @@ def test_a_bare_text_is_a_pattern_where_patterns_are_usual() -> None:
 
 def test_a_pattern_is_searched_for_in_the_normal_form_of_the_answer() -> None:
     assert quoted({"regex": "cafe\u0301s?"}, "two cafe\u0301s") == ["cafés"]
+
+
+def test_a_forbidden_pattern_is_also_searched_for_in_what_a_page_shows() -> None:
+    one, answer = matcher(Matcher(regex=r"\d+ days"), "regex"), Answer("30\u00a0days, **30** days")
+    assert [answer.text[slice(*span)] for span in spans(one, answer)] == ["30\u00a0days", "30** days"]
+    assert not finds(one, answer), "a required one is not"
+    assert list(spans(one, answer, normalise=False)) == []
 
 
 def test_word_bounds_are_those_of_all_scripts() -> None:
