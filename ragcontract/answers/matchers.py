@@ -1,6 +1,7 @@
 """Searches answers for what matchers look for: a text, a pattern or alternatives."""
 
 from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
 from itertools import chain
 
 from msgspec import convert
@@ -12,6 +13,7 @@ from ragcontract.answers.composing import composed
 from ragcontract.answers.matcher_records import AsWritten, Matcher, Reading, Single
 from ragcontract.answers.normalising import Form, wanted
 from ragcontract.answers.regexes import Pattern, PatternError, compiled
+from ragcontract.answers.saying import is_visible
 from ragcontract.answers.tracing import Span
 from ragcontract.core.rule import Fault
 
@@ -33,10 +35,13 @@ def _single(written: str | Single, reading: Reading, *, compose: bool = True) ->
     return one if one.regex is None or not compose else replace(one, regex=composed(one.regex))
 
 
-def faults(written: AsWritten | Single, reading: Reading, *, normalise: bool = True) -> Iterator[Fault]:
-    """Yield what is wrong with a matcher that has the right types."""
+def faults(written: AsWritten | Single, reading: Reading, *, of_answers: bool = True) -> Iterator[Fault]:
+    """Yield what is wrong with a matcher that has the right types.
+
+    A pattern ``of_answers`` must not match all of them; an argument of a tool may be anything.
+    """
     if isinstance(written, str):
-        yield from _faults_of_one(_single(written, reading), (), normalise=normalise)
+        yield from _faults_of_one(_single(written, reading), (), of_answers=of_answers)
         return
     alternatives = written.any if isinstance(written, Matcher) else None
     given = [name for name in ("text", "regex") if getattr(written, name) is not None]
@@ -45,44 +50,75 @@ def faults(written: AsWritten | Single, reading: Reading, *, normalise: bool = T
         found = f"found {' and '.join(given)}" if given else "found none of them"
         yield (), f"expected exactly one of text, regex and any, {found}"
     elif alternatives is None:
-        yield from _faults_of_one(written, (given[0],), normalise=normalise)
+        yield from _faults_of_one(written, (given[0],), of_answers=of_answers)
     else:
         if stray := [name for name in ("word", "ignore_case", "dot_all") if getattr(written, name) is not None]:
             yield (stray[0],), "belongs to the single alternatives; write it there"
         if not alternatives:
             yield ("any",), "is empty; give at least one alternative"
         for number, one in enumerate(alternatives):
-            for path, message in faults(one, reading, normalise=normalise):
+            for path, message in faults(one, reading, of_answers=of_answers):
                 yield ("any", number, *path), message
 
 
-def _faults_of_one(one: Single, path: tuple[str, ...], *, normalise: bool) -> Iterator[Fault]:
+def _faults_of_one(one: Single, path: tuple[str, ...], *, of_answers: bool) -> Iterator[Fault]:
     if "" in {one.text, one.regex}:
         yield path, "is empty; give a text or a pattern to search for"
     elif one.text is not None:
-        try:
-            is_empty = not wanted(one.text, Form(normalise=normalise))
-        except CannotScoreError as error:
-            yield path, str(error)
-            return
-        if is_empty:
-            yield path, "has no characters left once emphasis and blanks are removed; give a text to search for"
+        if fault := text_fault(one.text):
+            yield path, fault
         if one.dot_all is not None:
             yield ("dot_all",), "is for patterns; it means nothing for a text"
     elif one.regex is not None:
         if one.word is not None:
             yield ("word",), r"is for texts; in a pattern, write \b where a word begins and ends"
-        if fault := pattern_fault(one.regex, dot_all=bool(one.dot_all)):
+        ignore_case, dot_all = one.ignore_case is not False, bool(one.dot_all)
+        fault = pattern_fault(one.regex, ignore_case=ignore_case, dot_all=dot_all, of_answers=of_answers)
+        if fault:
             yield path, fault
 
 
-def pattern_fault(pattern: str, *, ignore_case: bool = True, dot_all: bool = False) -> str | None:
-    """Return why RE2 does not accept a pattern, or None if it does."""
+def text_fault(text: str) -> str | None:
+    """Return why a text cannot be searched for, or None if it can."""
     try:
-        pattern_of(pattern, ignore_case=ignore_case, dot_all=dot_all)
+        sought = wanted(text)
+    except CannotScoreError as error:
+        return str(error)
+    if not is_visible(sought):
+        return "has nothing to search for once markup, blanks and invisible characters are removed; give a text"
+    return None
+
+
+def pattern_fault(
+    pattern: str, *, ignore_case: bool = True, dot_all: bool = False, of_answers: bool = True
+) -> str | None:
+    """Return why RE2 does not accept a pattern, or why it says nothing of answers; None if it is good."""
+    try:
+        engine = pattern_of(pattern, ignore_case=ignore_case, dot_all=dot_all)
     except PatternError as error:
         return str(error)
+    if not is_visible(pattern):
+        return r"has nothing but blanks and invisible characters; write \s or \x{…} for those"
+    if of_answers and _matches_everything(engine):
+        return "matches every answer; write what only some answers have, or leave it out"
     return None
+
+
+@lru_cache(maxsize=4096)
+def _matches_everything(pattern: Pattern) -> bool:
+    """Return whether a pattern matches whatever an answer is: also nothing in it, or each of very different ones."""
+    short, long = _samples()
+    found = [pattern.search(sample) for sample in short]
+    if any(span is not None and span[0] == span[1] for span in found):
+        return True
+    return None not in found and pattern.finds(long)
+
+
+@cache
+def _samples() -> tuple[tuple[Answer, ...], Answer]:
+    """Return answers of one character of each kind, and a long one of several lines that has all of ASCII."""
+    every = "".join(map(chr, range(0x20, 0x7F)))
+    return tuple(map(Answer, "aZ7é中!👍")), Answer(f"{every}\n\n{every} é中👍\n" * 20)
 
 
 def pattern_of(pattern: str, *, ignore_case: bool = True, dot_all: bool = False) -> Pattern:

@@ -28,6 +28,19 @@ def says_something(answer: Answer) -> bool:
     return any(_is_seen(without_invisible(code[1] or code[2] or "")) for code in _CODE.finditer(answer.text))
 
 
+def is_visible(text: str) -> bool:
+    """Return whether a reader sees any character of a text: also punctuation, which can be searched for."""
+    return any(
+        not char.isspace() and char not in _BLANK and unicodedata.category(char)[0] not in "CM"
+        for char in without_invisible(text)
+    )
+
+
+def has_letter(text: str) -> bool:
+    """Return whether a text has a letter."""
+    return any(char.isalpha() for char in without_invisible(text))
+
+
 def _is_seen(text: str) -> bool:
     return any(unicodedata.category(char) in _SEEN and not _is_drawing(char) for char in text)
 

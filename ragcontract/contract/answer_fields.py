@@ -34,6 +34,7 @@ def _contradictions(row: GoldenRow) -> Iterator[Mismatch]:
         for path, message in rule.faults():
             yield Mismatch(("rules", number, *path), message)
     yield from element_faults(row)
+    yield from _nothing_to_see(row)
     yield from _refusing_and_answering(row)
     if row.reference_contexts is not None and not row.reference_contexts:
         yield Mismatch(("reference_contexts",), "is empty; give the texts that must be retrieved, or leave it out")
@@ -41,6 +42,20 @@ def _contradictions(row: GoldenRow) -> Iterator[Mismatch]:
         yield Mismatch(("reference_claims",), "is empty; give the claims of the reference, or leave it out")
     if row.criteria is not None:
         yield from criteria_faults(row.criteria)
+
+
+def _nothing_to_see(row: GoldenRow) -> Iterator[Mismatch]:
+    """Yield texts that an answer cannot be compared with."""
+    texts: list[tuple[tuple[str | int, ...], str]] = [] if row.reference is None else [(("reference",), row.reference)]
+    for field in ("reference_claims", "reference_contexts"):
+        texts += [((field, number), text) for number, text in enumerate(getattr(row, field) or ())]
+    if not texts or row.as_evaluated is not None:
+        return
+    from ragcontract.answers.matchers import text_fault
+
+    for path, text in texts:
+        if fault := text_fault(text):
+            yield Mismatch(path, fault)
 
 
 def _refusing_and_answering(row: GoldenRow) -> Iterator[Mismatch]:
