@@ -7,7 +7,7 @@ from itertools import chain
 from msgspec import convert
 from msgspec.structs import replace
 
-from ragcontract.answers.answer_text import Answer
+from ragcontract.answers.answer_text import WORD, Answer
 from ragcontract.answers.cannot_score import CannotScoreError
 from ragcontract.answers.composing import composed
 from ragcontract.answers.matcher_records import AsWritten, Matcher, Reading, Single
@@ -16,6 +16,8 @@ from ragcontract.answers.regexes import Pattern, PatternError, compiled
 from ragcontract.answers.saying import is_visible
 from ragcontract.answers.tracing import Span
 from ragcontract.core.rule import Fault
+
+_LONG = 1 << 14  # characters; whether a longer answer has a word at all is looked up, because there may be many words
 
 
 def matcher(written: AsWritten, reading: Reading, *, compose: bool = True) -> Matcher:
@@ -85,7 +87,7 @@ def text_fault(text: str) -> str | None:
     except CannotScoreError as error:
         return str(error)
     if not is_visible(sought):
-        return "has nothing to search for once markup, blanks and invisible characters are removed; give a text"
+        return "has no characters left once emphasis and blanks are removed; give a text to search for"
     return None
 
 
@@ -157,15 +159,16 @@ def finds(one: Matcher | Single, answer: Answer, *, normalise: bool = True) -> b
 
 def finds_text(text: str, answer: Answer, form: Form, *, word: bool) -> bool:
     """Return whether a text is in an answer, as it is written or as a page shows it."""
-    sought = wanted(text, form)
-    if _is_in(sought, answer.normal(form), word=word):
+    if _is_in(text, answer, form, word=word):
         return True
     shown = answer.reworded if form.normalise else None
-    return shown is not None and _is_in(sought, shown.normal(form), word=word)
+    return shown is not None and _is_in(text, shown, form, word=word)
 
 
-def _is_in(sought: str, searched: str, *, word: bool) -> bool:
-    return sought in searched if not word else next(occurrences(sought, searched, word=True), None) is not None
+def _is_in(text: str, answer: Answer, form: Form, *, word: bool) -> bool:
+    if word:
+        return next(_in_form(text, answer, form, word=True), None) is not None
+    return wanted(text, form) in answer.normal(form)
 
 
 def text_spans(text: str, answer: Answer, form: Form, *, word: bool) -> Iterator[Span]:
@@ -188,7 +191,10 @@ def pattern_spans(pattern: Pattern, answer: Answer, *, normalise: bool = True) -
 
 def _in_form(text: str, answer: Answer, form: Form, *, word: bool) -> Iterator[Span]:
     """Yield the spans of a text in a form of an answer, without overlaps."""
-    return occurrences(wanted(text, form), answer.normal(form), word=word)
+    sought, searched = wanted(text, form), answer.normal(form)
+    if word and len(searched) > _LONG and not answer.words(form).issuperset(WORD.findall(sought)):
+        return iter(())
+    return occurrences(sought, searched, word=word)
 
 
 def _different(found: Iterable[Span]) -> Iterator[Span]:
@@ -200,7 +206,10 @@ def _different(found: Iterable[Span]) -> Iterator[Span]:
 
 
 def occurrences(sought: str, searched: str, *, word: bool) -> Iterator[Span]:
-    """Yield the spans of one text in another; with ``word``, only where no word goes on before or after it."""
+    """Yield the spans of one text in another; with ``word``, only where no word goes on before or after it.
+
+    ``secret`` is a word of ``_secret_``, but not of ``secret_key``.
+    """
     start = searched.find(sought)
     while start >= 0:
         end = start + len(sought)
@@ -212,11 +221,15 @@ def occurrences(sought: str, searched: str, *, word: bool) -> Iterator[Span]:
 
 def _joins(text: str, at: int) -> bool:
     """Return whether a word goes on across a position."""
-    return 0 < at < len(text) and _in_word(text[at - 1]) and _in_word(text[at])
+    return 0 < at < len(text) and _goes_on(text, at - 1, -1) and _goes_on(text, at, 1)
 
 
-def _in_word(char: str) -> bool:
-    return char.isalnum() or char == "_"
+def _goes_on(text: str, at: int, step: int) -> bool:
+    """Return whether a character is part of a word; an underscore is emphasis, unless the word goes on beyond it."""
+    if text[at] != "_":
+        return text[at].isalnum()
+    beyond = at + step
+    return 0 <= beyond < len(text) and (text[beyond].isalnum() or text[beyond] == "_")
 
 
 def described(one: Matcher | Single) -> tuple[str, ...]:

@@ -9,10 +9,11 @@ from ragcontract.answers.known_modes import ABSTAIN
 from ragcontract.contract.criteria import criteria_faults, criteria_of
 from ragcontract.contract.element_fields import element_faults, element_rules
 from ragcontract.contract.golden_row import AnswerFields, GoldenRow
+from ragcontract.core import bounds
 from ragcontract.core.golden import ExpectedAnswer
 from ragcontract.core.rule import RowRule, Rule
 from ragcontract.files.schema import Mismatch
-from ragcontract.rules.answering import Answered
+from ragcontract.rules.answering import Answered, AnswerRule
 from ragcontract.rules.expected_mode import ExpectedMode
 from ragcontract.rules.refusing import MustNotRefuse, MustRefuse
 
@@ -25,7 +26,12 @@ def answer_fields(row: GoldenRow) -> AnswerFields:
         mismatches += calls
     if mismatches or isinstance(calls, list):
         return AnswerFields(mismatches=tuple(mismatches))
-    return AnswerFields(rules=tuple(_rules(row)), answer=_expected(row, calls))
+    rules = tuple(_rules(row))
+    sought = sum(rule.sought for rule in rules if isinstance(rule, AnswerRule))
+    if sought > bounds.TEXTS:
+        message = f"search the answer for {sought:,} texts and patterns, at most {bounds.TEXTS:,}; search in your own "
+        return AnswerFields(mismatches=(Mismatch(("rules",), f"{message}code, and export `checks`"),))
+    return AnswerFields(rules=rules, answer=_expected(row, calls))
 
 
 def _contradictions(row: GoldenRow) -> Iterator[Mismatch]:

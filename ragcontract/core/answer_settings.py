@@ -4,6 +4,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from ragcontract.core import bounds
+
 
 class Composite(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A mean of several metrics that each query must reach; a metric of which lower is better counts reversed."""
@@ -24,7 +26,11 @@ class AnswerSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ] = True
     refusal_phrases: Annotated[
         list[Annotated[str, Meta(min_length=1)]],
-        Meta(description="Sentences with which the application refuses, beside the built-in English ones."),
+        Meta(
+            max_length=bounds.REFUSAL_PHRASES,
+            title=f"at most {bounds.REFUSAL_PHRASES:,} phrases",
+            description="Sentences with which the application refuses, beside the built-in English ones.",
+        ),
     ] = []
     only_these: Annotated[bool, Meta(description="Do not use the built-in English refusals.")] = False
     refusal: Annotated[

@@ -29,6 +29,11 @@ class AnswerRule(RowRule, frozen=True, kw_only=True, gc=False):
     about_answer: ClassVar[bool] = True
     forbids: ClassVar[bool] = False  # whether it searches the answer for what must not be there
 
+    @property
+    def sought(self) -> int:
+        """How many texts and patterns it searches the answer for."""
+        return 0
+
     def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002
         """Return that the row has neither a response nor an error: in the same words for all rules of a query."""
         return LACKING if row.response is UNSET and row.error is None else None

@@ -28,6 +28,11 @@ class _Regex(AnswerRule, frozen=True, kw_only=True, gc=False):
         return [(("pattern",), fault)] if fault else []
 
     @property
+    def sought(self) -> int:
+        """One pattern."""
+        return 1
+
+    @property
     def compiled(self) -> Pattern:
         """The pattern as it is searched for."""
         return pattern_of(self.pattern, ignore_case=self.ignore_case, dot_all=self.dot_all)

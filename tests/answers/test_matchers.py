@@ -120,6 +120,24 @@ def test_hostile_answers_take_linear_time(text: str) -> None:
     assert grows_linearly(lambda size: finds(one, Answer(text * size + "b")), 2_000)
 
 
+def test_many_words_in_a_long_answer_take_linear_time() -> None:
+    def search(size: int) -> bool:
+        answer = Answer(" ".join(f"word{number}" for number in range(size)))
+        words = [Matcher(text=f"wor{number}", word=True) for number in range(size)]
+        return any(finds(word, answer) for word in words)
+
+    assert grows_linearly(search, 2_000)
+
+
+def test_a_long_answer_has_the_words_of_a_short_one() -> None:
+    for text in ("né", "$5", "a b", "né né", "snake_case", "_x_", "it's"):
+        one = Matcher(text=text, word=True)
+        for said in ("né né, $5 a b", "snake_case", "_x_ it's", "xné $55 aa b snake_cases its"):
+            long = Answer(f"{said} {'word ' * 4_000}")
+            assert finds(one, long) == finds(one, Answer(said))
+            assert list(spans(one, long)) == list(spans(one, Answer(said)))
+
+
 def test_the_rules_of_a_query_prepare_its_answer_once() -> None:
     assert answer_of("the same") is answer_of("the same")
     assert answer_of("half \ud800").text == r"half \ud800"

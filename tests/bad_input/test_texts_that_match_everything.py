@@ -57,7 +57,7 @@ def test_a_text_needs_something_to_search_for(text: str) -> None:
     for place, asked in places.items():
         ended = check(asked)
         assert ended.code == 2, place
-        problem = f"golden.jsonl:1: {place}: has nothing to search for once markup, blanks and invisible characters"
+        problem = f"golden.jsonl:1: {place}: has no characters left once emphasis and blanks are removed"
         assert problem in ended.err, place
 
 
@@ -114,3 +114,77 @@ def test_any_value_of_an_argument_can_be_wanted() -> None:
     write_jsonl(Path("golden.jsonl"), [golden("q", query="Q?", **asked)])
     write_jsonl(Path("current_run.jsonl"), [run("q", tool_calls=[{"name": "find", "arguments": {"text": "x"}}])])
     assert rag_contract("check").code == 0
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *(
+            r"\bцена\b",
+            r"\bcafé\b",
+            "\\bcafe\u0301\\b",
+            r"цена\b",
+            r"\b[а-я]+",
+            r"\b(?:цена|price)\b",
+            r"(?:^|\b)(цена)",
+        ),
+        *(
+            r"\Bцена",
+            r"\bx?цена",
+            r"\b\x{446}ена",
+            r"\b\u0446ена",
+            r"\b\xe9t",
+            r"\b\p{Cyrillic}+",
+            r"\b[a-zà-ÿ]+",
+            r"é?\b",
+        ),
+        *(r"(?i)\bцена", r"a|(?:\bé)+", r"\b[\x{e9}]", r"été\b|x", r"\b\Qцена\E", r"価格\b"),
+    ],
+)
+def test_a_word_bound_beside_a_letter_outside_ascii_is_refused(pattern: str) -> None:
+    places: dict[str, Row] = {
+        "forbidden_claims[0]": {"forbidden_claims": [pattern]},
+        "required_elements[0].regex": {"required_elements": [{"regex": pattern}]},
+        "rules[0].pattern": {"rules": [{"type": "regex_must_not_match", "pattern": pattern}]},
+    }
+    for place, asked in places.items():
+        ended = check(asked)
+        assert ended.code == 2
+        assert f"golden.jsonl:1: {place}: has \\b or \\B beside " in ended.err
+        assert 'write {"text": …, "word": true}, or leave \\b out' in ended.err
+
+
+@pytest.mark.parametrize(
+    ("pattern", "response"),
+    [
+        (r"\bprice\b", "The price."),
+        (r"\bGrößen\b", "Die Größen."),
+        (r"\bcafés\b", "Two cafés."),
+        (r"\b\w+ days", "30 days"),
+        (r"\b5 €", "Costs 5 €."),
+        (r"[^é]\bx", "a x"),
+        (r"цена \b5", "цена 5"),
+    ],
+)
+def test_a_word_bound_beside_other_characters_is_none_of_these(pattern: str, response: str) -> None:
+    assert check({"forbidden_claims": [pattern]}, response=response).code == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "response", "code"),
+    [
+        ("цена", "Наша цена: 5", 1),
+        ("цена", "Наша оценка", 0),
+        ("café", "The Café.", 1),
+        ("secret", "It is _secret_.", 1),
+        ("secret", "_Very secret_, __secret__", 1),
+        ("secret", "A secret_key", 0),
+        ("secret", "my_secret", 0),
+        ("secret", "_secret_key_", 0),
+        ("secret_key", "The _secret_key_.", 1),
+        ("_secret", "a_secret _secrets", 0),
+        ("_secret", "a _secret b", 1),
+    ],
+)
+def test_a_word_is_one_in_every_script_and_in_emphasis(text: str, response: str, code: int) -> None:
+    assert check({"forbidden_elements": [{"text": text, "word": True}]}, response=response).code == code
