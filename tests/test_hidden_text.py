@@ -153,3 +153,19 @@ def test_without_normalisation_an_answer_is_searched_only_as_it_is_written() -> 
 def test_a_message_quotes_what_the_answer_has() -> None:
     ended = check(FORBIDDING["must_not_contain"], f"{'long ' * 40}The sec<b>r&shy;et</b> is out. {'long ' * 40}")
     assert "sec<b>r&shy;et</b>" in ended.out
+
+
+def test_an_answer_of_nothing_but_markup_fails_the_check() -> None:
+    ended = check({"rules": [{"type": "max_chars", "value": 99}]}, "```text\n<br>&nbsp;\u2063\n```\n-")
+    assert ended.code == 0, "a tag in code is what the answer is about"
+    ended = check({"rules": [{"type": "max_chars", "value": 99}]}, "```text\n\u2063\n```\n<br>&nbsp;-")
+    assert ended.code == 1
+    assert "Expected an answer" in ended.out
+    assert "which has no letter, digit or symbol" in ended.out
+
+
+def test_a_word_of_two_alphabets_is_a_warning() -> None:
+    ended = check(FORBIDDING["must_not_contain"], "The s\u0435cret is out.")
+    assert ended.code == 0
+    assert "WARN q  answered only warns" in ended.out
+    assert "`s\u0435cret`, which has Latin and Cyrillic letters" in Path("report.md").read_text()

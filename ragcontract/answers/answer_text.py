@@ -1,5 +1,6 @@
 """The text of an answer in the forms in which rules search it, each made once."""
 
+import re
 from functools import cached_property, lru_cache
 
 from ragcontract.answers.composing import composed
@@ -7,6 +8,7 @@ from ragcontract.answers.normalising import Form, normalised, traced
 from ragcontract.answers.tracing import Span, Traced
 from ragcontract.core.text import encodable
 
+WORD = re.compile(r"[^\W_]+")
 # What can make a page show other words than are written, once both are in normal form.
 _REWORDS = ("<", "&", "\\", "](", "][", "]:", "~", "```")
 
@@ -18,6 +20,7 @@ class Answer:
         """Take the answer as the application gave it."""
         self.text = composed(encodable(text)) if compose else encodable(text)
         self._normal: dict[Form, str] = {}
+        self._words: dict[Form, frozenset[str]] = {}
         self._traced: dict[Form, Traced] = {}
 
     @cached_property
@@ -45,6 +48,12 @@ class Answer:
         if form not in self._normal:
             self._normal[form] = normalised(self.text, form)
         return self._normal[form]
+
+    def words(self, form: Form) -> frozenset[str]:
+        """Return the runs of letters and digits in a form of the answer."""
+        if form not in self._words:
+            self._words[form] = frozenset(WORD.findall(self.normal(form)))
+        return self._words[form]
 
     def origin(self, form: Form, start: int, end: int) -> Span:
         """Return the span of ``text`` that became a span of a form."""

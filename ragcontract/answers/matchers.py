@@ -1,19 +1,23 @@
 """Searches answers for what matchers look for: a text, a pattern or alternatives."""
 
 from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
 from itertools import chain
 
 from msgspec import convert
 from msgspec.structs import replace
 
-from ragcontract.answers.answer_text import Answer
+from ragcontract.answers.answer_text import WORD, Answer
 from ragcontract.answers.cannot_score import CannotScoreError
 from ragcontract.answers.composing import composed
 from ragcontract.answers.matcher_records import AsWritten, Matcher, Reading, Single
 from ragcontract.answers.normalising import Form, wanted
 from ragcontract.answers.regexes import Pattern, PatternError, compiled
+from ragcontract.answers.saying import is_visible
 from ragcontract.answers.tracing import Span
 from ragcontract.core.rule import Fault
+
+_LONG = 1 << 14  # characters; whether a longer answer has a word at all is looked up, because there may be many words
 
 
 def matcher(written: AsWritten, reading: Reading, *, compose: bool = True) -> Matcher:
@@ -33,10 +37,13 @@ def _single(written: str | Single, reading: Reading, *, compose: bool = True) ->
     return one if one.regex is None or not compose else replace(one, regex=composed(one.regex))
 
 
-def faults(written: AsWritten | Single, reading: Reading, *, normalise: bool = True) -> Iterator[Fault]:
-    """Yield what is wrong with a matcher that has the right types."""
+def faults(written: AsWritten | Single, reading: Reading, *, of_answers: bool = True) -> Iterator[Fault]:
+    """Yield what is wrong with a matcher that has the right types.
+
+    A pattern ``of_answers`` must not match all of them; an argument of a tool may be anything.
+    """
     if isinstance(written, str):
-        yield from _faults_of_one(_single(written, reading), (), normalise=normalise)
+        yield from _faults_of_one(_single(written, reading), (), of_answers=of_answers)
         return
     alternatives = written.any if isinstance(written, Matcher) else None
     given = [name for name in ("text", "regex") if getattr(written, name) is not None]
@@ -45,44 +52,75 @@ def faults(written: AsWritten | Single, reading: Reading, *, normalise: bool = T
         found = f"found {' and '.join(given)}" if given else "found none of them"
         yield (), f"expected exactly one of text, regex and any, {found}"
     elif alternatives is None:
-        yield from _faults_of_one(written, (given[0],), normalise=normalise)
+        yield from _faults_of_one(written, (given[0],), of_answers=of_answers)
     else:
         if stray := [name for name in ("word", "ignore_case", "dot_all") if getattr(written, name) is not None]:
             yield (stray[0],), "belongs to the single alternatives; write it there"
         if not alternatives:
             yield ("any",), "is empty; give at least one alternative"
         for number, one in enumerate(alternatives):
-            for path, message in faults(one, reading, normalise=normalise):
+            for path, message in faults(one, reading, of_answers=of_answers):
                 yield ("any", number, *path), message
 
 
-def _faults_of_one(one: Single, path: tuple[str, ...], *, normalise: bool) -> Iterator[Fault]:
+def _faults_of_one(one: Single, path: tuple[str, ...], *, of_answers: bool) -> Iterator[Fault]:
     if "" in {one.text, one.regex}:
         yield path, "is empty; give a text or a pattern to search for"
     elif one.text is not None:
-        try:
-            is_empty = not wanted(one.text, Form(normalise=normalise))
-        except CannotScoreError as error:
-            yield path, str(error)
-            return
-        if is_empty:
-            yield path, "has no characters left once emphasis and blanks are removed; give a text to search for"
+        if fault := text_fault(one.text):
+            yield path, fault
         if one.dot_all is not None:
             yield ("dot_all",), "is for patterns; it means nothing for a text"
     elif one.regex is not None:
         if one.word is not None:
             yield ("word",), r"is for texts; in a pattern, write \b where a word begins and ends"
-        if fault := pattern_fault(one.regex, dot_all=bool(one.dot_all)):
+        ignore_case, dot_all = one.ignore_case is not False, bool(one.dot_all)
+        fault = pattern_fault(one.regex, ignore_case=ignore_case, dot_all=dot_all, of_answers=of_answers)
+        if fault:
             yield path, fault
 
 
-def pattern_fault(pattern: str, *, ignore_case: bool = True, dot_all: bool = False) -> str | None:
-    """Return why RE2 does not accept a pattern, or None if it does."""
+def text_fault(text: str) -> str | None:
+    """Return why a text cannot be searched for, or None if it can."""
     try:
-        pattern_of(pattern, ignore_case=ignore_case, dot_all=dot_all)
+        sought = wanted(text)
+    except CannotScoreError as error:
+        return str(error)
+    if not is_visible(sought):
+        return "has no characters left once emphasis and blanks are removed; give a text to search for"
+    return None
+
+
+def pattern_fault(
+    pattern: str, *, ignore_case: bool = True, dot_all: bool = False, of_answers: bool = True
+) -> str | None:
+    """Return why RE2 does not accept a pattern, or why it says nothing of answers; None if it is good."""
+    try:
+        engine = pattern_of(pattern, ignore_case=ignore_case, dot_all=dot_all)
     except PatternError as error:
         return str(error)
+    if not is_visible(pattern):
+        return r"has nothing but blanks and invisible characters; write \s or \x{…} for those"
+    if of_answers and _matches_everything(engine):
+        return "matches every answer; write what only some answers have, or leave it out"
     return None
+
+
+@lru_cache(maxsize=4096)
+def _matches_everything(pattern: Pattern) -> bool:
+    """Return whether a pattern matches whatever an answer is: also nothing in it, or each of very different ones."""
+    short, long = _samples()
+    found = [pattern.search(sample) for sample in short]
+    if any(span is not None and span[0] == span[1] for span in found):
+        return True
+    return None not in found and pattern.finds(long)
+
+
+@cache
+def _samples() -> tuple[tuple[Answer, ...], Answer]:
+    """Return answers of one character of each kind, and a long one of several lines that has all of ASCII."""
+    every = "".join(map(chr, range(0x20, 0x7F)))
+    return tuple(map(Answer, "aZ7é中!👍")), Answer(f"{every}\n\n{every} é中👍\n" * 20)
 
 
 def pattern_of(pattern: str, *, ignore_case: bool = True, dot_all: bool = False) -> Pattern:
@@ -121,15 +159,16 @@ def finds(one: Matcher | Single, answer: Answer, *, normalise: bool = True) -> b
 
 def finds_text(text: str, answer: Answer, form: Form, *, word: bool) -> bool:
     """Return whether a text is in an answer, as it is written or as a page shows it."""
-    sought = wanted(text, form)
-    if _is_in(sought, answer.normal(form), word=word):
+    if _is_in(text, answer, form, word=word):
         return True
     shown = answer.reworded if form.normalise else None
-    return shown is not None and _is_in(sought, shown.normal(form), word=word)
+    return shown is not None and _is_in(text, shown, form, word=word)
 
 
-def _is_in(sought: str, searched: str, *, word: bool) -> bool:
-    return sought in searched if not word else next(occurrences(sought, searched, word=True), None) is not None
+def _is_in(text: str, answer: Answer, form: Form, *, word: bool) -> bool:
+    if word:
+        return next(_in_form(text, answer, form, word=True), None) is not None
+    return wanted(text, form) in answer.normal(form)
 
 
 def text_spans(text: str, answer: Answer, form: Form, *, word: bool) -> Iterator[Span]:
@@ -152,7 +191,10 @@ def pattern_spans(pattern: Pattern, answer: Answer, *, normalise: bool = True) -
 
 def _in_form(text: str, answer: Answer, form: Form, *, word: bool) -> Iterator[Span]:
     """Yield the spans of a text in a form of an answer, without overlaps."""
-    return occurrences(wanted(text, form), answer.normal(form), word=word)
+    sought, searched = wanted(text, form), answer.normal(form)
+    if word and len(searched) > _LONG and not answer.words(form).issuperset(WORD.findall(sought)):
+        return iter(())
+    return occurrences(sought, searched, word=word)
 
 
 def _different(found: Iterable[Span]) -> Iterator[Span]:
@@ -164,7 +206,10 @@ def _different(found: Iterable[Span]) -> Iterator[Span]:
 
 
 def occurrences(sought: str, searched: str, *, word: bool) -> Iterator[Span]:
-    """Yield the spans of one text in another; with ``word``, only where no word goes on before or after it."""
+    """Yield the spans of one text in another; with ``word``, only where no word goes on before or after it.
+
+    ``secret`` is a word of ``_secret_``, but not of ``secret_key``.
+    """
     start = searched.find(sought)
     while start >= 0:
         end = start + len(sought)
@@ -176,11 +221,15 @@ def occurrences(sought: str, searched: str, *, word: bool) -> Iterator[Span]:
 
 def _joins(text: str, at: int) -> bool:
     """Return whether a word goes on across a position."""
-    return 0 < at < len(text) and _in_word(text[at - 1]) and _in_word(text[at])
+    return 0 < at < len(text) and _goes_on(text, at - 1, -1) and _goes_on(text, at, 1)
 
 
-def _in_word(char: str) -> bool:
-    return char.isalnum() or char == "_"
+def _goes_on(text: str, at: int, step: int) -> bool:
+    """Return whether a character is part of a word; an underscore is emphasis, unless the word goes on beyond it."""
+    if text[at] != "_":
+        return text[at].isalnum()
+    beyond = at + step
+    return 0 <= beyond < len(text) and (text[beyond].isalnum() or text[beyond] == "_")
 
 
 def described(one: Matcher | Single) -> tuple[str, ...]:

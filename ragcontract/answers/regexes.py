@@ -2,7 +2,7 @@ r"""Regular expressions on RE2, which searches any answer in a time that is line
 
 Python's own engine can hang: on hostile patterns, and on hostile answers with ordinary patterns. RE2 cannot, but its
 ``\d``, ``\s`` and ``\w`` are ASCII only and a few escapes have other names. A pattern is translated, so that it means
-the same as in Python's ``re``; only ``\b`` stays ASCII.
+the same as in Python's ``re``; only ``\b`` stays ASCII, and is refused beside other letters.
 """
 
 import re
@@ -14,6 +14,7 @@ from typing import Any
 from ragcontract.answers.answer_text import Answer
 from ragcontract.answers.cannot_score import CannotScoreError
 from ragcontract.answers.tracing import Span
+from ragcontract.answers.word_bounds import letter_beside_bound
 from ragcontract.core import bounds
 from ragcontract.core.text import encodable, shorten, visible
 
@@ -146,6 +147,11 @@ def _compiled(pattern: str, *, ignore_case: bool, dot_all: bool) -> Pattern:
     if made.size > bounds.PROGRAM:
         size = f"makes {made.size:,} instructions, expected at most {bounds.PROGRAM:,}"
         raise PatternError(f"{size}; make its repetition counts smaller")
+    if letter := letter_beside_bound(pattern):
+        raise PatternError(
+            rf"has \b or \B beside {shorten(visible(letter), bounds.VALUE)}, but these know only letters of ASCII, so "
+            r'it does not match as it should; write {"text": …, "word": true}, or leave \b out'
+        )
     return made
 
 

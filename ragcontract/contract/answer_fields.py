@@ -9,10 +9,11 @@ from ragcontract.answers.known_modes import ABSTAIN
 from ragcontract.contract.criteria import criteria_faults, criteria_of
 from ragcontract.contract.element_fields import element_faults, element_rules
 from ragcontract.contract.golden_row import AnswerFields, GoldenRow
+from ragcontract.core import bounds
 from ragcontract.core.golden import ExpectedAnswer
 from ragcontract.core.rule import RowRule, Rule
 from ragcontract.files.schema import Mismatch
-from ragcontract.rules.answering import Answered
+from ragcontract.rules.answering import Answered, AnswerRule
 from ragcontract.rules.expected_mode import ExpectedMode
 from ragcontract.rules.refusing import MustNotRefuse, MustRefuse
 
@@ -25,7 +26,12 @@ def answer_fields(row: GoldenRow) -> AnswerFields:
         mismatches += calls
     if mismatches or isinstance(calls, list):
         return AnswerFields(mismatches=tuple(mismatches))
-    return AnswerFields(rules=tuple(_rules(row)), answer=_expected(row, calls))
+    rules = tuple(_rules(row))
+    sought = sum(rule.sought for rule in rules if isinstance(rule, AnswerRule))
+    if sought > bounds.TEXTS:
+        message = f"search the answer for {sought:,} texts and patterns, at most {bounds.TEXTS:,}; search in your own "
+        return AnswerFields(mismatches=(Mismatch(("rules",), f"{message}code, and export `checks`"),))
+    return AnswerFields(rules=rules, answer=_expected(row, calls))
 
 
 def _contradictions(row: GoldenRow) -> Iterator[Mismatch]:
@@ -34,6 +40,7 @@ def _contradictions(row: GoldenRow) -> Iterator[Mismatch]:
         for path, message in rule.faults():
             yield Mismatch(("rules", number, *path), message)
     yield from element_faults(row)
+    yield from _nothing_to_see(row)
     yield from _refusing_and_answering(row)
     if row.reference_contexts is not None and not row.reference_contexts:
         yield Mismatch(("reference_contexts",), "is empty; give the texts that must be retrieved, or leave it out")
@@ -41,6 +48,20 @@ def _contradictions(row: GoldenRow) -> Iterator[Mismatch]:
         yield Mismatch(("reference_claims",), "is empty; give the claims of the reference, or leave it out")
     if row.criteria is not None:
         yield from criteria_faults(row.criteria)
+
+
+def _nothing_to_see(row: GoldenRow) -> Iterator[Mismatch]:
+    """Yield texts that an answer cannot be compared with."""
+    texts: list[tuple[tuple[str | int, ...], str]] = [] if row.reference is None else [(("reference",), row.reference)]
+    for field in ("reference_claims", "reference_contexts"):
+        texts += [((field, number), text) for number, text in enumerate(getattr(row, field) or ())]
+    if not texts or row.as_evaluated is not None:
+        return
+    from ragcontract.answers.matchers import text_fault
+
+    for path, text in texts:
+        if fault := text_fault(text):
+            yield Mismatch(path, fault)
 
 
 def _refusing_and_answering(row: GoldenRow) -> Iterator[Mismatch]:

@@ -23,7 +23,7 @@ from ragcontract.files.mistaken import CONFIG, instead_of
 from ragcontract.files.opening import READ_ERRORS, read_problem, read_within
 from ragcontract.files.patterns import not_readable
 from ragcontract.files.problems import Problem, Problems
-from ragcontract.files.schema import Mismatch, mismatches
+from ragcontract.files.schema import Mismatch, mismatches, shown
 from ragcontract.registry import Registry
 
 NOWHERE = Locations()
@@ -176,6 +176,14 @@ def _wrong_answers(answers: AnswerSettings) -> Iterator[Mismatch]:
     if answers.only_these and not answers.refusal_phrases:
         why = "needs refusal_phrases: without any, no text would be a refusal; name them, or leave it out"
         yield Mismatch(("answers", "only_these"), why)
+    if answers.refusal_phrases:
+        from ragcontract.answers.normalising import normalised
+        from ragcontract.answers.saying import has_letter
+
+        for number, phrase in enumerate(answers.refusal_phrases):
+            if not has_letter(normalised(phrase)):
+                why = f"expected a text with a letter, found {shown(phrase)}; write how your application refuses"
+                yield Mismatch(("answers", "refusal_phrases", number), why)
 
 
 def _wrong_judge(judge: JudgeSettings) -> Iterator[Mismatch]:

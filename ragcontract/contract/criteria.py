@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from ragcontract.contract.golden_row import CriterionJson
 from ragcontract.core import bounds
 from ragcontract.core.golden import Criterion
+from ragcontract.core.invisible import without_invisible
 from ragcontract.files.schema import Mismatch
 
 Written = Sequence[str | CriterionJson]
@@ -29,7 +30,7 @@ def criteria_faults(written: Written) -> Iterator[Mismatch]:
     ids, texts = dict[str, int](), dict[str, int]()
     for at, one in enumerate(criteria):
         has_id = not isinstance(written[at], str)
-        if not one.text.strip():
+        if not without_invisible(one.text).strip():
             yield Mismatch(("criteria", at, *(("text",) if has_id else ())), "is blank; say what the answer must be")
         if (first := ids.setdefault(one.id, at)) != at:
             path = ("criteria", at, *(("id",) if has_id else ()))

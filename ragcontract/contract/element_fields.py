@@ -52,7 +52,7 @@ def _faults_of(
 
     if as_evaluated and _is_plain(element, reading):
         return  # what is empty counts, too
-    for inner, message in faults(element, reading):
+    for inner, message in faults(element, reading, of_answers=not as_evaluated):
         yield Mismatch((*path, *inner), message)
 
 

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from ragcontract.core import bounds
 from ragcontract.core.numbers import SAME
 
 
@@ -20,11 +21,19 @@ class AnswerSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """How answers are compared, and what counts as a refusal."""
 
     normalise: Annotated[
-        bool, Meta(description="Compare texts regardless of case, quotes, dashes, Markdown emphasis and blanks.")
+        bool,
+        Meta(
+            description="Compare texts regardless of case, quotes, dashes, Markdown emphasis, blanks and what nobody "
+            "sees."
+        ),
     ] = True
     refusal_phrases: Annotated[
         list[Annotated[str, Meta(min_length=1)]],
-        Meta(description="Sentences with which the application refuses, beside the built-in English ones."),
+        Meta(
+            max_length=bounds.REFUSAL_PHRASES,
+            title=f"at most {bounds.REFUSAL_PHRASES:,} phrases",
+            description="Sentences with which the application refuses, beside the built-in English ones.",
+        ),
     ] = []
     only_these: Annotated[bool, Meta(description="Do not use the built-in English refusals.")] = False
     refusal: Annotated[

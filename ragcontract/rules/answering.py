@@ -6,18 +6,19 @@ from typing import ClassVar
 from msgspec import UNSET
 
 from ragcontract.answers.answer_text import Answer, answer_of
+from ragcontract.answers.saying import says_something
 from ragcontract.core import bounds
 from ragcontract.core.excerpt import excerpt
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.invisible import without_invisible
 from ragcontract.core.phrase import Name, Phrase
-from ragcontract.core.rule import RowContext, RowRule, Violation
+from ragcontract.core.rule import RowContext, RowRule, Violation, names_of
 from ragcontract.core.run import RunRow
 from ragcontract.core.text import shorten
 
 CUT_OFF = "length"  # the finish_reason of an answer that reached the limit of tokens
 NO_ANSWER = ("no answer",)
 NO_CALLS = ("no tool_calls",)  # of a golden query without a row, or of a turn after an error: none are known
-_ZERO_WIDTH = frozenset("\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff")  # as in the comparison of texts
 LACKING = "has no response, which rules about its answer need; export it, as null if there was none"
 
 
@@ -26,6 +27,12 @@ class AnswerRule(RowRule, frozen=True, kw_only=True, gc=False):
 
     needs: ClassVar[frozenset[str]] = frozenset({"response", "error"})
     about_answer: ClassVar[bool] = True
+    forbids: ClassVar[bool] = False  # whether it searches the answer for what must not be there
+
+    @property
+    def sought(self) -> int:
+        """How many texts and patterns it searches the answer for."""
+        return 0
 
     def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002
         """Return that the row has neither a response nor an error: in the same words for all rules of a query."""
@@ -39,12 +46,7 @@ def answer_in(row: RunRow) -> Answer:
 
 def begins(answer: Answer) -> Phrase:
     """Return how an answer begins, for a message about what is not in it."""
-    return NO_ANSWER if is_blank(answer.text) else (excerpt(answer.text),)
-
-
-def is_blank(text: str) -> bool:
-    """Return whether nothing of a text is seen: it has only blanks and characters without width."""
-    return all(char.isspace() or char in _ZERO_WIDTH for char in text)
+    return (excerpt(answer.text),) if says_something(answer) else NO_ANSWER
 
 
 def the_error(text: str) -> Phrase:
@@ -65,10 +67,11 @@ def quoted(text: str) -> Name:
 
 
 class Answered(AnswerRule, frozen=True, kw_only=True, gc=False, tag="answered"):
-    """The application answered: the response is not blank, and there was no error.
+    """The application answered: a reader sees a letter, a digit or a symbol in the response, and there was no error.
 
     Checked for every query with a rule about its answer. A refusal that the model's interface reports apart from the
-    text is an answer where one is wanted (``must_refuse``); a blank text is one for benchmarks that judge it.
+    text is an answer where one is wanted (``must_refuse``), and so is an empty array or object where a JSON schema
+    decides. Any text is one for benchmarks that judge it.
     """
 
     in_rows: ClassVar[bool] = False
@@ -77,19 +80,25 @@ class Answered(AnswerRule, frozen=True, kw_only=True, gc=False, tag="answered"):
     blank_answers: bool = False
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield a violation without an answer, and a warning if it was cut off."""
+        """Yield a violation without an answer, and warnings if it was cut off or may hide what is forbidden."""
         if row.error is not None:
             yield self._broken("error", the_error(row.error))
-        elif not self._has_text(row) and not (self.refusal_answers and _has_refused(row)):
-            yield self._broken("no answer", ("an empty response",) if isinstance(row.response, str) else ("null",))
+        elif not self._has_text(query, row) and not (self.refusal_answers and _has_refused(row)):
+            yield self._broken("no answer", _nothing_in(row))
         if row.finish_reason == CUT_OFF:
             found = ("an answer that was cut off: finish_reason is ", Name(CUT_OFF))
             yield Violation(
                 rule="answered", expected=("a complete answer",), found=found, causes=("cut off",), warns=True
             )
 
-    def _has_text(self, row: RunRow) -> bool:
-        return isinstance(row.response, str) and (self.blank_answers or not is_blank(row.response))
+        if isinstance(row.response, str) and not row.response.isascii() and _forbids(query):
+            yield from _mixed_alphabets(answer_in(row))
+
+    def _has_text(self, query: GoldenQuery, row: RunRow) -> bool:
+        if not isinstance(row.response, str):
+            return False
+        answer = answer_in(row)
+        return self.blank_answers or says_something(answer) or _is_wanted_json(query, answer)
 
     def _broken(self, cause: str, found: Phrase) -> Violation:
         return Violation(rule="answered", expected=("an answer",), found=found, causes=(cause,))
@@ -100,3 +109,47 @@ def _has_refused(row: RunRow) -> bool:
 
     evidence = declared_evidence(row)
     return evidence is not None and evidence.kind != "mode"
+
+
+def _nothing_in(row: RunRow) -> Phrase:
+    if not isinstance(row.response, str):
+        return ("null",)
+    if not without_invisible(row.response).strip():
+        return ("an empty response",)
+    return (excerpt(answer_in(row).text), ", which has no letter, digit or symbol")
+
+
+def _is_wanted_json(query: GoldenQuery, answer: Answer) -> bool:
+    """Return whether an answer is an array or an object, as ``[]``, of a query for which a JSON schema decides."""
+    if not any(isinstance(rule, RowRule) and "json_schema" in names_of(type(rule.judged)) for rule in query.rules):
+        return False
+    from ragcontract.answers.json_text import NotJsonError, parsed
+
+    try:
+        return isinstance(parsed(answer.text), list | dict)
+    except NotJsonError:
+        return False
+
+
+def _forbids(query: GoldenQuery) -> bool:
+    rules = (rule.judged for rule in query.rules if isinstance(rule, RowRule))
+    return any(isinstance(rule, AnswerRule) and rule.forbids for rule in rules)
+
+
+def _mixed_alphabets(answer: Answer) -> Iterator[Violation]:
+    from ragcontract.answers.alphabets import mixed_word
+
+    shown = answer.shown
+    if mixed := mixed_word((shown or answer).text):
+        span, names = mixed
+        start, end = shown.written(span) if shown else span
+        yield Violation(
+            rule="answered",
+            expected=("letters of one alphabet in each word",),
+            found=(
+                excerpt(answer.text[start:end]),
+                f", which has {' and '.join(names)} letters: a rule that forbids what it looks like does not find it",
+            ),
+            causes=("mixed alphabets",),
+            warns=True,
+        )

@@ -253,7 +253,7 @@ def _pattern_faults(value: dict[str, Any]) -> Iterator[Fault]:
     except ValidationError:
         yield from mismatches(value, Matcher)
         return
-    yield from faults(pattern, "regex")
+    yield from faults(pattern, "regex", of_answers=False)  # any value of an argument may be wanted
 
 
 def _finds(called: "CalledTools", pattern: "Matcher", value: object, *, too_long: bool) -> bool:

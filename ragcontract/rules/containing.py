@@ -47,6 +47,11 @@ class _Texts(AnswerRule, frozen=True, kw_only=True, gc=False):
         """The texts."""
         return (self.value,) if isinstance(self.value, str) else self.value or self.any or ()
 
+    @property
+    def sought(self) -> int:
+        """How many texts there are."""
+        return len(self.texts)
+
     def matcher(self, text: str) -> Matcher:
         """Return what searches for one of the texts."""
         return Matcher(text=text, ignore_case=self.ignore_case, word=self.word)

@@ -30,6 +30,11 @@ class ForbiddenClaims(_FromFields, Flagging, frozen=True, kw_only=True, gc=False
     claims: tuple[Matcher, ...]
     allowed: tuple[Matcher, ...] = ()
 
+    @property
+    def sought(self) -> int:
+        """How many claims and phrases there are."""
+        return _number((*self.claims, *self.allowed))
+
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield a violation for each claim that is there, which quotes where."""
         if self.as_evaluated:
@@ -84,6 +89,11 @@ class RequiredElements(_FromFields, frozen=True, kw_only=True, gc=False, tag="re
     elements: tuple[Matcher, ...]
     least: int
 
+    @property
+    def sought(self) -> int:
+        """How many elements there are."""
+        return _number(self.elements)
+
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield one violation if too few are there, with those that are missing."""
         missing = self.missing(row, normalise=context.settings.answers.normalise)
@@ -114,6 +124,11 @@ class ForbiddenElements(_FromFields, Flagging, frozen=True, kw_only=True, gc=Fal
     """``forbidden_elements``: the answer has none of them."""
 
     elements: tuple[Matcher, ...]
+
+    @property
+    def sought(self) -> int:
+        """How many elements there are."""
+        return _number(self.elements)
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield a violation for each that is there, which quotes where."""
@@ -149,6 +164,11 @@ class ForbiddenElements(_FromFields, Flagging, frozen=True, kw_only=True, gc=Fal
                     causes=(cause,),
                 )
                 yield one, violation, found
+
+
+def _number(matchers: Iterable[Matcher]) -> int:
+    """Return how many texts and patterns matchers look for: all of their alternatives."""
+    return sum(1 if one.any is None else len(one.any) for one in matchers)
 
 
 def named(matchers: Iterable[Matcher]) -> Phrase:

@@ -5,6 +5,7 @@ answer really says so.
 """
 
 from collections.abc import Iterable, Iterator
+from typing import ClassVar
 
 from msgspec import Struct
 
@@ -30,6 +31,8 @@ class Flag(Struct, frozen=True, kw_only=True, gc=False):
 
 class Flagging(AnswerRule, frozen=True, kw_only=True, gc=False):
     """A rule that searches the answer for what must not be there. A judge can confirm what it finds."""
+
+    forbids: ClassVar[bool] = True
 
     def flags(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Flag]:
         """Yield the violations that :meth:`violations` yields, in the same order, with what was found."""

@@ -1,7 +1,7 @@
 """Rules about patterns in answers: regex_must_match, regex_must_not_match."""
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
@@ -28,6 +28,11 @@ class _Regex(AnswerRule, frozen=True, kw_only=True, gc=False):
         return [(("pattern",), fault)] if fault else []
 
     @property
+    def sought(self) -> int:
+        """One pattern."""
+        return 1
+
+    @property
     def compiled(self) -> Pattern:
         """The pattern as it is searched for."""
         return pattern_of(self.pattern, ignore_case=self.ignore_case, dot_all=self.dot_all)
@@ -46,6 +51,8 @@ class RegexMustMatch(_Regex, frozen=True, kw_only=True, gc=False, tag="regex_mus
 
 class RegexMustNotMatch(_Regex, frozen=True, kw_only=True, gc=False, tag="regex_must_not_match"):
     """The pattern matches nowhere in the answer."""
+
+    forbids: ClassVar[bool] = True
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield a violation that quotes the first match."""

@@ -31,8 +31,8 @@ def quoted(value: object, answer: str, reading: Reading = "text") -> list[str]:
         ({"text": "day", "word": True}, []),
         ({"text": "day"}, ["day", "Day"]),
         ({"text": "days", "word": True}, ["days", "Days"]),
-        ({"regex": r"\d+ d"}, ["30 D"]),
-        ({"regex": r"\d+ d", "ignore_case": False}, []),
+        ({"regex": r"\d+\sd"}, ["30\u00a0d", "30 D"]),
+        ({"regex": r"\d+\sD", "ignore_case": False}, ["30 D"]),
         ({"regex": "or.*left"}, []),
         ({"regex": "or.*left", "dot_all": True}, ["or\n30 Days left"]),
         ({"any": ["nothing", "left", {"regex": "o[r]"}]}, ["left", "or"]),
@@ -51,6 +51,13 @@ def test_a_bare_text_is_a_pattern_where_patterns_are_usual() -> None:
 
 def test_a_pattern_is_searched_for_in_the_normal_form_of_the_answer() -> None:
     assert quoted({"regex": "cafe\u0301s?"}, "two cafe\u0301s") == ["cafés"]
+
+
+def test_a_forbidden_pattern_is_also_searched_for_in_what_a_page_shows() -> None:
+    one, answer = matcher(Matcher(regex=r"\d+ days"), "regex"), Answer("30\u00a0days, **30** days")
+    assert [answer.text[slice(*span)] for span in spans(one, answer)] == ["30\u00a0days", "30** days"]
+    assert not finds(one, answer), "a required one is not"
+    assert list(spans(one, answer, normalise=False)) == []
 
 
 def test_word_bounds_are_those_of_all_scripts() -> None:
@@ -111,6 +118,24 @@ def test_good_matchers_have_no_faults() -> None:
 def test_hostile_answers_take_linear_time(text: str) -> None:
     one = Matcher(text=text * 100, word=True)
     assert grows_linearly(lambda size: finds(one, Answer(text * size + "b")), 2_000)
+
+
+def test_many_words_in_a_long_answer_take_linear_time() -> None:
+    def search(size: int) -> bool:
+        answer = Answer(" ".join(f"word{number}" for number in range(size)))
+        words = [Matcher(text=f"wor{number}", word=True) for number in range(size)]
+        return any(finds(word, answer) for word in words)
+
+    assert grows_linearly(search, 2_000)
+
+
+def test_a_long_answer_has_the_words_of_a_short_one() -> None:
+    for text in ("né", "$5", "a b", "né né", "snake_case", "_x_", "it's"):
+        one = Matcher(text=text, word=True)
+        for said in ("né né, $5 a b", "snake_case", "_x_ it's", "xné $55 aa b snake_cases its"):
+            long = Answer(f"{said} {'word ' * 4_000}")
+            assert finds(one, long) == finds(one, Answer(said))
+            assert list(spans(one, long)) == list(spans(one, Answer(said)))
 
 
 def test_the_rules_of_a_query_prepare_its_answer_once() -> None:

@@ -64,6 +64,25 @@ def normal_form(lab: Lab, size: int) -> bool:
     return all_of(*(accepted(lab.check([query], [row], config), refused) for query, row, config in trials))
 
 
+def texts_of_a_row(lab: Lab, count: int) -> bool:
+    """Search for texts of a rule, alternatives and patterns of fields, all together so many."""
+    fields: Row = {
+        "rules": [{"type": "must_not_contain", "value": [f"text {number}" for number in range(count - 4)]}],
+        "forbidden_elements": [{"any": ["x", "y"]}],
+        "forbidden_claims": ["z"],
+        "allowed_phrases": ["not z"],
+    }
+    return accepted(lab.check([golden(**fields)], [run(response="a")]), "rules: search the answer for")
+
+
+def phrases_of_refusals(lab: Lab, count: int) -> bool:
+    phrases = [f"I refuse {number}" for number in range(count)]
+    ended = lab.check(
+        [golden(rules=[{"type": "must_not_refuse"}])], [run(response="a")], f"answers: {{refusal_phrases: {phrases}}}\n"
+    )
+    return accepted(ended, "phrases, found")
+
+
 def violations_of_a_row(lab: Lab, count: int) -> bool:
     texts = [f"text {number}" for number in range(count + 1)]
     rules = [{"type": "must_not_contain", "value": texts}]
@@ -112,6 +131,8 @@ CASES: Cases = {
     "PROGRAM": Case(a_program, small=200),
     "SEARCHED": Case(a_search, small=2_000, past=lambda product: product + 10),
     "NORMAL": Case(normal_form, small=5_000),
+    "TEXTS": Case(texts_of_a_row, small=20),
+    "REFUSAL_PHRASES": Case(phrases_of_refusals),
     "VIOLATIONS": Case(violations_of_a_row, small=20, past=lambda count: count + 2),
     "COMPILED": Case(kept_patterns, small=100),
     "CLEARED": Case(cleared),

@@ -34,6 +34,148 @@ def test_a_query_with_a_rule_about_its_answer_is_answered(tmp_path: Path, answer
     assert broken(tmp_path, ASKED, answered) == found
 
 
+@pytest.mark.parametrize(
+    "response",
+    [
+        *(
+            ".",
+            "-",
+            "…",
+            "?",
+            "!?",
+            "**",
+            "***",
+            "---",
+            "# ",
+            "> ",
+            "- ",
+            "* * *",
+            "~~~",
+            "===",
+            "|",
+            "| | |\n|---|---|",
+        ),
+        *("```\n```", "```python\n\n```", "~~~ text\n~~~", "``", "` `", "```\n\u200b\n```", "[](https://example.com)"),
+        *(
+            "![](chart.png)",
+            "<br>",
+            "<br/>\n",
+            "<p></p>",
+            '<div class="answer"></div>',
+            "<!-- no answer -->",
+            "<b></b>",
+        ),
+        *(
+            "<style>p {}</style>",
+            "&nbsp;",
+            "&#160;&zwnj;",
+            "&amp;nbsp;",
+            "\u2063",
+            "\ufe0f",
+            "\u3164",
+            "\x07",
+            "\u2800",
+        ),
+        *("\ufffd", "\ufffc", "─────", "\u0301", "\ue000", "[]", "{}", '""', "\\", "**\u200b**"),
+    ],
+)
+def test_what_says_nothing_is_no_answer(tmp_path: Path, response: str) -> None:
+    (found,) = broken(tmp_path, ASKED, says(response))
+    assert found.startswith("fail answered: expected an answer; found: ")
+    assert found.endswith(("an empty response", ", which has no letter, digit or symbol"))
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        *(
+            "Yes",
+            "42",
+            "n",
+            "½",
+            "Ⅷ",
+            "é",
+            "はい",
+            "是",
+            "نعم",
+            "हाँ",
+            "👍",
+            "❤️",
+            "🇩🇪",
+            "1️⃣",
+            "∅",
+            "→",
+            "≤",
+            "°",
+            "$",
+            "€",
+            "✓",
+        ),
+        *("**Yes**", "- a", "# A", "`x`", "`<br>`", "```\nx\n```", "```html\n<br>\n```", "<b>Yes</b>", "[a](b)"),
+        *("![a chart](chart.png)", "<https://example.com>", "&eacute;", "&#x1F44D;", "\u200bok", "<!-- no --> yes"),
+        *("<p>\n<b>7</b></p>", "¯\\_(ツ)_/¯", "(a)", "a < b", "<3"),
+    ],
+)
+def test_a_letter_a_digit_or_a_symbol_is_an_answer(tmp_path: Path, response: str) -> None:
+    assert broken(tmp_path, ASKED, says(response)) == []
+
+
+@pytest.mark.parametrize(("response", "found"), [("[]", 0), ("```json\n{}\n```", 0), ('""', 1), ("-", 1), ("[", 1)])
+def test_empty_json_is_an_answer_where_a_schema_decides(tmp_path: Path, response: str, found: int) -> None:
+    findings = broken(tmp_path, rule("json_schema", schema={"type": ["array", "object"]}), says(response))
+    assert len([one for one in findings if "answered" in one]) == found
+    turn: Row = {"query": "Which?", **rule("json_schema", schema=True)}
+    messages = [{"role": "user", "content": "Which?"}, {"role": "assistant", "content": response}]
+    assert len(broken(tmp_path, {"turns": [turn]}, {"messages": messages})) == found
+
+
+FORBIDDEN = rule("must_not_contain", value="password")
+
+
+@pytest.mark.parametrize(
+    ("response", "alphabets"),
+    [
+        ("Your p\u0430ssword is out.", "Latin and Cyrillic"),
+        ("Your p\u200b\u0430ssword is out.", "Latin and Cyrillic"),
+        ("Your p<b>\u0430</b>ssword is out.", "Latin and Cyrillic"),
+        ("Your passw\u03bfrd is out.", "Latin and Greek"),
+        ("Your p\u0430ssw\u03bfrd is out.", "Latin and Greek and Cyrillic"),
+        ("Your \uff50\u0430ssword is out.", "Latin and Cyrillic"),
+        ("Your \u0440\u0430\u0455\u0455w\u043erd is out.", "Latin and Cyrillic"),
+        ("Your passw\u0585rd is out.", "Latin and Armenian"),
+        ("\u0412\u0430\u0448 \u043f\u0430\u0440\u03bf\u043b\u044c", "Greek and Cyrillic"),
+    ],
+)
+def test_a_word_of_several_alphabets_is_a_warning_where_a_text_is_forbidden(
+    tmp_path: Path, response: str, alphabets: str
+) -> None:
+    (found,) = broken(tmp_path, FORBIDDEN, says(response))
+    assert found.startswith("warn answered: expected letters of one alphabet in each word; found: ")
+    assert f"which has {alphabets} letters: a rule that forbids what it looks like does not find it" in found
+    assert decided(tmp_path, FORBIDDEN, says(response)).verdict == "pass"
+    for asked in (
+        {"forbidden_claims": ["x"]},
+        {"forbidden_elements": ["x"]},
+        rule("regex_must_not_match", pattern="x"),
+    ):
+        assert len(broken(tmp_path, asked, says(response))) == 1
+    assert broken(tmp_path, ASKED, says(response)) == [], "nothing is forbidden"
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "Größe, naïve, Łódź, Ελλάδα, Москва, Երևան, 日本, 한국",
+        "Tシャツ, Web版, SNSを使う, 漢字かなカナ, 카페A동, ㄅ注音漢字, ใช้PDFได้, לWhatsApp, PDFفایل",
+        "10 kΩ, 5 μm, 5 \u00b5m, Δt, πr², TNFα, NFκB, hν, λx",
+        "Вы получите API-ключ от OpenAI за 5 €.",
+        "p\u0301assw\u00f6rd, ｐａｓｓ, 𝐩𝐚𝐬𝐬",
+    ],
+)
+def test_honest_words_cause_no_warning(tmp_path: Path, response: str) -> None:
+    assert broken(tmp_path, FORBIDDEN, says(response)) == []
+
+
 def test_a_row_without_the_field_cannot_be_judged(tmp_path: Path) -> None:
     assert refusal(tmp_path, ASKED, {}) == [
         (

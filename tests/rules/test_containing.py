@@ -113,7 +113,7 @@ def test_the_largest_answer_is_searched(tmp_path: Path) -> None:
         ],
         "forbidden_claims": ["no (refund.*guaranteed|.* end)"],
         "allowed_phrases": ["no .* mentioned"],
-        "required_elements": [{"any": ["the end", {"regex": r"(\w+\s?)*$"}]}],
+        "required_elements": [{"any": ["the end", {"regex": r"(\w+\s?)*\($"}]}],
     }
     found = broken(tmp_path, asked, says(hostile), "answers: {refusal: phrases}\n")
     assert {one.split()[1] for one in found} == {"must_contain:", "must_refuse:", "must_cite:", "json_schema:"}

@@ -1,0 +1,34 @@
+"""Words with letters of several alphabets, such as "pаssword" with a Cyrillic а, which no search for "password" finds.
+
+These are the mixed-script confusables of UTS #39, restricted to alphabets whose letters look alike. Other scripts are
+rightly mixed within what has no blanks, as in "Tシャツ", or look like no letter of another one.
+"""
+
+import re
+
+from ragcontract.answers.tracing import Span
+
+# The blocks of each alphabet; of Greek, only the letters that look like Latin ones: "kΩ" and "Δt" are no mistakes.
+_ALPHABETS = {
+    "Latin": "A-Za-zªºÀ-ÖØ-öø-ʯᴀ-ᴥᵢ-ᵥᵬ-ᵷᵹ-ᶥḀ-ỿⱠ-Ɀ꜠-ꟿꬰ-ꭤＡ-Ｚａ-ｚ𝐀-𝚥",
+    "Greek": "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧΆΈΉΊΌΎονρυόύϲϳϹ",
+    "Cyrillic": "Ѐ-ҁҊ-ԯᲀ-ᲈꙀ-ꙮꚀ-ꚝ",
+    "Armenian": "Ա-Ֆՠ-ֈ",
+    "Cherokee": "Ꭰ-Ᏽᏸ-ᏽꭰ-ꮿ",
+    "Coptic": "Ϣ-ϯⲀ-ⳤ",
+    "Lisu": "ꓐ-ꓷ",
+}
+_LETTERS = {name: re.compile(f"[{letters}]") for name, letters in _ALPHABETS.items()}
+_WORD = re.compile(r"(?:[^\W_]|[\u0300-\u036f]){3,}")  # shorter ones are symbols, as "hν"
+
+
+def mixed_word(text: str) -> tuple[Span, list[str]] | None:
+    """Return the first word with letters of several alphabets, and the names of these."""
+    if text.isascii():
+        return None
+    present = {name: letters for name, letters in _LETTERS.items() if letters.search(text)}
+    for word in _WORD.finditer(text) if len(present) > 1 else ():
+        names = [name for name, letters in present.items() if letters.search(word[0])]
+        if len(names) > 1:
+            return word.span(), names
+    return None
