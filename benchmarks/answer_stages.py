@@ -93,6 +93,18 @@ def tool_calls(folder: Path, size: int) -> None:
     write_config(folder, minimums={"tool_f1": 0, "tool_arguments": 0, "tool_order": 0})
 
 
+def rules_on_tools(folder: Path, size: int) -> None:
+    """Write ``size`` rules on tools, by name, arguments and patterns, for a thousand calls under other names of them."""
+    rules: list[Row] = [{"type": "must_not_call_tool", "tool": f"absent {number}"} for number in range(0, size, 2)]
+    for number in range(1, size, 2):
+        arguments = {"id": -number} if number % 4 == 1 else {"of": {"regex": f"^{number}$"}}
+        rules.append({"type": "must_not_call_tool", "tool": f"tool {number % 7}", "arguments": arguments})
+    calls = [{"name": f"shop.tool_{number % 7}", "arguments": {"id": number, "of": "me"}} for number in range(1_000)]
+    write_lines(folder, "golden", [_golden(rules=rules)])
+    write_lines(folder, "current_run", [_run(tool_calls=calls)])
+    write_config(folder)
+
+
 def declared_scores(folder: Path, size: int) -> None:
     """Write 1,000 queries with ``size`` scores each, all of which are declared and limited, and a baseline."""
     names = [f"score_{number}" for number in range(size)]
@@ -122,5 +134,6 @@ ANSWER_STAGES = (
         name="n reference × n retrieved contexts", unit="contexts", sizes=(1_000, 2_000, 4_000), make=contexts, most=15
     ),
     Stage(name="tool calls of a row", unit="calls", sizes=(250, 500, 1_000), make=tool_calls, most=10),
+    Stage(name="rules on 1,000 tool calls", unit="rules", sizes=(500, 1_000, 2_000), make=rules_on_tools, most=10),
     Stage(name="scores of 1,000 queries", unit="scores", sizes=(25, 50, 100), make=declared_scores, most=60),
 )

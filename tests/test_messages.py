@@ -160,7 +160,7 @@ def test_no_tool_calls_beside_messages_with_calls_is_refused(call: list[Row], tu
     write_jsonl(Path("current_run.jsonl"), [run(response="Done.", messages=said, tool_calls=[])])
     ended = rag_contract("check")
     assert ended.code == 2
-    assert "has [] as tool_calls, and a call in messages[1]; export the calls that were made" in ended.err
+    assert "has [] as tool_calls, and a call in messages[1]; export all calls, and only the messages" in ended.err
     write_jsonl(Path("current_run.jsonl"), [run(response="Done.", messages=[USER, says("Done.")], tool_calls=[])])
     assert rag_contract("check").code == 0
 

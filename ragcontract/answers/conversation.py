@@ -49,7 +49,7 @@ def unexported_call(row: RunRow) -> str | None:
     for index, message in enumerate(row.messages or ()):
         at, role = f"messages[{index}]", message.get("role")
         if calls_in(message):
-            return f"has [] as tool_calls, and a call in {at}; export the calls that were made, or leave tool_calls out"
+            return f"has [] as tool_calls, and a call in {at}; export all calls, and only the messages of this query"
         if role == "assistant" and (why := next(own_faults(message, at), None)):
             return why
     return None

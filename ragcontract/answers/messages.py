@@ -86,13 +86,13 @@ def calls_in(message: Json) -> list[Any]:
     stated.append([part for part in _parts(message.get("content")) if _is(part, CALLS)])
     made, *others = [calls for calls in stated if calls] or [[]]
     for calls in others:
-        known = Counter(map(_identity, made))
+        known, ids = Counter(map(_identity, made)), {_id(call) for call in made}
         made = [*made]
         for call in calls:
             identity = _identity(call)
             if known[identity]:
                 known[identity] -= 1
-            else:
+            elif _id(call) not in ids or arguments_of(written(call)[1]) != {}:
                 made.append(call)
     return made
 
@@ -127,9 +127,13 @@ def own_faults(message: Json, at: str) -> Iterator[str]:
             expected = "a call" if field == "function_call" else "a list of calls"
             yield f"has {shown(value)} as the {field} of {at}; expected {expected}"
     for field, value in message.items():
-        meant = MISNAMED.get(field.lower().replace("_", "").replace("-", ""))
-        if value and meant and field not in CALL_FIELDS:
+        if value and (meant := meant_by(field)):
             yield f"has {field} in {at}, which is not read; write it as {meant}"
+
+
+def meant_by(field: str) -> str | None:
+    """Return the field that is read, for the name of one in which other formats have calls or texts."""
+    return None if field in CALL_FIELDS else MISNAMED.get(field.lower().replace("_", "").replace("-", ""))
 
 
 def _content_faults(content: Any, at: str) -> Iterator[str]:
@@ -166,3 +170,8 @@ def _identity(call: Json) -> Hashable:
     name, arguments = written(call)
     read = arguments_of(arguments)
     return repr(name), repr(arguments) if read is None else comparable(read)
+
+
+def _id(call: Json) -> Hashable:
+    """Return the name and the id of a call: LangChain's joined streams have its arguments in one of two fields only."""
+    return (repr(written(call)[0]), str(call["id"])) if call.get("id") else object()

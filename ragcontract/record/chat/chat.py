@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from ragcontract.answers.messages import calls_in, own_faults
 from ragcontract.core.errors import InputError
 from ragcontract.http.sending import Answered, Call
 from ragcontract.http.sessions import TrustEnv
@@ -20,6 +21,7 @@ from ragcontract.record.adapters.http.templates import Template, values_of
 from ragcontract.record.chat.model_choice import Resolved, resolve
 from ragcontract.record.chat.prompt import Prompt, prompt_problems
 from ragcontract.record.interface import CallFailed, Context, Response, Surroundings, System
+from ragcontract.record.returned.chat_messages import answer_in
 
 # What servers say of a request with more tokens than the model takes.
 TOO_LONG = (
@@ -125,17 +127,22 @@ class Chat:
 
     def _answer(self, kept: Response, content: Any, answered: Answered) -> Response:
         choice = _at(content, "choices", 0)
-        text, calls = _at(choice, "message", "content"), _at(choice, "message", "tool_calls")
-        refusal, finish = _at(choice, "message", "refusal"), _at(choice, "finish_reason")
-        calls = calls if isinstance(calls, list) and calls and all(isinstance(one, dict) for one in calls) else None
-        if not isinstance(text, str) and not (text is None and (calls or isinstance(refusal, str))):
-            problem = f"the answer has no text in choices[0].message.content; it has: {keys_in(content)}"
-            raise CallFailed("no_content", f"{shown(self._url)}: {problem}", detail=self._service.detail(answered))
+        message = _at(choice, "message")
+        message = {**message, "role": "assistant"} if isinstance(message, dict) else {}
+        text, calls, problem = None, calls_in(message), next(own_faults(message, "choices[0].message"), None)
+        refusal, finish = message.get("refusal"), _at(choice, "finish_reason")
+        if problem is None:
+            text = answer_in(message)
+            if text is None and not calls and not isinstance(refusal, str):
+                problem = f"has no text in choices[0].message.content; it has: {keys_in(content)}"
+        if problem is not None:
+            detail = self._service.detail(answered)
+            raise CallFailed("no_content", f"{shown(self._url)}: the answer {problem}", detail=detail)
         model, usage = _at(content, "model"), _at(content, "usage")
         return replace(
             kept,
             response=text,
-            tool_calls=calls or kept.tool_calls,
+            tool_calls=[*(kept.tool_calls or ()), *calls],
             refusal=refusal if isinstance(refusal, str) else None,
             finish_reason=finish if isinstance(finish, str) else None,
             llm_model=model if isinstance(model, str) and model else self._model.model,

@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from ragcontract.answers.messages import is_of_tools
 from ragcontract.core.text import shorten
 from ragcontract.record.golden_questions import Question
 from ragcontract.record.interface import CallFailed, Json, Response
@@ -70,7 +71,7 @@ def _continued(before: Sequence[Json], query: str, response: Response, turn: int
     said = {"role": "user", "content": query}
     if response.messages is not None:
         given = [_message(message) for message in response.messages]
-        by_user = sum(message.get("role") == "user" for message in given)
+        by_user = sum(message.get("role") == "user" and not is_of_tools(message) for message in given)
         if by_user == turn:
             return tuple(given)
         if by_user <= 1:

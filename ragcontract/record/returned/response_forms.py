@@ -7,10 +7,12 @@ framework is imported for it.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ragcontract.answers.messages import calls_in, is_of_tools
 from ragcontract.core.errors import InputError
 from ragcontract.core.nearest import nearest
 from ragcontract.core.run import OTHER_NAMES
 from ragcontract.record.interface import Response
+from ragcontract.record.returned.chat_messages import ASSISTANT, CALL_EXAMPLE, answer_in, as_call, as_message, calls_of
 from ragcontract.record.returned.document_ids import DocumentIds
 from ragcontract.record.returned.plain_values import fields_of, part, plain
 from ragcontract.record.returned.result_forms import (
@@ -33,7 +35,7 @@ FIELDS: Mapping[str, str] = {
     "model": "llm_model",
     "turn_history": "messages",
 }
-ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant"}  # LangChain's, and OpenAI's for them
+STEPS = "intermediate_steps"  # of LangChain's older agents: their last message does not have their calls
 UNORDERED = (Mapping, set, frozenset, bytes)
 
 
@@ -69,13 +71,12 @@ def _is_completion(value: object) -> bool:
 
 def _completion(value: object, _ids: DocumentIds) -> Response:
     choice = part(value, "choices")[0]
-    message = part(choice, "message")
-    calls = part(message, "tool_calls")
+    message = {**as_message(part(choice, "message")), "role": ASSISTANT}
     usage = part(value, "usage")
     return Response(
-        response=_text(part(message, "content")),
-        tool_calls=[_call(one) for one in calls] if calls else None,
-        refusal=part(message, "refusal"),
+        response=answer_in(message),
+        tool_calls=calls_of(message),
+        refusal=message.get("refusal"),
         finish_reason=part(choice, "finish_reason"),
         llm_model=part(value, "model"),
         usage=plain(fields_of(usage)) if usage is not None else None,
@@ -103,9 +104,8 @@ def _is_message(value: object) -> bool:
 
 
 def _message(value: object, _ids: DocumentIds) -> Response:
-    calls = part(value, "tool_calls")
-    text = _text(part(value, "content"))
-    return Response(response=text, tool_calls=[_call(one) for one in calls] if calls else None)
+    message = as_message(value)
+    return Response(response=answer_in(message), tool_calls=calls_of(message))
 
 
 def _has_fields(value: object) -> bool:
@@ -121,6 +121,7 @@ def _fields(value: object, ids: DocumentIds) -> Response:
         fields = {name: getattr(value, name) for name in FIELDS if hasattr(value, name)}
     found: dict[str, Any] = {}
     further: dict[str, Any] = {}
+    of_answer: list[Any] | None = None
     for name, inner in fields.items():
         meant = FIELDS.get(name)
         if meant is None:
@@ -131,11 +132,14 @@ def _fields(value: object, ids: DocumentIds) -> Response:
         elif inner is not None or meant == "response":
             if meant == "retrieved_contexts" and _is_retrieved(inner):  # as LangChain's chains return it
                 meant = "results"
+            if meant == "response" and _is_message(inner) and STEPS not in fields:
+                of_answer = calls_of(as_message(inner))
             if found.get(meant) is None:
                 found[meant] = _field(meant, inner, ids)
     if (metadata := found.pop("metadata", None)) is not None:
         further = {**metadata, **further} if isinstance(metadata, dict) else {"metadata": metadata, **further}
-    return Response(**{**_from_messages(found), **found}, metadata=further or None)
+    own = {} if of_answer is None else {"tool_calls": of_answer}
+    return Response(**{**own, **_from_messages(found), **found}, metadata=further or None)
 
 
 def _is_retrieved(value: object) -> bool:
@@ -163,12 +167,13 @@ def _from_messages(found: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answer and the tool calls of a conversation's last turn, which an agent may not return beside it."""
     turn: list[dict[str, Any]] = []
     for message in found.get("messages") or ():
-        turn = [] if message.get("role") == "user" else [*turn, message]
+        turn = [] if message.get("role") == "user" and not is_of_tools(message) else [*turn, message]
     own = [message for message in turn if message.get("role") == "assistant"]
-    calls = [call for message in own for call in message.get("tool_calls") or ()]
-    made: dict[str, Any] = {"tool_calls": calls} if calls else {}
-    if own and isinstance(own[-1].get("content"), str):
-        made["response"] = own[-1]["content"]
+    if not own:
+        return {}
+    made: dict[str, Any] = {"tool_calls": [call for message in own for call in calls_in(message)]}
+    if (answer := [answer_in(message) for message in own][-1]) is not None:
+        made["response"] = answer
     return made
 
 
@@ -182,21 +187,15 @@ def _messages(value: Sequence[Any], _ids: DocumentIds) -> Response:
 
 
 def _as_message(value: object) -> dict[str, Any]:
-    fields = fields_of(value)
-    if fields is None:
+    if fields_of(value) is None:
         raise refused(value, "among its messages")
-    role = fields.get("role") or fields.get("type")
-    made = {"role": ROLES.get(role, role) if isinstance(role, str) else role, "content": plain(fields.get("content"))}
-    if calls := fields.get("tool_calls"):
-        made["tool_calls"] = [_call(one) for one in calls]
-    return {**made, **{name: fields[name] for name in ("tool_call_id", "name") if fields.get(name) is not None}}
+    return as_message(value)
 
 
 def _call(value: object) -> dict[str, Any]:
-    fields = fields_of(value)
-    if fields is None:
-        raise refused(value, 'among its tool calls, which look like {"name": "get_order", "arguments": {"id": "7"}}')
-    return {name: plain(inner) for name, inner in fields.items() if inner is not None}
+    if fields_of(value) is None:
+        raise refused(value, f"among its tool calls, which look like {CALL_EXAMPLE}")
+    return as_call(value)
 
 
 def _context(value: object) -> str:
@@ -215,6 +214,8 @@ def _text(value: object) -> str | None:
         return value if value is None else str(value)
     if isinstance(value, list) and all(isinstance(part(one, "text"), str) or isinstance(one, str) for one in value):
         return "".join(one if isinstance(one, str) else part(one, "text") for one in value)
+    if _is_message(value):
+        return answer_in(as_message(value))
     inner = part(value, "content")
     if isinstance(inner, str | list):
         return _text(inner)
@@ -236,7 +237,7 @@ FORMS: tuple[Form, ...] = (
     ),
     Form(
         "OpenAI's chat completion",
-        "`response`, `tool_calls`, `refusal`, `finish_reason`, `llm_model` of its first choice",
+        "`response`, `tool_calls` (`[]` for none), `refusal`, `finish_reason`, `llm_model` of its first choice",
         _is_completion,
         _completion,
     ),
@@ -252,7 +253,12 @@ FORMS: tuple[Form, ...] = (
         _is_llama,
         _llama,
     ),
-    Form("a message of a chat, LangChain's too", "`response`, `tool_calls`", _is_message, _message),
+    Form(
+        "a message of a chat, of LangChain and Anthropic, too",
+        "`response`, `tool_calls` (`[]` for none)",
+        _is_message,
+        _message,
+    ),
     Form(
         "a mapping or a record with fields of a run row, by these or other tools' names, as the eval harness' "
         "`PipelineOutput`",
@@ -263,7 +269,7 @@ FORMS: tuple[Form, ...] = (
     ),
     Form(
         "a list of messages",
-        "`messages`; `response` and `tool_calls` of the last turn",
+        "`messages`; `response` and `tool_calls` (`[]` for none) of the last turn",
         _are_messages,
         _messages,
     ),

@@ -4,7 +4,7 @@ Each call has a trace of its own: the system continues the one in the ``tracepar
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from ipaddress import ip_address
 from time import perf_counter
 from typing import Annotated, Any, Literal
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.text import shorten, visible
-from ragcontract.record.interface import CallFailed, Context, Response, Surroundings, System
+from ragcontract.record.interface import CallFailed, Context, Json, Response, Surroundings, System
 from ragcontract.record.returned.document_ids import DocumentIds
 from ragcontract.record.returned.retrieval_choice import Retrieved
 from ragcontract.record.traces import otlp_protobuf
@@ -136,7 +136,7 @@ class Traced:
             response,
             results=results,
             response=heard.response if response.response is UNSET else response.response,
-            tool_calls=heard.tool_calls or response.tool_calls or heard.tool_calls,
+            tool_calls=_calls(heard.tool_calls, response.tool_calls),
             llm_model=heard.llm_model or response.llm_model,
         )
 
@@ -192,3 +192,9 @@ def _seconds(wait: str | float) -> float | str:
     if not 0 <= seconds <= bounds.TRACE_WAIT:
         return f"wait: expected up to {bounds.TRACE_WAIT} s, such as 5s or 500ms, found {wait!r}"
     return seconds
+
+
+def _calls(*known: Sequence[Json] | None) -> Sequence[Json] | None:
+    """Return the first calls that there are; an empty list if somebody knows that there are none."""
+    stated = [calls for calls in known if calls is not None]
+    return next(filter(None, stated), [] if stated else None)

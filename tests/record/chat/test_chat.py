@@ -115,6 +115,7 @@ def test_a_model_is_asked_with_what_was_retrieved() -> None:
     assert done.response == Response(
         results=RESULTS,
         response="30 days.",
+        tool_calls=[],
         context_chars=len(WRITTEN),
         finish_reason="stop",
         llm_model="m-2026",
@@ -271,13 +272,27 @@ def test_a_model_that_is_named_is_not_looked_up() -> None:
         ({"content": None, "tool_calls": [{"id": "1", "function": {"name": "f"}}]}, {"response": None}),
         ({"content": None, "refusal": "I cannot."}, {"response": None, "refusal": "I cannot."}),
         ({"content": ""}, {"response": ""}),
-        ({"content": "x", "tool_calls": []}, {"response": "x", "tool_calls": None}),
+        ({"content": "x", "tool_calls": []}, {"response": "x"}),
+        ({"content": "x", "tool_calls": None}, {"response": "x"}),
+        ({"content": [{"type": "text", "text": "x"}]}, {"response": "x"}),
     ],
 )
 def test_an_answer_may_be_a_call_of_tools_or_a_refusal(message: Any, expected: dict[str, Any]) -> None:
     response = asked(Reply(content={"choices": [{"message": message}]})).response
     assert {name: getattr(response, name) for name in expected} == expected
-    assert response.tool_calls == (message.get("tool_calls") or None)
+    assert response.tool_calls == (message.get("tool_calls") or [])
+
+
+def test_the_older_form_of_a_call_is_one_too() -> None:
+    called = {"name": "refund", "arguments": "{}"}
+    message = {"content": None, "function_call": called}
+    assert asked(Reply(content={"choices": [{"message": message}]})).response.tool_calls == [called]
+
+
+@pytest.mark.parametrize("wrong", [{"tool_calls": "refund"}, {"tool_calls": [7]}, {"function_call": "refund"}])
+def test_calls_that_cannot_be_read_are_a_failure_and_not_none(wrong: dict[str, Any]) -> None:
+    found = fails(Reply(content={"choices": [{"message": {"content": "x", **wrong}}]}))
+    assert f"the {next(iter(wrong))} of choices[0].message" in str(found)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
+from ragcontract.answers.tool_calls import written
 from ragcontract.core.errors import InputError
 from ragcontract.record.adapters.langchain.langchain import Options, of_object, system
 from ragcontract.record.interface import CallFailed, Response, Surroundings, System
+from ragcontract.record.returned.document_ids import DocumentIds
+from ragcontract.record.returned.response_forms import response_of
 from tests.record.frameworks.needed import asked, need
 
 pytestmark = pytest.mark.record
@@ -194,3 +197,39 @@ def test_several_questions_at_once_are_kept_apart() -> None:
         responses = list(pool.map(ask, [REFUND, SSO] * 20))
     agent.teardown()
     assert responses == asked(target("agent"), REFUND, SSO) * 20
+
+
+def test_a_message_that_a_function_returns_says_which_tools_were_called() -> None:
+    from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
+
+    asked_for = {"name": "add", "args": {"a": 1}, "id": "c1"}
+    streamed = AIMessageChunk(
+        content=[{"type": "tool_use", "id": "c1", "name": "add", "input": {}}],
+        tool_call_chunks=[{"name": "add", "args": '{"a": 1}', "id": "c1", "index": 0, "type": "tool_call_chunk"}],
+    )
+    cut_off = AIMessage("", invalid_tool_calls=[{"name": "add", "args": '{"a', "id": "c1", "error": None}])
+    for returned, calls in (
+        (AIMessage("Done."), []),
+        ({"answer": AIMessage("Done."), "context": []}, []),
+        ({"messages": [HumanMessage("?"), AIMessage("Done.")]}, []),
+        (AIMessage("", tool_calls=[asked_for]), [("add", {"a": 1})]),
+        (streamed, [("add", {"a": 1})]),
+        (cut_off, [("add", '{"a')]),
+    ):
+        response = response_of(returned, DocumentIds(None))
+        assert response.tool_calls is not None
+        assert [written(one) for one in response.tool_calls] == calls
+
+
+def test_a_chain_that_ends_in_a_message_gives_the_calls_in_it() -> None:
+    from langchain_core.messages import AIMessage
+    from langchain_core.runnables import RunnableLambda
+
+    asked_for = {"name": "add", "args": {"a": 1}, "id": "c1"}
+    cut_off = {"name": "drop", "args": '{"a', "id": "c2", "error": None}
+    message = AIMessage("", tool_calls=[asked_for], invalid_tool_calls=[cut_off])
+    for returned in (message, {"answer": message}):
+        chain = of_object(RunnableLambda(lambda _, returned=returned: returned), Surroundings())
+        assert chain is not None
+        [response] = asked(chain, REFUND)
+        assert response.tool_calls == [{"name": "add", "arguments": {"a": 1}}, {"name": "drop", "arguments": '{"a'}]

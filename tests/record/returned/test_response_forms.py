@@ -104,11 +104,17 @@ class Message:
     tool_calls: list[Any] = field(default_factory=list)
 
 
+@dataclass
+class Cut(Message):
+    invalid_tool_calls: list[Any] = field(default_factory=list)
+
+
 def generated() -> Iterator[str]:
     yield from ("a", "b")
 
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": "{}"}}
+USE = {"type": "tool_use", "id": "c1", "name": "find", "input": {}}
 COMPLETION = {
     "choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": "yes", "tool_calls": [CALL]}}],
     "model": "m-1",
@@ -219,7 +225,7 @@ TABLE: list[tuple[str, object, Mapping[str, Any]]] = [
             "metadata": {"input": "?"},
         },
     ),
-    ("a message as the answer", {"answer": Message("ai", "yes")}, {"response": "yes"}),
+    ("a message as the answer", {"answer": Message("ai", "yes")}, {"response": "yes", "tool_calls": []}),
     ("an answer in parts", {"answer": [{"type": "text", "text": "y"}, "es"]}, {"response": "yes"}),
     (
         "the eval harness' output",
@@ -233,8 +239,36 @@ TABLE: list[tuple[str, object, Mapping[str, Any]]] = [
     ),
     ("the same without a dataclass", PlainOutput(), {"response": "yes", "retrieved_contexts": ["a text"]}),
     ("OpenAI's completion", COMPLETION, COMPLETED),
-    ("the same as objects", AS_OBJECT, {"response": "yes", "finish_reason": "stop", "llm_model": "m-1"}),
-    ("a message", {"role": "assistant", "content": "yes"}, {"response": "yes"}),
+    (
+        "the same as objects",
+        AS_OBJECT,
+        {"response": "yes", "tool_calls": [], "finish_reason": "stop", "llm_model": "m-1"},
+    ),
+    ("a message", {"role": "assistant", "content": "yes"}, {"response": "yes", "tool_calls": []}),
+    ("a message of the user", {"role": "user", "content": "yes"}, {"response": "yes"}),
+    (
+        "a message with the older form of a call",
+        {"role": "assistant", "content": None, "function_call": {"name": "find", "arguments": "{}"}},
+        {"response": None, "tool_calls": [{"name": "find", "arguments": "{}"}]},
+    ),
+    (
+        "a message of Anthropic",
+        {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "yes"}, USE]},
+        {"response": "yes", "tool_calls": [USE]},
+    ),
+    (
+        "a message of LangChain with a call that is cut off",
+        Cut("ai", ["Wait.", USE], [{"name": "find", "args": {}, "id": "c1"}], [{"name": "drop", "args": '{"id'}]),
+        {
+            "response": "Wait.",
+            "tool_calls": [{"name": "find", "args": {}, "id": "c1"}, {"name": "drop", "args": '{"id'}],
+        },
+    ),
+    (
+        "a message beside the steps of an agent, which it does not have",
+        {"answer": Message("ai", "yes"), "intermediate_steps": []},
+        {"response": "yes", "metadata": {"intermediate_steps": []}},
+    ),
     (
         "a message of LangChain",
         Message("ai", "yes", [{"name": "f"}]),
@@ -297,6 +331,9 @@ def test_every_form_of_the_table_is_tried() -> None:
         ({"answer": "yes", "reslts": ["a"]}, "an unknown field 'reslts'; did you mean 'results'?"),
         ({"tool_calls": ["find"]}, "among its tool calls"),
         ({"messages": ["hello"]}, "among its messages"),
+        ({"role": "assistant", "content": [{"type": "hologram"}]}, 'has "hologram" as the type of message.content[0]'),
+        ({"role": "assistant", "content": "x", "toolCalls": [CALL]}, "has toolCalls in message, which is not read"),
+        ({"messages": [{"role": "assistant", "content": "x", "parts": ["y"]}]}, "has parts in message"),
     ],
 )
 def test_anything_else_is_refused_with_what_it_was(returned: object, said: str) -> None:

@@ -103,6 +103,8 @@ def test_tool_calls_and_models_are_the_spans() -> None:
     assert (found.tool_calls, found.llm_model) == ([{"name": "search", "arguments": {}}], "m-7")
     own = Response(response="", tool_calls=[{"name": "mapped"}], llm_model="mapped")
     assert (asked(WHOLE, answer=own).tool_calls, asked(WHOLE, answer=own).llm_model) == ([{"name": "mapped"}], "mapped")
+    assert asked(WHOLE, answer=replace(own, tool_calls=[])).tool_calls == []
+    assert asked(WHOLE, answer=replace(own, tool_calls=None)).tool_calls is None
 
 
 def test_waiting_for_spans_is_no_latency() -> None:

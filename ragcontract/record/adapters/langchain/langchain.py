@@ -7,6 +7,7 @@ from uuid import uuid4
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from ragcontract.answers.tool_calls import written
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.text import shorten, visible
@@ -17,6 +18,7 @@ from ragcontract.record.adapters.introspection import bases, named, text_at
 from ragcontract.record.adapters.langchain.langchain_calls import Noted, listener
 from ragcontract.record.adapters.user_code import imported
 from ragcontract.record.interface import Context, Response, Surroundings, System
+from ragcontract.record.returned.chat_messages import as_message, calls_of
 from ragcontract.record.returned.plain_values import plain
 from ragcontract.record.returned.result_forms import is_document, results_of
 from ragcontract.record.returned.retrieval_choice import Retrieved
@@ -197,7 +199,9 @@ def _text(content: Any) -> str:
 
 def _turn(returned: Any) -> list[Any]:
     """Return the messages since the question; an agent returns the whole conversation."""
-    given = returned.get("messages") if isinstance(returned, Mapping) else [returned]
+    given = [returned]
+    if isinstance(returned, Mapping):
+        given = returned.get("messages") or [returned.get(name) for name in ANSWERS]
     messages = [one for one in given if _is_message(one)] if isinstance(given, list) else []
     asked = [at for at, message in enumerate(messages) if message.type == "human"]
     return messages[asked[-1] + 1 :] if asked else messages
@@ -223,8 +227,8 @@ def _artifacts(turn: list[Any]) -> Iterator[Documents]:
 def _asked(turn: list[Any]) -> Iterator[dict[str, Any]]:
     """Yield the tool calls that the model asked for."""
     for message in turn:
-        for call in getattr(message, "tool_calls", None) or ():
-            yield {"name": call["name"], "arguments": call["args"]}
+        for name, arguments in map(written, calls_of(as_message(message)) or ()):
+            yield {"name": name, "arguments": arguments}
 
 
 def _unusable(returned: Any) -> str:

@@ -1,0 +1,58 @@
+"""Reads the messages that chat models and agents return, of OpenAI, Anthropic and LangChain: objects or mappings."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ragcontract.answers.messages import CALL_FIELDS, FROM_LANGCHAIN, calls_in, meant_by, own_faults, texts_in
+from ragcontract.record.returned.plain_values import fields_of, part, plain
+
+ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant"}  # LangChain's, and OpenAI's for them
+ASSISTANT = "assistant"
+CALL_EXAMPLE = '{"name": "get_order", "arguments": {"id": "7"}}'
+KEPT = ("refusal", "audio", *CALL_FIELDS, "tool_call_id", "name")
+
+
+def as_message(value: object) -> dict[str, Any]:
+    """Return a message in OpenAI's form, with all that may be a text or a call; raises ValueError for other calls."""
+    role = part(value, "role") or part(value, "type")
+    made = {"role": ROLES.get(role, role) if isinstance(role, str) else role, "content": _content(value)}
+    made |= {name: _field(name, inner) for name in KEPT if (inner := part(value, name))}
+    more = part(value, FROM_LANGCHAIN)
+    if isinstance(more, Mapping) and (calls := {name: plain(more[name]) for name in CALL_FIELDS if more.get(name)}):
+        made[FROM_LANGCHAIN] = calls
+    unread = {name: plain(inner) for name, inner in (fields_of(value) or {}).items() if inner and meant_by(name)}
+    return {**made, **unread}
+
+
+def as_call(value: object) -> dict[str, Any]:
+    """Return a tool call as a mapping, without what is null; raises ValueError if it is none."""
+    fields = fields_of(value)
+    if fields is None:
+        raise ValueError(f"a tool call looks like {CALL_EXAMPLE}, not of type {type(value).__name__}")
+    return {name: plain(inner) for name, inner in fields.items() if inner is not None}
+
+
+def answer_in(message: Mapping[str, Any]) -> str | None:
+    """Return what a message of the assistant says; None without a text. Raises ValueError if it cannot be read."""
+    if why := next(own_faults(message, "message"), None):
+        raise ValueError(f"it {why}")
+    texts = [text for kind, text in texts_in(message) if kind == "text"]
+    return "".join(texts) if texts or message.get("content") is not None else None
+
+
+def calls_of(message: Mapping[str, Any]) -> list[Any] | None:
+    """Return the calls of a message; None if it is not the assistant's, which alone can have some."""
+    return calls_in(message) if message.get("role") == ASSISTANT else None
+
+
+def _content(value: object) -> Any:
+    """Return the content with each of its texts as a part with a type, where it is a list."""
+    content = plain(part(value, "content"))
+    if not isinstance(content, list):
+        return content
+    return [{"type": "text", "text": one} if isinstance(one, str) else one for one in content]
+
+
+def _field(name: str, value: Any) -> Any:
+    is_list = name in CALL_FIELDS and isinstance(value, list | tuple)
+    return [as_call(one) for one in value] if is_list else plain(value)

@@ -1,0 +1,110 @@
+"""An application that stopped calling its tool is recorded as one that called none, and fails its contract."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.builders import golden, write_jsonl
+from tests.http.service import Reply, Service
+from tests.process import Ended, rag_contract
+
+OBJECTS = """
+class Object:
+    def __init__(self, **fields):
+        self.__dict__.update(fields)
+
+class AIMessage:  # as LangChain's
+    model_fields = dict.fromkeys(("content", "type", "tool_calls", "invalid_tool_calls", "additional_kwargs"))
+    def __init__(self, content, tool_calls=(), invalid_tool_calls=(), additional_kwargs=None):
+        self.content, self.type, self.tool_calls = content, "ai", list(tool_calls)
+        self.invalid_tool_calls, self.additional_kwargs = list(invalid_tool_calls), additional_kwargs or {}
+
+def completion(**message):
+    return {"choices": [{"message": {"role": "assistant", "content": "Done.", **message}}]}
+
+def as_object(**message):
+    return Object(choices=[Object(message=Object(role="assistant", **{"content": "Done.", **message}))])
+
+HUMAN = {"role": "user", "content": "?"}
+EARLIER = [HUMAN, {"role": "assistant", "content": None, "tool_calls": [{"name": "get_order", "arguments": {}}]}]
+"""
+WITHOUT_CALLS = {
+    "a completion without the field": "completion()",
+    "a completion with null": "completion(tool_calls=None)",
+    "a completion with none": "completion(tool_calls=[])",
+    "OpenAI's object": "as_object(tool_calls=None, function_call=None)",
+    "a message": '{"role": "assistant", "content": "Done."}',
+    "LangChain's message": 'AIMessage("Done.")',
+    "LangChain's message in parts": 'AIMessage(["Do", {"type": "text", "text": "ne."}])',
+    "a chain's message": '{"answer": AIMessage("Done.")}',
+    "an agent's state": '{"messages": [HUMAN, AIMessage("Done.")]}',
+    "messages": '[HUMAN, AIMessage("Done.")]',
+}
+WITH_A_CALL = {
+    "a completion": 'completion(tool_calls=[{"function": {"name": "get_order", "arguments": "{}"}}])',
+    "the older form": 'completion(content=None, function_call={"name": "get_order", "arguments": "{}"})',
+    "OpenAI's object": 'as_object(tool_calls=[{"function": {"name": "get_order", "arguments": "{}"}}])',
+    "LangChain's message": 'AIMessage("", [{"name": "get_order", "args": {}}])',
+    "one that LangChain could not parse": 'AIMessage("", (), [{"name": "get_order", "args": "{"}])',
+    "LangChain's older form": 'AIMessage("", (), (), {"function_call": {"name": "get_order", "arguments": "{}"}})',
+    "Anthropic's message": 'AIMessage([{"type": "tool_use", "name": "get_order", "input": {}}])',
+    "a chain's message": '{"answer": AIMessage("", [{"name": "get_order", "args": {}}])}',
+    "an agent's state": (
+        '{"messages": [HUMAN, {"role": "assistant", "content": None, "function_call": {"name": "get_order"}},'
+        ' {"role": "user", "content": [{"type": "tool_result", "content": "shipped"}]}, AIMessage("Done.")]}'
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    row = golden("q1", rules=[{"type": "must_call_tool", "tool": "get_order"}])
+    write_jsonl(Path("golden.jsonl"), [{name: row[name] for name in ("id", "query", "rules")}])
+
+
+def recorded_and_checked(returned: str) -> Ended:
+    """Record a function that returns this, and check what was recorded."""
+    Path("app.py").write_text(f"{OBJECTS}\n\ndef ask(query):\n    return {returned}\n")
+    recorded = rag_contract("record", "app.py:ask")
+    assert recorded.code == 0, recorded.err
+    return rag_contract("check")
+
+
+@pytest.mark.parametrize("returned", WITHOUT_CALLS.values(), ids=WITHOUT_CALLS.keys())
+def test_a_form_that_can_carry_calls_and_has_none_breaks_the_contract(returned: str) -> None:
+    ended = recorded_and_checked(returned)
+    assert ended.code == 1
+    assert "Expected a call of get_order\n  Found: no tool was called" in ended.out
+
+
+@pytest.mark.parametrize("returned", WITH_A_CALL.values(), ids=WITH_A_CALL.keys())
+def test_a_call_is_recorded_in_every_form(returned: str) -> None:
+    assert recorded_and_checked(returned).code == 0
+
+
+@pytest.mark.parametrize("returned", ['"Done."', '{"answer": "Done."}', '{"role": "user", "content": "Done."}'])
+def test_of_a_form_that_carries_no_calls_nobody_knows_whether_there_were_any(returned: str) -> None:
+    ended = recorded_and_checked(returned)
+    assert ended.code == 2
+    assert "has no tool_calls, which must_call_tool needs" in ended.err
+
+
+def test_calls_of_an_earlier_question_are_not_taken_for_those_of_this_one() -> None:
+    ended = recorded_and_checked('{"messages": [*EARLIER, HUMAN, AIMessage("Done.")]}')
+    assert ended.code == 2
+    assert "has [] as tool_calls, and a call in messages[1]; export all calls, and only the messages" in ended.err
+
+
+def test_a_model_behind_a_retriever_that_calls_no_tool_breaks_the_contract() -> None:
+    found = Reply(content={"results": [{"doc_id": "doc1", "text": "A text."}]})
+    said = Reply(content={"choices": [{"message": {"role": "assistant", "content": "Done."}}]})
+    with Service(at={"/ask": found, "/v1/chat/completions": said}) as service:
+        Path("record.yml").write_text(
+            f'http: {{url: {service.url}/ask, json: {{question: "{{query}}"}}}}\n'
+            f"chat: {{base_url: {service.url}/v1, model: m}}\n"
+        )
+        assert rag_contract("record", "record.yml").code == 0
+    ended = rag_contract("check")
+    assert ended.code == 1
+    assert "Expected a call of get_order\n  Found: no tool was called" in ended.out
