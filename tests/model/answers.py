@@ -9,10 +9,11 @@ from typing import Any
 import jsonschema
 
 from tests.model import texts, tools
-from tests.model.workspace import CannotJudge, Row
+from tests.model.workspace import CannotJudgeError, Row
 
 Wrong = frozenset[str]
 HOLDS: Wrong = frozenset()
+CUT_OFF: Wrong = frozenset({"cut off"})
 FIELDS = ("answer_must_include", "forbidden_claims", "required_elements", "forbidden_elements", "expected_mode")
 ABOUT_TEXT = frozenset(
     {
@@ -46,7 +47,7 @@ class Scale:
 class Settings:
     """What the configuration says of answers; ``visible_answers`` and the like follow the newer documents."""
 
-    reading: texts.Reading = texts.Reading()
+    reading: texts.Reading = dataclasses.field(default_factory=texts.Reading)
     phrases: Sequence[str] = ()
     built_in: bool = True
     phrases_are_enough: bool = False
@@ -73,7 +74,7 @@ def rules_of(golden: Row, settings: Settings) -> list[Rule]:
     rules += [Rule(rule["type"], place, rule) for place, rule in enumerate(golden.get("rules") or [])]
     names = {rule.name for rule in rules}
     if "must_not_refuse" in names and ("must_refuse" in names or golden.get("expected_mode") == "abstain"):
-        raise CannotJudge("must_not_refuse contradicts must_refuse or the mode abstain")
+        raise CannotJudgeError("must_not_refuse contradicts must_refuse or the mode abstain")
     _check_contents(golden, rules, settings)
     if settings.composite is not None:
         rules.append(Rule("composite", -2, settings.composite))
@@ -82,20 +83,20 @@ def rules_of(golden: Row, settings: Settings) -> list[Rule]:
 
 def _check_contents(golden: Row, rules: Sequence[Rule], settings: Settings) -> None:
     if (golden.get("min_required") or 0) > len(golden.get("required_elements") or []):
-        raise CannotJudge("min_required is more than there are elements")
+        raise CannotJudgeError("min_required is more than there are elements")
     if golden.get("allowed_phrases") is not None and golden.get("forbidden_claims") is None:
-        raise CannotJudge("allowed_phrases without forbidden_claims")
+        raise CannotJudgeError("allowed_phrases without forbidden_claims")
     for listed in (golden[name] for name in FIELDS[:4] if golden.get(name) is not None):
         _check_list(listed)
     for rule in rules:
         if rule.name in ("must_contain", "must_not_contain"):
             if ("value" in rule.content) == ("any" in rule.content):
-                raise CannotJudge("neither or both of value and any")
+                raise CannotJudgeError("neither or both of value and any")
             _check_list(rule.content.get("value", rule.content.get("any")))
         elif rule.name == "must_call_tool":
             at_most = rule.content.get("at_most")
             if at_most is not None and at_most < rule.content.get("at_least", 1):
-                raise CannotJudge("at_most is less than at_least")
+                raise CannotJudgeError("at_most is less than at_least")
         elif rule.name in ON_SCORES:
             _check_metrics(rule, settings)
 
@@ -104,16 +105,16 @@ def _check_list(listed: str | Sequence[Any]) -> None:
     if not isinstance(listed, str):
         texts_of_it = [json.dumps(item, sort_keys=True) for item in listed]
         if not texts_of_it or len(set(texts_of_it)) < len(texts_of_it):
-            raise CannotJudge("an empty list, or a text twice")
+            raise CannotJudgeError("an empty list, or a text twice")
 
 
 def _check_metrics(rule: Rule, settings: Settings) -> None:
     wants_higher = {"min_score": True, "max_hallucination_risk": True, "max_score": False}.get(rule.name)
     for metric in metrics_of(rule):
         if metric not in settings.scales:
-            raise CannotJudge(f"{rule.name} of the unknown metric {metric}")
+            raise CannotJudgeError(f"{rule.name} of the unknown metric {metric}")
         if wants_higher is not None and settings.scales[metric].higher != wants_higher:
-            raise CannotJudge(f"{rule.name} of {metric}, which is better the other way")
+            raise CannotJudgeError(f"{rule.name} of {metric}, which is better the other way")
 
 
 def metrics_of(rule: Rule) -> list[str]:
@@ -146,7 +147,7 @@ def broken_rules(rules: Sequence[Rule], answer: Answer) -> tuple[dict[Rule, Wron
     """
     try:
         return _broken_rules(rules, answer)
-    except CannotJudge:
+    except CannotJudgeError:
         if answer.strict:
             raise
         return {}, set()
@@ -160,14 +161,14 @@ def _broken_rules(rules: Sequence[Rule], answer: Answer) -> tuple[dict[Rule, Wro
         if _unanswered(rules, answer):
             wrong[answered] = frozenset({"error" if (answer.row or {}).get("error") is not None else "blank"})
         elif (answer.row or {}).get("finish_reason") == "length":
-            wrong[answered] = frozenset({"cut off"})
+            wrong[answered] = CUT_OFF
     for rule in rules:
         if enforced.get(rule.name, True):
             what = _wrong(rule, answer)
             if what:
                 wrong[rule] = what
     weak = {rule for rule in wrong if rule.name == "must_refuse" and _only_phrases_could_show(answer)}
-    weak |= {answered} if wrong.get(answered) == {"cut off"} else set()
+    weak |= {answered} if wrong.get(answered) == CUT_OFF else set()
     return wrong, weak
 
 
@@ -176,7 +177,7 @@ def _unanswered(rules: Sequence[Rule], answer: Answer) -> bool:
     if row is None or row.get("error") is not None:
         return True
     if "response" not in row:
-        raise CannotJudge("no response")
+        raise CannotJudgeError("no response")
     blank = not texts.visible(answer.text) if answer.settings.visible_answers else not answer.text.strip()
     refused = any(rule.name == "must_refuse" for rule in rules) and _refused_by_field(row)
     return blank and not refused
@@ -211,7 +212,7 @@ def _wrong(rule: Rule, answer: Answer) -> Wrong:
     if rule.name == "check":
         return _wrong_check(rule, answer)
     if answer.row is not None and "response" not in answer.row and answer.row.get("error") is None:
-        raise CannotJudge("no response")
+        raise CannotJudgeError("no response")
     return _wrong_text(rule, answer)
 
 
@@ -330,9 +331,9 @@ def actual_mode(row: Row | None, settings: Settings) -> str | None:
         return None
     mode = row.get("mode")
     if mode is None and settings.missing_modes == "error":
-        raise CannotJudge("no mode")
+        raise CannotJudgeError("no mode")
     if mode is not None and mode not in MODES:
-        raise CannotJudge("an unknown mode")
+        raise CannotJudgeError("an unknown mode")
     return mode
 
 
@@ -342,7 +343,7 @@ def _wrong_check(rule: Rule, answer: Answer) -> Wrong:
     outcome = (answer.row.get("checks") or {}).get(rule.content["name"])
     passed = outcome.get("passed") if isinstance(outcome, dict) else outcome
     if not isinstance(passed, bool):
-        raise CannotJudge("no check")
+        raise CannotJudgeError("no check")
     return _broken_if(not passed, rule)
 
 
@@ -353,12 +354,12 @@ def _wrong_score(rule: Rule, answer: Answer) -> Wrong:
         if not present:
             return HOLDS
         if len(present) < len(rule.content["metrics"]):
-            raise CannotJudge("composite of metrics of which some are missing")
+            raise CannotJudgeError("composite of metrics of which some are missing")
         shares = [share(values[metric], scales[metric]) for metric in present]
         return _broken_if(sum(shares) / len(shares) < rule.content["minimum"] - 1e-9, rule)
     (metric,) = metrics_of(rule)
     if metric not in values:
-        raise CannotJudge(f"no {metric}")
+        raise CannotJudgeError(f"no {metric}")
     if rule.name == "max_score":
         return _broken_if(values[metric] > rule.content["value"] + 1e-9, rule)
     limit = rule.content["value"] if rule.name == "min_score" else rule.content.get("threshold", 0.7)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from tests.model.workspace import CannotJudge, Row
+from tests.model.workspace import CannotJudgeError, Row
 
 TOOL_METRICS = ("tool_precision", "tool_recall", "tool_f1", "tool_arguments", "tool_order", "step_efficiency")
 
@@ -24,7 +24,7 @@ def read_calls(row: Row, reader: str) -> list[Call]:
     if row.get("tool_calls") is None:
         if row.get("error") is not None:
             return []
-        raise CannotJudge(f"no tool_calls for {reader}")
+        raise CannotJudgeError(f"no tool_calls for {reader}")
     return [_call(raw) for raw in row["tool_calls"]]
 
 
