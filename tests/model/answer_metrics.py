@@ -40,7 +40,7 @@ def answer_metrics(
         lambda: _labels(golden, row),
         lambda: _tools(golden, row, dict(options)),
         lambda: _contexts(golden, row, options),
-        lambda: {name: value for name, value in _similarity(golden, row, settings).items() if name in wanted},
+        lambda: _similarity(golden, row, settings, wanted & {"rouge_l", "exact_match"}),
     ]
     values: dict[str, float] = {}
     for family in families:
@@ -129,13 +129,13 @@ def _sequences(words: Sequence[str], size: int) -> list[tuple[str, ...]]:
     return [tuple(words[start : start + size]) for start in range(len(words) - size + 1)]
 
 
-def _similarity(golden: Row, row: Row | None, settings: Settings) -> dict[str, float]:
-    if golden.get("reference") is None:
+def _similarity(golden: Row, row: Row | None, settings: Settings, wanted: set[str]) -> dict[str, float]:
+    if golden.get("reference") is None or not wanted:
         return {}
     if row is not None and "response" not in row and row.get("error") is None:
         raise CannotJudgeError("no response")
     if row is None or row.get("error") is not None or not row.get("response"):
-        return {"rouge_l": 0.0, "exact_match": 0.0}
+        return dict.fromkeys(wanted, 0.0)
     response, reference = str(row["response"]), str(golden["reference"])
     if settings.reading.normalise:
         equal = (
@@ -143,7 +143,8 @@ def _similarity(golden: Row, row: Row | None, settings: Settings) -> dict[str, f
         )
     else:
         equal = response == reference
-    return {"rouge_l": _rouge_l(response, reference), "exact_match": float(equal)}
+    values = {"rouge_l": _rouge_l(response, reference), "exact_match": float(equal)}
+    return {name: values[name] for name in wanted}
 
 
 def _rouge_l(response: str, reference: str) -> float:

@@ -234,6 +234,8 @@ def _wrong_text(rule: Rule, answer: Answer) -> Wrong:
             return _wrong_contents(rule, text, reading)
         case "json_schema":
             return _wrong_json(text, content["schema"])
+        case "must_cite":
+            return _wrong_citations(answer)
         case _:
             return _broken_if(_breaks(rule, answer), rule)
 
@@ -273,8 +275,6 @@ def _breaks(rule: Rule, answer: Answer) -> bool:
             return _refused(answer)
         case "max_chars":
             return len(text) > int(content["value"])
-        case "must_cite":
-            return _breaks_citations(answer)
     raise AssertionError(f"no model of {rule.name}")
 
 
@@ -288,18 +288,18 @@ def _wrong_json(text: str, schema: Any) -> Wrong:
     return HOLDS if fits else frozenset({"does not fit"})
 
 
-def _breaks_citations(answer: Answer) -> bool:
+def _wrong_citations(answer: Answer) -> Wrong:
     row = answer.row or {}
     documents = [str(result["doc_id"]) for result in row.get("results") or []]
     contexts = row.get("retrieved_contexts")
     size = len(documents) if contexts is None else len(contexts)
     numbers = [int(number) for found in NUMBERS.finditer(answer.text) for number in _numbers(found[1])]
-    if any(not 1 <= number <= size for number in numbers):
-        return True
+    astray = frozenset(f"[{number}]" for number in numbers if not 1 <= number <= size)
+    if astray:
+        return astray
     exact = texts.Reading(normalise=False)
-    return not numbers and not any(
-        texts.contains(answer.text, document, exact, ignore_case=False, word=True) for document in documents
-    )
+    named = any(texts.contains(answer.text, item, exact, ignore_case=False, word=True) for item in documents)
+    return HOLDS if numbers or named else frozenset({"no citation"})
 
 
 def _numbers(listed: str) -> list[str]:
@@ -317,12 +317,12 @@ def _wrong_tools(rule: Rule, answer: Answer) -> Wrong:
     calls = tools.read_calls(answer.row, rule.name)
     if rule.name == "tool_arguments_valid":
         return frozenset(call.name for call in calls if call.arguments is None)
-    return _broken_if(tools.tool_rule_broken(rule.content, calls, strict=answer.settings.strict_tools), rule)
+    return tools.wrong_calls(rule.content, calls, strict=answer.settings.strict_tools)
 
 
 def _wrong_mode(rule: Rule, answer: Answer) -> Wrong:
     mode = actual_mode(answer.row, answer.settings)
-    return HOLDS if mode == rule.content else frozenset({f"mode {mode}"})
+    return _broken_if(mode != rule.content, rule)
 
 
 def actual_mode(row: Row | None, settings: Settings) -> str | None:

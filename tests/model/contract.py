@@ -138,7 +138,7 @@ def scores_of(workspace: Workspace, contract: Contract) -> dict[str, dict[str, f
                 raise CannotJudgeError("several rows for one score")
             numbers = [value for value in values if value is not None]
             scale = contract.settings.scales.get(name)
-            if scale is not None and not all(scale.low <= value <= scale.high for value in numbers):
+            if query in known and scale is not None and not all(scale.low <= value <= scale.high for value in numbers):
                 raise CannotJudgeError("a score outside of its scale")
             whole = len(numbers) == len(values)
             result.setdefault(query, {})[name] = sum(numbers) / len(numbers) if whole else None

@@ -20,7 +20,8 @@ class Evaluated:
     metrics: Mapping[str, float]
     ranks: RankWrong
     answers: Mapping[Rule, answers.Wrong]
-    weak: frozenset[Rule]
+    weak: frozenset[Rule]  # those that only warn, in some row
+    strong: frozenset[Rule]  # those that do not, in some row
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,7 +110,8 @@ def _evaluate(golden: Row, contract: Contract, side: Side, then: Sequence[Row] |
         metrics={metric: sum(values) / len(values) for metric, values in collected.items()},
         ranks={rule: frozenset(documents) for rule, documents in wrong_ranks.items()},
         answers={rule: frozenset(what) for rule, what in wrong_answers.items()},
-        weak=frozenset(weak - strong),
+        weak=frozenset(weak),
+        strong=frozenset(strong),
     )
 
 
@@ -179,9 +181,10 @@ def _broken(
         before = frozenset() if then is None else then.answers.get(answer_rule, frozenset())
         for item in what:
             excuses = _excuses(golden, contract, answer_rule.name, waivers, known=item in before)
+            if answer_rule in now.strong:
+                result.append(Broken(query, answer_rule.name, excuses))
             if answer_rule in now.weak:
-                excuses |= {"warn"}
-            result.append(Broken(query, answer_rule.name, excuses))
+                result.append(Broken(query, answer_rule.name, excuses | {"warn"}))
     return result
 
 
