@@ -13,7 +13,6 @@ from tests.model.workspace import CannotJudgeError, Row
 
 Wrong = frozenset[str]
 HOLDS: Wrong = frozenset()
-CUT_OFF: Wrong = frozenset({"cut off"})
 FIELDS = ("answer_must_include", "forbidden_claims", "required_elements", "forbidden_elements", "expected_mode")
 ABOUT_TEXT = frozenset(
     {
@@ -156,19 +155,20 @@ def broken_rules(rules: Sequence[Rule], answer: Answer) -> tuple[dict[Rule, Wron
 def _broken_rules(rules: Sequence[Rule], answer: Answer) -> tuple[dict[Rule, Wrong], set[Rule]]:
     wrong: dict[Rule, Wrong] = {}
     enforced = answer.settings.enforced
-    answered = Rule("answered", -3, None)
+    cut_off = Rule("answered", -4, None)
     if any(rule.name in ABOUT_TEXT for rule in rules) and enforced.get("answered", True):
         if _unanswered(rules, answer):
-            wrong[answered] = frozenset({"error" if (answer.row or {}).get("error") is not None else "blank"})
-        elif (answer.row or {}).get("finish_reason") == "length":
-            wrong[answered] = CUT_OFF
+            failed = (answer.row or {}).get("error") is not None
+            wrong[Rule("answered", -3, None)] = frozenset({"error" if failed else "blank"})
+        if (answer.row or {}).get("finish_reason") == "length":
+            wrong[cut_off] = frozenset({"cut off"})
     for rule in rules:
         if enforced.get(rule.name, True):
             what = _wrong(rule, answer)
             if what:
                 wrong[rule] = what
     weak = {rule for rule in wrong if rule.name == "must_refuse" and _only_phrases_could_show(answer)}
-    weak |= {answered} if wrong.get(answered) == CUT_OFF else set()
+    weak |= {cut_off} & wrong.keys()
     return wrong, weak
 
 
@@ -294,9 +294,8 @@ def _wrong_citations(answer: Answer) -> Wrong:
     contexts = row.get("retrieved_contexts")
     size = len(documents) if contexts is None else len(contexts)
     numbers = [int(number) for found in NUMBERS.finditer(answer.text) for number in _numbers(found[1])]
-    astray = frozenset(f"[{number}]" for number in numbers if not 1 <= number <= size)
-    if astray:
-        return astray
+    if any(not 1 <= number <= size for number in numbers):
+        return frozenset({"a number of nothing"})
     exact = texts.Reading(normalise=False)
     named = any(texts.contains(answer.text, item, exact, ignore_case=False, word=True) for item in documents)
     return HOLDS if numbers or named else frozenset({"no citation"})

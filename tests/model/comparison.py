@@ -16,7 +16,7 @@ from tests.process import rag_contract
 
 CLOSE = 1e-9
 REQUIRED = frozenset(
-    {"id", "query_id", "query", "type", "doc_id", "name", "tool", "reason", "owner", "expires", "from"}
+    {"id", "query_id", "query", "type", "doc_id", "name", "tool", "reason", "owner", "expires", "from", "minimum"}
 )
 Judge = Callable[[Workspace], Verdict]
 
