@@ -7,9 +7,9 @@ import sys
 from collections import Counter
 
 from tests.model.comparison import checked, compare, minimised
+from tests.model.contract import Policy
 from tests.model.random_answers import Forms
 from tests.model.random_workspaces import features, random_workspace
-from tests.model.verdict_model import Policy
 from tests.model.workspace import Workspace
 
 SHOWN = 20

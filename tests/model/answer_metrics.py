@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.model import texts, tools
 from tests.model.answers import MODES, Scale, Settings, actual_mode
-from tests.model.workspace import CannotJudge, Row
+from tests.model.workspace import CannotJudgeError, Row
 
 WORDS = re.compile(r"\w+")
 LOWER_IS_BETTER = ("false_answer_rate", "over_refusal_rate")
@@ -40,13 +40,13 @@ def answer_metrics(
         lambda: _labels(golden, row),
         lambda: _tools(golden, row, dict(options)),
         lambda: _contexts(golden, row, options),
-        lambda: {name: value for name, value in _similarity(golden, row, settings).items() if name in wanted},
+        lambda: _similarity(golden, row, settings, wanted & {"rouge_l", "exact_match"}),
     ]
     values: dict[str, float] = {}
     for family in families:
         try:
             values |= family()
-        except CannotJudge:
+        except CannotJudgeError:
             if strict:
                 raise
     return values
@@ -75,7 +75,7 @@ def actual_label(row: Row | None) -> str | None:
     if row is None:
         return None
     if row.get("label") is None and row.get("error") is None:
-        raise CannotJudge("no label")
+        raise CannotJudgeError("no label")
     return row.get("label")
 
 
@@ -93,7 +93,7 @@ def macro_f1(pairs: Sequence[tuple[str, str | None]]) -> float | None:
 def _tools(golden: Row, row: Row | None, options: dict[str, Any]) -> dict[str, float]:
     if golden.get("reference_tool_calls") is None:
         return {}
-    if row is None or row.get("error") is not None and row.get("tool_calls") is None:
+    if row is None or (row.get("error") is not None and row.get("tool_calls") is None):
         return dict.fromkeys(tools.TOOL_METRICS, 0.0)
     wanted = tools.read_calls({"tool_calls": golden["reference_tool_calls"]}, "reference_tool_calls")
     return tools.tool_metrics(wanted, tools.read_calls(row, "tool metrics"), options)
@@ -110,7 +110,7 @@ def _context_recall(references: Sequence[str], row: Row | None, options: Mapping
     retrieved = row.get("retrieved_contexts")
     if retrieved is None:
         if row.get("error") is None:
-            raise CannotJudge("no retrieved_contexts")
+            raise CannotJudgeError("no retrieved_contexts")
         return 0.0
     threshold = (options.get("context_recall_text") or {}).get("threshold", 0.5)
     covered = [_coverage(reference, retrieved) >= threshold for reference in references]
@@ -129,13 +129,13 @@ def _sequences(words: Sequence[str], size: int) -> list[tuple[str, ...]]:
     return [tuple(words[start : start + size]) for start in range(len(words) - size + 1)]
 
 
-def _similarity(golden: Row, row: Row | None, settings: Settings) -> dict[str, float]:
-    if golden.get("reference") is None:
+def _similarity(golden: Row, row: Row | None, settings: Settings, wanted: set[str]) -> dict[str, float]:
+    if golden.get("reference") is None or not wanted:
         return {}
     if row is not None and "response" not in row and row.get("error") is None:
-        raise CannotJudge("no response")
+        raise CannotJudgeError("no response")
     if row is None or row.get("error") is not None or not row.get("response"):
-        return {"rouge_l": 0.0, "exact_match": 0.0}
+        return dict.fromkeys(wanted, 0.0)
     response, reference = str(row["response"]), str(golden["reference"])
     if settings.reading.normalise:
         equal = (
@@ -143,7 +143,8 @@ def _similarity(golden: Row, row: Row | None, settings: Settings) -> dict[str, f
         )
     else:
         equal = response == reference
-    return {"rouge_l": _rouge_l(response, reference), "exact_match": float(equal)}
+    values = {"rouge_l": _rouge_l(response, reference), "exact_match": float(equal)}
+    return {name: values[name] for name in wanted}
 
 
 def _rouge_l(response: str, reference: str) -> float:

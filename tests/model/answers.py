@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 
 from tests.model import texts, tools
-from tests.model.workspace import CannotJudge, Row
+from tests.model.workspace import CannotJudgeError, Row
 
 Wrong = frozenset[str]
 HOLDS: Wrong = frozenset()
@@ -46,7 +46,7 @@ class Scale:
 class Settings:
     """What the configuration says of answers; ``visible_answers`` and the like follow the newer documents."""
 
-    reading: texts.Reading = texts.Reading()
+    reading: texts.Reading = dataclasses.field(default_factory=texts.Reading)
     phrases: Sequence[str] = ()
     built_in: bool = True
     phrases_are_enough: bool = False
@@ -73,7 +73,7 @@ def rules_of(golden: Row, settings: Settings) -> list[Rule]:
     rules += [Rule(rule["type"], place, rule) for place, rule in enumerate(golden.get("rules") or [])]
     names = {rule.name for rule in rules}
     if "must_not_refuse" in names and ("must_refuse" in names or golden.get("expected_mode") == "abstain"):
-        raise CannotJudge("must_not_refuse contradicts must_refuse or the mode abstain")
+        raise CannotJudgeError("must_not_refuse contradicts must_refuse or the mode abstain")
     _check_contents(golden, rules, settings)
     if settings.composite is not None:
         rules.append(Rule("composite", -2, settings.composite))
@@ -82,20 +82,20 @@ def rules_of(golden: Row, settings: Settings) -> list[Rule]:
 
 def _check_contents(golden: Row, rules: Sequence[Rule], settings: Settings) -> None:
     if (golden.get("min_required") or 0) > len(golden.get("required_elements") or []):
-        raise CannotJudge("min_required is more than there are elements")
+        raise CannotJudgeError("min_required is more than there are elements")
     if golden.get("allowed_phrases") is not None and golden.get("forbidden_claims") is None:
-        raise CannotJudge("allowed_phrases without forbidden_claims")
+        raise CannotJudgeError("allowed_phrases without forbidden_claims")
     for listed in (golden[name] for name in FIELDS[:4] if golden.get(name) is not None):
         _check_list(listed)
     for rule in rules:
         if rule.name in ("must_contain", "must_not_contain"):
             if ("value" in rule.content) == ("any" in rule.content):
-                raise CannotJudge("neither or both of value and any")
+                raise CannotJudgeError("neither or both of value and any")
             _check_list(rule.content.get("value", rule.content.get("any")))
         elif rule.name == "must_call_tool":
             at_most = rule.content.get("at_most")
             if at_most is not None and at_most < rule.content.get("at_least", 1):
-                raise CannotJudge("at_most is less than at_least")
+                raise CannotJudgeError("at_most is less than at_least")
         elif rule.name in ON_SCORES:
             _check_metrics(rule, settings)
 
@@ -104,16 +104,16 @@ def _check_list(listed: str | Sequence[Any]) -> None:
     if not isinstance(listed, str):
         texts_of_it = [json.dumps(item, sort_keys=True) for item in listed]
         if not texts_of_it or len(set(texts_of_it)) < len(texts_of_it):
-            raise CannotJudge("an empty list, or a text twice")
+            raise CannotJudgeError("an empty list, or a text twice")
 
 
 def _check_metrics(rule: Rule, settings: Settings) -> None:
     wants_higher = {"min_score": True, "max_hallucination_risk": True, "max_score": False}.get(rule.name)
     for metric in metrics_of(rule):
         if metric not in settings.scales:
-            raise CannotJudge(f"{rule.name} of the unknown metric {metric}")
+            raise CannotJudgeError(f"{rule.name} of the unknown metric {metric}")
         if wants_higher is not None and settings.scales[metric].higher != wants_higher:
-            raise CannotJudge(f"{rule.name} of {metric}, which is better the other way")
+            raise CannotJudgeError(f"{rule.name} of {metric}, which is better the other way")
 
 
 def metrics_of(rule: Rule) -> list[str]:
@@ -146,7 +146,7 @@ def broken_rules(rules: Sequence[Rule], answer: Answer) -> tuple[dict[Rule, Wron
     """
     try:
         return _broken_rules(rules, answer)
-    except CannotJudge:
+    except CannotJudgeError:
         if answer.strict:
             raise
         return {}, set()
@@ -155,19 +155,20 @@ def broken_rules(rules: Sequence[Rule], answer: Answer) -> tuple[dict[Rule, Wron
 def _broken_rules(rules: Sequence[Rule], answer: Answer) -> tuple[dict[Rule, Wrong], set[Rule]]:
     wrong: dict[Rule, Wrong] = {}
     enforced = answer.settings.enforced
-    answered = Rule("answered", -3, None)
+    cut_off = Rule("answered", -4, None)
     if any(rule.name in ABOUT_TEXT for rule in rules) and enforced.get("answered", True):
         if _unanswered(rules, answer):
-            wrong[answered] = frozenset({"error" if (answer.row or {}).get("error") is not None else "blank"})
-        elif (answer.row or {}).get("finish_reason") == "length":
-            wrong[answered] = frozenset({"cut off"})
+            failed = (answer.row or {}).get("error") is not None
+            wrong[Rule("answered", -3, None)] = frozenset({"error" if failed else "blank"})
+        if (answer.row or {}).get("finish_reason") == "length":
+            wrong[cut_off] = frozenset({"cut off"})
     for rule in rules:
         if enforced.get(rule.name, True):
             what = _wrong(rule, answer)
             if what:
                 wrong[rule] = what
     weak = {rule for rule in wrong if rule.name == "must_refuse" and _only_phrases_could_show(answer)}
-    weak |= {answered} if wrong.get(answered) == {"cut off"} else set()
+    weak |= {cut_off} & wrong.keys()
     return wrong, weak
 
 
@@ -176,7 +177,7 @@ def _unanswered(rules: Sequence[Rule], answer: Answer) -> bool:
     if row is None or row.get("error") is not None:
         return True
     if "response" not in row:
-        raise CannotJudge("no response")
+        raise CannotJudgeError("no response")
     blank = not texts.visible(answer.text) if answer.settings.visible_answers else not answer.text.strip()
     refused = any(rule.name == "must_refuse" for rule in rules) and _refused_by_field(row)
     return blank and not refused
@@ -211,7 +212,7 @@ def _wrong(rule: Rule, answer: Answer) -> Wrong:
     if rule.name == "check":
         return _wrong_check(rule, answer)
     if answer.row is not None and "response" not in answer.row and answer.row.get("error") is None:
-        raise CannotJudge("no response")
+        raise CannotJudgeError("no response")
     return _wrong_text(rule, answer)
 
 
@@ -233,6 +234,8 @@ def _wrong_text(rule: Rule, answer: Answer) -> Wrong:
             return _wrong_contents(rule, text, reading)
         case "json_schema":
             return _wrong_json(text, content["schema"])
+        case "must_cite":
+            return _wrong_citations(answer)
         case _:
             return _broken_if(_breaks(rule, answer), rule)
 
@@ -272,8 +275,6 @@ def _breaks(rule: Rule, answer: Answer) -> bool:
             return _refused(answer)
         case "max_chars":
             return len(text) > int(content["value"])
-        case "must_cite":
-            return _breaks_citations(answer)
     raise AssertionError(f"no model of {rule.name}")
 
 
@@ -287,18 +288,17 @@ def _wrong_json(text: str, schema: Any) -> Wrong:
     return HOLDS if fits else frozenset({"does not fit"})
 
 
-def _breaks_citations(answer: Answer) -> bool:
+def _wrong_citations(answer: Answer) -> Wrong:
     row = answer.row or {}
     documents = [str(result["doc_id"]) for result in row.get("results") or []]
     contexts = row.get("retrieved_contexts")
     size = len(documents) if contexts is None else len(contexts)
     numbers = [int(number) for found in NUMBERS.finditer(answer.text) for number in _numbers(found[1])]
     if any(not 1 <= number <= size for number in numbers):
-        return True
+        return frozenset({"a number of nothing"})
     exact = texts.Reading(normalise=False)
-    return not numbers and not any(
-        texts.contains(answer.text, document, exact, ignore_case=False, word=True) for document in documents
-    )
+    named = any(texts.contains(answer.text, item, exact, ignore_case=False, word=True) for item in documents)
+    return HOLDS if numbers or named else frozenset({"no citation"})
 
 
 def _numbers(listed: str) -> list[str]:
@@ -316,12 +316,12 @@ def _wrong_tools(rule: Rule, answer: Answer) -> Wrong:
     calls = tools.read_calls(answer.row, rule.name)
     if rule.name == "tool_arguments_valid":
         return frozenset(call.name for call in calls if call.arguments is None)
-    return _broken_if(tools.tool_rule_broken(rule.content, calls, strict=answer.settings.strict_tools), rule)
+    return tools.wrong_calls(rule.content, calls, strict=answer.settings.strict_tools)
 
 
 def _wrong_mode(rule: Rule, answer: Answer) -> Wrong:
     mode = actual_mode(answer.row, answer.settings)
-    return HOLDS if mode == rule.content else frozenset({f"mode {mode}"})
+    return _broken_if(mode != rule.content, rule)
 
 
 def actual_mode(row: Row | None, settings: Settings) -> str | None:
@@ -330,9 +330,9 @@ def actual_mode(row: Row | None, settings: Settings) -> str | None:
         return None
     mode = row.get("mode")
     if mode is None and settings.missing_modes == "error":
-        raise CannotJudge("no mode")
+        raise CannotJudgeError("no mode")
     if mode is not None and mode not in MODES:
-        raise CannotJudge("an unknown mode")
+        raise CannotJudgeError("an unknown mode")
     return mode
 
 
@@ -342,7 +342,7 @@ def _wrong_check(rule: Rule, answer: Answer) -> Wrong:
     outcome = (answer.row.get("checks") or {}).get(rule.content["name"])
     passed = outcome.get("passed") if isinstance(outcome, dict) else outcome
     if not isinstance(passed, bool):
-        raise CannotJudge("no check")
+        raise CannotJudgeError("no check")
     return _broken_if(not passed, rule)
 
 
@@ -353,12 +353,12 @@ def _wrong_score(rule: Rule, answer: Answer) -> Wrong:
         if not present:
             return HOLDS
         if len(present) < len(rule.content["metrics"]):
-            raise CannotJudge("composite of metrics of which some are missing")
+            raise CannotJudgeError("composite of metrics of which some are missing")
         shares = [share(values[metric], scales[metric]) for metric in present]
         return _broken_if(sum(shares) / len(shares) < rule.content["minimum"] - 1e-9, rule)
     (metric,) = metrics_of(rule)
     if metric not in values:
-        raise CannotJudge(f"no {metric}")
+        raise CannotJudgeError(f"no {metric}")
     if rule.name == "max_score":
         return _broken_if(values[metric] > rule.content["value"] + 1e-9, rule)
     limit = rule.content["value"] if rule.name == "min_score" else rule.content.get("threshold", 0.7)

@@ -1,7 +1,7 @@
 """Runs a workspace through the command line, and says where it and the model differ."""
 
 import dataclasses
-import datetime
+import datetime as dt
 import json
 import math
 import tempfile
@@ -9,13 +9,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.model.verdict_model import Policy, verdict
+from tests.model.contract import DEFAULT, Policy
+from tests.model.verdict_model import verdict
 from tests.model.workspace import Broken, Row, Verdict, Workspace, write_rows
 from tests.process import rag_contract
 
 CLOSE = 1e-9
 REQUIRED = frozenset(
-    {"id", "query_id", "query", "type", "doc_id", "name", "tool", "reason", "owner", "expires", "from"}
+    {"id", "query_id", "query", "type", "doc_id", "name", "tool", "reason", "owner", "expires", "from", "minimum"}
 )
 Judge = Callable[[Workspace], Verdict]
 
@@ -98,7 +99,7 @@ def _broken(report: Row) -> list[Broken]:
 def differences(model: Verdict, program: Verdict) -> list[str]:
     """Return where two verdicts differ, in sentences."""
     if model.exit_code != program.exit_code:
-        return [f"exit code: model {_code(model)}, program {_code(program)}"] + _rule_differences(model, program)
+        return [f"exit code: model {_code(model)}, program {_code(program)}", *_rule_differences(model, program)]
     if model.exit_code == 2:
         return []
     return [
@@ -169,12 +170,12 @@ def _tag_differences(model: Verdict, program: Verdict) -> list[str]:
     return found
 
 
-def compare(workspace: Workspace, judge: Judge = checked, policy: Policy = Policy()) -> list[str]:
+def compare(workspace: Workspace, judge: Judge = checked, policy: Policy = DEFAULT) -> list[str]:
     """Return where the model and the program differ on a workspace."""
     while True:
-        today = datetime.datetime.now(datetime.UTC).date()
+        today = dt.datetime.now(dt.UTC).date()
         program = judge(workspace)
-        if datetime.datetime.now(datetime.UTC).date() == today:  # no midnight between the two
+        if dt.datetime.now(dt.UTC).date() == today:  # no midnight between the two
             return differences(verdict(workspace, today, policy), program)
 
 
@@ -197,23 +198,30 @@ def minimised(workspace: Workspace, differs: Callable[[Workspace], bool], tries:
 
 def _smaller(workspace: Workspace) -> list[Workspace]:
     """Return workspaces that lack one thing each, the largest things first."""
-    found: list[Workspace] = [_without_query(workspace, str(row["id"])) for row in workspace.golden]
-    for name in ("baseline", "scores", "k"):
-        if getattr(workspace, name) is not None:
-            found.append(
-                dataclasses.replace(workspace, **{name: None, **({"stored": False} if name == "baseline" else {})})
-            )
-    for name in ("tags", "repeats", "stored"):
-        if getattr(workspace, name):
-            found.append(dataclasses.replace(workspace, **{name: type(getattr(workspace, name))()}))
-    for name in ("golden", "run", "baseline", "scores"):
-        rows = getattr(workspace, name) or ()
-        for place, row in enumerate(rows):
-            for changed in [None, *_without_parts(row)]:
-                kept = [*rows[:place], *([changed] if changed is not None else []), *rows[place + 1 :]]
-                found.append(dataclasses.replace(workspace, **{name: tuple(kept)}))
+    found = [_without_query(workspace, str(row["id"])) for row in workspace.golden]
+    found += [
+        dataclasses.replace(workspace, baseline=None, stored=False),
+        dataclasses.replace(workspace, stored=False),
+        dataclasses.replace(workspace, scores=None),
+        dataclasses.replace(workspace, k=None),
+        dataclasses.replace(workspace, tags=()),
+        dataclasses.replace(workspace, repeats=False),
+    ]
+    found += [dataclasses.replace(workspace, golden=rows) for rows in _fewer(workspace.golden)]
+    found += [dataclasses.replace(workspace, run=rows) for rows in _fewer(workspace.run)]
+    found += [dataclasses.replace(workspace, baseline=rows) for rows in _fewer(workspace.baseline or ())]
+    found += [dataclasses.replace(workspace, scores=rows) for rows in _fewer(workspace.scores or ()) if rows]
     found += [dataclasses.replace(workspace, config=config) for config in _without_parts(workspace.config)]
-    return [candidate for candidate in found if candidate.golden and candidate.run and candidate.scores != ()]
+    return [candidate for candidate in found if candidate.golden and candidate.run and candidate != workspace]
+
+
+def _fewer(rows: tuple[Row, ...]) -> list[tuple[Row, ...]]:
+    """Return the rows without one of them, and with a smaller one in the place of one of them."""
+    found = []
+    for place, row in enumerate(rows):
+        before, after = rows[:place], rows[place + 1 :]
+        found += [(*before, *after), *((*before, part, *after) for part in _without_parts(row))]
+    return found
 
 
 def _without_query(workspace: Workspace, query: str) -> Workspace:

@@ -8,9 +8,8 @@ from typing import Any
 
 from tests.model.answers import Scale
 from tests.model.ranks import RANKING
-from tests.model.workspace import Broken, CannotJudge, Row
+from tests.model.workspace import Broken, CannotJudgeError, Row
 
-TOLERANCE = 1e-9
 AT_ANY_CUT_OFF = (*RANKING, "judged", "overlap")
 DROP = re.compile(r"(.+)_(drop|rise)_gt")
 
@@ -86,35 +85,35 @@ def _metric(key: str, ks: Sequence[int]) -> str:
         return key
     k = max(ks) if cut_off in ("", "k") else int(cut_off)
     if k not in ks:
-        raise CannotJudge(f"{key}: {k} is not in k")
+        raise CannotJudgeError(f"{key}: {k} is not in k")
     return f"{name}_at_{k}"
 
 
-def over_limit(limit: float | str, change: float, before: float, low: float) -> bool:
+def over_limit(limit: float | str, change: float, before: float, low: float, tolerance: float) -> bool:
     """Whether a change for the worse is over its limit, in points or in per cent of the baseline."""
     allowed = float(limit.rstrip("% ")) / 100 * (before - low) if isinstance(limit, str) else limit
-    return change > allowed + TOLERANCE
+    return change > allowed + tolerance
 
 
-def mean_status(gate: Gate, queries: Sequence[Query], scales: Mapping[str, Scale]) -> str:
+def mean_status(gate: Gate, queries: Sequence[Query], scales: Mapping[str, Scale], tolerance: float) -> str:
     """Return whether a limit on a mean or on its change holds."""
     members = [query for query in queries if gate.tag is None or gate.tag in query.tags]
     if gate.tag is not None and not members:
-        raise CannotJudge(f"{gate.id}: no query has the tag")
+        raise CannotJudgeError(f"{gate.id}: no query has the tag")
     if gate.kind in ("drop", "rise"):
         now = mean(members, gate.metric, shared=True)
         before = mean(members, gate.metric, before=True, shared=True)
         if now is None or before is None:
-            raise CannotJudge(f"{gate.id}: nothing to compare")
+            raise CannotJudgeError(f"{gate.id}: nothing to compare")
         change = before - now if gate.kind == "drop" else now - before
         low = scales[gate.metric].low if gate.metric in scales else 0.0
         if gate.kind == "rise" and isinstance(gate.limit, str) and before <= low:
-            raise CannotJudge(f"{gate.id}: a share of nothing")
-        return "fail" if over_limit(gate.limit, change, before, low) else "pass"
+            raise CannotJudgeError(f"{gate.id}: a share of nothing")
+        return "fail" if over_limit(gate.limit, change, before, low, tolerance) else "pass"
     now = mean(members, gate.metric)
     if now is None or isinstance(gate.limit, str):
-        raise CannotJudge(f"{gate.id}: no value")
-    fails = now < gate.limit - TOLERANCE if gate.kind == "minimum" else now > gate.limit + TOLERANCE
+        raise CannotJudgeError(f"{gate.id}: no value")
+    fails = now < gate.limit - tolerance if gate.kind == "minimum" else now > gate.limit + tolerance
     return "fail" if fails else "pass"
 
 
@@ -125,12 +124,12 @@ def rate(queries: Sequence[Query]) -> float | None:
     return sum(query.weight for query in members if query.passes) / total if members else None
 
 
-def rate_status(limit: float, queries: Sequence[Query], name: str) -> str:
+def rate_status(limit: float, queries: Sequence[Query], name: str, tolerance: float) -> str:
     """Return whether a limit on a pass rate holds."""
     value = rate(queries)
     if value is None:
-        raise CannotJudge(f"{name}: no query has rules")
-    return "fail" if value < limit - TOLERANCE else "pass"
+        raise CannotJudgeError(f"{name}: no query has rules")
+    return "fail" if value < limit - tolerance else "pass"
 
 
 def check_tiers(config: Row, golden: Sequence[Row]) -> None:
@@ -140,12 +139,12 @@ def check_tiers(config: Row, golden: Sequence[Row]) -> None:
     used = {row["tier"] for row in golden if row.get("tier") is not None}
     gates = {tier["name"]: list(tier.get("gates") or []) for tier in tiers}
     if len(set(names)) < len(names) or any(name not in gates for gated in gates.values() for name in gated):
-        raise CannotJudge("tiers: a name twice, or a gate on an unknown tier")
+        raise CannotJudgeError("tiers: a name twice, or a gate on an unknown tier")
     if tiers and used != set(names):
-        raise CannotJudge("tiers: a query of no tier, or a tier without queries")
+        raise CannotJudgeError("tiers: a query of no tier, or a tier without queries")
     for name in names:
         if name in _reached(gates, gates[name]):
-            raise CannotJudge("tiers gate each other in a circle")
+            raise CannotJudgeError("tiers gate each other in a circle")
 
 
 def _reached(gates: Mapping[str, list[str]], start: Sequence[str]) -> set[str]:
@@ -159,15 +158,15 @@ def _reached(gates: Mapping[str, list[str]], start: Sequence[str]) -> set[str]:
     return reached
 
 
-def tier_statuses(config: Row, queries: Sequence[Query], waived: set[str]) -> dict[str, str]:
+def tier_statuses(config: Row, queries: Sequence[Query], waived: set[str], tolerance: float) -> dict[str, str]:
     """Return the status of each tier: pass, fail, waived, or skipped because another one missed its minimum."""
     tiers = config.get("tiers") or []
     gates = {tier["name"]: list(tier.get("gates") or []) for tier in tiers}
     statuses = {}
     for tier in tiers:
         name = tier["name"]
-        status = rate_status(tier["minimum"], [q for q in queries if q.tier == name], f"tiers.{name}.minimum")
         gate = f"tiers.{name}.minimum"
+        status = rate_status(tier["minimum"], [q for q in queries if q.tier == name], gate, tolerance)
         statuses[name] = "waived" if status == "fail" and gate in waived else status
     failing = [name for name, status in statuses.items() if status == "fail"]
     for name in failing:
@@ -189,12 +188,12 @@ def latency_statuses(limits: Mapping[str, Any], now: Sequence[float], before: Se
         if limit is None:
             continue
         if not now or (key == "p95_increase_gt" and not before):
-            raise CannotJudge(f"latency.{key}: no latencies")
+            raise CannotJudgeError(f"latency.{key}: no latencies")
         if key == "p95_increase_gt":
             then = percentile(before or [], 0.95)
-            fails = over_limit(limit, percentile(now, 0.95) - then, then, 0.0)
+            fails = over_limit(limit, percentile(now, 0.95) - then, then, 0.0, 0.0)
         else:
             share = {"p50_ms": 0.5, "p95_ms": 0.95, "max_ms": 1.0}[key]
-            fails = percentile(now, share) > limit + TOLERANCE
+            fails = percentile(now, share) > limit
         statuses[f"latency.{key}"] = "fail" if fails else "pass"
     return statuses

@@ -1,4 +1,4 @@
-"""Random answers, tool calls and the rules on them: few words in many forms, so that rules often meet what they name."""
+"""Random answers, tool calls and the rules on them: few words in many forms, so that rules meet what they name."""
 
 import dataclasses
 import json
@@ -41,6 +41,9 @@ class Forms:
     newer: bool = False
 
 
+PLAIN = Forms()
+
+
 def decorated(rng: random.Random, word: str) -> str:
     """Return a word in a form that makes no difference when texts are compared."""
     forms = (
@@ -50,7 +53,7 @@ def decorated(rng: random.Random, word: str) -> str:
         lambda: f"`{word}`",
         lambda: word.replace(" ", "  "),
         lambda: word.replace("'", "’").replace("-", "–"),
-        lambda: f"{word[:1]}​{word[1:]}",
+        lambda: f"{word[:1]}\u200b{word[1:]}",
         lambda: word.replace("3", "３").replace("e", "e\u200d"),
         lambda: f"[{word}](https://example.com/{rng.choice(('free', 'secret', 'x'))})",
     )
@@ -67,7 +70,7 @@ def answer(rng: random.Random, forms: Forms) -> str | None:
     if kind < 0.16:
         return rng.choice(JSON_ANSWERS)
     if forms.newer and kind < 0.2:
-        return rng.choice((".", "-", "**", "```\n```", "​", "🙂", "価格", "€"))
+        return rng.choice((".", "-", "**", "```\n```", "\u200b", "🙂", "価格", "€"))
     return sentence_of(rng)
 
 

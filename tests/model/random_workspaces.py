@@ -1,44 +1,25 @@
 """Random workspaces: small ones, in which many features meet, near the limits, and about as many that pass as fail."""
 
-import dataclasses
-import datetime
-import json
+import datetime as dt
 import random
 from collections.abc import Sequence
 from typing import Any
 
 from tests.model import random_answers
 from tests.model.answers import MODES
-from tests.model.random_answers import Forms
-from tests.model.verdict_model import Policy, verdict
-from tests.model.workspace import Row, Verdict, Workspace
+from tests.model.contract import Policy
+from tests.model.near_limits import near_limits, repaired, softened, waived
+from tests.model.random_answers import PLAIN, Forms
+from tests.model.random_configs import LIMITS, SCORES, Kind, random_config
+from tests.model.verdict_model import verdict
+from tests.model.workspace import Row, Workspace
 
 DOCUMENTS: tuple[str | int, ...] = ("alpha", "beta", "gamma", "delta", "étage", "書類", 7, "omega")
 TAGS = ("x", "y", "zürich")
 TIERS = ("sanity", "core", "rest")
-SCORES: dict[str, Row] = {
-    "faithfulness": {"from": "scores"},
-    "rating": {"from": "scores", "scale": [1, 5]},
-    "toxicity": {"from": "scores", "better": "lower"},
-}
-RANKING = ("mrr", "recall", "precision", "hitrate", "ndcg", "map")
-LIMITS = (0, 0.25, 0.5, 0.75, 1)
-FAR, PAST = "2099-12-31", "2020-01-01"
 
 
-@dataclasses.dataclass(frozen=True)
-class Kind:
-    """What a workspace is about, drawn once."""
-
-    answers: bool
-    tools: bool
-    scores: tuple[str, ...]
-    quality: float  # the share of rows that return what is wanted
-    trouble: bool  # whether something may be missing or contradict itself
-    forms: Forms
-
-
-def random_workspace(seed: int, forms: Forms = Forms(), today: datetime.date | None = None) -> Workspace:
+def random_workspace(seed: int, forms: Forms = PLAIN, today: dt.date | None = None) -> Workspace:
     """Return the workspace of a seed."""
     rng = random.Random(seed)
     kind = Kind(
@@ -51,14 +32,14 @@ def random_workspace(seed: int, forms: Forms = Forms(), today: datetime.date | N
     )
     workspace = _first(rng, kind)
     policy = Policy(newer=forms.newer)
-    today = today or datetime.datetime.now(datetime.UTC).date()
+    today = today or dt.datetime.now(dt.UTC).date()
     for _ in range(8):
         now = verdict(workspace, today, policy)
         if now.exit_code == 2 and rng.random() < 0.97:
-            workspace = _repaired(workspace, now.reason)
-    workspace = _softened(rng, workspace, verdict(workspace, today, policy))
-    workspace = _near_limits(rng, workspace, verdict(workspace, today, policy))
-    return _waived(rng, workspace, verdict(workspace, today, policy), today)
+            workspace = repaired(workspace, now.reason)
+    workspace = softened(rng, workspace, verdict(workspace, today, policy))
+    workspace = near_limits(rng, workspace, verdict(workspace, today, policy))
+    return waived(rng, workspace, verdict(workspace, today, policy), today)
 
 
 def _first(rng: random.Random, kind: Kind) -> Workspace:
@@ -69,7 +50,7 @@ def _first(rng: random.Random, kind: Kind) -> Workspace:
     tiers = _tiers(rng)
     golden = [_golden(rng, kind, name, tiers) for name in names]
     repeats = rng.random() < 0.08
-    config = _config(rng, kind, golden, tiers)
+    config = random_config(rng, kind, golden, tiers)
     times = range(rng.randint(2, 3) if repeats else 1)
     run = [_run(rng, kind, row) for _ in times for row in golden if not (kind.trouble and rng.random() < 0.05)]
     if rng.random() < 0.1:
@@ -267,224 +248,6 @@ def _scores_file(rng: random.Random, kind: Kind, run: list[Row]) -> tuple[Row, .
             row.pop("scores", None)
             rows.append({"query_id": query, "scores": _scores(rng, kind)})
     return tuple(rows) if rows else None
-
-
-# ---- configurations ----
-
-
-def _config(rng: random.Random, kind: Kind, golden: Sequence[Row], tiers: Sequence[Row]) -> Row:
-    config: Row = {"k": rng.choice((1, 2, 3, 3, 5, [1, 3], [3, 1, 2]))} if rng.random() < 0.9 else {}
-    used = sorted({tag for row in golden for tag in row.get("tags") or []})
-    named = {row.get("tier") for row in golden}
-    if tiers and (kind.trouble or named - {None}):
-        names = {tier["name"] for tier in tiers if kind.trouble or tier["name"] in named}
-        config["tiers"] = [_tier(tier, names) for tier in tiers if tier["name"] in names]
-    config |= _limits(rng, kind)
-    if used and rng.random() < 0.4:
-        config["tags"] = {tag: _limits(rng, kind) for tag in rng.sample(used, rng.randint(1, len(used)))}
-    if kind.scores or kind.tools:
-        config["metrics"] = {name: dict(SCORES[name]) for name in kind.scores} | _tool_options(rng)
-    config |= _choices(rng)
-    config["per_query"] = _per_query(rng)
-    if kind.answers:
-        config["answers"] = _answers(rng, kind)
-    if rng.random() < 0.15:
-        config["latency"] = {rng.choice(("p50_ms", "p95_ms", "max_ms")): rng.choice((10, 20, 20.5, 100))}
-        if rng.random() < 0.3:
-            config["latency"]["p95_increase_gt"] = rng.choice((5, 10, "50%"))
-    return config
-
-
-def _tier(tier: Row, names: set[str]) -> Row:
-    gates = [name for name in tier.get("gates") or [] if name in names]
-    return {**{key: value for key, value in tier.items() if key != "gates"}, **({"gates": gates} if gates else {})}
-
-
-def _limits(rng: random.Random, kind: Kind) -> Row:
-    """Return a group of limits, of all queries or of a tag."""
-    group: Row = {}
-    if rng.random() < 0.3:
-        group["minimums"] = {f"{rng.choice(RANKING)}_at_k": rng.choice((0, 0.25, 0.5))}
-    if rng.random() < 0.2:
-        group.setdefault("minimums", {})["pass_rate"] = rng.choice(LIMITS)
-    if rng.random() < 0.08:
-        group.setdefault("minimums", {})[rng.choice(("judged_at_k", "overlap_at_k", "context_recall_ids"))] = 0.25
-    if kind.tools and rng.random() < 0.2:
-        group.setdefault("minimums", {})[rng.choice(("tool_f1", "tool_recall", "tool_order", "tool_arguments"))] = 0.25
-    if kind.answers and rng.random() < 0.15:
-        name = rng.choice(("context_recall_text", "rouge_l", "exact_match", "mode_accuracy", "label_accuracy"))
-        group.setdefault("minimums", {})[name] = 0.25
-    if rng.random() < 0.3:
-        group["fail_on"] = {f"{rng.choice(RANKING)}_drop_gt": rng.choice((0, 0.25, 0.5, "10%", "50%", "100%"))}
-    for name in kind.scores:
-        if rng.random() < 0.3:
-            section, key = ("maximums", name) if name == "toxicity" else ("minimums", name)
-            group.setdefault(section, {})[key] = 3 if name == "rating" else 0.5
-            change = f"{name}_rise_gt" if name == "toxicity" else f"{name}_drop_gt"
-            if rng.random() < 0.5:
-                group.setdefault("fail_on", {})[change] = rng.choice((0.25, "25%"))
-    return group
-
-
-def _tool_options(rng: random.Random) -> Row:
-    options: Row = {}
-    for name in ("tool_precision", "tool_recall", "tool_f1"):
-        if rng.random() < 0.3:
-            options[name] = {"match": rng.choice(("name", "name_and_arguments")), "lenient": rng.random() < 0.5}
-    if rng.random() < 0.3:
-        options["tool_arguments"] = {"strict_arguments": rng.random() < 0.5, "lenient": rng.random() < 0.5}
-    return options
-
-
-def _choices(rng: random.Random) -> Row:
-    choices: dict[str, tuple[Any, ...]] = {
-        "rank_by": ("results", "documents"),
-        "missing_queries": ("error", "zero"),
-        "missing_scores": ("error", "zero"),
-        "relevance_level": (1, 2, 1.5),
-        "gain": ("linear", "exponential"),
-        "unjudged": ("count", "skip"),
-    }
-    return {name: rng.choice(values) for name, values in choices.items() if rng.random() < 0.2}
-
-
-def _per_query(rng: random.Random) -> Row:
-    per_query: Row = {}
-    if rng.random() < 0.4:
-        per_query["fail_on"] = rng.choice(("any", "new", "new", "pass_rate"))
-    for rule in ("must_include", "must_rank_at_most", "forbidden_docs", "must_contain", "answered", "must_call_tool"):
-        if rng.random() < 0.07:
-            per_query[f"enforce_{rule}"] = rng.choice((False, True, "new"))
-    if rng.random() < 0.1:
-        per_query["forbidden_within"] = rng.randint(1, 4)
-    return per_query
-
-
-def _answers(rng: random.Random, kind: Kind) -> Row:
-    settings: Row = {}
-    if rng.random() < 0.15:
-        settings["normalise"] = False
-    if rng.random() < 0.3:
-        settings["refusal_phrases"] = [random_answers.OWN_PHRASE]
-        if rng.random() < 0.3:
-            settings["only_these"] = True
-    if rng.random() < 0.2:
-        settings["refusal"] = rng.choice(("evidence", "phrases"))
-    if rng.random() < 0.2:
-        settings["missing_modes"] = "fail"
-    if kind.scores and rng.random() < 0.2:
-        settings["composite"] = {"minimum": rng.choice((0.25, 0.5)), "metrics": list(kind.scores)}
-    return settings
-
-
-# ---- near what counts ----
-
-
-def _repaired(workspace: Workspace, reason: str) -> Workspace:
-    """Leave out what makes a workspace one that cannot be judged, where that is easy."""
-    config = json.loads(json.dumps(workspace.config))
-    gate, _, _ = reason.partition(": ")
-    path = gate.split(".")
-    if path[0] == "tags" and len(path) == 4:
-        config["tags"][path[1]][path[2]].pop(path[3], None)
-    elif path[0] in ("minimums", "maximums", "fail_on", "latency") and len(path) == 2:
-        config[path[0]].pop(path[1], None)
-    elif reason.startswith("fail_on: pass_rate"):
-        config["minimums"] = {**config.get("minimums", {}), "pass_rate": 0.5}
-        if workspace.tags:
-            config["per_query"]["fail_on"] = "new"
-    elif reason.startswith("tiers"):
-        config.pop("tiers", None)
-    elif reason.startswith("must_rank_at_most"):
-        level = config.get("relevance_level", 1)
-        golden = [row if _wants(row, level) else _without(row, "must_rank_at_most") for row in workspace.golden]
-        return dataclasses.replace(workspace, golden=tuple(golden))
-    return dataclasses.replace(workspace, config=config)
-
-
-def _wants(row: Row, level: float) -> bool:
-    grades = row.get("relevance") or {}
-    return bool(row.get("relevant_doc_ids")) or any(grade >= level for grade in grades.values())
-
-
-def _without(row: Row, name: str) -> Row:
-    return {key: value for key, value in row.items() if key != name}
-
-
-def _softened(rng: random.Random, workspace: Workspace, now: Verdict) -> Workspace:
-    """Leave out most rules on answers that are broken, so that workspaces pass."""
-    keep = rng.choice((0.0, 0.0, 0.3, 1.0))
-    broken = now.rules(counting=False)
-    golden = []
-    for row in workspace.golden:
-        rules = {rule for query, rule in broken if query == str(row["id"]) and rng.random() >= keep}
-        changed = {name: value for name, value in row.items() if name not in rules}
-        if "forbidden_claims" in rules:
-            changed.pop("allowed_phrases", None)
-        if "required_elements" in rules:
-            changed.pop("min_required", None)
-        if "rules" in changed:
-            changed["rules"] = [rule for rule in changed["rules"] if rule["type"] not in rules]
-            if not changed["rules"]:
-                del changed["rules"]
-        golden.append(changed if len(changed) > 2 and _expects(changed) else row)
-    return dataclasses.replace(workspace, golden=tuple(golden))
-
-
-def _expects(row: Row) -> bool:
-    return any(name not in ("id", "query", "tags", "weight", "severity", "tier", "must_include_any") for name in row)
-
-
-def _near_limits(rng: random.Random, workspace: Workspace, now: Verdict) -> Workspace:
-    """Move some limits to what was reached, a little above it and a little below."""
-    if now.exit_code == 2:
-        return workspace
-    config = dict(workspace.config)
-    for section in ("minimums", "maximums"):
-        limits = dict(config.get(section) or {})
-        for name in limits:
-            value = _reached(now, name)
-            if value is not None and 0.01 < value < 0.99 and rng.random() < 0.5:
-                limits[name] = value + rng.choice((0, 5e-10, 3e-9, -3e-9, -5e-10, -0.01))
-        if limits:
-            config[section] = limits
-    drops = dict(config.get("fail_on") or {})
-    for name in drops:
-        metric = next((key for key in now.means if key.startswith(f"{name.split('_drop_gt')[0]}_at_")), None)
-        before, after = now.baseline_means.get(metric or ""), now.means.get(metric or "")
-        if before is not None and after is not None and 0.01 < before - after < 0.99 and rng.random() < 0.5:
-            drops[name] = before - after + rng.choice((0, 5e-10, -5e-10, -3e-9, 3e-9))
-    return dataclasses.replace(workspace, config={**config, **({"fail_on": drops} if drops else {})})
-
-
-def _reached(now: Verdict, name: str) -> float | None:
-    if name == "pass_rate":
-        return now.pass_rate
-    if not name.endswith("_at_k"):
-        return now.means.get(name)
-    cut_offs = [int(key.rpartition("_")[2]) for key in now.means if key.startswith(name[:-1])]
-    return now.means.get(f"{name[:-1]}{max(cut_offs)}") if cut_offs else None
-
-
-def _waived(rng: random.Random, workspace: Workspace, now: Verdict, today: datetime.date) -> Workspace:
-    """Waive some of what is broken, until days around today."""
-    waivers: list[Row] = []
-    yesterday = today - datetime.timedelta(days=1)
-    dates = (FAR, FAR, today.isoformat(), yesterday.isoformat(), PAST)
-    tags = {str(row["id"]): row.get("tags") or [] for row in workspace.golden}
-    chance = rng.choice((0, 0, 0.3, 0.9))
-    for query, rule in sorted(now.rules(counting=True)):
-        if rng.random() < chance:
-            tag = rng.choice(tags[query]) if tags[query] and rng.random() < 0.3 else None
-            target: Row = {"query": query} if tag is None else {"tag": tag}
-            waivers.append({**target, **({"rule": rule} if rng.random() < 0.6 else {})})
-    waivers += [{"gate": gate} for gate, status in now.gates.items() if status == "fail" and rng.random() < chance]
-    if rng.random() < 0.03:
-        waivers.append({"query": "unknown"})
-    if not waivers:
-        return workspace
-    signed = [{**waiver, "reason": "soon", "owner": "ann", "expires": rng.choice(dates)} for waiver in waivers]
-    return dataclasses.replace(workspace, config={**workspace.config, "waivers": signed})
 
 
 def features(workspace: Workspace) -> set[str]:

@@ -4,7 +4,7 @@ import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 
-from tests.model.workspace import CannotJudge, Row
+from tests.model.workspace import CannotJudgeError, Row
 
 RANKING = ("mrr", "recall", "precision", "hitrate", "ndcg", "map")
 
@@ -37,10 +37,10 @@ def wanted_documents(golden: Row, level: float) -> Wanted:
     if grades is not None:
         graded = [doc for doc, grade in grades.items() if grade >= level]
         if listed is not None and set(graded) != set(relevant):
-            raise CannotJudge("relevance disagrees with relevant_doc_ids")
+            raise CannotJudgeError("relevance disagrees with relevant_doc_ids")
         relevant = graded
     if golden.get("must_rank_at_most") is not None and not relevant:
-        raise CannotJudge("must_rank_at_most without a relevant document")
+        raise CannotJudgeError("must_rank_at_most without a relevant document")
     names = listed is not None or grades is not None or golden.get("forbidden_doc_ids") is not None
     forbidden = frozenset(ids(golden.get("forbidden_doc_ids") or []))
     return Wanted(relevant=tuple(relevant), forbidden=forbidden, grades=grades, names_documents=names)

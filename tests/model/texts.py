@@ -9,7 +9,7 @@ from typing import Any
 
 QUOTES = {"‘": "'", "’": "'", "‚": "'", "“": '"', "”": '"', "„": '"'}
 DASHES = dict.fromkeys("‐‑‒–—−", "-")
-INVISIBLE = re.compile("[​‌‍⁠\ufeff\xad]")
+INVISIBLE = re.compile("[\u200b‌‍⁠\ufeff\xad]")
 LINK = re.compile(r"(?<!\\)\[([^\[\]]*)\]\([^()\s]*\)")
 EMPHASIS = re.compile(r"\*\*|__|`+")
 SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from tests.model.workspace import CannotJudge, Row
+from tests.model.workspace import CannotJudgeError, Row
 
 TOOL_METRICS = ("tool_precision", "tool_recall", "tool_f1", "tool_arguments", "tool_order", "step_efficiency")
 
@@ -24,7 +24,7 @@ def read_calls(row: Row, reader: str) -> list[Call]:
     if row.get("tool_calls") is None:
         if row.get("error") is not None:
             return []
-        raise CannotJudge(f"no tool_calls for {reader}")
+        raise CannotJudgeError(f"no tool_calls for {reader}")
     return [_call(raw) for raw in row["tool_calls"]]
 
 
@@ -81,15 +81,21 @@ def _fits(value: Any, wanted: Any) -> bool:
     return same(value, wanted)
 
 
-def tool_rule_broken(rule: Row, calls: Sequence[Call], *, strict: bool) -> bool:
-    """Whether a rule on calls of a tool is broken; ``strict``: calls that cannot be read break what forbids calls."""
+def wrong_calls(rule: Row, calls: Sequence[Call], *, strict: bool) -> frozenset[str]:
+    """Return what is wrong by a rule on calls of a tool: forbidden calls, or that there are too few or too many.
+
+    ``strict``: calls that cannot be read break what forbids calls.
+    """
     named = [call for call in calls if call.name == rule["tool"]]
     wanted = rule.get("arguments") or {}
-    found = sum(has_arguments(call, wanted) for call in named)
+    found = [call for call in named if has_arguments(call, wanted)]
     if rule["type"] == "must_not_call_tool":
-        return found > 0 or (strict and any(call.arguments is None for call in named))
+        unreadable = [call for call in named if call.arguments is None] if strict else []
+        return frozenset(json.dumps(call.arguments, sort_keys=True) for call in found + unreadable)
     at_most = rule.get("at_most")
-    return found < (rule.get("at_least") or 1) or (at_most is not None and found > at_most)
+    too_many = at_most is not None and len(found) > at_most
+    too_few = len(found) < (rule.get("at_least") or 1)
+    return frozenset({"too many"} if too_many else {"too few"} if too_few else ())
 
 
 def tool_metrics(wanted: Sequence[Call], calls: Sequence[Call], options: dict[str, Row]) -> dict[str, float]:

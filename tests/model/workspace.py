@@ -10,7 +10,7 @@ Row = dict[str, Any]
 Metrics = Mapping[str, float]
 
 
-class CannotJudge(Exception):
+class CannotJudgeError(Exception):
     """The input cannot be judged: exit code 2."""
 
 
