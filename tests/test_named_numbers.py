@@ -79,6 +79,33 @@ def test_a_run_that_lacks_scores_is_no_baseline_even_where_they_may_be_missing(f
     assert "lacks the score 'faithfulness' of 2 of 3 queries ('q2', 'q3'), so it cannot be a baseline" in ended.err
 
 
+@pytest.mark.parametrize("options", [(), ("--repeats",)])
+@pytest.mark.parametrize("numbers", [(None, 0.9), (0.9, None)])
+def test_of_two_scores_of_a_query_one_that_is_null_is_missing(
+    numbers: tuple[float | None, ...], options: tuple[str, ...], folder: Path
+) -> None:
+    workspace(folder, 0.9, 0.9, 0.9)
+    repeated = [{"query_id": "q1", "scores": {"faithfulness": number}} for number in numbers]
+    rows = [{"query_id": one, "scores": {"faithfulness": 0.9}} for one in ("q2", "q3")]
+    write_jsonl(folder / "scores.jsonl", [*repeated, *rows])
+    ended = rag_contract("check", "--scores", "scores.jsonl", *options)
+    assert ended.code == 2
+    assert "minimums.faithfulness cannot be judged: 1 of 3 queries has no such score ('q1')" in ended.err
+
+
+@pytest.mark.parametrize("numbers", [(None, 0.9), (0.9, None)])
+def test_of_two_rows_of_a_run_one_without_a_score_makes_it_missing(
+    numbers: tuple[float | None, ...], folder: Path
+) -> None:
+    workspace(folder, 0.9, 0.9, 0.9)
+    repeated = [run("q1", "doc1", scores={"faithfulness": number}) for number in numbers]
+    others = [run(one, "doc1", scores={"faithfulness": 0.9}) for one in ("q2", "q3")]
+    write_jsonl(folder / "current_run.jsonl", [*repeated, *others])
+    ended = rag_contract("check", "--repeats")
+    assert ended.code == 2
+    assert "minimums.faithfulness cannot be judged: 1 of 3 queries has no such score ('q1')" in ended.err
+
+
 def test_queries_whose_score_a_baseline_lacks_are_named_beside_a_limit_on_its_drop(folder: Path) -> None:
     workspace(folder, 0.9, 0.8, 0.2, config=f"{CONFIG}fail_on: {{faithfulness_drop_gt: 0.05}}\n")
     before = [run(one, "doc1", scores={"faithfulness": 0.9 if one == "q1" else None}) for one in IDS]

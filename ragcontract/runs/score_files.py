@@ -22,6 +22,7 @@ from ragcontract.files.rows import read_rows
 from ragcontract.runs.score_rows import Check, ScoresRow
 
 FILE_BITS = 40
+NOWHERE = -1
 EXAMPLE = '{"query_id": "q1", "scores": {"faithfulness": 0.9}}'
 ONCE = " (several rows per query are averaged with --repeats)"
 NOTHING: Mapping[str, Any] = {}
@@ -185,13 +186,13 @@ class _Reader:
 
 
 class _Column:
-    """The scores of one metric by the number of the query, and where each was read."""
+    """The scores of one metric by the number of the query, and where each, or else the last null, was read."""
 
     def __init__(self, queries: int) -> None:
         self.values = array("d", [nan]) * queries
-        self.at = array("q", [0]) * queries
+        self.at = array("q", [NOWHERE]) * queries
         self.repeats: dict[int, list[float]] = {}
-        self.nulls: set[tuple[int, int]] = set()  # query and file
+        self.nulls: set[int] = set()  # queries with a score and a null in one file
 
 
 class Table:
@@ -219,19 +220,24 @@ class Table:
     def note(self, query_id: str, name: str, value: float, at: int) -> int | None:
         """Store a score, or return where the query's score was read already."""
         column, number = self._columns[name], self.numbers[query_id]
+        first = column.at[number]
         if isnan(column.values[number]):
             column.values[number], column.at[number] = value, at
+            if first != NOWHERE and first >> FILE_BITS == at >> FILE_BITS:
+                column.nulls.add(number)
             return None
-        first = column.at[number]
         if not self._repeats or first >> FILE_BITS != at >> FILE_BITS:
             return first
         column.repeats.setdefault(number, [column.values[number]]).append(value)
         return None
 
     def note_null(self, query_id: str, name: str, at: int) -> None:
-        """Store that a repetition of a query was not measured: the mean of the others would pass for the score."""
-        if self._repeats:
-            self._columns[name].nulls.add((self.numbers[query_id], at >> FILE_BITS))
+        """Store that a row of a query was not measured: what its other rows in the file say would pass for the score."""
+        column, number = self._columns[name], self.numbers[query_id]
+        if isnan(column.values[number]):
+            column.at[number] = at
+        elif column.at[number] >> FILE_BITS == at >> FILE_BITS:
+            column.nulls.add(number)
 
     def note_check(self, query_id: str, name: str, check: Check, at: int) -> int | None:
         """Store a check, or return where the query's check was read already; of repeated ones, a failed one counts."""
@@ -265,7 +271,7 @@ class Table:
 
     def _value(self, name: str, number: int) -> float | None:
         column = self._columns[name]
-        if (number, column.at[number] >> FILE_BITS) in column.nulls:
+        if number in column.nulls:
             return None
         if repeats := column.repeats.get(number):
             return fsum(repeats) / len(repeats)

@@ -66,7 +66,9 @@ def test_files_are_read_together_and_a_query_may_have_a_row_for_each_score(tmp_p
 
 
 def test_null_is_no_value(tmp_path: Path) -> None:
-    given = read(tmp_path, scored("q1", scores={"faithfulness": None}), scored("q1", scores={"faithfulness": 0.5}))
+    write_jsonl(tmp_path / "a.jsonl", [scored("q1", scores={"faithfulness": None})])
+    write_jsonl(tmp_path / "b.jsonl", [scored("q1", scores={"faithfulness": 0.5})])
+    given = read_files(tmp_path, "*.jsonl")
     assert not given.problems
     assert scores_of(given) == {"faithfulness": 0.5}
 
@@ -114,6 +116,12 @@ def test_several_rows_of_a_query_are_averaged_with_repeats_only(tmp_path: Path) 
         "with --repeats)"
     )
     assert scores_of(read(tmp_path, *rows, repeats=True)) == {"faithfulness": pytest.approx(0.3)}
+
+
+def test_of_two_rows_in_a_file_neither_may_be_null_without_repeats_either(tmp_path: Path) -> None:
+    rows = [scored("q1", scores={"faithfulness": number}) for number in (None, 0.9)]
+    assert not scores_of(read(tmp_path, *rows))
+    assert not scores_of(read(tmp_path, *reversed(rows)))
 
 
 @pytest.mark.parametrize("first", [0, 1, 2])
