@@ -94,7 +94,7 @@ def tool_calls(folder: Path, size: int) -> None:
 
 
 def rules_on_tools(folder: Path, size: int) -> None:
-    """Write ``size`` rules on tools, by name, arguments and patterns, for a thousand calls under other names of them."""
+    """Write ``size`` rules on tools, by name, arguments and patterns, and 1,000 calls under other names of them."""
     rules: list[Row] = [{"type": "must_not_call_tool", "tool": f"absent {number}"} for number in range(0, size, 2)]
     for number in range(1, size, 2):
         arguments = {"id": -number} if number % 4 == 1 else {"of": {"regex": f"^{number}$"}}
