@@ -61,6 +61,8 @@ UNREADABLE: dict[str, Any] = {
     "single quotes": "{'id': 7}",
     "a number": 7,
     "two objects": SEVEN + SEVEN,
+    "a key twice": '{"id": 7, "id": 8}',
+    "a key twice, within": '{"of": [{"id": 7, "id": 8}]}',
 }
 
 
@@ -76,7 +78,9 @@ def test_arguments_that_cannot_be_read_may_be_the_forbidden_ones(arguments: Any)
     assert checked({"name": "get_order", "arguments": arguments}, rules=[FORBIDDEN]).code == 0
 
 
-@pytest.mark.parametrize("under", [{"payload": {"id": 7}}, {"payload": SEVEN}, {"toolInput": {"id": 7}}])
+@pytest.mark.parametrize(
+    "under", [{"payload": {"id": 7}}, {"payload": SEVEN}, {"payload": [{"id": 7}]}, {"toolInput": {"id": 7}}]
+)
 def test_an_object_under_a_name_that_nobody_knows_may_be_the_arguments(under: Row) -> None:
     for call in ({"name": "refund", **under}, {"function": {"name": "refund", **under}}):
         assert "Found: refund(invalid arguments)" in broken(checked(call, rules=[FORBIDDEN, VALID]))

@@ -1,5 +1,6 @@
 """Tool calls of an application, in the forms in which applications export them."""
 
+import json
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
@@ -17,8 +18,8 @@ ARGUMENTS = (
     "tool_kwargs",
 )  # fmt: skip
 NAMES = ("name", "tool", "tool_name")
-# What else a call may have that is an object, and not its arguments.
-OTHER_OBJECTS = frozenset(
+# What else a call may have that is an object or a list, and not its arguments.
+OTHERS = frozenset(
     {"function", "output", "result", "response", "error", "metadata", "caller", "extras", "cache_control"}
 )
 
@@ -55,7 +56,7 @@ def _call(call: Mapping[str, Any], number: int) -> Call:
         )
     if len(name) > bounds.ID:
         raise CannotScoreError(f"has a name of more than {bounds.ID:,} characters in tool_calls[{number}]")
-    made = Call(name, arguments_of(given[0][1]) if given else None if _has_other_object(call) else {})
+    made = Call(name, arguments_of(given[0][1]) if given else None if _has_more(call) else {})
     for field, other in names[1:]:
         _refuse_unless(other == name, names[0][0], field, number)
     for field, other in given[1:]:
@@ -86,21 +87,21 @@ def _given(call: Mapping[str, Any], names: Sequence[str]) -> list[tuple[str, Any
     return [(name, inner[name]) for name in names if inner.get(name) is not None] + beside
 
 
-def _has_other_object(call: Mapping[str, Any]) -> bool:
-    """Return whether a call without arguments has an object under a name that nobody knows: they may stand there."""
+def _has_more(call: Mapping[str, Any]) -> bool:
+    """Return whether a call without arguments has, under a name that nobody knows, what may be arguments."""
     levels = (call, call["function"]) if isinstance(call.get("function"), dict) else (call,)
-    return any(_is_object(value) for level in levels for name, value in level.items() if name not in OTHER_OBJECTS)
+    return any(_is_composite(value) for level in levels for name, value in level.items() if name not in OTHERS)
 
 
-def _is_object(value: object) -> bool:
-    return isinstance(value, dict) or (isinstance(value, str) and value.lstrip().startswith("{"))
+def _is_composite(value: object) -> bool:
+    return isinstance(value, dict | list) or (isinstance(value, str) and value.lstrip().startswith(("{", "[")))
 
 
 def arguments_of(value: object) -> dict[str, Any] | None:
     """Return the arguments of a call, parsed if they are JSON text; nothing, or blank text, means no arguments.
 
-    None stands for what cannot be read as a JSON object: text that is cut off or encoded twice, a list, what is nested
-    too deeply.
+    None stands for what cannot be read as a JSON object: text that is cut off, encoded twice or has a key twice, a
+    list, what is nested too deeply.
     """
     if value is None:
         return {}
@@ -108,9 +109,12 @@ def arguments_of(value: object) -> dict[str, Any] | None:
         if not value.strip():
             return {}
         try:
-            value = msgspec.json.decode(value)
-        except (msgspec.DecodeError, RecursionError, UnicodeError):
+            read = msgspec.json.decode(value)
+            if value.count(":") > 1:
+                json.loads(value, object_pairs_hook=_refuse_repeated)
+        except (ValueError, RecursionError):  # among them msgspec's errors, and those of UTF-8
             return None
+        value = read
     if not isinstance(value, dict):
         return None
     try:
@@ -118,6 +122,12 @@ def arguments_of(value: object) -> dict[str, Any] | None:
     except TooDeepError:
         return None
     return value
+
+
+def _refuse_repeated(pairs: list[tuple[str, Any]]) -> None:
+    """Raise ValueError for a key that an object has twice: nobody knows which of its values the tool gets."""
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise ValueError
 
 
 def brief(call: Call) -> str:

@@ -29,7 +29,9 @@ class ExpectedMode(RowRule, frozen=True, kw_only=True, gc=False, tag="expected_m
         mode = mode_of(row)
         if mode == self.mode:
             return
-        found: Phrase = ("no mode" if mode is None else f"mode {mode}",)
+        cause = "no mode" if mode is None else f"mode {mode}"
+        found: Phrase = (cause,)
         if row.error is not None:
-            found = the_error(row.error)
-        yield Violation(rule="expected_mode", expected=(f"mode {self.mode}",), found=found)
+            cause, found = "error", the_error(row.error)
+        # With the cause, an application that failed is new where the baseline has answered in a wrong mode.
+        yield Violation(rule="expected_mode", expected=(f"mode {self.mode}",), found=found, causes=(cause,))
