@@ -94,3 +94,26 @@ def test_a_file_that_goes_to_standard_output_stays_clean(workspace: Path) -> Non
     ended = spawn("baseline", "--out", "/dev/stdout", cwd=workspace)
     assert json.loads(ended.out)["format_version"] == 1
     assert "already broken in it: q3, q2" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "code"),
+    [
+        ({"mode": "abstain"}, {"mode": "abstain"}, 0),
+        ({"mode": "abstain"}, {"mode": "trustworthy"}, 1),
+        ({"mode": "abstain"}, {"error": "the index is down"}, 1),
+        ({"error": "the index is down"}, {"error": "the model is down"}, 0),
+        ({"error": "the index is down"}, {"mode": "abstain"}, 1),
+    ],
+)
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_wrong_mode_is_known_only_as_long_as_it_is_the_same(
+    *, then: dict[str, str], now: dict[str, str], code: int, stored: bool
+) -> None:
+    configured("per_query:\n  fail_on: new\n")
+    Path("golden.jsonl").write_text(as_jsonl({"id": "q1", "query": "Why?", "expected_mode": "disputed"}))
+    Path("good_run.jsonl").write_text(as_jsonl({"query_id": "q1", **then}))
+    Path("current_run.jsonl").write_text(as_jsonl({"query_id": "q1", **now}))
+    if stored:
+        assert rag_contract("baseline", "--run", "good_run.jsonl").code == 0
+    assert rag_contract("check", "--baseline", "baseline.json" if stored else "good_run.jsonl").code == code

@@ -39,6 +39,17 @@ def unjudged(*argv: str) -> Ended:
     return ended
 
 
+@pytest.mark.parametrize(("baseline", "mrr"), [(["old"], 0.5), ([], 0.5), (["old", "other"], 1.0)])
+def test_only_what_somebody_knows_as_not_relevant_lets_the_rest_be_skipped(baseline: list[str], mrr: float) -> None:
+    """With nothing but relevant documents in the baseline, every list would be perfect once the others are left out."""
+    Path("ragcontract.yml").write_text("unjudged: skip\nminimums: {mrr_at_k: 0.9}\n")
+    contract(golden("q1", "old"))
+    write_jsonl(Path("good_run.jsonl"), [run("q1", *baseline)])
+    returned(run("q1", "new", "old"))
+    assert rag_contract("check", "--baseline", "good_run.jsonl").code == (0 if mrr == 1 else 1)
+    assert json.loads(Path("report.json").read_bytes())["metrics"]["mrr_at_5"]["current"] == mrr
+
+
 def labels() -> list[dict[str, Any]]:
     rows = map(json.loads, Path("golden.jsonl").read_text().splitlines())
     return [{key: row[key] for key in ("relevant_doc_ids", "relevance") if key in row} for row in rows]

@@ -23,8 +23,8 @@ class AnswerSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     normalise: Annotated[
         bool,
         Meta(
-            description="Compare texts regardless of case, quotes, dashes, Markdown emphasis, blanks and what nobody "
-            "sees."
+            description="Compare texts regardless of quotes, dashes, Markdown emphasis, blanks and what nobody sees. "
+            "`ignore_case` of a rule says whether case counts."
         ),
     ] = True
     refusal_phrases: Annotated[

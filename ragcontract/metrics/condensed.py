@@ -7,14 +7,18 @@ enough of what is not relevant was judged.
 
 from bisect import bisect_left
 
+from ragcontract.core.first_ids import pool_of
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.metrics.formulas import Found
 from ragcontract.metrics.judged import Unjudged
 
 
 def can_be_condensed(query: GoldenQuery, pool: bytes | None) -> bool:
-    """Return whether any document may be known as not relevant: otherwise, only relevant ones would be left."""
-    return pool is not None or bool(query.forbidden_doc_ids) or 0 in (query.relevance or {}).values()
+    """Return whether any document is known as not relevant: otherwise, only relevant ones would be left."""
+    grades = query.relevance or {}
+    if query.forbidden_doc_ids or 0 in grades.values():
+        return True
+    return pool is not None and not pool_of(pool).issubset({*query.relevant_doc_ids, *grades})
 
 
 def condensed(found: Found, unjudged: Unjudged) -> Found:

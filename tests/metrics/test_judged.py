@@ -103,7 +103,7 @@ def test_a_chunk_of_a_document_is_not_credited_again_in_the_best_case() -> None:
 def test_skipped_documents_leave_a_condensed_list_and_ranks_as_they_are(
     doc_ids: list[str], relevant: list[str], pool: list[str]
 ) -> None:
-    asked = query("q", *relevant)
+    asked = query("q", *relevant, forbidden_doc_ids=("known as not relevant",))
     condensed = [doc_id for doc_id in doc_ids if doc_id in {*relevant, *pool}]
     found = score(asked, doc_ids, pool, skip=True)
     counted = score(asked, doc_ids, pool)
@@ -113,7 +113,7 @@ def test_skipped_documents_leave_a_condensed_list_and_ranks_as_they_are(
 
 
 def test_grades_move_up_with_their_documents() -> None:
-    asked = query("q", "A", relevance={"A": 2.0, "B": 1.0})
+    asked = query("q", "A", relevance={"A": 2.0, "B": 1.0, "C": 0.0})
     found = score(asked, ["x", "B", "y", "A"], [], skip=True)
     assert found.values == Ranking([4, 2]).score(asked, ["B", "A"], EVERYTHING).values
 
@@ -122,4 +122,6 @@ def test_where_nothing_is_known_as_not_relevant_nothing_is_skipped() -> None:
     found = score(query("q", "A"), ["x", "A"], None, skip=True)
     assert found.values == score(query("q", "A"), ["x", "A"], None).values
     assert found.judged == (0.5, 0.5)
+    for pool in [], ["A"]:  # a baseline that returned nothing else
+        assert score(query("q", "A"), ["x", "A"], pool, skip=True).values == found.values
     assert score(query("q", "A", forbidden_doc_ids=("F",)), ["x", "A"], None, skip=True).values[0] == 1.0

@@ -128,7 +128,8 @@ def _row_metrics(
         judged = wanted.judged | _pool(then, contract)
         listed = documents
         if config.get("unjudged") == "skip":
-            known = bool(then or wanted.forbidden or 0 in (wanted.grades or {}).values())
+            named = {*wanted.relevant, *(wanted.grades or {})}
+            known = bool(wanted.forbidden or 0 in (wanted.grades or {}).values() or judged - named)
             listed = ranks.condensed(documents, judged, known)
         for k in contract.ks:
             values |= ranks.ranking_metrics(wanted, listed, k, config.get("gain") or "linear")
