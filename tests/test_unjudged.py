@@ -44,7 +44,7 @@ def test_only_what_somebody_knows_as_not_relevant_lets_the_rest_be_skipped(basel
     """With nothing but relevant documents in the baseline, every list would be perfect once the others are left out."""
     Path("ragcontract.yml").write_text("unjudged: skip\nminimums: {mrr_at_k: 0.9}\n")
     contract(golden("q1", "old"))
-    write_jsonl(Path("good_run.jsonl"), [run("q1", *baseline)])
+    write_jsonl(Path("good_run.jsonl"), [{"query_id": "q1", "results": [{"doc_id": doc_id} for doc_id in baseline]}])
     returned(run("q1", "new", "old"))
     assert rag_contract("check", "--baseline", "good_run.jsonl").code == (0 if mrr == 1 else 1)
     assert json.loads(Path("report.json").read_bytes())["metrics"]["mrr_at_5"]["current"] == mrr
