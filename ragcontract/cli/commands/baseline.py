@@ -172,6 +172,7 @@ def _update(paths: InputPaths, *, k: int | None, repeats: bool, out: str, reason
         request = pipeline.Request(
             golden=paths.golden,
             config=paths.config,
+            other_configs=paths.other_configs,
             run=run_files if repeats else GoodRuns(run_files.reader),
             baseline=Local(open_stored(out, progress)),
             scores=paths.scores,

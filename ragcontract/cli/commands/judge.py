@@ -95,7 +95,7 @@ def _judge(
 ) -> int:
     gc.enable()  # other commands are short
     paths = find_paths(golden, run, config)
-    read = read_config(paths.config, BUILT_IN, k=k)
+    read = read_config(paths.config, BUILT_IN, k=k, others=paths.other_configs)
     read.problems.raise_if_any()
     options, endpoint = given_judge(given, read.config.judge)
     refuse_outputs([judgments], paths)
@@ -215,7 +215,7 @@ def label_command(
     if problems := check_outputs([labels], []):
         raise OutputError(problems)
     paths = find_paths(golden, run, config)
-    config_file = read_config(paths.config, BUILT_IN, k=k)
+    config_file = read_config(paths.config, BUILT_IN, k=k, others=paths.other_configs)
     found = read_cases(paths.golden, paths.run, config_file, tasks=tasks or TASKS, repeats=True)
     file = LabelsFile(labels)
     items = draw(found.cases, file, size=sample, seed=seed)

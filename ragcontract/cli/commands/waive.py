@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ragcontract.built_in import BUILT_IN
-from ragcontract.cli.console import say
+from ragcontract.cli.console import say, warn
 from ragcontract.cli.options import CONFIG, GOLDEN, clock, find_paths
 from ragcontract.contract import defaults
 from ragcontract.contract.config_file import read_config
@@ -66,9 +66,10 @@ def command(
     path = paths.config or defaults.CONFIG
     wanted = {"query": query, "rule": rule, "reason": reason, "owner": owner, "expires": until}
     waiver = {name: value for name, value in wanted.items() if value is not None}
-    config_file = read_config(paths.config, BUILT_IN)
+    config_file = read_config(paths.config, BUILT_IN, others=paths.other_configs)
     _refuse_unknown(paths.golden, query, config_file.config.allow_fields)
     config_file.problems.raise_if_any()
+    warn(config_file.problems.warnings)
     _add(path, waiver, exists=paths.config is not None)
     say(f"added a waiver for {visible(query)} until {until} to {visible(path)}\n")
     return ExitCode.PASS
