@@ -123,6 +123,7 @@ def _check_and_write(job: _Job) -> Delivery:
     request = pipeline.Request(
         golden=inputs.golden,
         config=inputs.config,
+        other_configs=inputs.other_configs,
         run=Local(open_run(inputs.run)),
         baseline=Local(open_baseline(inputs.baseline)) if inputs.baseline else None,
         scores=inputs.scores,

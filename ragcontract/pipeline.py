@@ -41,6 +41,8 @@ log = logging.getLogger(__name__)
 class Request(Struct, frozen=True, kw_only=True):
     """The inputs and options of a check. The sources are read later.
 
+    ``other_configs`` are files that may be meant as the configuration, which nobody named.
+
     With ``tags``, only the golden queries with one of them and the limits of these tags are judged. ``repeats`` allows
     several rows per query in a run. Without ``judge``, the run is only measured, without rules or limits; without
     ``gates``, it is judged by the rules alone. ``scores`` are scores files for the run, ``judgments`` those of a judge,
@@ -59,6 +61,7 @@ class Request(Struct, frozen=True, kw_only=True):
     judgments: Sequence[str] = ()
     calibration: str | None = None
     config: str | None = None
+    other_configs: Sequence[str] = ()
     k: int | None = None
     tags: Sequence[str] = ()
     repeats: bool = False
@@ -142,7 +145,7 @@ def load(request: Request, registry: Registry | None = None) -> Contract:
 
 
 def _load(request: Request, registry: Registry) -> Contract:
-    config_file = read_config(request.config, registry, k=request.k)
+    config_file = read_config(request.config, registry, k=request.k, others=request.other_configs)
     config = config_file.config
     level, own = config.relevance_level, config.allow_fields
     golden = read_golden(request.golden, registry, request.progress, level=level, allow_fields=own)

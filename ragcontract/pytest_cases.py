@@ -204,7 +204,7 @@ def _judge(options: Options, folder: Path, run: Any) -> Judged:
         tags=options.tags,
         repeats=options.repeats,
     )
-    for warning in report.warnings:
+    for warning in (*contract.config_file.problems.warnings, *report.warnings):
         warnings.warn(printable(visible(warning)), stacklevel=1)
     return Judged(report, contract)
 
@@ -220,7 +220,7 @@ def _run_of(run: Any, contract: Contract, folder: Path) -> Any:
 
 def _contract_of(options: Options, paths: InputPaths) -> Contract:
     """Read the contract; raises InputError with all problems of its files."""
-    config = read_config(paths.config, BUILT_IN, k=valid_k(options.k))
+    config = read_config(paths.config, BUILT_IN, k=valid_k(options.k), others=paths.other_configs)
     has_baseline = paths.baseline is not None
     tags = several(options.tags)
     level, own = config.config.relevance_level, config.config.allow_fields

@@ -224,6 +224,15 @@ def test_a_run_that_is_wrong_is_described_once(suite: Suite) -> None:
     assert outcomes(ended) == dict.fromkeys(outcomes(ended), "ERROR")
 
 
+def test_a_second_configuration_is_refused_and_one_with_a_similar_name_is_a_warning(suite: Suite) -> None:
+    (suite.folder / "pytest.ini").write_text("[pytest]\n")
+    suite.write(test_contract=WHOLE)
+    (suite.folder / "rag-contract.yml").write_text("k: 3\n")
+    assert "UserWarning: rag-contract.yml: looks like a configuration and is not read" in suite.run().out
+    (suite.folder / "ragcontract.yaml").write_text("k: 3\n")
+    assert "ragcontract.yaml: is a second configuration beside ragcontract.yml" in suite.run().out
+
+
 def test_what_is_probably_a_mistake_is_a_warning(suite: Suite) -> None:
     (suite.folder / "pytest.ini").unlink()
     with (suite.folder / "current_run.jsonl").open("a") as file:

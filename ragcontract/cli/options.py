@@ -157,6 +157,7 @@ class Sources(Struct, frozen=True, kw_only=True):
         return pipeline.Request(
             golden=paths.golden,
             config=paths.config,
+            other_configs=paths.other_configs,
             run=self.run,
             baseline=self.baseline,
             scores=paths.scores,

@@ -3,11 +3,13 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from ragcontract.contract import defaults
 from ragcontract.contract.config import DEFAULT_K, Config, Waiver, config_record
 from ragcontract.contract.declared import declared_in, names_taken, undeclared, why_unknown, written, wrong_scores
 from ragcontract.contract.limits import explained, gates_of, limit_keys
@@ -19,10 +21,11 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.gate import Gate, LimitKey
 from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.run import SourceFile
+from ragcontract.core.text import encodable
 from ragcontract.files.mistaken import CONFIG, instead_of
 from ragcontract.files.opening import READ_ERRORS, read_problem, read_within
 from ragcontract.files.patterns import not_readable
-from ragcontract.files.problems import Problem, Problems
+from ragcontract.files.problems import Collector, Problem, Problems
 from ragcontract.files.schema import Mismatch, mismatches, shown
 from ragcontract.registry import Registry
 
@@ -50,11 +53,33 @@ class ConfigFile(Struct, frozen=True, kw_only=True):
     problems: Problems = Problems()
 
 
-def read_config(path: str | None, registry: Registry, *, k: int | None = None) -> ConfigFile:
+def read_config(
+    path: str | None, registry: Registry, *, k: int | None = None, others: Sequence[str] = ()
+) -> ConfigFile:
     """Read the configuration file; ``k`` overrides its cut-offs. The result has the ``problems`` of the file.
 
-    With a registry of documents only, a value that does not fit is not explained: the file is read again.
+    ``others`` are files that may be meant as the configuration: another one with a default name is a problem. With a
+    registry of documents only, a value that does not fit is not explained: the file is read again.
     """
+    read = _read_file(path, registry, k)
+    return msgspec.structs.replace(read, problems=read.problems + _not_read(others, path)) if others else read
+
+
+def _not_read(others: Sequence[str], path: str | None) -> Problems:
+    """Return what is wrong with files that look like the configuration, which is at ``path`` if there is one."""
+    problems = Collector()
+    named = "or name the one to read with --config (the action's input config)"
+    for other in map(encodable, others[: bounds.NAMES]):
+        if path is not None and Path(other).name == defaults.CONFIG_ALIAS:
+            problems.problem(other, f"is a second configuration beside {encodable(path)}; remove one, {named}")
+        else:
+            why = f", because {encodable(path)} is" if path else ""
+            advice = f"remove it, {named}" if path else f"rename it to {defaults.CONFIG}, {named}"
+            problems.warning(f"{other}: looks like a configuration and is not read{why}; {advice}")
+    return problems.found()
+
+
+def _read_file(path: str | None, registry: Registry, k: int | None) -> ConfigFile:
     if path is None:
         return config_of({}, registry, k=k)
     if problem := not_readable(path):

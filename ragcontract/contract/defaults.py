@@ -1,10 +1,14 @@
 """The default file names of a contract, and the search for them in a folder."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
+
+from ragcontract.core import bounds
+from ragcontract.core.nearest import is_typo
 
 GOLDEN = "golden.jsonl"
 RUN = "current_run.jsonl"
@@ -14,13 +18,17 @@ CONFIG_ALIAS = "ragcontract.yaml"
 
 
 class InputPaths(Struct, frozen=True, kw_only=True):
-    """The paths or globs of the inputs; None for an input that is not used."""
+    """The paths or globs of the inputs; None for an input that is not used.
+
+    ``other_configs`` are files that nobody named and that may be meant as the configuration, which is another one.
+    """
 
     golden: Sequence[str]
     run: Sequence[str]
     scores: Sequence[str] = ()
     baseline: Sequence[str] | None = None
     config: str | None = None
+    other_configs: Sequence[str] = ()
     judgments: Sequence[str] = ()
     calibration: str | None = None
 
@@ -60,8 +68,10 @@ def find_inputs(
     # lexists: a broken link is still used, and reading it reports the problem
     if not baseline and os.path.lexists(home / BASELINE):
         baseline = [BASELINE]
+    others: list[str] = []
     if config is None:
         config = next((name for name in (CONFIG, CONFIG_ALIAS) if os.path.lexists(home / name)), None)
+        others = [name for name in _like_config(home) if config is None or not _is_same(home / name, home / config)]
     return InputPaths(
         golden=inside(golden or [GOLDEN]),
         run=inside(run or [RUN]),
@@ -70,4 +80,33 @@ def find_inputs(
         calibration=str(home / calibration) if calibration else None,
         baseline=inside(baseline) if baseline else None,
         config=str(home / config) if config else None,
+        other_configs=inside(others),
     )
+
+
+def _like_config(folder: Path) -> Iterator[str]:
+    """Yield the default names of a configuration that a folder has, and names there that look like them."""
+    yield from (name for name in (CONFIG, CONFIG_ALIAS) if os.path.lexists(folder / name))
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name for entry in islice(entries, bounds.CONFIG_SEARCHED + 1))
+    except OSError:  # reading the inputs reports what is wrong with the folder
+        return
+    if len(names) <= bounds.CONFIG_SEARCHED:
+        yield from (name for name in names if name not in {CONFIG, CONFIG_ALIAS} and _looks_like_config(name))
+
+
+def _looks_like_config(name: str) -> bool:
+    """Return whether a name is that of a configuration but for case, separators, one typing error, or ``.txt``."""
+    path, meant = Path(name.lower().removesuffix(".txt").lstrip(".")), Path(CONFIG).stem
+    letters = "".join(filter(str.isalnum, path.stem))
+    is_yaml = path.suffix in {Path(CONFIG).suffix, Path(CONFIG_ALIAS).suffix}
+    return is_yaml and (letters == meant or is_typo(letters, meant))
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    """Return whether two paths lead to one file, as where case makes no difference, and through links."""
+    try:
+        return path.samefile(other)
+    except OSError:
+        return path == other

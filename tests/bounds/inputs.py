@@ -270,6 +270,15 @@ def faulty_rows(lab: Lab, count: int) -> bool:
     return f"… and {count} more like these" in ended.err
 
 
+def names_like_the_config(lab: Lab, count: int) -> bool:
+    for number in range(count - 3):  # beside the golden file, the run and the near name
+        (lab.folder / f"a{number}").touch()
+    (lab.folder / "ragcontract.YML").touch()
+    write_jsonl(lab.folder / "golden.jsonl", [golden()])
+    write_jsonl(lab.folder / "current_run.jsonl", [run()])
+    return "ragcontract.YML: looks like a configuration" in rag_contract("check").err
+
+
 CASES: Cases = {
     "ID": Case(an_id),
     "TAG": Case(a_tag),
@@ -308,5 +317,6 @@ CASES: Cases = {
     "SCORE_REASON": Case(a_reason),
     "PROGRESS": Case(without_progress, small=100),
     "EXPLAINED": Case(explained, small=1_000),
+    "CONFIG_SEARCHED": Case(names_like_the_config, small=10),
     "FAULTY_ROWS": Case(faulty_rows, small=100, past=lambda limit: limit + 2),  # that there are others counts as one,
 }

@@ -177,6 +177,7 @@ def _update(
         request = pipeline.Request(
             golden=paths.golden,
             config=paths.config,
+            other_configs=paths.other_configs,
             run=run_files if repeats else GoodRuns(run_files.reader),
             baseline=Local(open_stored(out, progress)),
             scores=paths.scores,

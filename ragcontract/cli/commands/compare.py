@@ -104,6 +104,7 @@ def _compared(paths: InputPaths, k: int | None, tag: str | None, *, repeats: boo
     request = pipeline.Request(
         golden=paths.golden,
         config=paths.config,
+        other_configs=paths.other_configs,
         judgments=paths.judgments,
         run=sources[0],
         k=k,

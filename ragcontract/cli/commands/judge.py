@@ -93,7 +93,7 @@ def _judge(
 ) -> int:
     gc.enable()  # other commands are short
     paths = find_paths(golden, run, config)
-    read = read_config(paths.config, BUILT_IN, k=k)
+    read = read_config(paths.config, BUILT_IN, k=k, others=paths.other_configs)
     read.problems.raise_if_any()
     options, endpoint = given_judge(given, read.config.judge)
     refuse_outputs({"judgments": judgments}, paths.all)
@@ -211,7 +211,7 @@ def label_command(
         raise InputError([f"--sample: expected a whole number from 1 to {bounds.LABEL_SAMPLE:,}, found {sample}"])
     refuse_outputs({"labels": labels}, [])
     paths = find_paths(golden, run, config)
-    config_file = read_config(paths.config, BUILT_IN, k=k)
+    config_file = read_config(paths.config, BUILT_IN, k=k, others=paths.other_configs)
     found = read_cases(paths.golden, paths.run, config_file, tasks=tasks or TASKS, repeats=True)
     file = LabelsFile(labels)
     items = draw(found.cases, file, size=sample, seed=seed)

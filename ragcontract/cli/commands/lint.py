@@ -12,6 +12,7 @@ from ragcontract.cli.options import CONFIG, GOLDEN, WITHOUT_RUN, files_option, r
 from ragcontract.contract import defaults
 from ragcontract.contract.always_held import always_held
 from ragcontract.contract.config_file import read_config
+from ragcontract.contract.defaults import InputPaths
 from ragcontract.contract.golden_file import contract_warnings, read_golden
 from ragcontract.contract.resolve import resolve
 from ragcontract.contract.review import ReviewNote, read_exports, review
@@ -47,7 +48,7 @@ def command(golden: Sequence[str], run: Sequence[str], config: str | None, *, wi
     paths = defaults.find_inputs(golden=golden, run=run, config=config)
     runs = paths.run if run or (os.path.lexists(defaults.RUN) and not without_run) else ()
     with progress_over([*paths.golden, *runs]) as progress:
-        findings, warnings = _findings(paths.golden, runs, paths.config, progress)
+        findings, warnings = _findings(paths, runs, progress)
     warn(warnings)
     say("".join(f"{visible(line)}\n" for line in _lines(findings)))
     serious = sum(not finding.is_note for finding in findings)
@@ -55,13 +56,11 @@ def command(golden: Sequence[str], run: Sequence[str], config: str | None, *, wi
     return ExitCode.BROKEN if strict and (serious or warnings) else ExitCode.PASS
 
 
-def _findings(
-    golden_paths: Sequence[str], run_paths: Sequence[str], config_path: str | None, progress: Progress
-) -> tuple[list[ReviewNote], list[str]]:
+def _findings(paths: InputPaths, run_paths: Sequence[str], progress: Progress) -> tuple[list[ReviewNote], list[str]]:
     """Read all files and return findings and warnings; raises :class:`InputError` with all problems."""
-    config = read_config(config_path, BUILT_IN)
+    config = read_config(paths.config, BUILT_IN, others=paths.other_configs)
     level, own = config.config.relevance_level, config.config.allow_fields
-    golden = read_golden(golden_paths, BUILT_IN, progress, level=level, allow_fields=own)
+    golden = read_golden(paths.golden, BUILT_IN, progress, level=level, allow_fields=own)
     problems = Collector()
     contract = resolve(golden, config, BUILT_IN, has_baseline=True)  # which a review does without
     problems.include(contract.problems)

@@ -80,6 +80,7 @@ def good_runs(
             request = pipeline.Request(
                 golden=paths.golden,
                 config=paths.config,
+                other_configs=paths.other_configs,
                 run=Local(open_run([file], progress)),
                 scores=paths.scores,
                 judgments=paths.judgments,

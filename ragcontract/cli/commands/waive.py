@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ragcontract.built_in import BUILT_IN
-from ragcontract.cli.console import say
+from ragcontract.cli.console import say, warn
 from ragcontract.cli.options import CONFIG, GOLDEN, clock, find_paths, refuse_links
 from ragcontract.contract import defaults
 from ragcontract.contract.config_file import read_config
@@ -69,9 +69,10 @@ def command(
     refuse_links({"config": path})
     wanted = {"query": query, "rule": rule, "reason": reason, "owner": owner, "expires": until}
     waiver = {name: value for name, value in wanted.items() if value is not None}
-    config_file = read_config(paths.config, BUILT_IN)
+    config_file = read_config(paths.config, BUILT_IN, others=paths.other_configs)
     _refuse_unknown(paths.golden, query, config_file.config.allow_fields)
     config_file.problems.raise_if_any()
+    warn(config_file.problems.warnings)
     with in_turn(path):
         _add(path, waiver)
     say(f"added a waiver for {visible(query)} until {until} to {visible(path)}\n")

@@ -1,0 +1,142 @@
+"""Which file is the configuration: two are refused, and one whose name is only like the default is named."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests import scenarios
+from tests.builders import golden, run, write_jsonl
+from tests.github.standin import GitHub
+from tests.process import rag_contract
+from tests.runner import InProcess
+
+STRICT = "minimums: {precision_at_k: 1}\n"  # the run breaks it
+SECOND = (
+    "error: ragcontract.yaml: is a second configuration beside ragcontract.yml; remove one, or name the one to read"
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(tmp_path / "golden.jsonl", [golden("q1")])
+    write_jsonl(tmp_path / "current_run.jsonl", [run("q1")])
+    return tmp_path
+
+
+NEAR = [
+    "rag-contract.yml",
+    "rag_contract.yaml",
+    "ragcontract.YML",
+    "RagContract.Yaml",
+    ".ragcontract.yml",
+    "ragcontract.yml.txt",
+    "ragcontact.yml",
+    "ragcontracts.yaml",
+]
+
+
+@pytest.mark.parametrize("name", NEAR)
+def test_a_file_whose_name_is_only_like_the_default_is_named(name: str) -> None:
+    Path(name).write_text(STRICT)
+    ended = rag_contract("check")
+    message = f"{name}: looks like a configuration and is not read; rename it to ragcontract.yml, or name the one"
+    assert (ended.code, f"warning: {message}" in ended.err) == (0, True)
+    assert message in Path("report.json").read_text()
+    assert rag_contract("lint", "--without-run", "--strict").code == 1
+    Path("ragcontract.yml").write_text("k: 5\n")
+    assert (
+        f"{name}: looks like a configuration and is not read, because ragcontract.yml is" in rag_contract("check").err
+    )
+    assert rag_contract("check", "--config", name).code == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["ragcontract-eu.yml", "ragcontract2.yml", "ragcontract.yml~", "ragcontract.yml.bak", "compose.yml", ".yml"]
+)
+def test_other_files_are_no_concern(name: str) -> None:
+    Path(name).write_text(STRICT)
+    Path("ragcontract.yml").write_text("k: 5\n")
+    ended = rag_contract("check")
+    assert (ended.code, ended.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "check",
+        "lint",
+        "validate",
+        "validate --without-run",
+        "baseline",
+        "score",
+        "suggest",
+        "unjudged",
+        "label",
+        "waive q1 --until 2099-12-31 --reason r --owner o",
+        "claims --judge-url http://localhost:1 --model m",
+        "judge --judge-url http://localhost:1 --model m",
+    ],
+)
+def test_two_configurations_are_refused_by_each_command(command: str) -> None:
+    Path("ragcontract.yml").write_text("k: 5\n")
+    Path("ragcontract.yaml").write_text(STRICT)
+    ended = rag_contract(*command.split())
+    assert (ended.code, SECOND in ended.err) == (2, True)
+
+
+def test_of_two_configurations_the_one_that_is_named_is_read() -> None:
+    Path("ragcontract.yml").write_text("k: 5\n")
+    Path("ragcontract.yaml").write_text(STRICT)
+    for name, code in (("ragcontract.yml", 0), ("ragcontract.yaml", 1)):
+        ended = rag_contract("check", "--config", name)
+        assert (ended.code, ended.err) == (code, "")
+
+
+def test_two_configurations_are_reported_with_everything_else_that_is_wrong() -> None:
+    Path("ragcontract.yml").write_text("k: 0\n")
+    Path("ragcontract.yaml").write_text(STRICT)
+    write_jsonl(Path("golden.jsonl"), [golden("q1", weight=-1)])
+    ended = rag_contract("check")
+    assert (ended.code, [line.split(": ")[1] for line in ended.err.splitlines()]) == (
+        2,
+        ["ragcontract.yml:1", "ragcontract.yaml", "golden.jsonl:1"],
+    )
+
+
+def test_two_names_of_one_file_are_one_configuration() -> None:
+    Path("ragcontract.yml").write_text("k: 5\n")
+    Path("ragcontract.yaml").symlink_to("ragcontract.yml")
+    os.link("ragcontract.yml", "ragcontract.YML")  # as where case makes no difference
+    ended = rag_contract("check")
+    assert (ended.code, ended.err) == (0, "")
+
+
+def test_a_link_that_leads_nowhere_is_a_second_configuration() -> None:
+    Path("ragcontract.yml").write_text("k: 5\n")
+    Path("ragcontract.yaml").symlink_to("gone.yml")
+    assert (rag_contract("check").code, SECOND in rag_contract("check").err) == (2, True)
+
+
+def test_a_name_cannot_act_on_a_terminal() -> None:
+    Path("rag\n\x1b[31m\u202econtract.yml").write_text(STRICT)
+    ended = rag_contract("check")
+    assert (ended.code, "looks like" in ended.err) == (0, False)  # the code of the colour is more than a typing error
+    Path("rag\n\u202econtract.yml").write_text(STRICT)
+    ended = rag_contract("check")
+    assert "warning: rag\\n\\u202econtract.yml: looks like a configuration" in ended.err
+
+
+def test_the_action_refuses_two_and_names_one_that_is_not_read(tmp_path: Path, github: GitHub) -> None:
+    runner = InProcess(tmp_path, github)
+    scenarios.passing(runner.workspace)
+    (runner.workspace / "rag-contract.yml").write_text(STRICT)
+    result = runner.run()
+    assert result.exit_code == 0
+    assert "rag-contract.yml: looks like a configuration and is not read" in result.log
+    (runner.workspace / "ragcontract.yml").write_text("k: 5\n")
+    (runner.workspace / "ragcontract.yaml").write_text(STRICT)
+    result = runner.run()
+    assert (result.exit_code, result.outputs["verdict"]) == (2, "error")
+    assert "ragcontract.yaml: is a second configuration beside ragcontract.yml" in result.log
