@@ -258,6 +258,7 @@ GIT = 10  # s; git, asked for the commit of what is recorded; counts as unknown
 TARGET_SOURCE = 16 << 20  # bytes; a file that a target names; it may change without the recording being begun anew
 SOURCE = 256 << 20  # bytes; a module of a recorded system, which counts as changed, or a watched file; exit code 2
 WATCHED = 1_000  # files; those that `--watch` names; exit code 2
+COMPARED_QUESTIONS = 100  # questions; those whose ids are compared with the run of before; further ones are not
 STREAMED_DOCUMENTS = 10  # documents; a question in `--stream-out`; the others are left out
 DETAILED_FAILURES = 1_000  # failures; those that `--details` describes; the others are counted
 CHROMA_COPY = 2 << 30  # bytes; a folder of Chroma's that is copied to be recorded; exit code 2

@@ -20,6 +20,7 @@ from ragcontract.record.interface import System
 from ragcontract.record.loop import journal as journals
 from ragcontract.record.loop.event_counts import Counts, Failed
 from ragcontract.record.loop.recording_session import Session, lacking, problems_of, reused
+from ragcontract.record.random_ids import RandomIds
 from ragcontract.record.record_settings import RecordSettings
 from ragcontract.record.run_rows import Rows, usable_versions, with_versions, write_run
 from ragcontract.record.target import Target
@@ -63,14 +64,11 @@ def record(
     failed, or if the target cannot be used, and KeyboardInterrupt if somebody asked to stop. Those who watch hear of
     the end while the system can still say what it knows.
     """
-    questions = settings.beginning.questions
     journal = journals.opened(settings.journal) if settings.journal else journals.temporary()
     rows = None
     try:
-        sources = settings.beginning.sources
-        journal.start(settings.header(target), questions, sources, fresh=settings.fresh, partial=settings.partial)
-        journal.depend_on(sources.new())
-        settings.beginning.refuse_inputs(target.files)
+        _start(journal, settings, target)
+        ids = RandomIds(settings.out)
         session = _session(settings, journal, watch, secrets)
         watch(Start(target=target.name, total=session.counts.total, kept=journal.kept))
         try:
@@ -79,7 +77,7 @@ def record(
             versions, strange = usable_versions({"retriever_version": settings.commit, **said})
             error = known.error
             try:
-                rows = None if error else _written(settings, session, journal, versions)
+                rows = None if error else _written(settings, session, ids.passing(journal.rows()), versions)
             except RagContractError as raised:
                 error = raised
             session.note(session.counts.end(written=rows is not None))
@@ -92,13 +90,22 @@ def record(
             warnings=(
                 *([reused(session.counts)] if journal.kept else ()),
                 *secrets.redacted([*known.warnings, *strange, *trouble]),
-                *(_left_out(session.counts, questions) if rows is not None else ()),
+                *(_doubts(session.counts, settings.beginning.questions, ids) if rows is not None else ()),
             ),
             details=_details(settings, target, session.counts)
             | {"versions": {**versions, **settings.versions}, **secrets.redacted(dict(known.facts))},
         )
     finally:
         journal.close(remove=rows is not None)
+
+
+def _start(journal: journals.Journal, settings: RecordSettings, target: Target) -> None:
+    """Go on with a journal; raises InputError or OutputError if that is not possible."""
+    start = settings.beginning
+    header = settings.header(target)
+    journal.start(header, start.questions, start.sources, fresh=settings.fresh, partial=settings.partial)
+    journal.depend_on(start.sources.new())
+    start.refuse_inputs(target.files)
 
 
 def _session(settings: RecordSettings, journal: journals.Journal, watch: Watch, secrets: Secrets) -> Session:
@@ -148,7 +155,7 @@ def _given(versions: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _written(
-    settings: RecordSettings, session: Session, journal: journals.Journal, found: Mapping[str, str]
+    settings: RecordSettings, session: Session, rows: Iterator[dict[str, Any]], found: Mapping[str, str]
 ) -> str | Mapping[str, Mapping[str, Any]]:
     """Write the run, or return it; raises InputError if questions failed that may not be left out."""
     counts = session.counts
@@ -156,18 +163,19 @@ def _written(
     if failed and (settings.on_failure == "stop" or failed == counts.total):
         raise InputError(problems_of(counts, None if settings.journal is None else str(settings.journal)))
     if settings.out is None:
-        return {row.pop("query_id"): with_versions(row, found, settings.versions) for row in journal.rows()}
+        return {row.pop("query_id"): with_versions(row, found, settings.versions) for row in rows}
     settings.beginning.refuse_inputs(())  # modules that a call has imported
-    write_run(settings.out, journal.rows(), found=found, chosen=settings.versions, repeats=settings.repeats > 1)
+    write_run(settings.out, rows, found=found, chosen=settings.versions, repeats=settings.repeats > 1)
     return os.fspath(settings.out)
 
 
-def _left_out(counts: Counts, questions: Questions) -> Iterator[str]:
-    """Yield warnings about what is not in the run."""
+def _doubts(counts: Counts, questions: Questions, ids: RandomIds) -> Iterator[str]:
+    """Yield warnings about what is not in the run, and about ids in it."""
     yield from lacking(counts)
     if questions.are_a_part:
         part = f"{len(questions.chosen):,} of {count(questions.of, 'golden query')}"
         yield f"the run has only {part}; `check` refuses it as incomplete, unless --tag names the same part"
+    yield from ids.warnings()
 
 
 def _details(settings: RecordSettings, target: Target, counts: Counts) -> dict[str, Any]:

@@ -13,18 +13,21 @@ from typing import Any
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
+from ragcontract.files.anchored_path import AnchoredPath
 from ragcontract.record.adapters.command.line_protocol import response_in
 from ragcontract.record.adapters.event_loop import EventLoop
 from ragcontract.record.adapters.python.python_code import of_object
 from ragcontract.record.adapters.user_code import described
 from ragcontract.record.git_commit import commit_of
 from ragcontract.record.interface import CallFailed, Response, Surroundings, System
+from ragcontract.record.random_ids import RandomIds
 from ragcontract.record.sources import Sources
 from ragcontract.record.watching.details import Details
 from ragcontract.record.watching.recording_events import Case as Asked
 from ragcontract.record.watching.recording_events import Failure
 from ragcontract.record.watching.stream_out import EventStream
 from tests.bounds.lab import Case, Cases, Lab, all_of
+from tests.builders import run, write_jsonl
 from tests.record.systems import asked, context, doc_ids, target_of
 
 HERE = Surroundings(environ={})
@@ -207,6 +210,16 @@ def watched(lab: Lab, size: int) -> bool:
     return is_watched(lab.folder / "*.txt")
 
 
+def compared(lab: Lab, size: int) -> bool:
+    """Return whether the last of some queries is compared, the only one with random ids."""
+    out = AnchoredPath(lab.folder / "run.jsonl")
+    plain = [run(f"q{number}", "3f2b8c9e-1d4a-5b6f-8a7c-5e9d0f1a2b3c") for number in range(1, size)]
+    write_jsonl(Path(out), [*plain, run("last", "3f2b8c9e-1d4a-4b6f-8a7c-5e9d0f1a2b3c")])
+    ids = RandomIds(out)
+    list(ids.passing([run("last", "9a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d")]))
+    return bool(list(ids.warnings()))
+
+
 def source(lab: Lab, size: int) -> bool:
     digests = set()
     for end in (b"a", b"b"):
@@ -251,6 +264,7 @@ CASES: Cases = {
     "TARGET_SOURCE": Case(source, small=100),
     "SOURCE": Case(size_of_a_source, small=100),
     "WATCHED": Case(watched, small=3),
+    "COMPARED_QUESTIONS": Case(compared),
     "STREAMED_DOCUMENTS": Case(streamed),
     "DETAILED_FAILURES": Case(detailed, small=5),
 }

@@ -45,6 +45,28 @@ def by_hand(documents: list[Any]) -> list[Mapping[str, Any]]:
     ]
 
 
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        ({"url": "https://help.example/refunds", "title": "Refunds"}, "https://help.example/refunds"),
+        ({"url": "https://help.example/refunds", "filename": "refunds.md"}, "refunds.md"),
+        ({"filename": "refunds.md", "source": "help/refunds.md"}, "help/refunds.md"),
+    ],
+)
+def test_a_document_is_named_by_what_its_loader_says(metadata: Mapping[str, str], expected: str) -> None:
+    from langchain_core.documents import Document
+    from langchain_core.vectorstores import InMemoryVectorStore
+
+    from tests.record.frameworks.apps.langchain_app import ToyEmbeddings
+
+    store = InMemoryVectorStore(ToyEmbeddings())
+    store.add_documents([Document(page_content=REFUND, metadata=dict(metadata))])
+    made = of_object(store.as_retriever(), Surroundings())
+    assert made is not None
+    [response] = asked(made, REFUND)
+    assert [result["doc_id"] for result in response.results or ()] == [expected]
+
+
 def test_a_retriever_gives_the_documents_that_it_returns() -> None:
     responses = asked(target("retriever"), REFUND, SSO)
     assert [one.results for one in responses] == [by_hand(app("retriever").invoke(query)) for query in (REFUND, SSO)]

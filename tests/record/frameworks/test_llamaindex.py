@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -62,6 +63,21 @@ def test_a_node_without_a_document_is_named_by_its_own_id_or_by_an_expression() 
     assert response.results == [{"doc_id": "node-7", "chunk_id": "node-7", "text": REFUND}]
     [response] = asked(target("by_hand", doc_id="text"), REFUND)
     assert response.results == [{"doc_id": REFUND, "chunk_id": "node-7", "text": REFUND}]
+
+
+def test_a_file_that_its_reader_has_loaded_is_the_document(tmp_path: Path) -> None:
+    """The reader gives a document an id that no golden query can name, and names the file in its metadata."""
+    from llama_index.core import SimpleDirectoryReader, VectorStoreIndex
+
+    from tests.record.frameworks.apps.llamaindex_app import ToyEmbedding
+
+    (tmp_path / "refunds.txt").write_text(REFUND)
+    documents = SimpleDirectoryReader(str(tmp_path)).load_data()
+    index = VectorStoreIndex.from_documents(documents, embed_model=ToyEmbedding(model_name="toy"))
+    made = of_object(index.as_retriever(), Surroundings())
+    assert made is not None
+    [response] = asked(made, REFUND)
+    assert [result["doc_id"] for result in response.results or ()] == ["refunds.txt"]
 
 
 @pytest.mark.parametrize("name", ["query_engine", "streaming_engine"])

@@ -1,0 +1,79 @@
+"""Ids of documents that are made anew each time are noticed, because no golden query can name them."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.builders import golden, run, write_jsonl
+from tests.process import Ended, spawn
+
+APP = """
+import uuid
+NEW = [str(uuid.uuid4()) for _ in range(9)]  # as an index that is built with each start
+NAMESPACE = uuid.NAMESPACE_URL
+ONE, OTHER = "3f2b8c9e-1d4a-4b6f-8a7c-5e9d0f1a2b3c", "9a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d"
+class Search:
+    asked = 0
+    def run(self, query):
+        Search.asked += 1
+        return {returned}
+find = Search()
+"""
+WARNING = (
+    "warning: ids of documents look like random UUIDs, and differ from those of before (as for query 'q1'); "
+    "no golden query can name them, so say with --doc-id where a result names its document\n"
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(Path("golden.jsonl"), [golden("q1"), golden("q2")])
+    return tmp_path
+
+
+def record(returned: str, *argv: str) -> Ended:
+    Path("app.py").write_text(APP.format(returned=returned))
+    ended = spawn("record", "app.py:find", *argv, cwd=Path.cwd())
+    assert ended.code == 0, ended.err
+    return ended
+
+
+@pytest.mark.parametrize("out", ["current_run.jsonl", "runs/run.jsonl.gz"])
+@pytest.mark.parametrize("returned", ["NEW", '[one.replace("-", "").upper() for one in NEW]', '["urn:uuid:" + NEW[0]]'])
+def test_ids_that_differ_from_those_of_the_run_that_is_overwritten_are_a_warning(returned: str, out: str) -> None:
+    assert record(returned, "--out", out).err == ""
+    assert record(returned, "--out", out).err == WARNING
+
+
+def test_ids_that_differ_between_rounds_are_a_warning() -> None:
+    assert record("NEW", "--repeats", "2").err == ""
+    Path("current_run.jsonl").unlink()
+    assert record("[str(uuid.uuid4()), 'other']", "--repeats", "2").err == WARNING
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        "['a', 'b'][Search.asked % 2 :]",
+        "[str(uuid.uuid5(NAMESPACE, NEW[0]))]",
+        "[ONE, OTHER][Search.asked % 2 :]",
+        "[str(uuid.uuid4())] if 'q1' in query else [ONE]",
+        "[]",
+        "['3f2b8c9e-1d4a-4b6f-8a7c']",
+    ],
+)
+def test_other_ids_are_none(returned: str) -> None:
+    assert record(returned, "--repeats", "2").err == ""
+    assert record(returned, "--repeats", "2").err == ""
+
+
+@pytest.mark.parametrize("before", [b"\0\xff", b'{}\n[]\n{"query_id": 7, "results": 8}\n', b""])
+def test_what_is_overwritten_need_not_be_a_run(before: bytes) -> None:
+    Path("current_run.jsonl").write_bytes(before)
+    assert record("NEW").err == ""
+
+
+def test_a_run_of_other_queries_says_nothing() -> None:
+    write_jsonl(Path("current_run.jsonl"), [run("q9", "3f2b8c9e-1d4a-4b6f-8a7c-5e9d0f1a2b3c")])
+    assert record("NEW").err == ""
