@@ -232,7 +232,7 @@ class Table:
         return None
 
     def note_null(self, query_id: str, name: str, at: int) -> None:
-        """Store that a row of a query was not measured: what its other rows in the file say would pass for the score."""
+        """Store that a row of a query was not measured: its other rows in the file would pass for the score."""
         column, number = self._columns[name], self.numbers[query_id]
         if isnan(column.values[number]):
             column.at[number] = at
