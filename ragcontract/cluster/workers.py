@@ -45,6 +45,7 @@ from ragcontract.evaluation.listed_results import ListedResults
 from ragcontract.evaluation.plan import Plan, RowOutcome
 from ragcontract.evaluation.score_gaps import ScoreGaps
 from ragcontract.files.arrow import Columns
+from ragcontract.files.doubled import DoubledKeys, fault
 from ragcontract.files.jsonl import UNDECODABLE, explained
 from ragcontract.files.opening import UTF8_BOM
 from ragcontract.files.problems import Problem
@@ -95,6 +96,7 @@ def of_lines(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[pa.RecordB
     counts = _Counts(job)
     row_type = job.plan.row_type
     decode = msgspec.json.Decoder(row_type).decode
+    keys = DoubledKeys(bounds.RUN_KEYS_COMPARED)
     for batch in batches:
         for number, raw in enumerate(batch.column(LINE).to_pylist()):
             line = raw.removeprefix(UTF8_BOM)
@@ -105,6 +107,9 @@ def of_lines(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[pa.RecordB
                     _location_of(line, _file(batch, number)),
                     [Mismatch((), f"the line is longer than {mebibytes(bounds.LINE)}")],
                 )
+                continue
+            if (key := keys.of_row(line)) is not None:
+                counts.bad(_location_of(line, _file(batch, number)), [Mismatch((), fault(key))])
                 continue
             try:
                 row = decode(line)

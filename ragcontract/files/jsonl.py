@@ -10,6 +10,7 @@ import msgspec
 
 from ragcontract.core import bounds
 from ragcontract.core.nearest import NearNames
+from ragcontract.files.doubled import DoubledKeys, fault
 from ragcontract.files.events import Batch, Event, FileRead
 from ragcontract.files.lines import UnreadableError, line_blocks_of
 from ragcontract.files.malformed import malformed
@@ -32,15 +33,17 @@ def read_jsonl(
     *,
     known: type[msgspec.Struct] | None = None,
     spell_check: int | None = None,
+    compare_keys: int | None = None,
     may_be_empty: bool = False,
     progress: Progress = no_progress,
 ) -> Iterator[Event[T]]:
     """Yield the rows of one or more files as ``row_type``, and the problems in them.
 
     The fields of the first ``spell_check`` rows of each file (by default, of all rows) are compared with those of
-    ``known`` (by default, the row type). There is one warning for each name that looks misspelled.
+    ``known`` (by default, the row type). There is one warning for each name that looks misspelled. A key that an object
+    has twice is a problem in the first ``compare_keys`` bytes (by default, ``bounds.KEYS_COMPARED``).
     """
-    reader = _Reader(row_type, known or row_type, spell_check, may_be_empty=may_be_empty)
+    reader = _Reader(row_type, known or row_type, spell_check, compare_keys, may_be_empty=may_be_empty)
     for path in paths:
         try:
             file = InputFile(path, progress)
@@ -54,10 +57,17 @@ def read_jsonl(
 
 class _Reader(Generic[T]):
     def __init__(
-        self, row_type: type[T], known: type[msgspec.Struct], spell_check: int | None, *, may_be_empty: bool
+        self,
+        row_type: type[T],
+        known: type[msgspec.Struct],
+        spell_check: int | None,
+        compare_keys: int | None,
+        *,
+        may_be_empty: bool,
     ) -> None:
         self._type = row_type
         self._may_be_empty = may_be_empty
+        self._compare_keys = bounds.KEYS_COMPARED if compare_keys is None else compare_keys
         self._known = known
         self._decode: Callable[[bytes], T] = msgspec.json.Decoder(row_type).decode
         self._to_spell_check = sys.maxsize if spell_check is None else spell_check
@@ -73,13 +83,14 @@ class _Reader(Generic[T]):
     def events(self, file: InputFile) -> Iterator[Event[T]]:
         """Yield the events of one file."""
         decode = self._decode_strictly or self._decode
+        keys = DoubledKeys(self._compare_keys)
         self._head = []
         rows_read = read = at = 0  # number of rows; of lines in complete blocks; of the current line
         try:
             for lines in line_blocks_of(file, "JSON lines"):
                 self._head = self._head or lines[:HEAD_LINES]
-                rows = None
-                if rows_read >= self._to_spell_check:
+                rows, doubled = None, keys.of_rows(lines)
+                if rows_read >= self._to_spell_check and not doubled:
                     with suppress(*UNDECODABLE):
                         rows = list(map(decode, lines))
                 if rows is not None:
@@ -88,7 +99,10 @@ class _Reader(Generic[T]):
                 else:  # to be spell-checked, or with blank or invalid lines or lines that start with a byte order mark
                     for at, raw in enumerate(lines, read + 1):
                         line = raw.removeprefix(UTF8_BOM)  # on any line: files may be concatenated
-                        if line and not line.isspace():
+                        if (key := doubled.get(at - read - 1)) is not None:
+                            yield Problem(f"{file.path}:{at}", fault(key))
+                            rows_read += 1
+                        elif line and not line.isspace():
                             yield from self._line(line, file.path, at, rows_read)
                             rows_read += 1
                 at = read = read + len(lines)

@@ -29,6 +29,7 @@ def read_rows(
     *,
     known: type[msgspec.Struct] | None = None,
     spell_check: int | None = None,
+    compare_keys: int | None = None,
     unread: Collection[str] = (),
     may_be_empty: bool = False,
     progress: Progress = no_progress,
@@ -52,6 +53,7 @@ def read_rows(
                 row_type,
                 known=known,
                 spell_check=spell_check,
+                compare_keys=compare_keys,
                 may_be_empty=may_be_empty,
                 progress=progress,
             )

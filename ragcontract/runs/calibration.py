@@ -10,6 +10,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.label_counts import Count, LabelCounts
 from ragcontract.core.moment import Moment
+from ragcontract.files.doubled import doubled_key, fault
 from ragcontract.files.json_document import document
 from ragcontract.files.jsonl import UNDECODABLE, explained
 from ragcontract.files.locate import JsonLocator
@@ -76,6 +77,8 @@ def read_calibration(path: str) -> CalibrationFile:
             what = f"has format version {version}, and this rag-contract reads version {FORMAT_VERSION}"
             raise InputError([f"{path}: {what}; {REMAKE}"])
         file = msgspec.json.decode(data, type=CalibrationFile)
+        if (key := doubled_key(data)) is not None:
+            raise InputError([f"{path}: {fault(key)}; {REMAKE}"])
     except UNDECODABLE as error:
         raise InputError(list(_problems(data, path, error))) from error
     tasks = [one.task for one in file.calibrations]

@@ -54,7 +54,13 @@ class RunFiles(Struct, frozen=True, kw_only=True):
             found = [path for path in found if not is_parquet(path)]
         unread = (*UNREAD, *rows.unparsed)
         yield from read_rows(
-            found, rows, known=RunRow, spell_check=bounds.SPELL_CHECKED, unread=unread, progress=self.progress
+            found,
+            rows,
+            known=RunRow,
+            spell_check=bounds.SPELL_CHECKED,
+            compare_keys=bounds.RUN_KEYS_COMPARED,
+            unread=unread,
+            progress=self.progress,
         )
 
 
