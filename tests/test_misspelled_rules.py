@@ -117,6 +117,16 @@ def test_an_allowed_field_is_neither_refused_nor_warned_about() -> None:
         assert (ended.code, ended.err) == (0, "")
 
 
+def test_fields_that_are_allowed_since_the_baseline_are_a_change_of_the_contract() -> None:
+    write_jsonl(Path("golden.jsonl"), [golden("q1")])
+    assert rag_contract("baseline").code == 0
+    Path("ragcontract.yml").write_text("allow_fields: [roles]\n")
+    assert rag_contract("check").code == 0
+    (change,) = json.loads(Path("report.json").read_text())["inputs"]["baseline"]["contract_changes"]
+    (item,) = change["items"]
+    assert (item["id"], item["before"][:3], item["after"][:3]) == ("allow_fields", "0 (", "1 (")
+
+
 def test_only_the_fields_that_are_named_are_allowed() -> None:
     write_jsonl(Path("golden.jsonl"), [golden("q1", roles=[]), golden("q2", turn=1)])
     Path("ragcontract.yml").write_text("allow_fields: [roles]\n")

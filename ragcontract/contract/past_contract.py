@@ -69,7 +69,7 @@ def _flat(config: Config) -> Iterator[tuple[str, Value]]:
             inner = ((f"{field.name}.{one.name}", getattr(value, one.name)) for one in fields(value))
             yield from ((key, _plain(one)) for key, one in inner if key not in REMEMBERED_APART and one is not UNSET)
         else:
-            yield field.name, value
+            yield field.name, _plain(value)
     for tier in config.tiers:
         if tier.gates:
             yield f"tiers.{tier.name}.gates", ", ".join(tier.gates)

@@ -79,7 +79,7 @@ def test_contracts_of_answers_come_to_every_verdict() -> None:
     with Sandbox() as sandbox:
         random = Random("answers")
         target = TARGETS["check"]
-        while len(codes) < 80:
+        while len(codes) < 80 or (0 not in codes and len(codes) < 400):  # of a hundred, only one or two hold
             one = Maker(random, oddness=0.0)
             if one.about_answers and not one.grown:
                 kinds = ["golden.jsonl", "current_run.jsonl", "ragcontract.yml", "scores.jsonl"]

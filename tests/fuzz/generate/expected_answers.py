@@ -159,10 +159,10 @@ RULES: Mapping[str, Callable[[Maker], Fields]] = {
     "tool_arguments_valid": lambda _: {},
     "check": lambda maker: {"name": maker.pick(CHECKS)},
     "custom": lambda maker: {"plugin": "None", "options": arguments(maker)},
-    "min_score": lambda maker: {"metric": SCORES[0], "value": maker.number(0.1, 0.9)},
-    "max_score": lambda maker: {"metric": SCORES[1], "value": maker.number(0.1, 0.9)},
-    "max_hallucination_risk": lambda maker: {"threshold": maker.number(0.1)},
-    "composite": lambda maker: {"minimum": maker.number(0.1), "metrics": [*SCORES][: maker.pick((1, 2))]},
+    "min_score": lambda maker: {"metric": SCORES[0], "value": maker.number(0.01, 0.5)},
+    "max_score": lambda maker: {"metric": SCORES[1], "value": maker.number(0.5, 0.99)},
+    "max_hallucination_risk": lambda maker: {"threshold": maker.number(0.01, 0.5)},
+    "composite": lambda maker: {"minimum": maker.number(0.01, 0.5), "metrics": [*SCORES][: maker.pick((1, 2))]},
 }
 OF_TURNS = tuple(RULES)[:12]  # what is judged turn by turn
 WITHOUT_PLUGIN = tuple(name for name in RULES if name != "custom")  # which nothing that is fuzzed names
