@@ -100,6 +100,8 @@ def _decoded(match: re.Match[str]) -> str:
 
 def _simpler(text: str) -> Iterator[Change]:
     """Yield what NFKC changes, which writes 𝐬 and ｓ as s."""
+    if composed(text, "NFKC") == text:  # the common case, and much faster
+        return
     for run in _RUN.finditer(text):
         for start, end, new in by_cluster(run[0], partial(composed, form="NFKC")):
             yield run.start() + start, run.start() + end, new
