@@ -5,7 +5,7 @@ rightly mixed within what has no blanks, as in "Tシャツ", or look like no let
 """
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from itertools import permutations
 
 from ragcontract.answers.tracing import Span
@@ -29,14 +29,20 @@ def mixed_word(text: str) -> tuple[Span, list[str]] | None:
     """Return the span of the first word with letters of several alphabets, and the names of these."""
     if text.isascii():
         return None
-    present = tuple([name for name, letters in _LETTERS.items() if letters.search(text)])
+    present = tuple(sorted({name for char in frozenset(text) if (name := _alphabet(char))}))
     if len(present) < 2 or not _meeting(present).search(text):  # noqa: PLR2004
         return None
     for word in _WORD.finditer(text):
-        names = [name for name in present if _LETTERS[name].search(word[0])]
+        names = [name for name in _ALPHABETS if _LETTERS[name].search(word[0])]
         if len(names) > 1 and _meeting(present).search(word[0]):
             return word.span(), names
     return None
+
+
+@lru_cache(maxsize=4096)
+def _alphabet(char: str) -> str:
+    """Return the name of a letter's alphabet; empty if there is none."""
+    return next((name for name, letters in _LETTERS.items() if letters.match(char)), "")
 
 
 @cache
