@@ -5,6 +5,8 @@ rightly mixed within what has no blanks, as in "Tシャツ", or look like no let
 """
 
 import re
+from functools import cache, lru_cache
+from itertools import permutations
 
 from ragcontract.answers.tracing import Span
 
@@ -19,16 +21,32 @@ _ALPHABETS = {
     "Lisu": "ꓐ-ꓷ",
 }
 _LETTERS = {name: re.compile(f"[{letters}]") for name, letters in _ALPHABETS.items()}
-_WORD = re.compile(r"(?:[^\W_]|[\u0300-\u036f]){3,}")  # shorter ones are symbols, as "hν"
+_MARK = "[\u0300-\u036f]"
+_WORD = re.compile(rf"(?:[^\W_]|{_MARK}){{3,}}")  # shorter ones are symbols, as "hν"
 
 
 def mixed_word(text: str) -> tuple[Span, list[str]] | None:
-    """Return the first word with letters of several alphabets, and the names of these."""
+    """Return the span of the first word with letters of several alphabets, and the names of these."""
     if text.isascii():
         return None
-    present = {name: letters for name, letters in _LETTERS.items() if letters.search(text)}
-    for word in _WORD.finditer(text) if len(present) > 1 else ():
-        names = [name for name, letters in present.items() if letters.search(word[0])]
-        if len(names) > 1:
+    present = tuple(sorted({name for char in frozenset(text) if (name := _alphabet(char))}))
+    if len(present) < 2 or not _meeting(present).search(text):  # noqa: PLR2004
+        return None
+    for word in _WORD.finditer(text):
+        names = [name for name in _ALPHABETS if _LETTERS[name].search(word[0])]
+        if len(names) > 1 and _meeting(present).search(word[0]):
             return word.span(), names
     return None
+
+
+@lru_cache(maxsize=4096)
+def _alphabet(char: str) -> str:
+    """Return the name of a letter's alphabet; empty if there is none."""
+    return next((name for name, letters in _LETTERS.items() if letters.match(char)), "")
+
+
+@cache
+def _meeting(names: tuple[str, ...]) -> re.Pattern[str]:
+    """Return what matches letters of two of some alphabets beside each other; words are looked at only after that."""
+    pairs = permutations(names, 2)
+    return re.compile("|".join(f"[{_ALPHABETS[one]}]{_MARK}*[{_ALPHABETS[other]}]" for one, other in pairs))

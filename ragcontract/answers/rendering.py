@@ -7,14 +7,13 @@ is always searched as it is written, too, so what is left out here by mistake is
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from ragcontract.answers.composing import composed
 from ragcontract.answers.normalising import LINK, by_cluster, invisible, simplified
 from ragcontract.answers.tracing import Change, Traced, Tracing, replaced
 
-_MARKUP = re.compile(r"[<&\\*_~`\[]")
 _ESCAPE = r"\\(?P<escaped>[!-/:-@\[-`{-~])"
 _ADDRESS = r"<(?P<address>(?:https?|ftp|mailto):[^\s<>]*|[^\s<>@]++@[^\s<>@]+)>"
 _HIDDEN = r"<(?P<hidden>!--|(?:script|style|template)\b)"
@@ -35,31 +34,18 @@ _REFERENCE = re.compile(r"!?\[([^\[\]\n]*)\](?:\[([^\[\]\n]*)\])?")
 _PAIR = re.compile(r"(\*{1,3})([^\s*](?:[^*\n]*[^\s*])?)\1")
 _MARKS = re.compile(r"~~|`|(?<![^\W_])_+|_++(?![^\W_])")
 _RUN = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]+")  # with the ASCII character that a mark may combine with
-_NESTED = 2  # levels of emphasis, as in **one *within* the other**
 
 
 def rendered(text: str) -> Traced:
     """Return what a page shows of a text."""
     tracing = Tracing(text)
     tracing.take(invisible(text))
-    if _MARKUP.search(tracing.text):
-        _take_markup(tracing)
+    for marks, changes in _STEPS:
+        if any(mark in tracing.text for mark in marks):
+            tracing.take(changes(tracing.text))
     tracing.take(_simpler(tracing.text))
     tracing.text = simplified(tracing.text)
     return tracing.result()
-
-
-def _take_markup(tracing: Tracing) -> None:
-    tracing.take(replaced(_FENCE, tracing.text))
-    tracing.take(_without_html(tracing.text))
-    tracing.take(replaced(_ENTITIES, tracing.text, _decoded))  # some applications encode them twice
-    tracing.take(invisible(tracing.text))
-    tracing.take(_only_groups(LINK, tracing.text))
-    if labels := frozenset(map(str.casefold, _DEFINED.findall(tracing.text))):
-        tracing.take(_references(tracing.text, labels))
-    for _ in range(_NESTED):
-        tracing.take(_only_groups(_PAIR, tracing.text, group=2))
-    tracing.take(replaced(_MARKS, tracing.text))
 
 
 def _without_html(text: str) -> Iterator[Change]:
@@ -100,6 +86,8 @@ def _decoded(match: re.Match[str]) -> str:
 
 def _simpler(text: str) -> Iterator[Change]:
     """Yield what NFKC changes, which writes 𝐬 and ｓ as s."""
+    if composed(text, "NFKC") == text:  # the common case, and much faster
+        return
     for run in _RUN.finditer(text):
         for start, end, new in by_cluster(run[0], partial(composed, form="NFKC")):
             yield run.start() + start, run.start() + end, new
@@ -112,9 +100,25 @@ def _only_groups(pattern: re.Pattern[str], text: str, *, group: int = 1) -> Iter
         yield match.end(group), match.end(), ""
 
 
-def _references(text: str, labels: frozenset[str]) -> Iterator[Change]:
-    """Yield the changes that leave of links as ``[text][label]`` only the text."""
-    for match in _REFERENCE.finditer(text):
+def _without_references(text: str) -> Iterator[Change]:
+    """Yield the changes that leave of links as ``[text][label]`` only the text, if the label is defined."""
+    labels = frozenset(map(str.casefold, _DEFINED.findall(text)))
+    for match in _REFERENCE.finditer(text) if labels else ():
         if (match[2] or match[1]).casefold() in labels:
             yield match.start(), match.start(1), ""
             yield match.end(1), match.end(), ""
+
+
+_without_stars = partial(_only_groups, _PAIR, group=2)
+# What each step looks for, and what it changes. Some applications encode entities twice, and emphasis is nested.
+_STEPS: tuple[tuple[tuple[str, ...], Callable[[str], Iterator[Change]]], ...] = (
+    (("```", "~~~"), partial(replaced, _FENCE)),
+    (("<", "&", "\\"), _without_html),
+    (("&",), partial(replaced, _ENTITIES, by=_decoded)),
+    (("",), invisible),
+    (("](",), partial(_only_groups, LINK)),
+    (("]:",), _without_references),
+    (("*",), _without_stars),
+    (("*",), _without_stars),
+    (("~~", "`", "_"), partial(replaced, _MARKS)),
+)

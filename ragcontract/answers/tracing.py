@@ -55,8 +55,9 @@ class Tracing:
 
     def take(self, changes: Iterable[Change]) -> None:
         """Make changes of the text as it is now, from left to right."""
-        self.text, step = _changed(self.text, changes)
-        self._steps.append(step)
+        if made := list(changes):
+            self.text, step = _changed(self.text, made)
+            self._steps.append(step)
 
     def result(self) -> Traced:
         """Return the text with the steps so far."""

@@ -21,8 +21,23 @@ def without_invisible(text: str) -> str:
     """Return a text without the characters that nobody sees."""
     if text.isascii():
         return text if text.isprintable() else _ASCII.sub("", text)  # the common case, and much faster
+    if _is_seen_whole(text):
+        return text
     hidden = invisible_characters().intersection(text)
     return text.translate(dict.fromkeys(map(ord, hidden))) if hidden else text
+
+
+def _is_seen_whole(text: str) -> bool:
+    """Return whether a text surely has no such character: a quick look, which is enough for nearly every text."""
+    if not text.replace("\n", "").isprintable() or len(text.encode("utf-16-le", "surrogatepass")) > 2 * len(text):
+        return False
+    return not any(char in text for char in _printable())
+
+
+@cache
+def _printable() -> tuple[str, ...]:
+    """Return the characters in the range of 16 bits that nobody sees, although ``str.isprintable`` accepts them."""
+    return tuple(sorted(char for char in invisible_characters() if char.isprintable() and char <= "\uffff"))
 
 
 @cache

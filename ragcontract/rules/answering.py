@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from msgspec import UNSET
 
-from ragcontract.answers.answer_text import Answer, answer_of
+from ragcontract.answers.answer_text import Answer, Shown, answer_of
 from ragcontract.answers.saying import says_something
 from ragcontract.core import bounds
 from ragcontract.core.excerpt import excerpt
@@ -139,10 +139,11 @@ def _forbids(query: GoldenQuery) -> bool:
 def _mixed_alphabets(answer: Answer) -> Iterator[Violation]:
     from ragcontract.answers.alphabets import mixed_word
 
-    shown = answer.shown
-    if mixed := mixed_word((shown or answer).text):
-        span, names = mixed
-        start, end = shown.written(span) if shown else span
+    mixed = mixed_word(answer.text)
+    if mixed is None and (shown := answer.reworded or _without_hidden(answer)) and (found := mixed_word(shown.text)):
+        mixed = shown.written(found[0]), found[1]
+    if mixed:
+        (start, end), names = mixed
         yield Violation(
             rule="answered",
             expected=("letters of one alphabet in each word",),
@@ -153,3 +154,8 @@ def _mixed_alphabets(answer: Answer) -> Iterator[Violation]:
             causes=("mixed alphabets",),
             warns=True,
         )
+
+
+def _without_hidden(answer: Answer) -> Shown | None:
+    """Return what a page shows of an answer that has invisible characters."""
+    return None if without_invisible(answer.text) == answer.text else answer.shown
