@@ -57,7 +57,7 @@ def test_no_inputs_are_needed_in_a_repository_laid_out_like_the_readme(runner: R
     assert result.summary.strip() == report.strip()
     marker, _, body = github.bodies()[0].partition("\n")
     assert re.fullmatch(
-        r"<!-- rag-contract name= run=100\.1 state=pass content=[0-9a-f]{16} contract=[0-9a-f]{16}\.[0-9a-f]{16} -->",
+        r"<!-- rag-contract name= run=100\.1 state=pass content=[0-9a-f]{16} contract=[0-9a-f]{16} -->",
         marker,
     )
     assert body.startswith(report)

@@ -46,6 +46,16 @@ def render(phrase: Phrase, name: Quote = str, text: Quote = str, *, marks: str =
     return "".join([*rendered, text(plain)] if plain else rendered)
 
 
+def shortened(phrase: Phrase, length: int, of_name: int) -> Phrase:
+    """Cut a phrase to ``length`` characters, ending in an ellipsis if it was cut; of a name, ``of_name`` are shown."""
+    left = length
+    for number, part in enumerate(phrase):
+        left -= min(len(part.name), of_name) + 1 if isinstance(part, Name) else len(part)
+        if left < 0:
+            return (*phrase[:number], "…" if isinstance(part, Name) else f"{part[: left - 1]}…")
+    return phrase
+
+
 def joined(phrases: Iterable[Iterable[str | Name]], more: int = 0) -> Phrase:
     """Return phrases with commas between them, and after them the number of others as ``3 more``, if it is positive."""
     shown = [*phrases, *([[f"{more:,} more"]] if more > 0 else [])]

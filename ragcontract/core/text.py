@@ -41,6 +41,16 @@ def shorten(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
+def clipped(text: str, length: int) -> str:
+    """Return ``shorten(visible(text), length)``, in a time that does not depend on what is cut off."""
+    return shorten(visible(text[: length + 1]), length)
+
+
+def clipped_line(text: str, length: int) -> str:
+    """Return the start of a text, as :func:`clipped` does, with its line breaks and other blanks as single spaces."""
+    return clipped(" ".join(text.split(None, length + 1)[: length + 1]), length)
+
+
 def printable(lines: str) -> str:
     """Escape what a CI runner would read as a command in its log: ``::`` at the start of a line, ``##[`` anywhere."""
     lines = re.sub(rf"^({_BLANKS}):(?=(?:{_COLOUR})*:)", r"\1\\x3a", lines, flags=re.MULTILINE)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.text import shorten, visible
+from ragcontract.core.text import clipped
 from ragcontract.github.context import at, number_at, text_at
 from ragcontract.github.failure import GitHubError
 from ragcontract.github.pull_request import PullRequest
@@ -151,7 +151,7 @@ def _time(found: Any, name: str) -> datetime:
     try:
         return datetime.strptime(value, "%Y-%m-%dT%H:%M:%S%z").astimezone(UTC)
     except (OverflowError, ValueError):
-        shown = shorten(visible(value), bounds.VALUE)
+        shown = clipped(value, bounds.VALUE)
         raise _NoLabelError(f"GitHub gives a time that cannot be read ({shown!r})", RUN_AGAIN) from None
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
-from ragcontract.core.text import shorten, visible
+from ragcontract.core.text import clipped
 from ragcontract.github.accept_label import Acceptance, Accepted, Refused, ask
 from ragcontract.github.body import minute
 from ragcontract.github.commands import annotation
@@ -101,9 +101,9 @@ def remark(found: Acceptance) -> Remark:
     if isinstance(found, Accepted):
         by = f"by {code(f'@{found.login}')} at {minute(found.when)}"
         return Remark(status="accepted by label", markdown=f"Accepted by label {name}, {by}. {STAYS}")
-    sentence = text(f"does not count: {shorten(visible(found.reason), bounds.MARKDOWN_LINE)}. {found.advice}".rstrip())
+    sentence = text(f"does not count: {clipped(found.reason, bounds.MARKDOWN_LINE)}. {found.advice}".rstrip())
     return Remark(markdown=f"The label {name} {sentence}")
 
 
 def _short(label: str) -> str:
-    return shorten(visible(label), bounds.MARKDOWN_NAME)
+    return clipped(label, bounds.MARKDOWN_NAME)

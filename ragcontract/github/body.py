@@ -5,7 +5,7 @@ from datetime import datetime
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
-from ragcontract.core.text import shorten, visible
+from ragcontract.core.text import clipped
 from ragcontract.github.context import Context
 from ragcontract.reports.markdown.document import Layout
 from ragcontract.reports.markdown.gfm import text
@@ -23,13 +23,22 @@ Render = Callable[[Layout], str]
 
 
 def fitting(render: Render, max_bytes: int) -> str:
-    """Render in the largest layout that fits into ``max_bytes``, or in the smallest if none does."""
-    body = ""
-    for level in LEVELS:
-        body = render(level)
+    """Render in the largest layout that fits into ``max_bytes``, or in the smallest if none does.
+
+    A layout is smaller than those before it, so most of them need not be rendered.
+    """
+    body = render(LEVELS[0])
+    if len(body.encode()) <= max_bytes:
+        return body
+    fits, rest = "", LEVELS[1:]
+    while rest:
+        middle = len(rest) // 2
+        body = render(rest[middle])
         if len(body.encode()) <= max_bytes:
-            break
-    return body
+            fits, rest = body, rest[:middle]
+        else:
+            rest = rest[middle + 1 :]
+    return fits or body
 
 
 def foot(context: Context, said: str) -> str:
@@ -58,5 +67,5 @@ def _baseline_age(report: Report | None) -> str:
     if baseline is None or baseline.created_at is None:
         return ""
     if baseline.age_days is None:  # a hand-made baseline
-        return f"baseline made {text(shorten(visible(baseline.created_at), bounds.BASELINE_TIME))}"
+        return f"baseline made {text(clipped(baseline.created_at, bounds.BASELINE_TIME))}"
     return f"baseline made {count(baseline.age_days, 'day')} ago" if baseline.age_days > 0 else "baseline made today"

@@ -13,7 +13,7 @@ from msgspec import Struct
 from requests.auth import AuthBase
 
 from ragcontract.core import bounds
-from ragcontract.core.text import shorten, visible
+from ragcontract.core.text import clipped
 from ragcontract.github.context import Token, at
 from ragcontract.github.failure import GitHubError
 from ragcontract.http.pauses import backoff, number, seconds_in
@@ -182,4 +182,4 @@ def _reason_in(content: Any) -> str:
 
 
 def _shown(text: str) -> str:
-    return shorten(visible(text), bounds.GITHUB_ANSWER)
+    return clipped(text, bounds.GITHUB_ANSWER)

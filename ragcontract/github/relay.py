@@ -151,11 +151,13 @@ def _refuse_unwritten(report: Report, path: Path) -> None:
     phrases = (phrase for one in report.findings for phrase in (one.expected, one.found, one.found_now, *one.details))
     notes = (*report.likely_mistakes, *((note,) for note in report.run_notes), *report.label_notes)
     too_long = f"a sentence has more than {bounds.REPORT_SENTENCE:,} characters"
+    most_notes = max(len(report.likely_mistakes), len(report.run_notes), len(report.label_notes))
     problems = {
         "queries: an id occurs twice": len(set(ids)) < len(ids),
         "k: a cut-off occurs twice": len(set(report.k)) < len(report.k),
         f"findings: {too_long}": any(map(_is_too_long, phrases)),
         f"likely_mistakes, run_notes, label_notes: {too_long}": any(map(_is_too_long, notes)),
+        f"likely_mistakes, run_notes, label_notes: more than {bounds.REPORT_NOTES:,}": most_notes > bounds.REPORT_NOTES,
     }
     if found := [f"{path}: {problem}" for problem, is_there in problems.items() if is_there]:
         raise InputError(found)

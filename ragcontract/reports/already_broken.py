@@ -5,7 +5,7 @@ from datetime import date, timedelta
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
-from ragcontract.core.text import shorten, visible
+from ragcontract.core.text import clipped, visible
 from ragcontract.reports.broken import broken_queries
 from ragcontract.reports.report import QueryReport, Report
 
@@ -22,7 +22,7 @@ def already_broken_text(report: Report, *, only_new: Collection[str], config: st
     if not broken:
         return ""
     failing = [(query, rule) for query in broken for rule in _rules(query) if rule not in only_new]
-    names = [shorten(visible(query.id), bounds.TERMINAL_QUESTION) for query in broken[: bounds.BROKEN_LISTED]]
+    names = [clipped(query.id, bounds.TERMINAL_QUESTION) for query in broken[: bounds.BROKEN_LISTED]]
     more = [f"{len(broken) - len(names):,} more"] if len(broken) > len(names) else []
     head = f"{count(len(broken), 'query')} {'is' if len(broken) == 1 else 'are'} already broken in it: "
     lines = [head + ", ".join(names + more)]

@@ -11,7 +11,7 @@ from ragcontract.core import bounds
 from ragcontract.core.contract_change import ChangedItem, ChangeKind, ContractChange, Value
 from ragcontract.core.numbers import SAME, count, digits_for, fixed
 from ragcontract.core.phrase import Name, Phrase, joined
-from ragcontract.core.text import shorten, visible
+from ragcontract.core.text import clipped
 from ragcontract.judging.gate_report import COMPARING, GateReport
 from ragcontract.reports.limit_text import limited_by, written
 from ragcontract.reports.metric_table import at_largest_k
@@ -109,7 +109,7 @@ def _day(time: str) -> str:
     try:
         return datetime.fromisoformat(time).date().isoformat()
     except ValueError:
-        return shorten(visible(time), bounds.BASELINE_TIME)
+        return clipped(time, bounds.BASELINE_TIME)
 
 
 def _means(baseline: BaselineInput, replaced: Replaced, report: Report) -> Iterable[str]:
@@ -124,7 +124,7 @@ def _means(baseline: BaselineInput, replaced: Replaced, report: Report) -> Itera
         change = before - now if metric.better == "higher" else now - before
         verb = "fell" if metric.better == "higher" else "rose"
         amount = fixed(change, digits_for([(change, 0.0)]))
-        worse.append((change, f"{shorten(visible(metric.label), bounds.NAME)} {verb} by {amount}"))
+        worse.append((change, f"{clipped(metric.label, bounds.NAME)} {verb} by {amount}"))
     if not compared:
         return
     said = [text for change, text in sorted(worse, key=lambda one: -one[0]) if change > SAME]
@@ -152,7 +152,7 @@ def _reason(baseline: BaselineInput, replaced: Replaced) -> str:
 
 
 def _short(accepted: Accepted) -> str:
-    return shorten(visible(accepted.reason), bounds.NOTE_REASON)
+    return clipped(accepted.reason, bounds.NOTE_REASON)
 
 
 def _days_between(earlier: str, later: str) -> float:
@@ -204,7 +204,7 @@ def _limit(item: ChangedItem, gate: GateReport | None) -> Iterator[str | Name]:
         yield Name(item.id)
     else:
         allowed = "allowed " if gate.kind in COMPARING or gate.unit == "ms" else ""
-        yield f"{allowed}{shorten(visible(limited_by(gate)), bounds.NAME)}"
+        yield f"{allowed}{clipped(limited_by(gate), bounds.NAME)}"
         if gate.of is not None:
             yield " of "
             yield Name(gate.of)
@@ -228,4 +228,4 @@ def _shown(value: Value) -> str:
         return str(value).lower()
     if isinstance(value, float):
         return f"{value:g}"
-    return "none" if value is None else shorten(visible(str(value)), bounds.NAME)
+    return "none" if value is None else clipped(str(value), bounds.NAME)

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count, fixed, signed
-from ragcontract.core.text import shorten, visible
+from ragcontract.core.text import clipped, visible
 from ragcontract.reports.run_comparison import (
     AgainstFirst,
     ComparedMetric,
@@ -83,7 +83,7 @@ def notes(made: RunComparison) -> Iterator[tuple[str, str]]:
     """Yield the label of a run and a sentence that explains its metrics, with control characters visible, shortened."""
     for label, run in zip(labels(made), made.runs, strict=True):
         for note in run.notes:
-            yield label, shorten(visible(note), bounds.MARKDOWN_LINE)
+            yield label, clipped(note, bounds.MARKDOWN_LINE)
 
 
 def ranks(ranks_of_run: Mapping[str, int | None]) -> str:
@@ -114,4 +114,4 @@ def rest(made: RunComparison) -> str:
 
 def question(item: Disagreement, length: int) -> str:
     """Return the question of a query, with control characters visible, shortened."""
-    return shorten(visible(item.query), length)
+    return clipped(item.query, length)

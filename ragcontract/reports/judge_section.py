@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct
 from ragcontract.core import bounds
 from ragcontract.core.judge_settings import Confirmed, Task
 from ragcontract.core.numbers import count, fixed
-from ragcontract.core.text import shorten, visible
+from ragcontract.core.text import clipped_line
 from ragcontract.reports.judge_report import JudgedItem, JudgedQuery, JudgeReport, TaskReport
 from ragcontract.reports.report import Report
 
@@ -154,4 +154,4 @@ def _trust(task: TaskReport) -> Iterator[str]:
 
 def shown(text: str | None, length: int) -> str:
     """Return words of a judge in one line, what is invisible made visible."""
-    return shorten(visible(" ".join((text or "").split())), length)
+    return clipped_line(text or "", length)

@@ -7,7 +7,7 @@ from msgspec import UNSET, UnsetType
 from ragcontract.core import bounds
 from ragcontract.core.numbers import SAME, fixed, percent
 from ragcontract.core.phrase import Name, Phrase
-from ragcontract.core.text import shorten, visible
+from ragcontract.core.text import clipped
 from ragcontract.judging.gate_report import COMPARING, NOT_HELD, GateReport
 from ragcontract.reports.report import MetricReport
 
@@ -87,7 +87,7 @@ def _at_most(metrics: Sequence[MetricReport]) -> str:
     if not named:
         return ""
     said = [
-        f"{shorten(visible(label), bounds.NAME)} is {fixed(now, DIGITS)}, at most {fixed(best, DIGITS)}"
+        f"{clipped(label, bounds.NAME)} is {fixed(now, DIGITS)}, at most {fixed(best, DIGITS)}"
         for label, now, best in named
     ]
     return f" ({'; '.join(said)} if they were relevant)"

@@ -6,7 +6,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import fixed
-from ragcontract.core.text import shorten, visible
+from ragcontract.core.text import clipped
 from ragcontract.reports.overlap_report import LeastOverlap
 from ragcontract.reports.report import MetricReport, Report
 
@@ -60,4 +60,4 @@ def _number(value: float | UnsetType) -> float | None:
 
 
 def _label(label: str) -> str:
-    return shorten(visible(label), bounds.NAME)
+    return clipped(label, bounds.NAME)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from ragcontract.core.said import Said, called
-from ragcontract.core.text import shorten, visible
+from ragcontract.core.text import clipped_line
 from ragcontract.reports.broken import broken_queries, not_failing_queries
 from ragcontract.reports.report import QueryReport, Report
 
@@ -78,4 +78,4 @@ def shown_answer(query: QueryReport, length: int) -> str:
     if query.said is None or query.answer is None or not query.answer.violations:
         return ""
     answer = query.said.response or query.said.refusal or ""
-    return shorten(visible(" ".join(answer.split())), length)
+    return clipped_line(answer, length)

@@ -2,7 +2,7 @@
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
-from ragcontract.core.text import shorten, visible
+from ragcontract.core.text import clipped, shorten, visible
 from ragcontract.reports.headline import VERDICTS, headline, subject
 from ragcontract.reports.report import ErrorReport, Report
 
@@ -17,5 +17,5 @@ def summary_of(report: Report | ErrorReport) -> str:
         more = f" (and {count(others, 'more problem')})" if others > 0 else ""
         text = f"could not be judged: {first}{more}"
     name = report.source.contract if report.source else None
-    named = f" {shorten(visible(name), bounds.MARKDOWN_NAME)}" if name else ""
+    named = f" {clipped(name, bounds.MARKDOWN_NAME)}" if name else ""
     return shorten(f"{subject(report)}{named} {text}", bounds.SUMMARY_LINE)

@@ -11,7 +11,7 @@ from ragcontract.core import bounds
 from ragcontract.core.numbers import count, fixed, milliseconds, ms_digits
 from ragcontract.core.phrase import render
 from ragcontract.core.run import Latency
-from ragcontract.core.text import shorten, visible
+from ragcontract.core.text import clipped, shorten, visible
 from ragcontract.reports.broken import FindingsByQuery, broken_queries, failing_since, not_failing_queries
 from ragcontract.reports.certainty_text import left_open
 from ragcontract.reports.change_notes import change_notes
@@ -127,12 +127,12 @@ def _broken(query: QueryReport, findings: FindingsByQuery, note: str) -> str:
             f"{render(finding.expected, visible, visible)}: {render(finding.found, visible, visible)}"
             for finding in findings.tolerated(query.id)
         ]
-        lines.append(f"  Not counted: {'; '.join(waived)} ({shorten(visible(why), bounds.TERMINAL_WHY)})")
+        lines.append(f"  Not counted: {'; '.join(waived)} ({clipped(why, bounds.TERMINAL_WHY)})")
     return "\n".join(lines)
 
 
 def _tolerated(query: QueryReport, findings: FindingsByQuery) -> str:
-    why = shorten(visible(findings.why_tolerated(query.id, query.status)), bounds.TERMINAL_WHY)
+    why = clipped(findings.why_tolerated(query.id, query.status), bounds.TERMINAL_WHY)
     return f"{_coloured(STATUS[query.status])} {visible(query.id)}  {why}"
 
 
@@ -210,7 +210,7 @@ def _moved(item: RankChange, report: Report) -> str:
     if item.metric:
         ranks = f"; {worst_ranks(report)}:" if steps else ""
         steps.insert(0, f"    {metric_step(item, report, '->')}{ranks}")
-    title = f"  {_bold(visible(item.query.id))}  {shorten(visible(item.query.query), bounds.TERMINAL_QUESTION)}"
+    title = f"  {_bold(visible(item.query.id))}  {clipped(item.query.query, bounds.TERMINAL_QUESTION)}"
     return "\n".join([title, *steps, *(f"    {line}" for line in _retrieved(item.query, report))])
 
 

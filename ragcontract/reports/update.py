@@ -8,7 +8,7 @@ from ragcontract.core import bounds
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import listed, render
-from ragcontract.core.text import shorten, visible
+from ragcontract.core.text import clipped, visible
 from ragcontract.reports.drift import not_compared
 from ragcontract.reports.new_baseline import waived_changes
 from ragcontract.reports.rank_changes import rank_changes
@@ -86,4 +86,4 @@ def _outcome(report: Report, queries: int, out: str, reason: str | None, *, writ
     if report.verdict == "pass" and not drops:
         return f"{stored}; nothing is broken, so no reason is stored"
     checks = count(len(report.failed_checks) + len(drops), "failed check")
-    return f"{stored}, with {checks} accepted: {shorten(visible(reason), bounds.TERMINAL_REASON)}"
+    return f"{stored}, with {checks} accepted: {clipped(reason, bounds.TERMINAL_REASON)}"

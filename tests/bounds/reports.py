@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ragcontract.core.excerpt import excerpt
 from ragcontract.core.phrase import Name
@@ -19,6 +20,8 @@ from ragcontract.reports.html.page_text import note, sentence
 from ragcontract.reports.html.query_rows import QueryRow, queries
 from ragcontract.reports.html.tags import tags
 from ragcontract.reports.markdown.document import render, render_error
+from ragcontract.reports.markdown.gfm import inline
+from ragcontract.reports.markdown.gfm import sentence as markdown_sentence
 from ragcontract.reports.report import ErrorReport, Report
 from ragcontract.reports.terminal import aligned, check_text, diff_text
 from ragcontract.reports.update import update_text
@@ -189,6 +192,12 @@ def rows(_: Lab, size: int) -> bool:
     return all_of("… and " not in render(broken(size)), "… and " not in render_error(error))
 
 
+def breaking(findings: int) -> Report:
+    """Return a report on a query with this many findings."""
+    found = broken()
+    return replace(found, findings=found.findings * findings)
+
+
 def markdown_id(_: Lab, size: int) -> bool:
     name = "i" * size
     return f"`{name}`" in render(report([query(name, "A")], {name: ["x"]}))
@@ -298,6 +307,8 @@ CASES: Cases = {
     "MARKDOWN_ID": Case(markdown_id),
     "MARKDOWN_QUESTION": Case(lambda _, size: "x" * size in render(broken(query="x" * size))),
     "MARKDOWN_NAME": Case(lambda _, size: "x" * size in render(holding(), name="x" * size)),
+    "MARKDOWN_SENTENCE": Case(lambda _, size: markdown_sentence(("x" * size,)) == inline("x" * size) == "x" * size),
+    "MARKDOWN_FINDINGS": Case(lambda _, size: "… and 1 more" not in render(breaking(size))),
     "MARKDOWN_LINE": Case(lambda _, size: "x" * size in render(holding(warnings=["x" * size]))),
     "CHANGED_DOCS": Case(lambda _, size: " more |" not in render(wanting(size))),
     "HTML_TEXT": Case(lambda _, size: b"x" * size in rendered(holding(warnings=["x" * size]))["report-html"]),

@@ -131,6 +131,11 @@ def a_sentence(lab: Lab, size: int) -> bool:
     return posted(lab, json.dumps(report).encode(), "findings: a sentence has more than")
 
 
+def notes_of_a_report(lab: Lab, count: int) -> bool:
+    report = json.loads(as_file(holding())) | {"run_notes": ["n"] * count}
+    return posted(lab, json.dumps(report).encode(), "run_notes, label_notes: more than")
+
+
 def shortest_report(lab: Lab, size: int) -> bool:
     report = broken(2)
     shortest = len(renderer_of(report, "")(BAREST).encode())
@@ -272,6 +277,7 @@ CASES: Cases = {
     "REPORT": Case(lambda lab, size: posted(lab, as_file(holding()).ljust(size), "is larger than"), small=10_000),
     "REPORT_EXPLAINED": Case(report_explained, small=10_000),
     "REPORT_SENTENCE": Case(a_sentence),
+    "REPORT_NOTES": Case(notes_of_a_report),
     "REPORT_SHORTEST": Case(shortest_report),
     "PULL_REQUEST": an_input("pull-request"),
     "RUN_DIGITS": Case(a_run),

@@ -89,15 +89,19 @@ def test_every_level_is_whole_and_smaller_than_the_one_before() -> None:
     assert sizes == sorted(set(sizes), reverse=True)
 
 
-def test_nothing_is_rendered_that_is_not_needed() -> None:
+@pytest.mark.parametrize("fitting_from", range(len(LEVELS) + 1))
+def test_the_first_layout_that_fits_is_found_in_few_tries(fitting_from: int) -> None:
     rendered = []
 
     def noted(detail: Layout) -> str:
-        rendered.append(detail)
-        return "a" * (30 if detail.folds else 20)
+        rendered.append(LEVELS.index(detail))
+        return "a" * (100 - rendered[-1])
 
-    fitting(noted, 25)
-    assert rendered == [level for level in LEVELS if level.folds] + [Layout(folds=False)]
+    most = len(noted(LEVELS[fitting_from])) if fitting_from < len(LEVELS) else 0
+    rendered.clear()
+    assert len(fitting(noted, most)) == (most or 100 - len(LEVELS) + 1)
+    assert rendered[0] == 0
+    assert len(rendered) == len(set(rendered)) <= 5
 
 
 def test_bytes_count_and_not_characters() -> None:

@@ -6,6 +6,7 @@ import json
 import random
 import re
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.github import relay
 from ragcontract.github.body import LEVELS
@@ -143,16 +145,14 @@ def _free(name: str, value: Any, text: str, *, everywhere: bool) -> Any:
 def test_nothing_in_a_hostile_report_reaches_beyond_it(
     runner: Runner, github: GitHub, text: str, *, everywhere: bool
 ) -> None:
-    for what in (everything(), unjudgeable("golden.jsonl:1: x", warnings=["odd"])):
-        result = relayed(runner, with_text(what, text, everywhere=everywhere))
+    fields = "state=(fail|error) content=[0-9a-f]{16} contract=[0-9a-f]{16}"
+    for number, what in ((55, everything()), (56, unjudgeable("golden.jsonl:1: x", warnings=["odd"]))):
+        result = relayed(runner, with_text(what, text, everywhere=everywhere), id=number)
         assert result.exit_code == 0, result.log
         marker, _, body = github.bodies()[0].partition("\n")
-        assert re.fullmatch(
-            r"<!-- rag-contract name= run=55\.2 state=(fail|error) content=[0-9a-f]{16} contract=[0-9a-f.]{17,33} -->",
-            marker,
-        )
+        assert re.fullmatch(rf"<!-- rag-contract name= run={number}\.2 {fields} -->", marker)
         assert_contained(said(github.bodies()[0]))
-        assert Page(body).tags[-6:-3] == ["p", "sub", "a href=https://github.com/octo/app/actions/runs/55"]
+        assert Page(body).tags[-6:-3] == ["p", "sub", f"a href=https://github.com/octo/app/actions/runs/{number}"]
         assert result.annotations == []
         assert "\x1b" not in github.bodies()[0] + result.log
 
@@ -280,7 +280,7 @@ APART: list[tuple[str, Json, str]] = [
     ("a number for text", with_value(everything(), "warnings", 0, value=1), "warnings[0]: expected text, found 1"),
     ("a rank in a text", with_value(everything(), "queries", 0, "ranks", "A", value="1"), "queries[0].ranks"),
     ("no problems, but an error", unjudgeable() | {"problems": "x"}, "problems: expected a list"),
-    ("labels of a megabyte", with_value(everything(), "metrics", "mrr_at_5", "label", value="@" * 2**20), "too long"),
+    ("notes without end", everything() | {"label_notes": [["x"]] * 1_001}, "label_notes: more than 1,000"),
     ("a headline of a megabyte", with_value(everything(), "findings", 0, "found", value=["x" * 2**20]), "characters"),
 ]  # fmt: skip
 
@@ -317,6 +317,7 @@ ODD: list[tuple[str, Json]] = [
     ("no queries", everything() | {"queries": []}),
     ("fields that nobody knows", everything() | {"later": {"a": [1]}}),
     ("a question of a megabyte", with_value(everything(), "queries", 0, "query", value="x " * (1 << 19))),
+    ("labels of a megabyte", with_value(everything(), "metrics", "mrr_at_5", "label", value="@" * 2**20)),
     ("warnings of a megabyte", everything() | {"warnings": ["@x " * (1 << 18)] * 4}),
     ("ids of a megabyte", with_value(everything(), "queries", 0, "id", value="<b>" * (1 << 18))),
     ("numbers beyond all measure", with_value(everything(), "metrics", "mrr_at_5", "current", value=1e308)),
@@ -331,6 +332,39 @@ def test_an_odd_report_is_posted_and_contained(runner: Runner, github: GitHub, w
     assert relayed(runner, what).exit_code == 0
     assert_contained(said(github.bodies()[0]))
     assert len(github.bodies()[0].encode()) < 65_536
+
+
+def findings_of(text: str) -> Json:
+    """Return a report on a query of which 200 findings say this at length."""
+    what = everything()
+    finding = next(one for one in what["findings"] if one.get("query_id") == "q1")
+    names = [{"name": text}, text] * (bounds.REPORT_SENTENCE // len(text) // 2)
+    return what | {"findings": [finding | {"expected": names, "found": [text * 50]}] * 50}
+
+
+LONG_IN: dict[str, Callable[[str], Json]] = {
+    "the label of a metric": lambda text: with_value(everything(), "metrics", "mrr_at_5", "label", value=text * 10_000),
+    "the version of the tool": lambda text: with_value(everything(), "tool", "version", value=text * 10_000),
+    "a question": lambda text: with_value(everything(), "queries", 0, "query", value=text * 10_000),
+    "the name of a judge's task": lambda text: (
+        everything() | {"judge": with_value(JUDGE, "tasks", 0, "label", value=text * 10_000)}
+    ),
+    "findings": findings_of,
+}
+
+
+@pytest.mark.parametrize("text", ["`", "|", "<", "&", "✅", "\n", "a b "])
+@pytest.mark.parametrize("where", LONG_IN)
+def test_a_long_text_is_shortened_before_it_is_escaped(runner: Runner, github: GitHub, where: str, text: str) -> None:
+    data = json.dumps(LONG_IN[where](text * (100 // len(text))), ensure_ascii=False).encode()
+    tracemalloc.start()
+    result = relayed(runner, data)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert result.exit_code == 0, result.log
+    assert "…" in github.bodies()[0]
+    assert_contained(said(github.bodies()[0]))
+    assert peak < bounds.REPORT + 5 * len(data)  # room for the largest file, the file itself, and what it is decoded to
 
 
 def test_a_report_that_is_wrong_a_hundred_thousand_times_names_the_first_faults(runner: Runner) -> None:

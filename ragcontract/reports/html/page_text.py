@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.phrase import Name, Phrase
-from ragcontract.core.text import shorten, visible
+from ragcontract.core.text import clipped, visible
 from ragcontract.judging.gate_report import Status
 from ragcontract.judging.policy import QueryStatus
 
@@ -49,7 +49,7 @@ def badge(status: Status | QueryStatus) -> Badge:
 
 def shown(text: str, length: int = bounds.HTML_TEXT) -> str:
     """Return text with control characters made visible, shortened to ``length``."""
-    return shorten(visible(text), length)
+    return clipped(text, length)
 
 
 def lines(text: str) -> str:

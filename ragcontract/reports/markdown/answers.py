@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
-from ragcontract.core.text import shorten, visible
+from ragcontract.core.text import clipped_line
 from ragcontract.reports.markdown.gfm import fold, inline, table
 from ragcontract.reports.markdown.query_cell import query_heading
 from ragcontract.reports.repeats_note import row_shown
@@ -47,7 +47,7 @@ def _table(query: QueryReport) -> str:
 
 def _cell(texts: Sequence[str], more: int, length: int) -> str:
     """Return texts of one side, on a line each; ``more`` are not listed."""
-    lines = [inline(shorten(visible(" ".join(one.split())), length)) for one in texts]
+    lines = [inline(clipped_line(one, length)) for one in texts]
     if more:
         lines.append(f"… {more:,} more")
     return "<br>".join(lines)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ragcontract.core import bounds
-from ragcontract.core.text import shorten, visible
+from ragcontract.core.text import clipped
 from ragcontract.reports import comparison_rows
 from ragcontract.reports.markdown.gfm import breaking_code, code, inline, table, text
 from ragcontract.reports.run_comparison import RunComparison
@@ -45,7 +45,7 @@ def _means(made: RunComparison) -> Iterator[str]:
             ]
             for label, row in zip(comparison_rows.labels(made), one.rows, strict=True)
         ]
-        yield table([text(shorten(visible(one.metric.label), bounds.MARKDOWN_NAME)), "Mean", "Change"], "lrr", body)
+        yield table([text(clipped(one.metric.label, bounds.MARKDOWN_NAME)), "Mean", "Change"], "lrr", body)
 
 
 def _disagreements(made: RunComparison) -> str:

@@ -6,23 +6,22 @@ from msgspec import UNSET, Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
-from ragcontract.core.phrase import render as say
-from ragcontract.core.text import shorten, visible
+from ragcontract.core.text import clipped
 from ragcontract.reports.broken import FindingsByQuery, broken_queries, failing_since, since, sizes_since
 from ragcontract.reports.certainty_text import could_hide, not_proven_notes
 from ragcontract.reports.change_notes import change_notes
-from ragcontract.reports.drift import drift, likely_mistakes
-from ragcontract.reports.headline import VERDICTS, headline, subject
+from ragcontract.reports.drift import drift
+from ragcontract.reports.headline import VERDICTS, headline_phrase, subject
 from ragcontract.reports.markdown.answers import answers_fold
 from ragcontract.reports.markdown.folds import folds, inputs_fold, warnings_fold
-from ragcontract.reports.markdown.gfm import bullets, code, cut, inline, line, table, text
+from ragcontract.reports.markdown.gfm import bullets, code, cut, line, sentence, table, text
 from ragcontract.reports.markdown.metrics import metric_tables
 from ragcontract.reports.markdown.outcomes_folds import outcomes_folds
 from ragcontract.reports.markdown.overlap_fold import overlap_fold
 from ragcontract.reports.markdown.query_cell import query_cell
 from ragcontract.reports.markdown.retrieved import retrieved_fold
 from ragcontract.reports.report import ErrorReport, QueryReport, Report
-from ragcontract.reports.scope_note import scope_note
+from ragcontract.reports.scope_note import scope_phrase
 
 ICONS = {"pass": "✅", "fail": "❌"}
 ACCEPTED = "☑️"
@@ -79,10 +78,10 @@ def render(
     verdict = VERDICTS[report.verdict] + (" again" if recovered else "") + (remark.status and f", {remark.status}")
     icon = ACCEPTED if remark.status else ICONS[report.verdict]
     parts = [
-        f"### {icon} {_titled(subject(report), name)} {verdict}: {headline(report, code, inline)}",
+        f"### {icon} {_titled(subject(report), name)} {verdict}: {sentence(headline_phrase(report))}",
         *([remark.markdown] if remark.markdown else []),
-        *([note] if (note := scope_note(report, code, inline)) else []),
-        *([say(hidden, code, inline)] if (hidden := could_hide(report)) else []),
+        *([sentence(scope)] if (scope := scope_phrase(report)) else []),
+        *([sentence(hidden)] if (hidden := could_hide(report)) else []),
         *_notes(report, replaced_here=replaced_here, judged_here=judged_here),
         *metric_tables(report, layout.rows, folds=layout.folds),
         *_broken_queries(report, layout.rows),
@@ -126,13 +125,13 @@ def render_error(
 
 
 def _titled(about: str, name: str) -> str:
-    return f"{about} {text(shorten(visible(name), bounds.MARKDOWN_NAME))}" if name else about
+    return f"{about} {text(clipped(name, bounds.MARKDOWN_NAME))}" if name else about
 
 
 def _notes(report: Report, *, replaced_here: bool | None, judged_here: Sequence[str] | None) -> list[str]:
-    notes = list(likely_mistakes(report, code, line))
-    notes += [say(phrase, code, line) for phrase in (*not_proven_notes(report), *report.label_notes)]
-    notes += [say(phrase, code, inline) for phrase in change_notes(report, replaced_here=replaced_here)]
+    notes = [sentence(phrase, line) for phrase in report.likely_mistakes]
+    notes += [sentence(phrase, line) for phrase in (*not_proven_notes(report), *report.label_notes)]
+    notes += [sentence(phrase) for phrase in change_notes(report, replaced_here=replaced_here)]
     if judged_here is None:
         notes.append(JUDGED_UNKNOWN)
     elif judged_here:
@@ -172,7 +171,11 @@ def _of_broken(report: Report, failing: int) -> str:
 
 def _broken_rules(query: QueryReport, findings: FindingsByQuery) -> str:
     """Return what was expected and what was found, one line per finding; one column, so that a phone shows both."""
-    return "<br>".join(
-        f"{say((*finding.expected, ': '), code, inline)}<b>{say(finding.found, code, inline, marks='')}</b>"
-        for finding in findings.failing(query.id)
-    )
+    failing = findings.failing(query.id)
+    lines = [
+        f"{sentence((*finding.expected, ': '))}<b>{sentence(finding.found, marks='')}</b>"
+        for finding in failing[: bounds.MARKDOWN_FINDINGS]
+    ]
+    if rest := len(failing) - len(lines):
+        lines.append(f"… and {rest:,} more")
+    return "<br>".join(lines)

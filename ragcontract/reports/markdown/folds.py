@@ -4,21 +4,22 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from ragcontract.core import bounds
-from ragcontract.core.finding import sentence
+from ragcontract.core.finding import phrase_of
 from ragcontract.core.numbers import count, fixed, percent, signed
-from ragcontract.core.phrase import render
+from ragcontract.core.phrase import Phrase
 from ragcontract.core.run import SourceFile
+from ragcontract.core.text import clipped
 from ragcontract.judging.gate_report import GateReport
 from ragcontract.reports.broken import FindingsByQuery, tolerated_queries, waived_gates
 from ragcontract.reports.certainty_text import alpha_of, ends_of, method_note, outcomes_of, p_of
 from ragcontract.reports.change_notes import about_baseline
 from ragcontract.reports.drift import not_compared, other_warnings
-from ragcontract.reports.markdown.gfm import bullets, code, cut, fold, inline, line, table, text
+from ragcontract.reports.markdown.gfm import bullets, code, cut, fold, inline, line, sentence, table, text
 from ragcontract.reports.markdown.query_cell import query_cell
 from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.rank_changes import RankChange, metric_step, rank, rank_changes
 from ragcontract.reports.repeats_note import worst_ranks
-from ragcontract.reports.report import QueryReport, Report, TagReport
+from ragcontract.reports.report import MetricReport, QueryReport, Report, TagReport
 from ragcontract.reports.report_inputs import BaselineInput, GoldenInput, RunInput
 from ragcontract.reports.score_reasons import REASONS, score_reasons
 from ragcontract.reports.tag_table import (
@@ -47,14 +48,17 @@ def folds(report: Report, max_rows: int) -> list[str]:
 
 
 def _score_reasons(report: Report) -> list[str]:
-    lines = [f"- {render(phrase, code, inline)}" for phrase in score_reasons(report)]
-    return [fold(REASONS, "\n".join(lines))] if lines else []
+    def as_list(reasons: Sequence[Phrase]) -> str:
+        return "\n".join(f"- {sentence(phrase)}" for phrase in reasons)
+
+    reasons = cut(score_reasons(report), bounds.ROWS, "reason", as_list)
+    return [fold(REASONS, *reasons)] if reasons else []
 
 
 def _tolerated(report: Report, max_rows: int) -> list[str]:
     findings = FindingsByQuery(report)
     gates = [
-        [code(finding.ids[0]), sentence(finding, code, inline, marks=""), line(finding.why.removeprefix("waived "))]
+        [code(finding.ids[0]), sentence(phrase_of(finding), marks=""), line(finding.why.removeprefix("waived "))]
         for finding in waived_gates(report)
     ]
     queries = tolerated_queries(report)
@@ -65,8 +69,11 @@ def _tolerated(report: Report, max_rows: int) -> list[str]:
         if isinstance(item, list):
             return item
         tolerated = [
-            render((*one.expected, ": ", *one.found), code, inline, marks="") for one in findings.tolerated(item.id)
+            sentence((*finding.expected, ": ", *finding.found), marks="")
+            for finding in findings.tolerated(item.id)[: bounds.MARKDOWN_FINDINGS]
         ]
+        if (rest := len(findings.tolerated(item.id)) - len(tolerated)) > 0:
+            tolerated.append(f"… and {rest:,} more")
         return [query_cell(item), "; ".join(tolerated), line(findings.why_tolerated(item.id))]
 
     def as_table(items: Sequence[list[str] | QueryReport]) -> str:
@@ -120,7 +127,7 @@ def _tags(report: Report, max_rows: int) -> list[str]:
     metrics = tag_metrics(report)
 
     def as_table(tags: Sequence[tuple[str, TagReport]]) -> str:
-        labels = [text(metric.label) for metric in metrics.values()]
+        labels = [label(metric) for metric in metrics.values()]
         body = [[code(name), tag_size(tag), *_tag_cells(tag, metrics, alpha_of(report))] for name, tag in tags]
         return table(["Tag", "Queries", *labels], "lr" + "r" * len(labels), body)
 
@@ -132,6 +139,11 @@ def _tags(report: Report, max_rows: int) -> list[str]:
         notes[0] += f" With a star: a drop that is significant among all tags (p ≤ {alpha:g})."
     notes += filter(None, [tag_metrics_note(report)])
     return [fold(count(len(report.tags), "tag"), *cut(tags_worst_first(report), max_rows, "tag", as_table), *notes)]
+
+
+def label(metric: MetricReport) -> str:
+    """Return the name of a metric for a table."""
+    return text(clipped(metric.label, bounds.MARKDOWN_NAME))
 
 
 def _tag_cells(tag: TagReport, metrics: Iterable[str], alpha: float) -> Iterable[str]:
@@ -151,7 +163,7 @@ def _noise(report: Report) -> list[str]:
             limits[gate.metric].append(gate)
     body = [
         [
-            text(metric.label),
+            label(metric),
             f"{signed(metric.delta, TAG_DIGITS)}<br>{' to '.join(signed(end, TAG_DIGITS) for end in ends)}",
             f"{noise.wins:,} / {noise.ties:,} / {noise.losses:,}",
             p_of(limits[key], noise.p_value).removeprefix("p "),

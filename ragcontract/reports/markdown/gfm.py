@@ -10,7 +10,8 @@ from typing import TypeVar
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
-from ragcontract.core.text import shorten, visible
+from ragcontract.core.phrase import Phrase, render, shortened
+from ragcontract.core.text import clipped
 
 ZERO_WIDTH_SPACE = "\u200b"
 
@@ -40,19 +41,35 @@ def _escaped_start(start: re.Match[str]) -> str:
     return start[1].replace(" ", "&#32;") + (f"{block[:-1]}\\{block[-1]}" if block else "")  # blanks: an indented block
 
 
+# Each of these characters becomes the text beside it. The span is GitHub's documented escape from formulas.
+_ESCAPES = str.maketrans(
+    {
+        **{char: f"\\{char}" for char in r"\`*_[]~"},
+        "&": "&amp;",
+        "<": "&lt;",
+        ">": "&gt;",
+        "|": "&#124;",
+        "$": "<span>$</span>",
+        ZERO_WIDTH_SPACE: "&#8203;",
+    }
+)
+
+
 def inline(value: str) -> str:
-    """Escape plain text within a line or a table cell."""
-    plain = _MADE_A_LINK.sub(ZERO_WIDTH_SPACE, visible(value))
+    """Escape plain text within a line or a table cell, shortened: a text from a file may have any length."""
+    plain = _MADE_A_LINK.sub(ZERO_WIDTH_SPACE, clipped(value, bounds.MARKDOWN_SENTENCE))
     plain = _COMMIT.sub(lambda match: ZERO_WIDTH_SPACE.join(re.findall(".{1,6}", match[0])), plain)
-    escaped = re.sub(r"[\\`*_\[\]~]", r"\\\g<0>", plain)
-    escaped = escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("|", "&#124;")
-    escaped = escaped.replace("$", "<span>$</span>")  # GitHub's documented escape from formulas
-    return escaped.replace(ZERO_WIDTH_SPACE, "&#8203;")
+    return plain.translate(_ESCAPES)
+
+
+def sentence(phrase: Phrase, escaped: Callable[[str], str] = inline, *, marks: str = '"') -> str:
+    """Render a phrase, shortened, with its names as code."""
+    return render(shortened(phrase, bounds.MARKDOWN_SENTENCE, bounds.MARKDOWN_ID), code, escaped, marks=marks)
 
 
 def code(value: str) -> str:
     """Format an id as code, shortened; nothing in it is interpreted as Markdown, a mention or a link."""
-    shown = shorten(visible(value), bounds.MARKDOWN_ID)
+    shown = clipped(value, bounds.MARKDOWN_ID)
     if shown and not re.search(r"[`|\\]", shown) and shown.strip() == shown:
         return f"`{shown}`"
     # Two backquotes around nothing would start code instead of being code, so an empty name is not quoted by them.
@@ -61,7 +78,7 @@ def code(value: str) -> str:
 
 def breaking_code(value: str) -> str:
     """Format an id as :func:`code` does, but with line breaks allowed in it, for tables that must fit on a phone."""
-    shown = shorten(visible(value), bounds.MARKDOWN_ID)
+    shown = clipped(value, bounds.MARKDOWN_ID)
     pieces = re.findall("[A-Za-z0-9]{1,12}[^A-Za-z0-9]?|[^A-Za-z0-9]", shown)
     return f"<code>{'<wbr>'.join(map(_entities, pieces))}</code>" if len(pieces) > 1 else code(value)
 
@@ -77,7 +94,7 @@ def _entities(shown: str) -> str:
 
 def line(value: str) -> str:
     """Shorten plain text and escape it."""
-    return text(shorten(visible(value), bounds.MARKDOWN_LINE))
+    return text(clipped(value, bounds.MARKDOWN_LINE))
 
 
 def bullets(lines: Sequence[str], max_rows: int, more: int = 0) -> str:

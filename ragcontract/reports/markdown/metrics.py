@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
-from ragcontract.core.text import shorten, visible
+from ragcontract.core.text import clipped
 from ragcontract.reports.headline import shared_note
 from ragcontract.reports.markdown.gfm import code, fold, line, table, text
 from ragcontract.reports.metric_table import Row, table_rows
@@ -54,6 +54,6 @@ def _plain(rows: Sequence[Row], values: str) -> str:
 
 
 def _label(row: Row) -> str:
-    label = text(shorten(visible(row.label), bounds.MARKDOWN_NAME))
+    label = text(clipped(row.label, bounds.MARKDOWN_NAME))
     over = "".join(f", {more}" for more in (row.over, row.direction) if more)
     return (label if row.tag is None else f"{label} of {code(row.tag)}") + over

@@ -1,7 +1,7 @@
 """The folded sections in Markdown about answers as a whole: the matrix of modes, and the tiers."""
 
 from ragcontract.core import bounds
-from ragcontract.core.text import shorten, visible
+from ragcontract.core.text import clipped
 from ragcontract.reports.answer_report import TierReport
 from ragcontract.reports.markdown.gfm import code, fold, line, table, text
 from ragcontract.reports.markdown.metrics import STATUS
@@ -35,7 +35,7 @@ def _cell(cell: MatrixCell) -> str:
 
 
 def _name(mode: str) -> str:
-    return text(shorten(visible(mode), bounds.MARKDOWN_ID))
+    return text(clipped(mode, bounds.MARKDOWN_ID))
 
 
 def _tiers(report: Report) -> list[str]:
