@@ -60,6 +60,6 @@ def test_whatever_is_about_more_than_documents_is_read_with_everything(
     assert len(found.rules) > len(DOCUMENTS.rules)
 
 
-def test_a_rule_as_a_field_is_a_warning_also_in_a_contract_of_documents(tmp_path: Path) -> None:
-    (warning,) = contract(tmp_path, golden("q2", "doc2", must_refuse=True)).problems.warnings
-    assert "must_refuse" in warning
+def test_a_rule_as_a_field_is_refused_also_in_a_contract_of_documents(tmp_path: Path) -> None:
+    (problem,) = contract(tmp_path, golden("q2", "doc2", must_refuse=True)).problems.problems
+    assert "must_refuse" in str(problem)
