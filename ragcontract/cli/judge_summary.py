@@ -11,7 +11,7 @@ from ragcontract.judge.expected_cost import Expected
 from ragcontract.judge.judging_run import JudgingOutcome
 from ragcontract.judge.judging_session import Judged, Lacking
 from ragcontract.judge.spending import Budget, Spent
-from ragcontract.runs.calibration import Calibration, write_calibration
+from ragcontract.runs.calibration import Calibration
 from ragcontract.runs.judged_texts import Task
 from ragcontract.statistics.judge_trust import why_not
 
@@ -69,7 +69,7 @@ def _varying(dropped: Collection[str]) -> list[str]:
 
 
 def calibrated(outcome: CalibrationOutcome, path: str) -> int:
-    """Write a calibration, and say what it is worth; raises InputError if there is none, or KeyboardInterrupt."""
+    """Say what a calibration is worth; raises InputError if there is none, or KeyboardInterrupt."""
     last = outcome.passes[-1]
     if outcome.spent.calls or outcome.file is not None:
         say_cost(outcome.spent)
@@ -78,7 +78,6 @@ def calibrated(outcome: CalibrationOutcome, path: str) -> int:
         raise last.error
     if outcome.file is None:
         raise InputError(_lacking(last, f"{path}: is not written: {last.unjudged:,} of {len(last.wanted):,} labels"))
-    write_calibration(path, outcome.file)
     for one in outcome.file.calibrations:
         say(_worth(one))
         reasons = why_not(one, one.task, fingerprints=[one.fingerprint], now=one.at)

@@ -249,6 +249,7 @@ STRAY_LINES = 1_000  # lines; what a recorded command writes beside its answers;
 RESTARTS = 3  # restarts; a recorded command, in a row without an answer; exit code 2
 READY = 600  # s; a recorded command that says when it is ready, and is not; exit code 2
 STOPPING = 5  # s; a recorded command that is to end; it is killed
+TURN = 10  # s; another command that writes a file of the same folder; exit code 2
 GIT = 10  # s; git, asked for the commit of what is recorded; counts as unknown
 TARGET_SOURCE = 16 << 20  # bytes; a file that a target names; it may change without the recording being begun anew
 STREAMED_DOCUMENTS = 10  # documents; a question in `--stream-out`; the others are left out

@@ -1,10 +1,59 @@
-"""Files that one process at a time writes."""
+"""Files that one process at a time writes, and turns in which several write those of a folder.
+
+A lock is gone with the process that has it, however it ends.
+"""
 
 import errno
 import os
 import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import OutputError
+
+PAUSE = 0.02  # s
+LOCKS = Path("/proc/locks")  # on Linux
+
+
+@contextmanager
+def turn(path: Path) -> Iterator[None]:
+    """Keep other processes that wait for their turn from writing in the folder of a file until the block ends.
+
+    Raises OutputError if another one does not end its turn. The folder itself is locked, so no file is left over. Where
+    that is not possible (on Windows, and on some network file systems), nobody waits.
+    """
+    try:
+        folder = os.open(path.parent, os.O_RDONLY)
+    except OSError:  # Windows; or there is no such folder yet, which is reported when the file is written
+        yield
+        return
+    try:
+        end = time.monotonic() + bounds.TURN
+        while not _lock(folder, where_possible=True):
+            if time.monotonic() > end:
+                holder = _holder(folder)
+                why = f"{holder} has been writing in this folder for {bounds.TURN:,} s"
+                raise OutputError([f"{path}: cannot be written now: {why}; end it, or try again later"])
+            time.sleep(PAUSE)
+        yield
+    finally:
+        os.close(folder)
+
+
+def _holder(folder: int) -> str:
+    """Return who has the lock of a folder, as far as the system says so."""
+    try:
+        locks = [line.split() for line in LOCKS.read_text().splitlines()]
+    except OSError:
+        locks = []
+    inode = f":{os.fstat(folder).st_ino}"
+    numbers = (lock[4] for lock in locks if len(lock) > 5 and lock[1] == "FLOCK" and lock[5].endswith(inode))  # noqa: PLR2004
+    number = next(numbers, "")
+    return f"the process {number}" if number else "another process"
 
 
 def locked(path: Path) -> IO[bytes] | None:
@@ -44,7 +93,7 @@ def not_ours(path: Path) -> str | None:
     return None if stat.S_ISDIR(found.st_mode) else "it is not a regular file"
 
 
-def _lock(file: IO[bytes]) -> bool:
+def _lock(file: IO[bytes] | int, *, where_possible: bool = False) -> bool:
     try:
         from fcntl import LOCK_EX, LOCK_NB, flock
     except ImportError:  # Windows
@@ -53,4 +102,7 @@ def _lock(file: IO[bytes]) -> bool:
         flock(file, LOCK_EX | LOCK_NB)
     except BlockingIOError:
         return False
+    except OSError:
+        if not where_possible:
+            raise
     return True

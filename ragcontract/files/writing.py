@@ -7,7 +7,7 @@ failure leaves the old one unchanged.
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -55,16 +55,23 @@ def wrong_unless_named(output: str) -> str | None:
     return "is not a regular file, and nobody named it" if is_device(output) else None
 
 
+def refuse_existing(outputs: Iterable[str]) -> None:
+    """Raise OutputError if one of the files exists already."""
+    if problems := check_existing(outputs):
+        raise OutputError(problems)
+
+
 def goes_to_stdout(output: str) -> bool:
     """Return whether a path is the standard output of this process."""
     return descriptor_of(output) == STDOUT
 
 
-def write_files(contents: Mapping[str, Content]) -> list[Path]:
+def write_files(contents: Mapping[str, Content], before: Callable[[], None] = lambda: None) -> list[Path]:
     """Write all files or none, and return their paths; content in parts is written part by part.
 
     Raises :class:`OutputError`. Missing folders are created, links are followed. Devices such as ``/dev/stdout`` are
-    written to directly, after all files have been staged on disk.
+    written to directly, after all files have been staged on disk. What ``before`` raises when all is staged keeps
+    everything as it was.
     """
     devices = [output for output in contents if is_device(output)]
     files = [output for output in contents if output not in devices]
@@ -73,6 +80,7 @@ def write_files(contents: Mapping[str, Content]) -> list[Path]:
     try:
         for current in files:
             staged[current] = _Staged(Path(current).resolve(), contents[current])
+        before()
         for current in devices:
             _write_device(current, contents[current])
         for current, file in staged.items():  # noqa: B007 (current is used in the message below)

@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
 
 from ragcontract.core.errors import InputError
 from ragcontract.core.label_counts import LabelCounts
+from ragcontract.files.rewriting import file_digest, in_turn, require_unchanged
 from ragcontract.http.stopping import Stop
 from ragcontract.judge.chat_model import ChatModel
 from ragcontract.judge.expected_cost import Expected, expected_cost
@@ -19,7 +21,7 @@ from ragcontract.judge.judgment_cache import Cache, by_key
 from ragcontract.judge.judgment_journal import JudgmentJournal, open_journal, path_beside
 from ragcontract.judge.labelled_items import Labelled
 from ragcontract.judge.spending import Spending, Spent
-from ragcontract.runs.calibration import FORMAT_VERSION, Calibration, CalibrationFile
+from ragcontract.runs.calibration import FORMAT_VERSION, Calibration, CalibrationFile, write_calibration
 from ragcontract.runs.judged_texts import Task, label_of
 from ragcontract.runs.judgments import Judgment, QueryKey
 from ragcontract.statistics.judge_trust import calibrated
@@ -28,7 +30,7 @@ PASSES = 2
 
 
 class CalibrationOutcome(Struct, frozen=True, kw_only=True):
-    """What came of calibrating; without a ``file``, it ended early, as the last of ``passes`` says."""
+    """What came of calibrating; without a ``file``, nothing is written, because it ended early: see the last pass."""
 
     passes: tuple[Judged, ...]
     spent: Spent
@@ -43,10 +45,12 @@ def calibrate(
     stop: Stop | None = None,
     watch: Callable[[Progress], object] = lambda _: None,
 ) -> CalibrationOutcome:
-    """Judge labelled items and compare; what was judged before an early end is not asked again.
+    """Judge labelled items, compare, and write the calibration; what was judged before an early end is not asked again.
 
-    Nothing is reused but that. Raises InputError if the endpoint does not answer as one judge, or OutputError.
+    Nothing is reused but that. Raises InputError if the endpoint does not answer as one judge, or OutputError, also if
+    another program has changed the file meanwhile.
     """
+    read = file_digest(judging.path)
     spending = Spending(judging.budget)
     model = open_model(judging, spending)
     done: list[Judged] = []
@@ -58,10 +62,15 @@ def calibrate(
                 return CalibrationOutcome(passes=tuple(done), spent=spending.spent)
     finally:
         model.close()
-    for number in range(1, passes + 1):
-        _journal_path(judging, number).unlink(missing_ok=True)
-    calibrations = tuple(_calibrations(labelled, judging, model, [one.found for one in done]))
+    try:
+        calibrations = tuple(_calibrations(labelled, judging, model, [one.found for one in done]))
+    except InputError:  # only other replies could help
+        _forget(judging, passes)
+        raise
     file = CalibrationFile(format_version=FORMAT_VERSION, calibrations=calibrations)
+    with in_turn(judging.path):
+        write_calibration(judging.path, file, before=partial(require_unchanged, judging.path, read))
+    _forget(judging, passes)
     return CalibrationOutcome(passes=tuple(done), spent=spending.spent, file=file)
 
 
@@ -107,6 +116,12 @@ def _pass(
         return judge_lacking(to_ask, judging, model, journal, spending, stop=stop, watch=watch)
     finally:
         journal.close(remove=False)
+
+
+def _forget(judging: JudgingSettings, passes: int) -> None:
+    """Delete the journals."""
+    for number in range(1, passes + 1):
+        _journal_path(judging, number).unlink(missing_ok=True)
 
 
 def _journal_path(judging: JudgingSettings, number: int) -> Path:

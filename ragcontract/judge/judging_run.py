@@ -2,14 +2,16 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ragcontract.core.errors import RagContractError
 from ragcontract.files.locking import not_ours
+from ragcontract.files.rewriting import file_digest, in_turn, require_unchanged
 from ragcontract.http.stopping import Stop
 from ragcontract.judge.chat_model import ChatModel, Dialect
 from ragcontract.judge.endpoint import Endpoint
@@ -25,7 +27,7 @@ from ragcontract.judge.ollama import USUAL_CONTEXT, OllamaChat
 from ragcontract.judge.openai_chat import OpenAIChat
 from ragcontract.judge.spending import Budget, Spending, Spent
 from ragcontract.runs.judged_texts import Case
-from ragcontract.runs.judgments import Judgment, read_judgments, write_judgments
+from ragcontract.runs.judgments import Judgment, QueryKey, query_key, read_judgments, write_judgments
 
 
 class JudgingSettings(Struct, frozen=True, kw_only=True):
@@ -77,13 +79,18 @@ def judge_cases(
     model = open_model(judging, spending)
     is_all = False
     try:
+        read = file_digest(judging.path)
         cache = _cache(judging, journal)
         to_ask = lacking(cases, model, judging.settings, cache)
         judged = judge_lacking(to_ask, judging, model, journal, spending, stop=stop or Stop(), watch=watch)
-        content = cache.merged(to_ask.wanted, judged.new)
-        # What nothing is asked about is replayed, too.
-        if (content or path.exists() or not to_ask.wanted) and _is_news(content, cache, judged):
-            write_judgments(judging.path, content)
+        with in_turn(judging.path):
+            stored, content = cache.stored, cache.merged(to_ask.wanted, judged.new)
+            if (now := file_digest(judging.path)) != read:
+                stored = _stored(judging)
+                content = _beside_others(stored, cache, to_ask, judged)
+            # What nothing is asked about is replayed, too.
+            if (content or path.exists() or not to_ask.wanted) and _is_news(content, stored, judged):
+                write_judgments(judging.path, content, before=partial(require_unchanged, judging.path, now))
         is_all = judged.is_complete
         return JudgingOutcome(judged=judged, spent=spending.spent, dropped=model.dropped)
     finally:
@@ -135,22 +142,41 @@ def copied_journal(path: Path, judging: JudgingSettings) -> JudgmentJournal | No
     return JudgmentJournal(copy, path, key=journal_key(judging.environ), refresh=judging.refresh)
 
 
-def _is_news(content: Sequence[Judgment], cache: Cache, judged: Judged) -> bool:
+def _is_news(content: Sequence[Judgment], stored: Mapping[QueryKey, Judgment], judged: Judged) -> bool:
     """Return whether there is anything to write: a judging that could not begin leaves the file as it is."""
     ended_early = judged.over is not None or judged.error is not None
-    return not (ended_early and content == list(cache.stored.values()))
+    return not (ended_early and content == list(stored.values()))
+
+
+def _stored(judging: JudgingSettings) -> Mapping[QueryKey, Judgment]:
+    """Return what the file has; raises InputError if it is wrong."""
+    if not Path(judging.path).exists():
+        return {}
+    read = read_judgments([judging.path])
+    read.problems.raise_if_any()
+    return read.by_key
+
+
+def _beside_others(
+    stored: Mapping[QueryKey, Judgment], cache: Cache, to_ask: Lacking, judged: Judged
+) -> list[Judgment]:
+    """Return what a file is to have that now has what is ``stored``: all that another program wrote meanwhile stays."""
+    others = {key: judgment for key, judgment in stored.items() if cache.stored.get(key) != judgment}
+    settled = {key for key, judgment in others.items() if judgment.status == "ok"}
+    now = replace(
+        cache,
+        stored={**by_key(to_ask.cached), **stored},
+        unfinished={key: judgment for key, judgment in cache.unfinished.items() if key not in settled},
+    )
+    new = [judgment for judgment in judged.new if query_key(judgment) not in settled]
+    return now.merged([*to_ask.wanted, *others], new)
 
 
 def _cache(judging: JudgingSettings, journal: JudgmentJournal | None) -> Cache:
     """Return the judgments that there are; raises InputError if the file is wrong."""
-    stored: Any = {}
-    if Path(judging.path).exists():
-        read = read_judgments([judging.path])
-        read.problems.raise_if_any()
-        stored = read.by_key
     return Cache(
         now=judging.clock(),
-        stored=stored,
+        stored=_stored(judging),
         unfinished=by_key(journal.judgments) if journal else {},
         max_age_days=judging.max_age_days,
         refresh=judging.refresh,

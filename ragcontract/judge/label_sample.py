@@ -1,5 +1,6 @@
 """What a person is asked to label for a calibration: a sample of what is judged, blind to what the judge said."""
 
+import hashlib
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from ragcontract.core.errors import InputError, OutputError
 from ragcontract.files.events import located
 from ragcontract.files.opening import GZIP_MAGIC
 from ragcontract.files.problems import Collector
+from ragcontract.files.rewriting import in_turn, require_unchanged
 from ragcontract.files.rows import is_parquet, read_rows
 from ragcontract.judge.labelled_items import LabelRow
 from ragcontract.runs.judged_texts import Case, Item, known_without_a_judge
@@ -59,6 +61,7 @@ class LabelsFile:
                 self._known.add(_about(row))
         problems.found().raise_if_any()
         self._line_is_open = not data.endswith(b"\n") and bool(data)
+        self._hash = hashlib.blake2b(data)
 
     def __contains__(self, one: Unlabelled) -> bool:
         """Return whether an item is labelled."""
@@ -69,13 +72,16 @@ class LabelsFile:
         return len(self._known)
 
     def add(self, row: LabelRow) -> None:
-        """Write a line; raises OutputError."""
+        """Write a line; raises OutputError, also if another program has changed the file meanwhile."""
         data = (b"\n" if self._line_is_open else b"") + msgspec.json.encode(_without_nulls(row)) + b"\n"
-        try:
-            with Path(self.path).open("ab") as file:
-                file.write(data)
-        except OSError as error:
-            raise OutputError([f"{self.path}: cannot be written ({error.strerror or error})"]) from error
+        with in_turn(self.path):
+            require_unchanged(self.path, self._hash.digest())
+            try:
+                with Path(self.path).open("ab") as file:
+                    file.write(data)
+            except OSError as error:
+                raise OutputError([f"{self.path}: cannot be written ({error.strerror or error})"]) from error
+        self._hash.update(data)
         self._line_is_open = False
         self._known.add(_about(row))
 

@@ -14,8 +14,9 @@ from ragcontract.core.golden import RELEVANT_GRADE, GoldenQuery
 from ragcontract.files.opening import GZIP_MAGIC, READ_ERRORS, UTF8_BOM, read_problem
 from ragcontract.files.patterns import not_readable
 from ragcontract.files.problems import Problem, Problems
+from ragcontract.files.rewriting import digest_of, rewrite
 from ragcontract.files.rows import is_parquet
-from ragcontract.files.writing import check_outputs, write_files
+from ragcontract.files.writing import check_outputs
 from ragcontract.labelling.labels import Labels, labels_of
 
 SPACED = re.compile(rb'\s*\{\s*"[^"]*"\s*:\s')
@@ -34,7 +35,7 @@ class GoldenRows:
         self.level = level
         self._lines = data.split(b"\n")
         self._rows = {query.id: int(query.location.rpartition(":")[2]) - 1 for query in queries.values()}
-        self._written = data
+        self._digest = digest_of(data)
 
     def with_labels(self, labels: Mapping[str, Labels], texts: Mapping[str, str]) -> bytes:
         """Return the file with these labels; ``texts`` has the questions of queries that are not in it yet.
@@ -68,14 +69,9 @@ class GoldenRows:
         self._save(b"\n".join(lines))
 
     def _save(self, data: bytes) -> None:
-        if data == self._written:
-            return
-        path = Path(self.path)
-        if (path.read_bytes() if path.exists() else b"") != self._written:
-            changed = "was changed by another program since it was read, so it is not overwritten"
-            raise OutputError([f"{self.path}: {changed}; run the command again to go on from what is in it"])
-        write_files({self.path: data})
-        self._written = data
+        if (digest := digest_of(data)) != self._digest:
+            rewrite(self.path, data, self._digest)
+            self._digest = digest
 
 
 def read_golden_rows(

@@ -1,6 +1,6 @@
 """``judge-calibration.json``: how well a judge agreed with people, at each task that they labelled."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated
 
 import msgspec
@@ -56,9 +56,9 @@ class CalibrationFile(Struct, frozen=True, kw_only=True):
     calibrations: Annotated[tuple[Calibration, ...], Meta(min_length=1)]
 
 
-def write_calibration(path: str, file: CalibrationFile) -> None:
-    """Write the file, whole or not at all; raises OutputError."""
-    write_files({path: document(file, {})})
+def write_calibration(path: str, file: CalibrationFile, before: Callable[[], None] = lambda: None) -> None:
+    """Write the file, whole or not at all, and not if ``before`` raises anything; raises OutputError."""
+    write_files({path: document(file, {})}, before)
 
 
 def read_calibration(path: str) -> CalibrationFile:

@@ -1,7 +1,7 @@
 """Judgments files: what a judge said of single items, one judgment a line. ``judge`` writes them, ``check`` replays."""
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
@@ -163,13 +163,16 @@ def _contradicts(first: Judgment, judgment: Judgment, where: str) -> str:
     return f"query {query} has another judgment with this key, at {where}: {' and '.join(said)}; leave one of them out"
 
 
-def write_judgments(path: str, judgments: Iterable[Judgment]) -> None:
-    """Write judgments sorted by key, whole or not at all; raises OutputError. Equal judgments make equal bytes."""
-    write_files({path: lines_of(judgments)})
+def write_judgments(path: str, judgments: Iterable[Judgment], before: Callable[[], None] = lambda: None) -> None:
+    """Write judgments, whole or not at all, and not if ``before`` raises anything; raises OutputError."""
+    write_files({path: lines_of(judgments)}, before)
 
 
 def lines_of(judgments: Iterable[Judgment]) -> Iterator[bytes]:
-    """Yield the lines of a judgments file. A judge's words are shown in reviews: invisible characters are escaped."""
+    """Yield the lines of a judgments file, sorted by key: equal judgments make equal bytes.
+
+    A judge's words are shown in reviews: invisible characters are escaped.
+    """
     encode = msgspec.json.Encoder().encode
     for judgment in sorted(judgments, key=lambda one: (one.key, as_id(one.query_id))):
         yield printable_json(encode(judgment).decode()).encode() + b"\n"

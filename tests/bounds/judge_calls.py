@@ -1,8 +1,13 @@
 """Limits on what a judge may be asked, and on what that may cost."""
 
+from threading import Event, Thread
+
 from ragcontract.cli.judge_label_screen import shown
+from ragcontract.core.errors import OutputError
+from ragcontract.files.locking import turn
 from ragcontract.judge.judge_options import JudgeOptions
-from ragcontract.judge.label_sample import Unlabelled
+from ragcontract.judge.label_sample import LabelsFile, Unlabelled
+from ragcontract.judge.labelled_items import LabelRow
 from ragcontract.runs.judged_texts import Case as JudgedCase
 from ragcontract.runs.judged_texts import Item
 from tests.bounds.lab import Case, Cases, Lab, all_of
@@ -39,7 +44,31 @@ def a_sample(lab: Lab, size: int) -> bool:
     return "--sample: expected a whole number" not in ended.err
 
 
+def a_turn(lab: Lab, size: float) -> bool:
+    """Have somebody write in the folder for nearly so long."""
+    labels = LabelsFile(str(lab.folder / "labels.jsonl"))
+    row = LabelRow(task="attribution", question="?", text="A claim.", label=True)
+    begun = Event()
+
+    def hold() -> None:
+        with turn(lab.folder / "labels.jsonl"):
+            begun.set()
+            Event().wait(size - 0.5)
+
+    other = Thread(target=hold)
+    other.start()
+    begun.wait()
+    try:
+        labels.add(row)
+    except OutputError:
+        return False
+    finally:
+        other.join()
+    return True
+
+
 CASES: Cases = {
+    "TURN": Case(a_turn, small=1),
     "JUDGE_BUDGET": Case(a_budget),
     "JUDGE_CONTEXT": Case(a_context),
     "JUDGE_DEADLINE": Case(a_deadline),

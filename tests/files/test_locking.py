@@ -1,10 +1,22 @@
 """Files that one process at a time writes."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from ragcontract.files.locking import locked
+from ragcontract.core.errors import OutputError
+from ragcontract.files.locking import locked, turn
+
+HOLDS = """
+import sys, time
+from pathlib import Path
+from ragcontract.files.locking import turn
+with turn(Path(sys.argv[1])):
+    print("mine", flush=True)
+    time.sleep(600)
+"""
 
 
 def test_a_file_is_locked_until_it_is_closed(tmp_path: Path) -> None:
@@ -40,3 +52,32 @@ def test_a_link_is_refused_and_what_it_leads_to_is_left_alone(tmp_path: Path, co
     with pytest.raises(OSError, match="it is a link"):
         locked(tmp_path / "one")
     assert (target.read_text() if target.exists() else None) == content
+
+
+def test_a_turn_ends_with_the_process_that_has_it_however_it_ends(tmp_path: Path) -> None:
+    path = tmp_path / "one"
+    with subprocess.Popen([sys.executable, "-c", HOLDS, str(path)], stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stdout.readline() == b"mine\n"
+        process.kill()
+    with turn(path):
+        path.write_text("ours")
+    assert [each.name for each in tmp_path.iterdir()] == ["one"]
+
+
+def test_who_does_not_end_its_turn_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragcontract.core.bounds.TURN", 0)
+    path = tmp_path / "one"
+    with subprocess.Popen([sys.executable, "-c", HOLDS, str(path)], stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        process.stdout.readline()
+        named = rf"(the process {process.pid}|another process) has been writing in this folder for 0 s; end it, or try"
+        with pytest.raises(OutputError, match=rf"one: cannot be written now: {named}"), turn(path):
+            pass
+        process.kill()
+
+
+def test_files_of_another_folder_have_another_turn(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    with turn(tmp_path / "one"), turn(tmp_path / "other" / "one"):
+        pass

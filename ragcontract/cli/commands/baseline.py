@@ -32,7 +32,8 @@ from ragcontract.core.numbers import count
 from ragcontract.core.text import visible
 from ragcontract.evaluation.good_runs import GoodRuns
 from ragcontract.evaluation.source import Local
-from ragcontract.files.writing import goes_to_stdout, write_files
+from ragcontract.files.rewriting import Digest, file_digest, rewrite
+from ragcontract.files.writing import goes_to_stdout
 from ragcontract.reports.already_broken import already_broken_text
 from ragcontract.reports.new_baseline import (
     acceptance,
@@ -110,8 +111,9 @@ def command(
     refuse_outputs({"out": out}, paths.all)
     if is_run(out):
         raise OutputError([f"{out}: a file with this name is read as a run; use a name that ends in .json"])
+    read = file_digest(out)  # before anything else is
     if update:
-        return _update(paths, k=k, repeats=repeats, out=out, reason=reason, no_answers=no_answers)
+        return _update(paths, k=k, repeats=repeats, out=out, read=read, reason=reason, no_answers=no_answers)
     exists = not goes_to_stdout(out) and Path(out).is_file()
     if exists and not force:
         raise OutputError(
@@ -124,7 +126,7 @@ def command(
     _refuse_scores(outcome, paths)
     warn(outcome.report.warnings)
     replaces = _replaced(paths, out, k=k, repeats=repeats) if exists else None
-    write_files({out: render(outcome.evaluation, clock(), replaces)})
+    rewrite(out, render(outcome.evaluation, clock(), replaces), read)
     say(_stored_text(outcome, paths, out, replaces), err=goes_to_stdout(out))
     return ExitCode.PASS
 
@@ -159,10 +161,13 @@ def _replaced(paths: InputPaths, old: str, *, k: int | None, repeats: bool) -> R
     return None
 
 
-def _update(paths: InputPaths, *, k: int | None, repeats: bool, out: str, reason: str | None, no_answers: bool) -> int:
+def _update(
+    paths: InputPaths, *, k: int | None, repeats: bool, out: str, read: Digest, reason: str | None, no_answers: bool
+) -> int:
     """Replace the baseline in ``out`` with the run, unless it breaks the contract and there is no ``reason``.
 
-    Returns the exit code. A file that would not change is left unchanged.
+    Nor is it replaced if it is no longer what was ``read``. Returns the exit code. A file that would not change is left
+    unchanged.
     """
     if goes_to_stdout(out) or not Path(out).is_file():
         raise InputError([f"{out}: there is no baseline to update; leave --update out to make one"])
@@ -194,6 +199,6 @@ def _update(paths: InputPaths, *, k: int | None, repeats: bool, out: str, reason
     written = not refused and (broken or not is_same(stored, new))
     warn(report.warnings)
     if written:
-        write_files({out: encode(new)})
+        rewrite(out, encode(new), read)
     say(update_text(report, stored, new, out=out, reason=reason, written=written))
     return ExitCode.BROKEN if refused else ExitCode.PASS

@@ -1,6 +1,7 @@
 """``rag-contract convert``: converts golden queries and runs from and to the formats of other tools."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, get_args
 
 import click
@@ -20,7 +21,7 @@ from ragcontract.files.opening import Progress
 from ragcontract.files.patterns import existing_files
 from ragcontract.files.problems import Collector
 from ragcontract.files.rows import is_parquet, needs_pyarrow
-from ragcontract.files.writing import check_existing, check_outputs, goes_to_stdout, write_files
+from ragcontract.files.writing import check_existing, check_outputs, goes_to_stdout, refuse_existing, write_files
 from ragcontract.record.returned.retrieval_choice import Retrieved
 from ragcontract.record.traces.retrievals import Use
 
@@ -141,7 +142,8 @@ def command(*, source: str, target: str, force: bool, **options: Any) -> int:
     found.raise_if_any()
     beside = _companion(source, target, outs, collection)
     warn(found.warnings)
-    write_files({**contents, **beside.files})
+    new = [] if force else [*contents, *beside.files]
+    write_files({**contents, **beside.files}, before=partial(refuse_existing, new))
     say(f"converted {_counts(collection)}\n{beside.note}", err=any(map(goes_to_stdout, contents)))
     return ExitCode.PASS
 

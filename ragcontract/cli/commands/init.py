@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from ragcontract.core.golden import PLACEHOLDER
 from ragcontract.core.numbers import count, mebibytes
 from ragcontract.core.questions import unique_slugs
 from ragcontract.core.text import visible
-from ragcontract.files.writing import check_existing, check_outputs, write_files, wrong_unless_named
+from ragcontract.files.writing import check_outputs, refuse_existing, write_files, wrong_unless_named
 from ragcontract.labelling.checklist import checklist
 from ragcontract.labelling.question_list import read_questions
 
@@ -109,7 +110,7 @@ def command(*, questions: str | None, from_run: Sequence[str], top: int, answers
         ),
         CANDIDATES: asked.candidates or "",
     }
-    _write({name: contents[name] for name in wanted if name not in unchanged}, from_run)
+    _write({name: contents[name] for name in wanted if name not in unchanged}, from_run, force=force)
     if asked.repeated:
         repeated = f"{count(asked.repeated, 'question')} left out, the same as another but for case, space or a stop"
         warn([f"{questions}: {repeated}"])
@@ -129,8 +130,7 @@ def _existing(wanted: Sequence[str], asked_for: set[str], *, force: bool) -> lis
     if force:
         return [name for name in existing if asked_for and name not in asked_for]
     in_the_way = existing if len(existing) == len(wanted) else [name for name in existing if name in asked_for]
-    if problems := check_existing(in_the_way):
-        raise OutputError(problems)
+    refuse_existing(in_the_way)
     return existing
 
 
@@ -153,11 +153,12 @@ def _asked(questions: str | None, from_run: Sequence[str], top: int, examples: l
     return _Asked(questions=ids | sheet.texts, repeated=repeated, candidates=candidates)
 
 
-def _write(texts: Mapping[str, str], inputs: Sequence[str]) -> None:
+def _write(texts: Mapping[str, str], inputs: Sequence[str], *, force: bool) -> None:
     unnamed = [f"{name}: {why}; remove it" for name in texts if (why := wrong_unless_named(name))]
     if problems := unnamed or check_outputs(texts, inputs):
         raise OutputError(problems)
-    write_files({name: text.encode() for name, text in texts.items()})
+    new = [] if force else texts  # nor what somebody has written by now
+    write_files({name: text.encode() for name, text in texts.items()}, before=partial(refuse_existing, new))
 
 
 def template(name: str) -> str:

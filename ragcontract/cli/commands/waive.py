@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 import click
@@ -17,6 +18,7 @@ from ragcontract.core.nearest import NearNames
 from ragcontract.core.rule import names_of
 from ragcontract.core.text import encodable, visible
 from ragcontract.files.opening import UTF8_BOM
+from ragcontract.files.rewriting import digest_of, in_turn, require_unchanged
 from ragcontract.files.writing import write_files
 
 
@@ -69,7 +71,8 @@ def command(
     waiver = {name: value for name, value in wanted.items() if value is not None}
     _refuse_unknown(paths.golden, query)
     read_config(paths.config, BUILT_IN).problems.raise_if_any()
-    _add(path, waiver, exists=paths.config is not None)
+    with in_turn(path):
+        _add(path, waiver)
     say(f"added a waiver for {visible(query)} until {until} to {visible(path)}\n")
     return ExitCode.PASS
 
@@ -82,18 +85,18 @@ def _refuse_unknown(golden: Sequence[str], query: str) -> None:
         raise InputError([f"{found.files[0].path}: no golden query has the id {query!r}; {advice}"])
 
 
-def _add(path: str, waiver: Mapping[str, str], *, exists: bool) -> None:
-    """Write the configuration with the waiver, if what it says is otherwise the same."""
+def _add(path: str, waiver: Mapping[str, str]) -> None:
+    """Write the configuration with the waiver, if what it says is otherwise the same; call it in turn."""
     from ragcontract.contract.waiver_text import in_braces, with_waiver
     from ragcontract.files import yaml_tree
 
-    data = Path(path).read_bytes() if exists else b""
+    data = Path(path).read_bytes() if Path(path).exists() else b""
     mark = UTF8_BOM if data.startswith(UTF8_BOM) else b""
     text = with_waiver(data[len(mark) :].decode(), waiver)
     if text is not None:
         old, new = (yaml_tree.load(one, texts={"query"}) for one in (data, text.encode()))
         waivers = (old.value or {}).get("waivers", [])
         if not new.problems and new.value == {**(old.value or {}), "waivers": [*waivers, waiver]}:
-            write_files({path: mark + text.encode()})
+            write_files({path: mark + text.encode()}, before=partial(require_unchanged, path, digest_of(data)))
             return
     raise InputError([f"{path}: is written in a way that cannot be added to; add to its waivers: {in_braces(waiver)}"])
