@@ -106,6 +106,20 @@ def test_judgments_that_another_program_wrote_while_it_judged_stay(tmp_path: Pat
         assert (ask(ours, server, "judge").code, len(server.asked)) == (0, asked)
 
 
+def test_a_verdict_that_another_program_wrote_while_it_judged_is_not_replaced(tmp_path: Path) -> None:
+    file = workspace(tmp_path) / "judgments.jsonl"
+    with JudgeServer() as server:
+        assert ask(tmp_path, server, "judge").code == 0
+        theirs = [json.loads(line) | {"at": "2020-01-01T00:00:00Z"} for line in file.read_text().splitlines()]
+        further = theirs[0] | {"key": "0" * 64, "at": "2999-01-01T00:00:00Z"}
+        server.answer = honest_but_first(lambda: write_jsonl(file, [*theirs, further]))
+        assert ask(tmp_path, server, "judge", "--refresh").code == 0
+    assert sorted(json.loads(line)["at"] for line in file.read_text().splitlines()) == [
+        *(judgment["at"] for judgment in theirs),
+        further["at"],
+    ]
+
+
 def test_what_was_reused_is_in_the_file_even_if_another_program_took_it_out(tmp_path: Path) -> None:
     file = workspace(tmp_path) / "judgments.jsonl"
     with JudgeServer() as server:

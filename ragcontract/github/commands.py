@@ -10,6 +10,7 @@ from typing import Literal
 
 from ragcontract.core import bounds
 from ragcontract.core.text import shorten, visible
+from ragcontract.files.appending import append
 
 Level = Literal["notice", "warning", "error"]
 
@@ -40,13 +41,13 @@ def _property(value: str) -> str:
 
 def set_outputs(path: Path, outputs: Mapping[str, str]) -> None:
     """Append step outputs to the runner's file; the random delimiter cannot occur in a value."""
-    with path.open("a", encoding="utf-8", newline="\n") as file:
-        for name, value in outputs.items():
-            delimiter = f"end-{os.urandom(16).hex()}"
-            file.write(f"{name}<<{delimiter}\n{value}\n{delimiter}\n")
+    text = ""
+    for name, value in outputs.items():
+        delimiter = f"end-{os.urandom(16).hex()}"
+        text += f"{name}<<{delimiter}\n{value}\n{delimiter}\n"
+    append(path, text.encode())
 
 
 def append_summary(path: Path, markdown: str) -> None:
     """Append Markdown to the job summary."""
-    with path.open("a", encoding="utf-8", newline="\n") as file:
-        file.write(markdown + "\n")
+    append(path, f"{markdown}\n".encode())

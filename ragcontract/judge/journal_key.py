@@ -27,9 +27,10 @@ def journal_key(environ: Mapping[str, str]) -> bytes:
         with suppress(FileExistsError):
             # Under another name first: who finds it must find all of it.
             new = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
-            with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123
-                file.write(made)
+            descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             try:
+                with open(descriptor, "wb") as file:  # noqa: PTH123
+                    file.write(made)
                 os.link(new, path)
             finally:
                 new.unlink()

@@ -27,7 +27,7 @@ from ragcontract.judge.ollama import USUAL_CONTEXT, OllamaChat
 from ragcontract.judge.openai_chat import OpenAIChat
 from ragcontract.judge.spending import Budget, Spending, Spent
 from ragcontract.runs.judged_texts import Case
-from ragcontract.runs.judgments import Judgment, QueryKey, read_judgments, write_judgments
+from ragcontract.runs.judgments import Judgment, QueryKey, query_key, read_judgments, write_judgments
 
 
 class JudgingSettings(Struct, frozen=True, kw_only=True):
@@ -84,11 +84,12 @@ def judge_cases(
         to_ask = lacking(cases, model, judging.settings, cache)
         judged = judge_lacking(to_ask, judging, model, journal, spending, stop=stop or Stop(), watch=watch)
         with in_turn(judging.path):
+            stored, content = cache.stored, cache.merged(to_ask.wanted, judged.new)
             if (now := file_digest(judging.path)) != read:
-                cache = _with_others(cache, to_ask, judging)
-            content = cache.merged(to_ask.wanted, judged.new)
+                stored = _stored(judging)
+                content = _beside_others(stored, cache, to_ask, judged)
             # What nothing is asked about is replayed, too.
-            if (content or path.exists() or not to_ask.wanted) and _is_news(content, cache, judged):
+            if (content or path.exists() or not to_ask.wanted) and _is_news(content, stored, judged):
                 write_judgments(judging.path, content, before=partial(require_unchanged, judging.path, now))
         is_all = judged.is_complete
         return JudgingOutcome(judged=judged, spent=spending.spent, dropped=model.dropped)
@@ -141,10 +142,10 @@ def copied_journal(path: Path, judging: JudgingSettings) -> JudgmentJournal | No
     return JudgmentJournal(copy, path, key=journal_key(judging.environ), refresh=judging.refresh)
 
 
-def _is_news(content: Sequence[Judgment], cache: Cache, judged: Judged) -> bool:
+def _is_news(content: Sequence[Judgment], stored: Mapping[QueryKey, Judgment], judged: Judged) -> bool:
     """Return whether there is anything to write: a judging that could not begin leaves the file as it is."""
     ended_early = judged.over is not None or judged.error is not None
-    return not (ended_early and content == list(cache.stored.values()))
+    return not (ended_early and content == list(stored.values()))
 
 
 def _stored(judging: JudgingSettings) -> Mapping[QueryKey, Judgment]:
@@ -156,12 +157,19 @@ def _stored(judging: JudgingSettings) -> Mapping[QueryKey, Judgment]:
     return read.by_key
 
 
-def _with_others(cache: Cache, to_ask: Lacking, judging: JudgingSettings) -> Cache:
-    """Return the cache with what another program wrote meanwhile, and with all that was reused.
-
-    Raises InputError if what it wrote is wrong.
-    """
-    return replace(cache, stored={**by_key(to_ask.cached), **_stored(judging)})
+def _beside_others(
+    stored: Mapping[QueryKey, Judgment], cache: Cache, to_ask: Lacking, judged: Judged
+) -> list[Judgment]:
+    """Return what a file is to have that now has what is ``stored``: all that another program wrote meanwhile stays."""
+    others = {key: judgment for key, judgment in stored.items() if cache.stored.get(key) != judgment}
+    settled = {key for key, judgment in others.items() if judgment.status == "ok"}
+    now = replace(
+        cache,
+        stored={**by_key(to_ask.cached), **stored},
+        unfinished={key: judgment for key, judgment in cache.unfinished.items() if key not in settled},
+    )
+    new = [judgment for judgment in judged.new if query_key(judgment) not in settled]
+    return now.merged([*to_ask.wanted, *others], new)
 
 
 def _cache(judging: JudgingSettings, journal: JudgmentJournal | None) -> Cache:

@@ -216,4 +216,10 @@ def open_journal(path: Path, *, key: bytes, refresh: bool) -> JudgmentJournal:
         raise OutputError([f"{path}: cannot be written ({error.strerror or error})"]) from error
     if file is None:
         raise InputError([f"{path}: another judging writes it; wait for its end, or give another --judgments"])
-    return JudgmentJournal(file, path, key=key, refresh=refresh)
+    try:
+        return JudgmentJournal(file, path, key=key, refresh=refresh)
+    except OutputError:  # not even its first line could be written
+        path.unlink(missing_ok=True)
+        with suppress(OSError):
+            file.close()
+        raise

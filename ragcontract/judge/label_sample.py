@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from ragcontract.core.errors import InputError, OutputError
+from ragcontract.files.appending import append
 from ragcontract.files.events import located
 from ragcontract.files.opening import GZIP_MAGIC
 from ragcontract.files.problems import Collector
@@ -77,8 +78,7 @@ class LabelsFile:
         with in_turn(self.path):
             require_unchanged(self.path, self._hash.digest())
             try:
-                with Path(self.path).open("ab") as file:
-                    file.write(data)
+                append(Path(self.path), data)
             except OSError as error:
                 raise OutputError([f"{self.path}: cannot be written ({error.strerror or error})"]) from error
         self._hash.update(data)

@@ -3,6 +3,7 @@
 import gzip
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Protocol, Self, Unpack
@@ -93,6 +94,9 @@ class RunWriter:
             elif is_parquet(self._name):
                 self._streams.insert(0, self._parquet(file))
         except OSError as error:
+            self._close(quietly=True)
+            with suppress(OSError):
+                self._temporary.unlink()
             raise self._unwritable(error) from error
         return self
 

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -54,12 +56,22 @@ def test_a_link_is_refused_and_what_it_leads_to_is_left_alone(tmp_path: Path, co
     assert (target.read_text() if target.exists() else None) == content
 
 
+@contextmanager
+def held(path: Path) -> Iterator[int]:
+    """Have another process keep its turn, which it does not end; its number."""
+    with subprocess.Popen([sys.executable, "-c", HOLDS, str(path)], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout
+            assert process.stdout.readline() == b"mine\n"
+            yield process.pid
+        finally:
+            process.kill()
+
+
 def test_a_turn_ends_with_the_process_that_has_it_however_it_ends(tmp_path: Path) -> None:
     path = tmp_path / "one"
-    with subprocess.Popen([sys.executable, "-c", HOLDS, str(path)], stdout=subprocess.PIPE) as process:
-        assert process.stdout
-        assert process.stdout.readline() == b"mine\n"
-        process.kill()
+    with held(path):
+        pass
     with turn(path):
         path.write_text("ours")
     assert [each.name for each in tmp_path.iterdir()] == ["one"]
@@ -68,13 +80,10 @@ def test_a_turn_ends_with_the_process_that_has_it_however_it_ends(tmp_path: Path
 def test_who_does_not_end_its_turn_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ragcontract.core.bounds.TURN", 0)
     path = tmp_path / "one"
-    with subprocess.Popen([sys.executable, "-c", HOLDS, str(path)], stdout=subprocess.PIPE) as process:
-        assert process.stdout
-        process.stdout.readline()
-        named = rf"(the process {process.pid}|another process) has been writing in this folder for 0 s; end it, or try"
+    with held(path) as number:
+        named = rf"(the process {number}|another process) has been writing in this folder for 0 s; end it, or try"
         with pytest.raises(OutputError, match=rf"one: cannot be written now: {named}"), turn(path):
             pass
-        process.kill()
 
 
 def test_files_of_another_folder_have_another_turn(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ each row is, not the rows.
 """
 
 import os
-import tempfile
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,6 +21,7 @@ from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten
 from ragcontract.files.anchored_path import AnchoredPath
 from ragcontract.files.locking import locked, not_ours
+from ragcontract.files.temporary import temporary_file, unwritable_temporary
 from ragcontract.record.golden_questions import Question, Questions
 from ragcontract.record.loop.journal_lines import PREPARED, USED, VERSION, Entry, Header, Prepared, Used
 from ragcontract.record.sources import Source, Sources
@@ -222,6 +222,8 @@ class Journal:
         self._unsynced = False
 
     def _unwritable(self, error: OSError) -> OutputError:
+        if self._path is None:
+            return unwritable_temporary(error)
         return OutputError([f"{self._path}: cannot be written ({error.strerror or error})"])
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -277,7 +279,7 @@ def to_read(path: os.PathLike[str]) -> Journal:
 
 def temporary() -> Journal:
     """Return a journal that is gone when it is closed, for a run that is not written."""
-    return Journal(tempfile.TemporaryFile(), None)
+    return Journal(temporary_file(), None)
 
 
 def _difference(name: str, then: object, now: object) -> str:

@@ -4,10 +4,10 @@ They hold an entry for every question, so these are kept in a file until the doc
 """
 
 import platform
-import tempfile
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,6 +15,7 @@ import msgspec
 
 from ragcontract.core import bounds
 from ragcontract.core.version import __version__
+from ragcontract.files.temporary import temporary_file, unwritable_temporary
 from ragcontract.http.secrets import NO_SECRETS, Secrets
 from ragcontract.record.git_commit import Commit
 from ragcontract.record.returned.plain_values import as_json, plain, printable
@@ -40,7 +41,7 @@ class Details:
         self._counts: Counter[str] = Counter()
         self._usage: Counter[str] = Counter()
         self._models: Counter[str] = Counter()
-        self._cases = tempfile.TemporaryFile()  # noqa: SIM115 (closed with this object)
+        self._cases = temporary_file()
 
     def __call__(self, event: Event) -> None:
         """Take an event in."""
@@ -67,7 +68,8 @@ class Details:
 
     def close(self) -> None:
         """Remove the temporary file."""
-        self._cases.close()
+        with suppress(OSError):  # of what it could not take, nothing is wanted any more
+            self._cases.close()
 
     def _case(self, case: Case) -> None:
         self._counts["asked"] += 1
@@ -80,7 +82,10 @@ class Details:
             entry |= self._of_response(case)
         elif case.failure is not None and len(self._failures) < bounds.DETAILED_FAILURES:
             self._failures.append({"query_id": case.query_id, "repeat": case.repeat, **plain(case.failure)})
-        self._cases.write(printable(as_json(self._secrets.redacted(entry))) + b"\n")
+        try:
+            self._cases.write(printable(as_json(self._secrets.redacted(entry))) + b"\n")
+        except OSError as error:
+            raise unwritable_temporary(error) from error
 
     def _of_response(self, case: Case) -> dict[str, Any]:
         response = case.response

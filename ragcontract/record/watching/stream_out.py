@@ -54,7 +54,7 @@ class EventStream:
         self._secrets = secrets
         self._warn = warn
         self._clock = clock
-        self._seq = 0
+        self._seq = self._end = 0
         self._is_ours = descriptor_of(path) is None
         self._file: BinaryIO | None = self._opened()
 
@@ -67,6 +67,7 @@ class EventStream:
         fields = self._of_case(event) if isinstance(event, Case) else plain(event)
         line = {"event": fields.pop("event"), "at": at, "seq": self._seq, **self._secrets.redacted(fields)}
         data = self._start + printable(as_json(line)) + b"\n"
+        end = self._end + len(data)
         if self._seq == 1 and self._is_ours:  # only now: until a recording has begun, the file may be another one's
             with suppress(OSError):  # a pipe has nothing to lose
                 self._file.truncate(0)
@@ -76,7 +77,11 @@ class EventStream:
                 if not taken:
                     select.select([], [self._file], [])
                 data = data[taken or 0 :]
+            self._end = end
         except OSError as error:
+            if self._is_ours:
+                with suppress(OSError):  # no half of an event
+                    self._file.truncate(self._end)
             reason = "its reader has left" if isinstance(error, BrokenPipeError) else error.strerror or error
             self._warn(f"{self._path}: the stream of events ends here ({reason}); the recording goes on")
             self.close()

@@ -12,6 +12,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.nearest import nearest
 from ragcontract.core.numbers import mebibytes
 from ragcontract.core.text import shorten, visible
+from ragcontract.files.temporary import unwritable_temporary
 
 DATABASE = "chroma.sqlite3"
 
@@ -60,7 +61,10 @@ def copied(folder: Path) -> Path:
     if size > bounds.CHROMA_COPY:
         why = f"is larger than {mebibytes(bounds.CHROMA_COPY)}, too large to copy"
         raise InputError([f"chroma.path: {folder}: {why}; with `in_place: true`, Chroma writes to the folder itself"])
-    copy = Path(tempfile.mkdtemp(prefix="rag-contract-chroma-"))
+    try:
+        copy = Path(tempfile.mkdtemp(prefix="rag-contract-chroma-"))
+    except OSError as error:
+        raise unwritable_temporary(error) from error
     try:
         for path in sorted(folder.rglob("*")):
             target = copy / path.relative_to(folder)

@@ -3,13 +3,14 @@
 import os
 import selectors
 import subprocess
-import tempfile
 import time
 from collections import deque
 from contextlib import ExitStack, suppress
+from typing import IO
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import mebibytes
+from ragcontract.files.temporary import temporary_file, unwritable_temporary
 from ragcontract.record.adapters.command.program import Program, kill, last_words
 from ragcontract.record.interface import CallFailed
 
@@ -33,9 +34,7 @@ class Programs:
         """
         until = time.monotonic() + seconds
         with ExitStack() as stack:
-            stdin = stack.enter_context(tempfile.TemporaryFile())  # unlike a pipe, it needs nobody who writes to it
-            stdin.write(given)
-            stdin.seek(0)
+            stdin = stack.enter_context(_to_read(given))  # unlike a pipe, it needs nobody who writes to it
             process = program.start(stdin)
             self._running.add(process)
             stack.callback(self._running.discard, process)
@@ -52,6 +51,19 @@ class Programs:
         self._stopped = True
         for process in list(self._running):
             kill(process)
+
+
+def _to_read(data: bytes) -> IO[bytes]:
+    """Return a temporary file with data; raises OutputError."""
+    file = temporary_file()
+    try:
+        file.write(data)
+        file.seek(0)
+    except OSError as error:
+        with suppress(OSError):
+            file.close()
+        raise unwritable_temporary(error) from error
+    return file
 
 
 def _output(process: subprocess.Popen[bytes], until: float, seconds: float) -> bytes:
