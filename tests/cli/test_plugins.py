@@ -7,7 +7,7 @@ import pytest
 from ragcontract import InputError
 from ragcontract.cli.plugins import load_plugins
 from tests.builders import golden, run, write_jsonl
-from tests.process import rag_contract
+from tests.process import rag_contract, spawn
 
 CODE = """\
 class Polite:
@@ -35,6 +35,20 @@ def test_a_plugin_decides_a_check(folder: Path, answer: str, code: int) -> None:
     write_jsonl(folder / "current_run.jsonl", [run("q", response=answer)])
     assert rag_contract("check", "--plugin", "my_checks:Polite").code == code
     assert rag_contract("check").code == 2
+
+
+@pytest.mark.parametrize("when", ["imported", "called"])
+def test_a_plugin_that_changes_the_current_folder_moves_no_file(folder: Path, when: str) -> None:
+    (folder / "elsewhere").mkdir()
+    write_jsonl(folder / "current_run.jsonl", [run("q", response="now")])
+    write_jsonl(folder / "elsewhere" / "current_run.jsonl", [run("q", response="please")])
+    write_jsonl(folder / "elsewhere" / "golden.jsonl", [golden("q", "doc")])
+    go = f"import os; os.chdir({str(folder / 'elsewhere')!r})"
+    code = f"{go}\n{CODE}" if when == "imported" else CODE.replace("return", f"{go}; return", 1)
+    (folder / "my_checks.py").write_text(code)
+    assert spawn("check", "--plugin", "my_checks:Polite", cwd=folder).code == 1
+    assert (folder / "report.json").is_file()
+    assert not (folder / "elsewhere" / "report.json").exists()
 
 
 def test_what_is_wrong_with_plugins_is_reported_at_once() -> None:
