@@ -25,11 +25,14 @@ _MARK = "[\u0300-\u036f]"
 _WORD = re.compile(rf"(?:[^\W_]|{_MARK}){{3,}}")  # shorter ones are symbols, as "hν"
 
 
+def alphabets_of(text: str) -> tuple[str, ...]:
+    """Return the names of the alphabets in a text that have letters which look alike."""
+    return tuple(sorted({name for char in frozenset(text) if (name := _alphabet(char))}))
+
+
 def mixed_word(text: str) -> tuple[Span, list[str]] | None:
     """Return the span of the first word with letters of several alphabets, and the names of these."""
-    if text.isascii():
-        return None
-    present = tuple(sorted({name for char in frozenset(text) if (name := _alphabet(char))}))
+    present = alphabets_of(text)
     if len(present) < 2 or not _meeting(present).search(text):  # noqa: PLR2004
         return None
     for word in _WORD.finditer(text):

@@ -31,7 +31,7 @@ def _is_seen_whole(text: str) -> bool:
     """Return whether a text surely has no such character: a quick look, which is enough for nearly every text."""
     if not text.replace("\n", "").isprintable() or len(text.encode("utf-16-le", "surrogatepass")) > 2 * len(text):
         return False
-    return not any(char in text for char in _printable())
+    return not any(map(text.__contains__, _printable()))
 
 
 @cache
