@@ -7,16 +7,23 @@ from typing import Any
 
 from ragcontract.core.label_counts import LabelCounts
 from ragcontract.runs.calibration import FORMAT_VERSION, CalibrationFile, write_calibration
-from ragcontract.runs.judged_texts import AskedJudge, Case, Item, Task, keys_of
+from ragcontract.runs.judged_texts import AskedJudge, Case, Item, Task, asked_how, keys_of
 from ragcontract.runs.judgments import Judgment, write_judgments
 from ragcontract.statistics.judge_trust import calibrated
 from tests.builders import write_jsonl
 from tests.runs.judgment_lines import JUDGE
 
-FINGERPRINT = "toy at models.example, protocol 1, 3 votes on failures"
 CONTEXT = "Returns are accepted within 30 days of delivery. Refunds take five days."
 TRUE, FALSE = "Refunds take five days.", "Refunds take a year."
 NOW = datetime.now(UTC).replace(microsecond=0)
+
+
+def fingerprint_of(model: str, judge: AskedJudge = JUDGE) -> str:
+    """Return the fingerprint of a model that replied, asked as a judge is."""
+    return f"{model}{asked_how(judge)}"
+
+
+FINGERPRINT = fingerprint_of("toy")
 
 
 def asked(number: int, claims: list[str]) -> dict[str, Any]:
@@ -57,7 +64,7 @@ def judgments_on(case: Case, *, judge: AskedJudge = JUDGE, **fields: Any) -> lis
             "status": "ok",
             "reason": "by the letter",
             "model": "toy",
-            "fingerprint": FINGERPRINT,
+            "fingerprint": fingerprint_of(fields.get("model", "toy"), judge),
             "at": NOW - timedelta(hours=1),
             "tokens_in": 10,
             "tokens_out": 2,

@@ -9,7 +9,7 @@ from ragcontract.runs.judged_texts import Case, Item
 from ragcontract.runs.judgments import write_judgments
 from tests.builders import write_jsonl
 from tests.judged_checks import BOTH, check, errors, report
-from tests.judgment_files import CONTEXT, FALSE, TRUE, case_of, judgments_on, write_good_calibration
+from tests.judgment_files import CONTEXT, FALSE, TRUE, case_of, fingerprint_of, judgments_on, write_good_calibration
 from tests.process import rag_contract
 
 POLITE, FREE = "Is polite.", "Returns are free."
@@ -154,8 +154,8 @@ def test_a_drop_is_compared_with_a_baseline_of_the_same_judge(folder: Path) -> N
     judge(folder, *workspace(folder, drop, "No."))
     ended = check(*BOTH)
     assert (ended.code, "Criteria met (judged) fell by 0.50" in ended.out) == (1, True), ended
-    judge(folder, *workspace(folder, drop, "No."), fingerprint="another judge")
-    write_good_calibration(folder, tasks=["criteria"], fingerprint="another judge")
+    judge(folder, *workspace(folder, drop, "No."), model="another")
+    write_good_calibration(folder, tasks=["criteria"], fingerprint=fingerprint_of("another"))
     (error,) = errors(check(*BOTH))
     assert "the baseline's Criteria met (judged) was computed in another way" in error
 
@@ -206,7 +206,7 @@ def test_the_agreement_of_another_judge_is_not_shown_as_that_of_this_one(folder:
     write_good_calibration(folder, tasks=["criteria"])
     assert check(*BOTH).code == 0
     assert report(folder)["judge"]["tasks"][0]["estimate"] is not None
-    write_good_calibration(folder, tasks=["criteria"], fingerprint="another judge")
+    write_good_calibration(folder, tasks=["criteria"], fingerprint=fingerprint_of("another"))
     assert check(*BOTH).code == 0
     (task,) = report(folder)["judge"]["tasks"]
     assert (task["kappa"], task["estimate"]) == (None, None)

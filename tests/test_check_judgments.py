@@ -16,10 +16,12 @@ from tests.judged_checks import BOTH, check, errors, report
 from tests.judgment_files import (
     CONTEXT,
     FALSE,
+    FINGERPRINT,
     NOW,
     TRUE,
     asked,
     case_of,
+    fingerprint_of,
     judged_workspace,
     judgments_on,
     write_good_calibration,
@@ -247,8 +249,8 @@ def test_a_baseline_keeps_what_was_judged_and_is_compared_with_the_same_judge_on
     ended = check(*BOTH)
     assert ended.code == 1
     assert "Context recall (judged) fell by 1.00" in ended.out
-    write_judgments_on(folder, [TRUE], [TRUE], contexts=["Returns are accepted."], fingerprint="another judge")
-    write_good_calibration(folder, fingerprint="another judge")
+    write_judgments_on(folder, [TRUE], [TRUE], contexts=["Returns are accepted."], model="another")
+    write_good_calibration(folder, fingerprint=fingerprint_of("another"))
     (error,) = errors(check(*BOTH))
     assert "the baseline's Context recall (judged) was computed in another way" in error
 
@@ -408,7 +410,7 @@ def test_a_drop_counts_only_if_the_judge_of_the_baseline_is_calibrated_too(folde
         [TRUE],
         contexts=["Older. Nothing of that."],
         name="older-judgments.jsonl",
-        fingerprint="worse at elsewhere",
+        model="worse",
         at=NOW - timedelta(days=2),
     )
     judged_workspace(folder, "fail_on: {context_recall_drop_gt: 0.1}\n", [TRUE])
@@ -416,7 +418,7 @@ def test_a_drop_counts_only_if_the_judge_of_the_baseline_is_calibrated_too(folde
     write_good_calibration(folder)
     (said,) = errors(check(*BOTH, "--judgments", "older-judgments.jsonl", "--baseline", "older.jsonl"))
     assert "it was made with another judge" in said
-    assert "worse at elsewhere" in said
+    assert "worse at models.example" in said
 
 
 @pytest.mark.parametrize("uncalibrated", ["refuse", "advisory"])
@@ -425,7 +427,7 @@ def test_a_minimum_counts_whoever_judged_the_baseline(folder: Path, uncalibrated
     limits = f"{MINIMUM}fail_on: {{context_recall_drop_gt: 0.1}}\njudge: {{uncalibrated: {uncalibrated}}}\n"
     judged_workspace(folder, limits, [TRUE])
     argv = (*older_run(folder, ("q1", ["Older."])), "--judgments", "older-judgments.jsonl")
-    write_judgments_on(folder, [TRUE], contexts=["Older."], name="older-judgments.jsonl", fingerprint="worse")
+    write_judgments_on(folder, [TRUE], contexts=["Older."], name="older-judgments.jsonl", model="worse")
     judged_workspace(folder, limits, [TRUE], contexts=["Nothing of that."])
     write_judgments_on(folder, [TRUE], contexts=["Nothing of that."])
     write_good_calibration(folder)
@@ -437,14 +439,14 @@ def test_a_minimum_counts_whoever_judged_the_baseline(folder: Path, uncalibrated
 def test_a_drop_from_a_stored_baseline_is_also_about_whoever_judged_that(folder: Path) -> None:
     """Where nothing is retrieved any more, the run needs no judge, and the baseline has one nonetheless."""
     judged_workspace(folder, "fail_on: {context_recall_drop_gt: 0.1}\n", [FALSE])
-    write_judgments_on(folder, [FALSE], fingerprint="worse at elsewhere")
+    write_judgments_on(folder, [FALSE], model="worse")
     assert rag_contract("baseline", *BOTH[:2]).code == 0
     judged_workspace(folder, "fail_on: {context_recall_drop_gt: 0.1}\n", [FALSE], contexts=[])
     write_good_calibration(folder)
     (error,) = errors(check(*BOTH))
     assert "it was made with another judge" in error
-    assert "worse at elsewhere" in error
-    write_good_calibration(folder, fingerprint="worse at elsewhere")
+    assert "worse at models.example" in error
+    write_good_calibration(folder, fingerprint=fingerprint_of("worse"))
     assert check(*BOTH).code == 0
 
 
@@ -452,13 +454,15 @@ def test_a_stored_baseline_names_all_who_judged_it_and_not_the_last_of_them_alon
     """A judge whose model changed between two claims of a query is two, and only one of them is calibrated."""
     judged_workspace(folder, "fail_on: {context_recall_drop_gt: 0.1}\n", [TRUE, FALSE])
     first, second = judgments_on(case_of(asked(1, [TRUE, FALSE])))
-    older = replace(second, fingerprint="worse at elsewhere", at=second.at - timedelta(days=2))
+    older = replace(second, model="worse", fingerprint=fingerprint_of("worse"), at=second.at - timedelta(days=2))
     write_judgments(str(folder / "judgments.jsonl"), [first, older])
     write_good_calibration(folder)
     assert rag_contract("baseline", *BOTH).code == 0
+    stored = json.loads((folder / "baseline.json").read_text())["fingerprints"]["context_recall"]
+    assert f"{fingerprint_of('worse')} and {FINGERPRINT}" in stored
     write_judgments(str(folder / "judgments.jsonl"), [first, second])
     (error,) = errors(check(*BOTH))
-    assert "the baseline's Context recall (judged) was computed in another way (worse at elsewhere and toy" in error
+    assert "the baseline's Context recall (judged) was computed in another way (worse at models" in error
     assert rag_contract("baseline", *BOTH, "--force").code == 0
     assert check(*BOTH).code == 0
 

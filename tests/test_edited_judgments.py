@@ -9,6 +9,7 @@ import pytest
 from tests.builders import write_jsonl
 from tests.judged_checks import BOTH, check, errors
 from tests.judgment_files import FALSE, TRUE, judged_workspace, write_good_calibration, write_judgments_on
+from tests.process import rag_contract
 
 MINIMUM = "minimums: {context_recall: 0.75}\n"
 RUN = "rag-contract judge"
@@ -81,3 +82,47 @@ def test_a_judgment_that_contradicts_itself_is_refused_with_its_line(folder: Pat
     for line, fields in lines.items():
         for field in fields:
             assert any(one.startswith(f"judgments.jsonl:{line}: {field}: ") for one in found), found
+
+
+JUDGE = {
+    "protocol": 1, "instructions": "abc", "model": "m", "host": "models.example", "votes": 3, "confirm": "failures",
+}  # fmt: skip
+FINGERPRINT = "toy at models.example, protocol 1, 3 votes on failures"
+
+
+@pytest.mark.parametrize("command", ["check", "validate"])
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"votes": [True, False, False]}, "votes: [true,false,false] goes on after the verdict was settled"),
+        ({"votes": [False, False]}, "votes: [false,false] makes the verdict false (3 votes, confirm: failures)"),
+        (
+            {"fingerprint": "great at models.example, protocol 1, 3 votes on failures"},
+            f"fingerprint: expected '{FINGERPRINT}', as its judge and model have it, found 'great at models.example, ",
+        ),
+        ({"fingerprint": ""}, f"fingerprint: expected '{FINGERPRINT}', as its judge and model have it, found ''"),
+        ({"fingerprint": f"{FINGERPRINT} without temperature"}, f"fingerprint: expected '{FINGERPRINT}', as its"),
+        ({"model": "great"}, "fingerprint: expected 'great at models.example, protocol 1, 3 votes on failures', as"),
+        ({"judge": {**JUDGE, "host": "other.example"}}, "fingerprint: expected 'toy at other.example, protocol 1, 3 "),
+        ({"judge": {**JUDGE, "votes": 5}}, "fingerprint: expected 'toy at models.example, protocol 1, 5 votes on fai"),
+    ],
+)
+def test_a_judgment_that_does_not_follow_from_itself_is_refused_with_its_line(
+    folder: Path, fields: dict[str, Any], why: str, command: str
+) -> None:
+    judged_workspace(folder, MINIMUM, [TRUE], [TRUE])
+    write_judgments_on(folder, [TRUE], [TRUE])
+    write_good_calibration(folder)
+    line = line_of(folder, "q2")
+    edit(folder, line, **fields)
+    ended = rag_contract(command, *BOTH)
+    assert ended.code == 2
+    assert f"judgments.jsonl:{line}: {why}" in ended.err
+
+
+def test_a_fingerprint_that_names_what_an_endpoint_did_not_take_is_read(folder: Path) -> None:
+    judged_workspace(folder, MINIMUM, [TRUE])
+    fingerprint = f"{FINGERPRINT}, without seed, temperature"
+    write_judgments_on(folder, [TRUE], fingerprint=fingerprint)
+    write_good_calibration(folder, fingerprint=fingerprint)
+    assert check(*BOTH).code == 0

@@ -20,7 +20,7 @@ from tests.builders import write_jsonl
 from tests.github.standin import GitHub
 from tests.judge_server import Fault, JudgeServer
 from tests.judged_checks import BOTH
-from tests.judgment_files import CONTEXT, write_good_calibration
+from tests.judgment_files import CONTEXT, fingerprint_of, write_good_calibration
 from tests.process import Ended, rag_contract, spawn
 from tests.runner import InProcess
 
@@ -265,14 +265,15 @@ def with_words(folder: Path, words: str, **fields: Any) -> None:
         replace(one, quote=one.quote and words, reason=words, **fields) if one.votes else one
         for one in judgments(folder)
     ]
+    said = [replace(one, fingerprint=fingerprint_of(one.model or one.judge.model, one.judge)) for one in said]
     write_judgments(str(folder / "judgments.jsonl"), said)
 
 
 def test_the_words_of_a_judge_are_escaped_in_all_sections(folder: Path, server: JudgeServer) -> None:
     workspace(folder, f"{ASSERTED} {SUPPORTED}", words=HOSTILE)
     judge(folder, server)
-    calibrate(folder)
     with_words(folder, HOSTILE, model=HOSTILE)
+    calibrate(folder)
     ended = check(*BOTH, *HTML, "--junit", "junit.xml")
     for name in ("report.md", "report.html", "junit.xml"):
         text = (folder / name).read_text()

@@ -185,9 +185,8 @@ def test_every_row_of_a_query_must_be_judged_by_the_judge_that_is_calibrated(fol
     write_jsonl(folder / "current_run.jsonl", rows)
     write_good_calibration(folder)
     query = asked(1, [TRUE])
-    for fingerprint, code in (("another judge", 2), (None, 0)):
-        fields: dict[str, Any] = {} if fingerprint is None else {"fingerprint": fingerprint}
-        made = [*judgments_on(case_of(query, [other]), **fields), *judgments_on(case_of(query))]
+    for model, code in (("another", 2), ("toy", 0)):
+        made = [*judgments_on(case_of(query, [other]), model=model), *judgments_on(case_of(query))]
         write_judgments(str(folder / "judgments.jsonl"), made)
         ended = rag_contract("check", "--repeats", *BOTH)
         assert ended.code == code, ended
@@ -257,11 +256,11 @@ def test_numbers_of_another_judge_are_not_shown_side_by_side_without_a_word(fold
     commands = (("check", "--baseline", "new.json"), ("diff", "--baseline", "new.json"), ("compare", "new.json", RUN))
     for command in commands:
         assert rag_contract(*command, *JUDGMENTS).err == ""
-    write_judgments_on(folder, [TRUE], [TRUE, FALSE], fingerprint="another judge")
+    write_judgments_on(folder, [TRUE], [TRUE, FALSE], model="another")
     for command in commands:
         ended = rag_contract(*command, *JUDGMENTS)
         assert "warning: new.json: Context recall (judged) was computed in another way (toy at models" in ended.err
-        assert "and now another judge" in ended.err
+        assert "and now another at models" in ended.err
 
 
 def test_judgments_of_other_tags_are_not_asked_for(folder: Path) -> None:

@@ -9,7 +9,7 @@ from ragcontract.core.text import shorten
 from ragcontract.judge.calls import AGAIN_TEMPERATURE
 from ragcontract.judge.interface import Model, Settings
 from ragcontract.judge.tasks import PROTOCOL, AskedTask, instructions_of
-from ragcontract.runs.judged_texts import AskedJudge, Case, keys_of
+from ragcontract.runs.judged_texts import WITHOUT, AskedJudge, Case, asked_how, keys_of
 from ragcontract.runs.judgments import QueryKey
 
 DIGITS = 16  # of a digest of our own texts, which nobody has a reason to forge
@@ -46,7 +46,5 @@ def fingerprint(judge: AskedJudge, models: Collection[str] = (), dropped: Collec
     ``models`` are those that replied; where none did, or none says which it is, it is the one that was asked for.
     """
     names = " + ".join(sorted(models)) or judge.model
-    votes = f"{judge.votes} votes on {'failures' if judge.confirm == 'failures' else 'everything'}"
-    without = f", without {', '.join(sorted(dropped))}" if dropped else ""
-    how = f" at {judge.host}, protocol {judge.protocol}, {'1 vote' if judge.votes == 1 else votes}{without}"
+    how = asked_how(judge) + (WITHOUT + ", ".join(sorted(dropped)) if dropped else "")
     return shorten(names, bounds.JUDGE_NAME) + shorten(how, bounds.FINGERPRINT - bounds.JUDGE_NAME)

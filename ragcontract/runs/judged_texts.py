@@ -59,6 +59,15 @@ class AskedJudge(Struct, frozen=True, kw_only=True):
     confirm: Annotated[Confirm, Meta(description="Whether only failures are asked again, or all items.")]
 
 
+WITHOUT = ", without "  # before what an endpoint did not take, at the end of a fingerprint
+
+
+def asked_how(judge: AskedJudge) -> str:
+    """Return the part of a fingerprint that says where and how was asked; before it stands who replied."""
+    votes = f"{judge.votes} votes on {'failures' if judge.confirm == 'failures' else 'everything'}"
+    return f" at {judge.host}, protocol {judge.protocol}, {'1 vote' if judge.votes == 1 else votes}"
+
+
 def keys_of(case: Case, judge: AskedJudge, texts: str = "") -> Iterator[str]:
     """Yield the key of each item's judgment: SHA-256, in hex, over all that is asked and who is asked how.
 

@@ -6,8 +6,18 @@ from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
+from ragcontract.core import bounds
 from ragcontract.core.numbers import count
-from ragcontract.runs.judged_texts import Confirmed, Verdict, is_failure, is_proven_by_context, settled
+from ragcontract.core.text import shorten, visible
+from ragcontract.runs.judged_texts import (
+    WITHOUT,
+    Confirmed,
+    Verdict,
+    asked_how,
+    is_failure,
+    is_proven_by_context,
+    settled,
+)
 
 if TYPE_CHECKING:
     from ragcontract.runs.judgments import Judgment
@@ -35,8 +45,19 @@ def judgment_faults(judgment: "Judgment", now: datetime | None = None) -> Iterat
             yield "quote", "expected the words that prove the verdict, found none"
         if judgment.context is None and is_proven_by_context(judgment.task, verdict):
             yield "context", "expected the rank of the text that proves the verdict, found none"
+    if fault := _of_fingerprint(judgment):
+        yield "fingerprint", fault
     if now is not None and judgment.at - now > AHEAD:
         yield "at", f"is in the future ({judgment.at:%Y-%m-%d}); is the clock right?"
+
+
+def _of_fingerprint(judgment: "Judgment") -> str | None:
+    """Return what is wrong with a fingerprint that is not that of the model that replied, asked as the judge was."""
+    found, expected = judgment.fingerprint, (judgment.model or judgment.judge.model) + asked_how(judgment.judge)
+    if found == expected or found.startswith(f"{expected}{WITHOUT}"):
+        return None
+    both = (repr(shorten(visible(one), bounds.FINGERPRINT // 4)) for one in (expected, found))
+    return "expected {}, as its judge and model have it, found {}".format(*both)
 
 
 def _of_votes(judgment: "Judgment") -> Iterator[tuple[str, str]]:
@@ -52,6 +73,8 @@ def _of_votes(judgment: "Judgment") -> Iterator[tuple[str, str]]:
             yield "votes", f"expected votes for the verdict {shown(verdict)}, found none"
         return
     made = settled(votes, judge.votes, judge.confirm)
+    if any(settled(votes[:cast], judge.votes, judge.confirm) is not None for cast in range(1, len(votes))):
+        yield "votes", f"{msgspec.json.encode(votes).decode()} goes on after the verdict was settled"
     if made != verdict and (made is None or verdict is None or judgment.status == "ok"):
         listed, how = msgspec.json.encode(votes).decode(), f"{count(judge.votes, 'vote')}, confirm: {judge.confirm}"
         makes = "no verdict" if made is None else f"the verdict {shown(made)}"

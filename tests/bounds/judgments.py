@@ -23,6 +23,7 @@ from ragcontract.reports.judge_section import WORDS
 from ragcontract.reports.markdown.judge_fold import items_of
 from ragcontract.rules.flagging import different
 from ragcontract.runs.calibration import CalibrationFile, read_calibration, write_calibration
+from ragcontract.runs.judged_texts import AskedJudge, asked_how
 from ragcontract.runs.judgments import lines_of, read_judgments
 from ragcontract.runs.replaying import Replay
 from ragcontract.statistics.judge_trust import calibrated
@@ -84,7 +85,9 @@ def votes(lab: Lab, size: int) -> bool:
     with suppress(ValueError):  # an even number is refused, too
         assert Settings(votes=size).votes <= bounds.VOTES
     judge = {**_fields(JUDGE), "votes": size}
-    return all_of(_read(lab, votes=[True] * size, judge=judge), _read(lab, judge=judge))
+    last_one_decides = [True, False] * (size // 2) + [True]
+    cast = _read(lab, votes=last_one_decides, judge={**judge, "confirm": "all"})
+    return all_of(cast, _read(lab, judge=judge))
 
 
 def claims(_: Lab, size: int) -> bool:
@@ -113,7 +116,7 @@ def whole_fingerprint(lab: Lab, size: int) -> bool:
     dropped = "x" * (size - len(fingerprint(JUDGE, ["m" * bounds.JUDGE_NAME], ["x"])) + 1)
     return all_of(
         fingerprint(JUDGE, ["m" * bounds.JUDGE_NAME], [dropped]).endswith(dropped),
-        _read(lab, fingerprint="f" * size),
+        _read(lab, fingerprint=(fingerprint(JUDGE, (), ["x"])).ljust(size, "x")),
         _calibration(lab, CalibrationFile(format_version=1, calibrations=(calibration,))),
     )
 
@@ -158,6 +161,9 @@ def _fields(judge: Any) -> dict[str, Any]:
 def _read(lab: Lab, **fields: Any) -> bool:
     """Return whether a judgment is read that has these fields."""
     line = {**json.loads(next(lines_of([judgment()]))), **fields}
+    if "fingerprint" not in fields:
+        judge = AskedJudge(**line["judge"])
+        line["fingerprint"] = f"{line['model'] or judge.model}{asked_how(judge)}"
     return not read_judgments([str(write_jsonl(lab.folder / "j.jsonl", [line]))]).problems
 
 

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from ragcontract.runs.judged_texts import AskedJudge
+from ragcontract.runs.judged_texts import AskedJudge, asked_how
 from ragcontract.runs.judgments import Judgment
 
 JUDGE = AskedJudge(protocol=1, instructions="abc", model="m", host="models.example", votes=3, confirm="failures")
@@ -21,7 +21,7 @@ def judgment(key: int = 1, **fields: Any) -> Judgment:
         "context": 1,
         "votes": (True,),
         "status": "ok",
-        "fingerprint": "m at models.example",
+        "fingerprint": f"{fields.get('model') or JUDGE.model}{asked_how(fields.get('judge', JUDGE))}",
         "judge": JUDGE,
         "at": AT,
     }

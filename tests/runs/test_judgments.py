@@ -9,9 +9,10 @@ import pytest
 
 from ragcontract.core.errors import OutputError
 from ragcontract.core.ids import as_id
+from ragcontract.runs.judged_texts import asked_how
 from ragcontract.runs.judgments import Judgments, lines_of, read_judgments, write_judgments
 from tests.builders import write_jsonl
-from tests.runs.judgment_lines import AT, judgment
+from tests.runs.judgment_lines import AT, JUDGE, judgment
 
 
 def read(folder: Path, *rows: Any) -> Judgments:
@@ -21,6 +22,9 @@ def read(folder: Path, *rows: Any) -> Judgments:
 def row(**fields: Any) -> dict[str, Any]:
     made: dict[str, Any] = json.loads(next(lines_of([judgment()])))
     return {**made, **fields}
+
+
+ANOTHER = {"model": "another", "fingerprint": f"another{asked_how(JUDGE)}"}
 
 
 def problems(given: Judgments, folder: Path) -> list[str]:
@@ -121,6 +125,17 @@ def test_everything_that_is_wrong_is_reported_at_once(tmp_path: Path) -> None:
         ({"votes": [False] * 4}, "votes", "expected at most 3 votes, as the judge has, found 4"),
         ({"status": "unsure", "verdict": None}, "votes", "[true] makes the verdict true (3 votes, confirm: failures)"),
         ({"judge": {**row()["judge"], "votes": 2}}, "judge.votes", "expected an odd number, found 2"),
+        ({"votes": [True, False, False]}, "votes", "[true,false,false] goes on after the verdict was settled"),
+        (
+            {"fingerprint": "m at models.example, protocol 1, 5 votes on failures"},
+            "fingerprint",
+            "expected 'm at models.example, protocol 1, 3 votes on failures', as its judge and model have it, found",
+        ),
+        ({"fingerprint": f"{row()['fingerprint']} and more"}, "fingerprint", "as its judge and model have it, found"),
+        ({"model": "another"}, "fingerprint", "expected 'another at models.example, protocol 1, 3 votes on failures'"),
+        ({"judge": {**row()["judge"], "host": "h"}}, "fingerprint", "expected 'm at h, protocol 1, 3 votes on fail"),
+        ({"judge": {**row()["judge"], "confirm": "all"}}, "fingerprint", "protocol 1, 3 votes on everything', as its"),
+        ({"judge": {**row()["judge"], "protocol": 2}}, "fingerprint", "expected 'm at models.example, protocol 2, "),
         ({"quote": None}, "quote", "expected the words that prove the verdict, found none"),
         ({"quote": ""}, "quote", "expected the words that prove the verdict, found none"),
         ({"context": None}, "context", "expected the rank of the text that proves the verdict, found none"),
@@ -134,8 +149,9 @@ def test_a_judgment_that_contradicts_itself_is_refused(
 
 
 def test_a_query_has_one_judgment_of_a_key(tmp_path: Path) -> None:
-    given = read(tmp_path, row(), row(query_id="q2"), row(fingerprint="another"))
-    what = "query 'q1' has another judgment with this key, at j.jsonl:1: 'm at models.example' and 'another'"
+    given = read(tmp_path, row(), row(query_id="q2"), row(**ANOTHER))
+    what = "query 'q1' has another judgment with this key, at j.jsonl:1: 'm at models.example, protocol 1, 3 vote…' "
+    what += "and 'another at models.example, protocol 1, …'"
     assert problems(given, tmp_path) == [f"j.jsonl:3: key: {what}; leave one of them out"]
     no = {"verdict": False, "votes": [False, False], "quote": None, "context": None}
     assert problems(read(tmp_path, row(query_id="q2"), row(), row(**no), row(**no)), tmp_path) == [
@@ -148,7 +164,7 @@ def test_a_query_has_one_judgment_of_a_key(tmp_path: Path) -> None:
 def test_two_judgments_that_say_the_same_are_one_also_in_two_files(tmp_path: Path) -> None:
     given = read(tmp_path, row(), row(query_id="q2"), row(), row(query_id="q3"))
     assert (problems(given, tmp_path), len(given.by_key)) == ([], 3)
-    said = [row(reason="because"), row(query_id="q4"), row(query_id="q2", fingerprint="another")]
+    said = [row(reason="because"), row(query_id="q4"), row(query_id="q2", **ANOTHER)]
     other = write_jsonl(tmp_path / "k.jsonl", said)
     both = read_judgments([str(tmp_path / "j.jsonl"), str(other)])
     (problem,) = problems(both, tmp_path)
