@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.model.contract import DEFAULT, Policy
+from tests.model.contract import TOLERANCE
 from tests.model.verdict_model import verdict
 from tests.model.workspace import Broken, Row, Verdict, Workspace, write_rows
 from tests.process import rag_contract
@@ -170,13 +170,13 @@ def _tag_differences(model: Verdict, program: Verdict) -> list[str]:
     return found
 
 
-def compare(workspace: Workspace, judge: Judge = checked, policy: Policy = DEFAULT) -> list[str]:
+def compare(workspace: Workspace, judge: Judge = checked, tolerance: float = TOLERANCE) -> list[str]:
     """Return where the model and the program differ on a workspace."""
     while True:
         today = dt.datetime.now(dt.UTC).date()
         program = judge(workspace)
         if dt.datetime.now(dt.UTC).date() == today:  # no midnight between the two
-            return differences(verdict(workspace, today, policy), program)
+            return differences(verdict(workspace, today, tolerance), program)
 
 
 def minimised(workspace: Workspace, differs: Callable[[Workspace], bool], tries: int = 250) -> Workspace:

@@ -9,16 +9,7 @@ from tests.model import answer_metrics, answers, gates, ranks, texts
 from tests.model.answers import Settings
 from tests.model.workspace import CannotJudgeError, Row, Workspace
 
-
-@dataclasses.dataclass(frozen=True)
-class Policy:
-    """Which behaviour is expected where the documents are about to change."""
-
-    newer: bool = False  # texts that say nothing are no answers, unreadable arguments break rules, and so on
-    tolerance: float = 1e-9
-
-
-DEFAULT = Policy()
+TOLERANCE = 1e-9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,7 +21,7 @@ class Contract:
     ks: tuple[int, ...]
     settings: Settings
     wanted_metrics: frozenset[str]
-    policy: Policy
+    tolerance: float
 
     @property
     def config(self) -> Row:
@@ -53,7 +44,7 @@ class Contract:
         return float(self.config.get("relevance_level") or 1)
 
 
-def contract_of(workspace: Workspace, policy: Policy) -> Contract:
+def contract_of(workspace: Workspace, tolerance: float) -> Contract:
     """Return the contract of a workspace, or refuse it."""
     config = workspace.config
     ids = Counter(str(row["id"]) for row in workspace.golden)
@@ -68,22 +59,22 @@ def contract_of(workspace: Workspace, policy: Policy) -> Contract:
     k = workspace.k or config.get("k") or 5
     ks = tuple(sorted(set(k))) if isinstance(k, list) else (k,)
     gates.check_tiers(config, workspace.golden)
-    settings = _settings(config, policy)
+    settings = _settings(config)
     for row in workspace.golden:
         _check_golden(row, settings, float(config.get("relevance_level") or 1))
     named = set(config.get("metrics") or {})
     named |= {gate.metric for gate in gates.gates_of(config, ks, ())}
-    return Contract(workspace, tuple(scoped), ks, settings, frozenset(named), policy)
+    return Contract(workspace, tuple(scoped), ks, settings, frozenset(named), tolerance)
 
 
-def _settings(config: Row, policy: Policy) -> Settings:
+def _settings(config: Row) -> Settings:
     options = config.get("answers") or {}
     per_query = config.get("per_query") or {}
     enforced = {
         name.removeprefix("enforce_"): value for name, value in per_query.items() if name.startswith("enforce_")
     }
     return Settings(
-        reading=texts.Reading(normalise=options.get("normalise", True), entities=policy.newer),
+        reading=texts.Reading(normalise=options.get("normalise", True)),
         phrases=tuple(options.get("refusal_phrases") or ()),
         built_in=not options.get("only_these", False),
         phrases_are_enough=options.get("refusal") == "phrases",
@@ -91,8 +82,6 @@ def _settings(config: Row, policy: Policy) -> Settings:
         composite=options.get("composite"),
         scales=answer_metrics.scales(config),
         enforced=enforced,
-        visible_answers=policy.newer,
-        strict_tools=policy.newer,
     )
 
 
