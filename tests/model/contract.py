@@ -3,9 +3,9 @@
 import dataclasses
 import datetime as dt
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from tests.model import answer_metrics, answers, gates, ranks, texts
+from tests.model import alike, answer_metrics, answers, gates, ranks, refused, texts
 from tests.model.answers import Settings
 from tests.model.workspace import CannotJudgeError, Row, Workspace
 
@@ -60,7 +60,9 @@ def contract_of(workspace: Workspace, tolerance: float) -> Contract:
     ks = tuple(sorted(set(k))) if isinstance(k, list) else (k,)
     gates.check_tiers(config, workspace.golden)
     settings = _settings(config)
+    refused.check_phrases(settings.phrases)
     for row in workspace.golden:
+        refused.check_fields(row, config.get("allow_fields") or ())
         _check_golden(row, settings, float(config.get("relevance_level") or 1))
     named = set(config.get("metrics") or {})
     named |= {gate.metric for gate in gates.gates_of(config, ks, ())}
@@ -88,6 +90,8 @@ def _settings(config: Row) -> Settings:
 def _check_golden(golden: Row, settings: Settings, level: float) -> None:
     """Refuse a golden row that expects nothing, or what no run can satisfy."""
     rules = answers.rules_of(golden, dataclasses.replace(settings, composite=None))
+    refused.check_contents(golden, rules)
+    refused.check_thresholds(rules, settings.scales)
     ranks.wanted_documents(golden, level)
     others = ("relevant_doc_ids", "relevance", "expected_label", "reference", "reference_contexts")
     if all(golden.get(name) is None for name in (*others, "reference_tool_calls")) and not rules:
@@ -113,6 +117,22 @@ def rows_of(rows: Sequence[Row], contract: Contract, side: str) -> dict[str, lis
     return by_query
 
 
+def check_forbidden(contract: Contract, rows: Mapping[str, Sequence[Row]]) -> None:
+    """Refuse rows that may have a forbidden document in another form."""
+    options = contract.config.get("per_query") or {}
+    if options.get("enforce_forbidden_docs", True) is False:
+        return
+    of_any = {doc for row in contract.workspace.golden for doc in ranks.wanted_documents(row, contract.level).relevant}
+    different = frozenset(ranks.ids(options.get("different_documents") or ()))
+    for golden in contract.queries:
+        wanted = ranks.wanted_documents(golden, contract.level)
+        wishes = alike.Wishes(wanted.relevant, of_any, different)
+        for row in rows.get(str(golden["id"]), ()):
+            searched = ranks.returned(row, contract.rank_by)[: options.get("forbidden_within")]
+            if alike.in_question(wanted.forbidden, searched, wishes):
+                raise CannotJudgeError("is this the forbidden document?")
+
+
 def scores_of(workspace: Workspace, contract: Contract) -> dict[str, dict[str, float | None]]:
     """Return the numbers of scores files by query and name; of repeated rows, their mean or nothing."""
     collected: dict[str, dict[str, list[float | None]]] = {}
@@ -123,9 +143,9 @@ def scores_of(workspace: Workspace, contract: Contract) -> dict[str, dict[str, f
     known = {str(row["id"]) for row in contract.queries}
     for query, by_name in collected.items():
         for name, values in by_name.items():
-            if query in known and len(values) > 1 and not workspace.repeats and name in declared(contract.config):
-                raise CannotJudgeError("several rows for one score")
             numbers = [value for value in values if value is not None]
+            if query in known and len(numbers) > 1 and not workspace.repeats and name in declared(contract.config):
+                raise CannotJudgeError("several rows for one score")
             scale = contract.settings.scales.get(name)
             if query in known and scale is not None and not all(scale.low <= value <= scale.high for value in numbers):
                 raise CannotJudgeError("a score outside of its scale")

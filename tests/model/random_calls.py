@@ -36,8 +36,8 @@ def call(rng: random.Random, *, wanted: bool = False, trouble: bool = False) -> 
 def _other_names(rng: random.Random, name: str) -> tuple[Callable[[], str], ...]:
     """Return makers of names that may mean a tool, and of names that mean another one."""
     return (
-        lambda: name.upper(),
-        lambda: name.capitalize(),
+        name.upper,
+        name.capitalize,
         lambda: f"functions.{name}",
         lambda: f"a/b/{name}",
         lambda: f"server:{name}",
@@ -58,6 +58,6 @@ def _forms(rng: random.Random, name: str, arguments: Any) -> tuple[Callable[[], 
         lambda: {"type": "function", "function": {"name": name}, "arguments": arguments},
         lambda: {rng.choice(("tool", "tool_name", "name")): name, rng.choice(ARGUMENTS): arguments},
         lambda: {"name": name, rng.choice(ARGUMENTS): arguments},
-        lambda: {"name": name, rng.choice(("payload", "data")): arguments},
+        lambda: {"name": name, rng.choice(("payload", "data")): rng.choice(({"id": 1}, [], 1, None))},
         lambda: {"name": name, "arguments": arguments, "input": arguments},
     )

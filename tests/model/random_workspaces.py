@@ -10,6 +10,7 @@ from tests.model.answers import MODES
 from tests.model.near_limits import near_limits, repaired, softened, waived
 from tests.model.random_calls import call
 from tests.model.random_configs import LIMITS, SCORES, Kind, random_config
+from tests.model.random_mistakes import with_mistake
 from tests.model.verdict_model import verdict
 from tests.model.workspace import Row, Workspace
 
@@ -36,7 +37,8 @@ def random_workspace(seed: int, today: dt.date | None = None) -> Workspace:
             workspace = repaired(workspace, now.reason)
     workspace = softened(rng, workspace, verdict(workspace, today))
     workspace = near_limits(rng, workspace, verdict(workspace, today))
-    return waived(rng, workspace, verdict(workspace, today), today)
+    workspace = waived(rng, workspace, verdict(workspace, today), today)
+    return with_mistake(rng, workspace) if rng.random() < 0.15 else workspace
 
 
 def _first(rng: random.Random, kind: Kind) -> Workspace:

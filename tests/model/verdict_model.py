@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.model import gates
-from tests.model.contract import TOLERANCE, Contract, contract_of, rows_of, scores_of, waivers_of
+from tests.model.contract import TOLERANCE, Contract, check_forbidden, contract_of, rows_of, scores_of, waivers_of
 from tests.model.evaluation import Side, check_storable, query_of
 from tests.model.gates import Query
 from tests.model.workspace import CannotJudgeError, Row, Verdict, Workspace
@@ -21,8 +21,11 @@ def verdict(workspace: Workspace, today: dt.date, tolerance: float = TOLERANCE) 
 
 
 def _judge(workspace: Workspace, today: dt.date, tolerance: float) -> Verdict:
+    if workspace.repeated or workspace.configs == "both":
+        raise CannotJudgeError("a key twice, or two configurations")
     contract = contract_of(workspace, tolerance)
     rows = rows_of(workspace.run, contract, "run")
+    check_forbidden(contract, rows)
     before = None if workspace.baseline is None else rows_of(workspace.baseline, contract, "baseline")
     if workspace.stored:
         check_storable(contract, workspace)
