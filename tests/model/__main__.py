@@ -7,8 +7,6 @@ import sys
 from collections import Counter
 
 from tests.model.comparison import checked, compare, minimised
-from tests.model.contract import Policy
-from tests.model.random_answers import Forms
 from tests.model.random_workspaces import features, random_workspace
 from tests.model.workspace import Workspace
 
@@ -21,23 +19,21 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=5000, help="how many workspaces")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--jobs", type=int, default=1, help="how many processes")
-    parser.add_argument("--newer", action="store_true", help="also forms whose meaning the next version fixes")
     parser.add_argument("--features", action="store_true", help="count features by exit code")
     options = parser.parse_args()
     seeds = range(options.seed, options.seed + options.count)
-    forms = Forms(newer=options.newer)
     codes: Counter[int] = Counter()
     counts: Counter[tuple[str, int]] = Counter()
     differing = 0
     with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
         chunk = max(1, min(50, options.count // options.jobs))
-        for seed, code, found, differences in pool.map(_one, seeds, [forms] * options.count, chunksize=chunk):
+        for seed, code, found, differences in pool.map(_one, seeds, chunksize=chunk):
             codes[code] += 1
             counts.update((feature, code) for feature in found)
             if differences:
                 differing += 1
                 if differing <= SHOWN:
-                    _show(seed, forms)
+                    _show(seed)
     print(f"{options.count} workspaces, {differing} differ; exit codes: {dict(sorted(codes.items()))}")  # noqa: T201
     if options.features:
         for feature in sorted({feature for feature, _ in counts}):
@@ -45,24 +41,23 @@ def main() -> int:
     return int(differing > 0)
 
 
-def _one(seed: int, forms: Forms) -> tuple[int, int, set[str], list[str]]:
-    workspace = random_workspace(seed, forms)
+def _one(seed: int) -> tuple[int, int, set[str], list[str]]:
+    workspace = random_workspace(seed)
     program = checked(workspace)
-    return seed, program.exit_code, features(workspace), compare(workspace, lambda _: program, Policy(forms.newer))
+    return seed, program.exit_code, features(workspace), compare(workspace, lambda _: program)
 
 
-def _show(seed: int, forms: Forms) -> None:
-    policy = Policy(forms.newer)
-    workspace = random_workspace(seed, forms)
-    kinds = {_kind(text) for text in compare(workspace, policy=policy)}
+def _show(seed: int) -> None:
+    workspace = random_workspace(seed)
+    kinds = {_kind(text) for text in compare(workspace)}
 
     def differs(candidate: Workspace) -> bool:
         with contextlib.suppress(KeyError, TypeError, ValueError):  # what is taken out may be what all rows have
-            return bool(kinds & {_kind(text) for text in compare(candidate, policy=policy)})
+            return bool(kinds & {_kind(text) for text in compare(candidate)})
         return False
 
     small = minimised(workspace, differs)
-    print(f"seed {seed}:", *compare(small, policy=policy), small.as_text(), "", sep="\n  ", flush=True)  # noqa: T201
+    print(f"seed {seed}:", *compare(small), small.as_text(), "", sep="\n  ", flush=True)  # noqa: T201
 
 
 def _kind(difference: str) -> str:

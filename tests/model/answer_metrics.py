@@ -137,14 +137,14 @@ def _similarity(golden: Row, row: Row | None, settings: Settings, wanted: set[st
     if row is None or row.get("error") is not None or not row.get("response"):
         return dict.fromkeys(wanted, 0.0)
     response, reference = str(row["response"]), str(golden["reference"])
-    if settings.reading.normalise:
-        equal = (
-            texts.plain(response, settings.reading).casefold() == texts.plain(reference, settings.reading).casefold()
-        )
-    else:
-        equal = response == reference
+    form = _normalised if settings.reading.normalise else str
+    equal = form(response) == form(reference)
     values = {"rouge_l": _rouge_l(response, reference), "exact_match": float(equal)}
     return {name: values[name] for name in wanted}
+
+
+def _normalised(text: str) -> str:
+    return texts.plain(texts.written(text)).casefold()
 
 
 def _rouge_l(response: str, reference: str) -> float:

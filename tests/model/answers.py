@@ -44,7 +44,7 @@ class Scale:
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What the configuration says of answers; ``visible_answers`` and the like follow the newer documents."""
+    """What the configuration says of answers."""
 
     reading: texts.Reading = dataclasses.field(default_factory=texts.Reading)
     phrases: Sequence[str] = ()
@@ -54,8 +54,6 @@ class Settings:
     composite: Row | None = None
     scales: Mapping[str, Scale] = dataclasses.field(default_factory=dict)
     enforced: Mapping[str, bool | str] = dataclasses.field(default_factory=dict)
-    visible_answers: bool = False
-    strict_tools: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,7 +176,7 @@ def _unanswered(rules: Sequence[Rule], answer: Answer) -> bool:
         return True
     if "response" not in row:
         raise CannotJudgeError("no response")
-    blank = not texts.visible(answer.text) if answer.settings.visible_answers else not answer.text.strip()
+    blank = not texts.says_something(answer.text)
     refused = any(rule.name == "must_refuse" for rule in rules) and _refused_by_field(row)
     return blank and not refused
 
@@ -226,10 +224,10 @@ def _wrong_text(rule: Rule, answer: Answer) -> Wrong:
             enough = len(content) - len(missing) >= (answer.golden.get("min_required") or len(content))
             return HOLDS if enough else _named(missing)
         case "forbidden_elements":
-            return _named([item for item in content if texts.matches(text, item, reading)])
+            return _named([item for item in content if texts.matches(text, item, reading, forbidden=True)])
         case "forbidden_claims":
             allowed = answer.golden.get("allowed_phrases") or []
-            return _named([item for item in content if texts.claimed(text, item, allowed)])
+            return _named([item for item in content if texts.claimed(text, item, allowed, reading)])
         case "must_contain" | "must_not_contain":
             return _wrong_contents(rule, text, reading)
         case "json_schema":
@@ -267,8 +265,10 @@ def _breaks(rule: Rule, answer: Answer) -> bool:
     match rule.name:
         case "regex_must_match" | "regex_must_not_match":
             options = {name: content[name] for name in ("ignore_case", "dot_all") if name in content}
-            matched = texts.pattern(content["pattern"], **options).search(text) is not None
-            return matched == (rule.name == "regex_must_not_match")
+            forbidden = rule.name == "regex_must_not_match"
+            searched = texts.searched(text, answer.settings.reading) if forbidden else [text]
+            pattern = texts.pattern(content["pattern"], **options)
+            return forbidden == any(pattern.search(single) is not None for single in searched)
         case "must_refuse":
             return not _refused(answer)
         case "must_not_refuse":
@@ -316,7 +316,7 @@ def _wrong_tools(rule: Rule, answer: Answer) -> Wrong:
     calls = tools.read_calls(answer.row, rule.name)
     if rule.name == "tool_arguments_valid":
         return frozenset(call.name for call in calls if call.arguments is None)
-    return tools.wrong_calls(rule.content, calls, strict=answer.settings.strict_tools)
+    return tools.wrong_calls(rule.content, calls)
 
 
 def _wrong_mode(rule: Rule, answer: Answer) -> Wrong:

@@ -1,5 +1,6 @@
 """Runs a workspace through the command line, and says where it and the model differ."""
 
+import contextlib
 import dataclasses
 import datetime as dt
 import json
@@ -9,12 +10,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.model.contract import DEFAULT, Policy
+from tests.model.contract import TOLERANCE
 from tests.model.verdict_model import verdict
 from tests.model.workspace import Broken, Row, Verdict, Workspace, write_rows
 from tests.process import rag_contract
 
 CLOSE = 1e-9
+OTHER_CONFIGS = {"both": "ragcontract.yaml", "near": "rag-contract.yml"}
 REQUIRED = frozenset(
     {"id", "query_id", "query", "type", "doc_id", "name", "tool", "reason", "owner", "expires", "from", "minimum"}
 )
@@ -31,7 +33,8 @@ def checked(workspace: Workspace) -> Verdict:
             if stored is not None:
                 return stored
         report = folder / "report.json"
-        ended = rag_contract("check", *options, "--report-md", "", "--junit", "", "--report-json", str(report))
+        with contextlib.chdir(folder):
+            ended = rag_contract("check", *options, "--report-md", "", "--junit", "", "--report-json", str(report))
         if ended.code not in (0, 1):
             return Verdict(exit_code=int(ended.code), reason=ended.err.replace(f"{folder}/", ""))
         return _verdict(int(ended.code), json.loads(report.read_text(encoding="utf-8")))
@@ -41,12 +44,20 @@ def _write(workspace: Workspace, folder: Path) -> list[str]:
     """Write the files of a workspace and return the options that name them."""
     config = folder / "ragcontract.yml"
     config.write_text(json.dumps(workspace.config), encoding="utf-8")
-    options = ["--golden", write_rows(folder / "golden.jsonl", workspace.golden), "--config", str(config)]
-    options += ["--run", write_rows(folder / "current_run.jsonl", workspace.run)]
-    if workspace.scores is not None:
-        options += ["--scores", write_rows(folder / "scores.jsonl", workspace.scores)]
-    if workspace.baseline is not None:
-        good_run = write_rows(folder / "good_run.jsonl", workspace.baseline)
+    options = ["--config", str(config)] if workspace.configs == "named" else []
+    if workspace.configs in OTHER_CONFIGS:
+        (folder / OTHER_CONFIGS[workspace.configs]).write_text('{"minimums": {"mrr_at_k": 1}}', encoding="utf-8")
+    rows = {"golden": workspace.golden, "current_run": workspace.run}
+    rows |= {"scores": workspace.scores} if workspace.scores is not None else {}
+    rows |= {"good_run": workspace.baseline} if workspace.baseline is not None else {}
+    files = {
+        name: write_rows(folder / f"{name}.jsonl", listed, twice=name == workspace.repeated)
+        for name, listed in rows.items()
+    }
+    options += ["--golden", files["golden"], "--run", files["current_run"]]
+    options += ["--scores", files["scores"]] if "scores" in files else []
+    if "good_run" in files:
+        good_run = files["good_run"]
         options += ["--baseline", str(folder / "baseline.json") if workspace.stored else good_run]
     options += [word for tag in workspace.tags for word in ("--tag", tag)]
     return options + _common(workspace)
@@ -170,13 +181,13 @@ def _tag_differences(model: Verdict, program: Verdict) -> list[str]:
     return found
 
 
-def compare(workspace: Workspace, judge: Judge = checked, policy: Policy = DEFAULT) -> list[str]:
+def compare(workspace: Workspace, judge: Judge = checked, tolerance: float = TOLERANCE) -> list[str]:
     """Return where the model and the program differ on a workspace."""
     while True:
         today = dt.datetime.now(dt.UTC).date()
         program = judge(workspace)
         if dt.datetime.now(dt.UTC).date() == today:  # no midnight between the two
-            return differences(verdict(workspace, today, policy), program)
+            return differences(verdict(workspace, today, tolerance), program)
 
 
 def minimised(workspace: Workspace, differs: Callable[[Workspace], bool], tries: int = 250) -> Workspace:
@@ -206,6 +217,8 @@ def _smaller(workspace: Workspace) -> list[Workspace]:
         dataclasses.replace(workspace, k=None),
         dataclasses.replace(workspace, tags=()),
         dataclasses.replace(workspace, repeats=False),
+        dataclasses.replace(workspace, repeated=""),
+        dataclasses.replace(workspace, configs="named"),
     ]
     found += [dataclasses.replace(workspace, golden=rows) for rows in _fewer(workspace.golden)]
     found += [dataclasses.replace(workspace, run=rows) for rows in _fewer(workspace.run)]

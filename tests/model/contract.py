@@ -3,22 +3,13 @@
 import dataclasses
 import datetime as dt
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from tests.model import answer_metrics, answers, gates, ranks, texts
+from tests.model import alike, answer_metrics, answers, gates, ranks, refused, texts
 from tests.model.answers import Settings
 from tests.model.workspace import CannotJudgeError, Row, Workspace
 
-
-@dataclasses.dataclass(frozen=True)
-class Policy:
-    """Which behaviour is expected where the documents are about to change."""
-
-    newer: bool = False  # texts that say nothing are no answers, unreadable arguments break rules, and so on
-    tolerance: float = 1e-9
-
-
-DEFAULT = Policy()
+TOLERANCE = 1e-9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,7 +21,7 @@ class Contract:
     ks: tuple[int, ...]
     settings: Settings
     wanted_metrics: frozenset[str]
-    policy: Policy
+    tolerance: float
 
     @property
     def config(self) -> Row:
@@ -53,7 +44,7 @@ class Contract:
         return float(self.config.get("relevance_level") or 1)
 
 
-def contract_of(workspace: Workspace, policy: Policy) -> Contract:
+def contract_of(workspace: Workspace, tolerance: float) -> Contract:
     """Return the contract of a workspace, or refuse it."""
     config = workspace.config
     ids = Counter(str(row["id"]) for row in workspace.golden)
@@ -68,22 +59,24 @@ def contract_of(workspace: Workspace, policy: Policy) -> Contract:
     k = workspace.k or config.get("k") or 5
     ks = tuple(sorted(set(k))) if isinstance(k, list) else (k,)
     gates.check_tiers(config, workspace.golden)
-    settings = _settings(config, policy)
+    settings = _settings(config)
+    refused.check_phrases(settings.phrases)
     for row in workspace.golden:
+        refused.check_fields(row, config.get("allow_fields") or ())
         _check_golden(row, settings, float(config.get("relevance_level") or 1))
     named = set(config.get("metrics") or {})
     named |= {gate.metric for gate in gates.gates_of(config, ks, ())}
-    return Contract(workspace, tuple(scoped), ks, settings, frozenset(named), policy)
+    return Contract(workspace, tuple(scoped), ks, settings, frozenset(named), tolerance)
 
 
-def _settings(config: Row, policy: Policy) -> Settings:
+def _settings(config: Row) -> Settings:
     options = config.get("answers") or {}
     per_query = config.get("per_query") or {}
     enforced = {
         name.removeprefix("enforce_"): value for name, value in per_query.items() if name.startswith("enforce_")
     }
     return Settings(
-        reading=texts.Reading(normalise=options.get("normalise", True), entities=policy.newer),
+        reading=texts.Reading(normalise=options.get("normalise", True)),
         phrases=tuple(options.get("refusal_phrases") or ()),
         built_in=not options.get("only_these", False),
         phrases_are_enough=options.get("refusal") == "phrases",
@@ -91,14 +84,14 @@ def _settings(config: Row, policy: Policy) -> Settings:
         composite=options.get("composite"),
         scales=answer_metrics.scales(config),
         enforced=enforced,
-        visible_answers=policy.newer,
-        strict_tools=policy.newer,
     )
 
 
 def _check_golden(golden: Row, settings: Settings, level: float) -> None:
     """Refuse a golden row that expects nothing, or what no run can satisfy."""
     rules = answers.rules_of(golden, dataclasses.replace(settings, composite=None))
+    refused.check_contents(golden, rules)
+    refused.check_thresholds(rules, settings.scales)
     ranks.wanted_documents(golden, level)
     others = ("relevant_doc_ids", "relevance", "expected_label", "reference", "reference_contexts")
     if all(golden.get(name) is None for name in (*others, "reference_tool_calls")) and not rules:
@@ -124,6 +117,22 @@ def rows_of(rows: Sequence[Row], contract: Contract, side: str) -> dict[str, lis
     return by_query
 
 
+def check_forbidden(contract: Contract, rows: Mapping[str, Sequence[Row]]) -> None:
+    """Refuse rows that may have a forbidden document in another form."""
+    options = contract.config.get("per_query") or {}
+    if options.get("enforce_forbidden_docs", True) is False:
+        return
+    of_any = {doc for row in contract.workspace.golden for doc in ranks.wanted_documents(row, contract.level).relevant}
+    different = frozenset(ranks.ids(options.get("different_documents") or ()))
+    for golden in contract.queries:
+        wanted = ranks.wanted_documents(golden, contract.level)
+        wishes = alike.Wishes(wanted.relevant, of_any, different)
+        for row in rows.get(str(golden["id"]), ()):
+            searched = ranks.returned(row, contract.rank_by)[: options.get("forbidden_within")]
+            if alike.in_question(wanted.forbidden, searched, wishes):
+                raise CannotJudgeError("is this the forbidden document?")
+
+
 def scores_of(workspace: Workspace, contract: Contract) -> dict[str, dict[str, float | None]]:
     """Return the numbers of scores files by query and name; of repeated rows, their mean or nothing."""
     collected: dict[str, dict[str, list[float | None]]] = {}
@@ -134,9 +143,9 @@ def scores_of(workspace: Workspace, contract: Contract) -> dict[str, dict[str, f
     known = {str(row["id"]) for row in contract.queries}
     for query, by_name in collected.items():
         for name, values in by_name.items():
-            if query in known and len(values) > 1 and not workspace.repeats and name in declared(contract.config):
-                raise CannotJudgeError("several rows for one score")
             numbers = [value for value in values if value is not None]
+            if query in known and len(numbers) > 1 and not workspace.repeats and name in declared(contract.config):
+                raise CannotJudgeError("several rows for one score")
             scale = contract.settings.scales.get(name)
             if query in known and scale is not None and not all(scale.low <= value <= scale.high for value in numbers):
                 raise CannotJudgeError("a score outside of its scale")

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from tests.model import answer_metrics, answers, ranks
 from tests.model.answers import Answer, Rule
-from tests.model.contract import Contract, declared, rows_of
+from tests.model.contract import Contract, check_forbidden, declared, rows_of
 from tests.model.gates import Query
 from tests.model.workspace import Broken, CannotJudgeError, Row, Workspace
 
@@ -56,7 +56,9 @@ def query_of(golden: Row, contract: Contract, run: Side, baseline: Side | None, 
 def check_storable(contract: Contract, workspace: Workspace) -> None:
     """Refuse a run as a stored baseline unless it covers the whole golden set, whatever is checked of it."""
     everything = dataclasses.replace(contract, queries=workspace.golden)
-    side = Side(rows_of(workspace.baseline or (), everything, "run"), {}, current=False, strict=True)
+    rows = rows_of(workspace.baseline or (), everything, "run")
+    check_forbidden(everything, rows)
+    side = Side(rows, {}, current=False, strict=True)
     for golden in workspace.golden:
         _evaluate(golden, everything, side, None)
 

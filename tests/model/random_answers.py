@@ -1,9 +1,8 @@
 """Random answers, tool calls and the rules on them: few words in many forms, so that rules meet what they name."""
 
-import dataclasses
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tests.model.answers import MODES
@@ -15,7 +14,24 @@ PATTERNS = (r"\bfree\b", r"refund.*days", r"\d+ days", "price|cost", "secret", r
 ALLOWED = (r"not .*", r"never free", r"refund.{0,30}days", "no price")
 REFUSALS = ("I can't help with that.", "Well, I can’t  help with `this`.", "That is none of my business.")
 OWN_PHRASE = "none of my business"
-TOOLS = ("find", "refund", "mail")
+INVISIBLE = ("\u200b", "\u00ad", "\u2060", "\u202e", "\u034f", "\ufe0f", "\u115f", "\U000e0041", "\x07")
+SAYS_NOTHING = (
+    ".",
+    "-",
+    "**",
+    "```\n```",
+    "\u200b",
+    "...",
+    "<br>",
+    "&shy;",
+    "&nbsp;",
+    "\u034f!",
+    "---",
+    "``",
+    "<b></b>",
+)
+SAYS_SOMETHING = ("🙂", "価格", "€", "&euro;", "<b>1</b>", "√", "é")
+TOOLS = ("find", "refund", "send_mail")
 VALUES: tuple[Any, ...] = (1, 1.0, "1", True, "true", None, "a", [1, "a"], {"x": 1}, 0)
 SCHEMAS: tuple[Row, ...] = (
     {"type": "object", "required": ["price"], "properties": {"price": {"type": "number"}}},
@@ -34,16 +50,6 @@ JSON_ANSWERS = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Forms:
-    """Which forms of input are made; ``newer`` are those whose meaning the next version fixes."""
-
-    newer: bool = False
-
-
-PLAIN = Forms()
-
-
 def decorated(rng: random.Random, word: str) -> str:
     """Return a word in a form that makes no difference when texts are compared."""
     forms = (
@@ -56,11 +62,32 @@ def decorated(rng: random.Random, word: str) -> str:
         lambda: f"{word[:1]}\u200b{word[1:]}",
         lambda: word.replace("3", "３").replace("e", "e\u200d"),
         lambda: f"[{word}](https://example.com/{rng.choice(('free', 'secret', 'x'))})",
+        *_hidden_forms(rng, word),
     )
     return rng.choice(forms)() if rng.random() < 0.5 else word
 
 
-def answer(rng: random.Random, forms: Forms) -> str | None:
+def _hidden_forms(rng: random.Random, word: str) -> tuple[Callable[[], str], ...]:
+    """Return makers of forms that a page shows as the word, although it is written in another way."""
+    first, rest = word[:1], word[1:]
+    return (
+        lambda: first + rng.choice(INVISIBLE) + rest,
+        lambda: f"{first}<b>{rest}</b>",
+        lambda: f"{first}<!-- x -->{rest}",
+        lambda: f"<td>{word}</td>",
+        lambda: word.replace(" ", "<br>"),
+        lambda: f"&#{ord(first)};{rest}",
+        lambda: f"{first}&amp;shy;{rest}",
+        lambda: f"[{word}](target and {rng.choice(WORDS)})",
+        lambda: f'[x](target "{word}")',
+        lambda: f"_{word}_",
+        lambda: f"*{word}*",
+        lambda: f"~~{word}~~",
+        lambda: f"{first}\\_{rest}",
+    )
+
+
+def answer(rng: random.Random) -> str | None:
     """Return an answer, a refusal, JSON, or nothing that counts as an answer."""
     kind = rng.random()
     if kind < 0.04:
@@ -69,8 +96,8 @@ def answer(rng: random.Random, forms: Forms) -> str | None:
         return rng.choice(REFUSALS)
     if kind < 0.16:
         return rng.choice(JSON_ANSWERS)
-    if forms.newer and kind < 0.2:
-        return rng.choice((".", "-", "**", "```\n```", "\u200b", "🙂", "価格", "€"))
+    if kind < 0.2:
+        return rng.choice(SAYS_NOTHING + SAYS_SOMETHING)
     return sentence_of(rng)
 
 
@@ -216,21 +243,3 @@ def _score(rng: random.Random, scores: Sequence[str]) -> Row:
         return {"type": "composite", "minimum": rng.choice((0.25, 0.5, 0.75)), "metrics": list(scores)}
     name = rng.choice(higher)
     return {"type": "min_score", "metric": name, "value": rng.choice((2, 3) if name == "rating" else (0.25, 0.5, 0.75))}
-
-
-def call(rng: random.Random, forms: Forms, *, wanted: bool = False) -> Row:
-    """Return a tool call, in any of the forms that are read."""
-    name = rng.choice(TOOLS)
-    arguments: Any = {key: rng.choice(VALUES) for key in rng.sample(("id", "to", "n"), rng.randint(0, 3))}
-    if wanted:
-        return {"name": name, "arguments": arguments} if rng.random() < 0.9 else {"name": name}
-    if rng.random() < 0.1:
-        arguments = rng.choice(("{", "[1]", '"x"', "nonsense")) if forms.newer else "[1]"
-    elif rng.random() < 0.3:
-        arguments = json.dumps(arguments)
-    kind = rng.random()
-    if kind < 0.6:
-        return {"name": name, "arguments": arguments}
-    if kind < 0.8:
-        return {"type": "function", "function": {"name": name, "arguments": arguments}}
-    return {"name": name, "args": arguments}

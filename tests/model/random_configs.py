@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.model import random_answers
-from tests.model.random_answers import Forms
 from tests.model.workspace import Row
 
 SCORES: dict[str, Row] = {
@@ -27,7 +26,6 @@ class Kind:
     scores: tuple[str, ...]
     quality: float  # the share of rows that return what is wanted
     trouble: bool  # whether something may be missing or contradict itself
-    forms: Forms
 
 
 def random_config(rng: random.Random, kind: Kind, golden: Sequence[Row], tiers: Sequence[Row]) -> Row:

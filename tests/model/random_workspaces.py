@@ -7,10 +7,10 @@ from typing import Any
 
 from tests.model import random_answers
 from tests.model.answers import MODES
-from tests.model.contract import Policy
 from tests.model.near_limits import near_limits, repaired, softened, waived
-from tests.model.random_answers import PLAIN, Forms
+from tests.model.random_calls import call
 from tests.model.random_configs import LIMITS, SCORES, Kind, random_config
+from tests.model.random_mistakes import with_mistake
 from tests.model.verdict_model import verdict
 from tests.model.workspace import Row, Workspace
 
@@ -19,7 +19,7 @@ TAGS = ("x", "y", "zürich")
 TIERS = ("sanity", "core", "rest")
 
 
-def random_workspace(seed: int, forms: Forms = PLAIN, today: dt.date | None = None) -> Workspace:
+def random_workspace(seed: int, today: dt.date | None = None) -> Workspace:
     """Return the workspace of a seed."""
     rng = random.Random(seed)
     kind = Kind(
@@ -28,18 +28,17 @@ def random_workspace(seed: int, forms: Forms = PLAIN, today: dt.date | None = No
         scores=tuple(name for name in SCORES if rng.random() < 0.25),
         quality=rng.choice((0.5, 0.9, 1.0, 1.0)),
         trouble=rng.random() < 0.25,
-        forms=forms,
     )
     workspace = _first(rng, kind)
-    policy = Policy(newer=forms.newer)
     today = today or dt.datetime.now(dt.UTC).date()
     for _ in range(8):
-        now = verdict(workspace, today, policy)
+        now = verdict(workspace, today)
         if now.exit_code == 2 and rng.random() < 0.97:
             workspace = repaired(workspace, now.reason)
-    workspace = softened(rng, workspace, verdict(workspace, today, policy))
-    workspace = near_limits(rng, workspace, verdict(workspace, today, policy))
-    return waived(rng, workspace, verdict(workspace, today, policy), today)
+    workspace = softened(rng, workspace, verdict(workspace, today))
+    workspace = near_limits(rng, workspace, verdict(workspace, today))
+    workspace = waived(rng, workspace, verdict(workspace, today), today)
+    return with_mistake(rng, workspace) if rng.random() < 0.15 else workspace
 
 
 def _first(rng: random.Random, kind: Kind) -> Workspace:
@@ -103,9 +102,7 @@ def _golden(rng: random.Random, kind: Kind, name: str | int, tiers: Sequence[Row
             rules = [rule for rule in rules if "tool" not in rule["type"]]
         row |= {"rules": rules} if rules else {}
     if kind.tools and rng.random() < 0.6:
-        row["reference_tool_calls"] = [
-            random_answers.call(rng, kind.forms, wanted=True) for _ in range(rng.randint(0, 3))
-        ]
+        row["reference_tool_calls"] = [call(rng, wanted=True) for _ in range(rng.randint(0, 3))]
     if len(row) == 2:
         row["relevant_doc_ids"] = []
     row |= _labels(rng, tiers)
@@ -186,11 +183,11 @@ def _result(rng: random.Random, document: str | int) -> Row:
 
 
 def _said(rng: random.Random, kind: Kind, golden: Row) -> Row:
-    row: Row = {"response": random_answers.answer(rng, kind.forms), "retrieved_contexts": []}
+    row: Row = {"response": random_answers.answer(rng), "retrieved_contexts": []}
     row["retrieved_contexts"] = [random_answers.context(rng) for _ in range(rng.randint(0, 3))]
     if rng.random() < 0.5:
         row["retrieved_contexts"] += golden.get("reference_contexts") or []
-    row["tool_calls"] = [random_answers.call(rng, kind.forms) for _ in range(rng.randint(0, 3))]
+    row["tool_calls"] = [call(rng, trouble=kind.trouble) for _ in range(rng.randint(0, 3))]
     if golden.get("reference_tool_calls") and rng.random() < 0.6:
         row["tool_calls"] = golden["reference_tool_calls"] + row["tool_calls"][:1]
     if golden.get("reference") is not None and rng.random() < 0.4:

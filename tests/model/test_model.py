@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from tests.model.comparison import checked, compare, differences, minimised
-from tests.model.contract import Policy
 from tests.model.random_workspaces import features, random_workspace
 from tests.model.verdict_model import verdict
 from tests.model.workspace import Row, Verdict, Workspace
@@ -114,8 +113,8 @@ def test_a_program_that_is_wrong_differs(mistake: Callable[[Verdict], Verdict]) 
 def test_a_looser_or_stricter_tolerance_differs() -> None:
     assert compare(BROKEN) == compare(EXACT) == []
     gate = "gate minimums.mrr_at_k: "
-    assert compare(BROKEN, policy=Policy(tolerance=1e-8)) == [f"{gate}model pass, program fail"]
-    assert compare(EXACT, policy=Policy(tolerance=0)) == [f"{gate}model fail, program pass"]
+    assert compare(BROKEN, tolerance=1e-8) == [f"{gate}model pass, program fail"]
+    assert compare(EXACT, tolerance=0) == [f"{gate}model fail, program pass"]
 
 
 def test_an_expired_waiver_that_counted_would_differ() -> None:

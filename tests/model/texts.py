@@ -1,4 +1,4 @@
-"""The model of how texts are compared: forms of characters, markup, whole words, patterns, phrases of refusal."""
+"""The model of how texts are compared: as written and as a page shows them, whole words, patterns, refusals."""
 
 import dataclasses
 import html
@@ -9,9 +9,20 @@ from typing import Any
 
 QUOTES = {"‘": "'", "’": "'", "‚": "'", "“": '"', "”": '"', "„": '"'}
 DASHES = dict.fromkeys("‐‑‒–—−", "-")
-INVISIBLE = re.compile("[\u200b‌‍⁠\ufeff\xad]")
-LINK = re.compile(r"(?<!\\)\[([^\[\]]*)\]\([^()\s]*\)")
-EMPHASIS = re.compile(r"\*\*|__|`+")
+LINE_ENDS_AND_TABS = "\t\n\v\f\r\x85"
+IGNORABLE = (  # what Unicode calls default ignorable, but for format characters
+    *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x2065, 0x3164),
+    *(*range(0xFE00, 0xFE10), 0xFFA0, *range(0xFFF0, 0xFFF9), *range(0xE0000, 0xE1000)),
+)
+INVISIBLE = frozenset(map(chr, IGNORABLE))
+LINK = re.compile(r"(?<!\\)\[([^\[\]]*)\]\([^()\s]*(?:\s+\"([^\"]*)\")?\)")
+NAMED_LINK = re.compile(r"\[([^\[\]]+)\]\[([^\[\]]+)\]")
+DEFINITION = re.compile(r"^\[([^\[\]]+)\]: *(\S+)$", re.MULTILINE)
+TAG = re.compile(r"<!--.*?-->|</?([a-zA-Z]+)[^<>]*>", re.DOTALL)
+SEPARATING = frozenset({"br", "td", "p", "div", "li"})
+WRITTEN_EMPHASIS = re.compile(r"\*\*|__|`+")
+SHOWN_EMPHASIS = re.compile(r"(?<![\w\\])(\*{1,3}|_{1,3}|~~)(?=\S)(.+?)(?<=\S)\1(?!\w)")
+ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
 COVERED = 200  # characters of an allowed phrase
 BUILT_IN = ("i can't help with",)  # of some forty phrases, the one that the documents name
@@ -23,32 +34,64 @@ class Reading:
     """How the configuration wants texts to be compared."""
 
     normalise: bool = True
-    entities: bool = False  # whether HTML entities are decoded
 
 
-def visible(text: str) -> bool:
+def says_something(text: str) -> bool:
     """Whether a person sees a letter, a digit or a symbol in the text."""
-    return any(unicodedata.category(character)[0] in "LN" or _symbol(character) for character in text)
+    return any(_is_seen(character) for character in shown(text))
 
 
-def _symbol(character: str) -> bool:
-    return unicodedata.category(character) in {"So", "Sc", "Sm"}
+def _is_seen(character: str) -> bool:
+    return unicodedata.category(character)[0] in "LN" or unicodedata.category(character) in {"So", "Sc", "Sm"}
 
 
-def plain(text: str, reading: Reading) -> str:
-    """Return the text without what makes no difference, upper and lower case excepted."""
-    if not reading.normalise:
-        return text
-    text = html.unescape(text) if reading.entities else text
-    text = INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
+def without_invisible(text: str) -> str:
+    """Return the text without characters that nobody sees."""
+    return "".join(character for character in text if not _is_invisible(character))
+
+
+def _is_invisible(character: str) -> bool:
+    kind = unicodedata.category(character)
+    return kind == "Cf" or (kind == "Cc" and character not in LINE_ENDS_AND_TABS) or character in INVISIBLE
+
+
+def written(text: str) -> str:
+    """Return the text as it is written, without links' targets and emphasis."""
+    text = unicodedata.normalize("NFKC", without_invisible(text))
+    text = LINK.sub(lambda link: f"{link[1]} {link[2]}" if link[2] else link[1], text)
+    return WRITTEN_EMPHASIS.sub("", text)
+
+
+def shown(text: str) -> str:
+    """Return the text as a page shows it: without tags, targets, emphasis and escapes, and with entities decoded."""
+    text = without_invisible(html.unescape(html.unescape(without_invisible(text))))
+    text = TAG.sub(lambda tag: " " if (tag[1] or "").lower() in SEPARATING else "", text)
+    labels = {found[1].casefold() for found in DEFINITION.finditer(text)}
     text = LINK.sub(r"\1", text)
+    text = NAMED_LINK.sub(lambda link: link[1] if link[2].casefold() in labels else link[0], text)
+    before = ""
+    while before != text:
+        before, text = text, SHOWN_EMPHASIS.sub(r"\2", text)
+    return ESCAPED.sub(r"\1", WRITTEN_EMPHASIS.sub("", text))
+
+
+def plain(text: str) -> str:
+    """Return the text with one form of each quote, dash and blank."""
+    text = unicodedata.normalize("NFKC", text)
     text = "".join(QUOTES.get(character, DASHES.get(character, character)) for character in text)
-    return " ".join(EMPHASIS.sub("", text).split())
+    return " ".join(text.split())
 
 
 def contains(answer: str, text: str, reading: Reading, *, ignore_case: bool = True, word: bool = False) -> bool:
     """Whether the answer has the text, as a whole word if that is wanted."""
-    haystack, needle = plain(answer, reading), plain(text, reading)
+    if not reading.normalise:
+        return _finds(answer, text, ignore_case=ignore_case, word=word)
+    needle = plain(written(text))
+    haystacks = {plain(written(answer)), plain(shown(answer))}
+    return any(_finds(haystack, needle, ignore_case=ignore_case, word=word) for haystack in haystacks)
+
+
+def _finds(haystack: str, needle: str, *, ignore_case: bool, word: bool) -> bool:
     if ignore_case:
         haystack, needle = haystack.casefold(), needle.casefold()
     start = haystack.find(needle)
@@ -77,14 +120,20 @@ def as_pattern(matcher: str | dict[str, Any]) -> re.Pattern[str]:
     return pattern(matcher["regex"], **options)
 
 
-def matches(answer: str, matcher: str | dict[str, Any], reading: Reading) -> bool:
+def searched(answer: str, reading: Reading) -> list[str]:
+    """Return the texts in which a forbidden pattern is searched for."""
+    return [answer, shown(answer)] if reading.normalise else [answer]
+
+
+def matches(answer: str, matcher: str | dict[str, Any], reading: Reading, *, forbidden: bool = False) -> bool:
     """Whether an element, a text or a matcher, is in the answer."""
     if isinstance(matcher, str):
         return contains(answer, matcher, reading)
     if "any" in matcher:
-        return any(matches(answer, single, reading) for single in matcher["any"])
+        return any(matches(answer, single, reading, forbidden=forbidden) for single in matcher["any"])
     if "regex" in matcher:
-        return as_pattern(matcher).search(answer) is not None
+        found = searched(answer, reading) if forbidden else [answer]
+        return any(as_pattern(matcher).search(text) is not None for text in found)
     return contains(
         answer,
         matcher["text"],
@@ -94,10 +143,16 @@ def matches(answer: str, matcher: str | dict[str, Any], reading: Reading) -> boo
     )
 
 
-def claimed(answer: str, claim: str | dict[str, Any], allowed: Iterable[str | dict[str, Any]]) -> bool:
+def claimed(
+    answer: str, claim: str | dict[str, Any], allowed: Iterable[str | dict[str, Any]], reading: Reading
+) -> bool:
     """Whether a claim is in the answer outside of the allowed phrases."""
+    return any(_claimed(text, as_pattern(claim), allowed) for text in searched(answer, reading))
+
+
+def _claimed(answer: str, claim: re.Pattern[str], allowed: Iterable[str | dict[str, Any]]) -> bool:
     phrases = [match.span() for phrase in allowed for match in as_pattern(phrase).finditer(answer)]
-    return any(not _covered(answer, match.span(), phrases) for match in as_pattern(claim).finditer(answer))
+    return any(not _covered(answer, match.span(), phrases) for match in claim.finditer(answer))
 
 
 def _covered(answer: str, claim: tuple[int, int], phrases: list[tuple[int, int]]) -> bool:
@@ -111,5 +166,5 @@ def refusal_phrase(answer: str, phrases: Iterable[str], reading: Reading, *, bui
     """Whether the answer has a phrase with which an application refuses."""
     if any(contains(answer, phrase, reading) for phrase in phrases):
         return True
-    start = plain(answer, Reading())[:BUILT_IN_WITHIN].casefold()
-    return built_in and any(phrase in start for phrase in BUILT_IN)
+    starts = [plain(text)[:BUILT_IN_WITHIN].casefold() for text in (written(answer), shown(answer))]
+    return built_in and any(phrase in start for phrase in BUILT_IN for start in starts)

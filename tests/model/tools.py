@@ -6,9 +6,18 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from tests.model.texts import without_invisible
 from tests.model.workspace import CannotJudgeError, Row
 
 TOOL_METRICS = ("tool_precision", "tool_recall", "tool_f1", "tool_arguments", "tool_order", "step_efficiency")
+
+NAMES = ("name", "tool", "tool_name")
+ARGUMENTS = (
+    *("arguments", "args", "input_parameters", "input", "parameters", "params", "kwargs"),
+    *("tool_input", "tool_args", "tool_kwargs"),
+)
+KNOWN = frozenset({*NAMES, *ARGUMENTS, "function", "type", "id"})
+NAMESPACE_END = re.compile(r"[./:]|__")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,16 +38,36 @@ def read_calls(row: Row, reader: str) -> list[Call]:
 
 
 def _call(raw: Row) -> Call:
-    call = raw["function"] if isinstance(raw.get("function"), dict) else raw
-    arguments = call.get("arguments", call.get("args"))
-    if isinstance(arguments, str):
+    fields = [raw, raw["function"]] if isinstance(raw.get("function"), dict) else [raw]
+    names = {fields_of[key] for fields_of in fields for key in NAMES if fields_of.get(key) is not None}
+    if len(names) != 1:
+        raise CannotJudgeError("a call without a name, or with two")
+    given = [fields_of[key] for fields_of in fields for key in ARGUMENTS if fields_of.get(key) is not None]
+    if any(not same(_arguments_of(one), _arguments_of(given[0])) for one in given):
+        raise CannotJudgeError("a call with two arguments that differ")
+    if given:
+        return Call(names.pop(), _arguments_of(given[0]))
+    unknown = [value for fields_of in fields for key, value in fields_of.items() if key not in KNOWN]
+    hidden = any(isinstance(value, (dict, list)) for value in unknown)
+    return Call(names.pop(), None if hidden else {})
+
+
+def _arguments_of(value: Any) -> Row | None:
+    """Return arguments as an object, or none where they cannot be read; blank text stands for no arguments."""
+    if isinstance(value, str):
+        if not value.strip():
+            return {}
         try:
-            arguments = json.loads(arguments)
+            value = json.loads(value, object_pairs_hook=_without_repeats)
         except ValueError:
-            arguments = None
-    elif arguments is None:
-        arguments = {}
-    return Call(name=call["name"], arguments=arguments if isinstance(arguments, dict) else None)
+            return None
+    return value if isinstance(value, dict) else None
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> Row:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError("a key twice")
+    return dict(pairs)
 
 
 def same(one: Any, other: Any, *, lenient: bool = False) -> bool:
@@ -68,6 +97,16 @@ def _lenient(text: str, value: Any) -> bool:
     return False
 
 
+def is_form_of(name: str, tool: str) -> bool:
+    """Whether a name may mean a tool: regardless of case, of how words are joined, and of a namespace in front."""
+    names = {name, *(name[found.end() :] for found in NAMESPACE_END.finditer(name))}
+    return any(_joined(form) == _joined(tool) for form in names)
+
+
+def _joined(name: str) -> str:
+    return re.sub(r"[\s_-]", "", without_invisible(name)).casefold()
+
+
 def has_arguments(call: Call, wanted: dict[str, Any]) -> bool:
     """Whether a call has these arguments, and any others."""
     if call.arguments is None:
@@ -81,19 +120,16 @@ def _fits(value: Any, wanted: Any) -> bool:
     return same(value, wanted)
 
 
-def wrong_calls(rule: Row, calls: Sequence[Call], *, strict: bool) -> frozenset[str]:
-    """Return what is wrong by a rule on calls of a tool: forbidden calls, or that there are too few or too many.
-
-    ``strict``: calls that cannot be read break what forbids calls.
-    """
-    named = [call for call in calls if call.name == rule["tool"]]
+def wrong_calls(rule: Row, calls: Sequence[Call]) -> frozenset[str]:
+    """Return what is wrong by a rule on calls of a tool: forbidden calls, or that there are too few or too many."""
     wanted = rule.get("arguments") or {}
-    found = [call for call in named if has_arguments(call, wanted)]
+    may_be = [call for call in calls if is_form_of(call.name, rule["tool"])]
+    may_be = [call for call in may_be if call.arguments is None or has_arguments(call, wanted)]
     if rule["type"] == "must_not_call_tool":
-        unreadable = [call for call in named if call.arguments is None] if strict else []
-        return frozenset(json.dumps(call.arguments, sort_keys=True) for call in found + unreadable)
+        return frozenset(json.dumps([call.name, call.arguments], sort_keys=True) for call in may_be)
+    found = [call for call in calls if call.name == rule["tool"] and has_arguments(call, wanted)]
     at_most = rule.get("at_most")
-    too_many = at_most is not None and len(found) > at_most
+    too_many = at_most is not None and len(may_be) > at_most
     too_few = len(found) < (rule.get("at_least") or 1)
     return frozenset({"too many"} if too_many else {"too few"} if too_few else ())
 

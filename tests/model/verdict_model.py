@@ -6,23 +6,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.model import gates
-from tests.model.contract import DEFAULT, Contract, Policy, contract_of, rows_of, scores_of, waivers_of
+from tests.model.contract import TOLERANCE, Contract, check_forbidden, contract_of, rows_of, scores_of, waivers_of
 from tests.model.evaluation import Side, check_storable, query_of
 from tests.model.gates import Query
 from tests.model.workspace import CannotJudgeError, Row, Verdict, Workspace
 
 
-def verdict(workspace: Workspace, today: dt.date, policy: Policy = DEFAULT) -> Verdict:
+def verdict(workspace: Workspace, today: dt.date, tolerance: float = TOLERANCE) -> Verdict:
     """Return what the documents promise of a check."""
     try:
-        return _judge(workspace, today, policy)
+        return _judge(workspace, today, tolerance)
     except CannotJudgeError as error:
         return Verdict(exit_code=2, reason=str(error))
 
 
-def _judge(workspace: Workspace, today: dt.date, policy: Policy) -> Verdict:
-    contract = contract_of(workspace, policy)
+def _judge(workspace: Workspace, today: dt.date, tolerance: float) -> Verdict:
+    if workspace.repeated or workspace.configs == "both":
+        raise CannotJudgeError("a key twice, or two configurations")
+    contract = contract_of(workspace, tolerance)
     rows = rows_of(workspace.run, contract, "run")
+    check_forbidden(contract, rows)
     before = None if workspace.baseline is None else rows_of(workspace.baseline, contract, "baseline")
     if workspace.stored:
         check_storable(contract, workspace)
@@ -39,7 +42,7 @@ def _decide(
     contract: Contract, queries: Sequence[Query], run: Side, baseline: Side | None, waived: set[str]
 ) -> Verdict:
     config, tags = contract.config, contract.workspace.tags
-    tiers = {} if tags else gates.tier_statuses(config, queries, waived, contract.policy.tolerance)
+    tiers = {} if tags else gates.tier_statuses(config, queries, waived, contract.tolerance)
     statuses = {f"tiers.{name}.minimum": status for name, status in tiers.items()}
     queries = _covered(contract, queries, tiers)
     counted = [query for query in queries if tiers.get(query.tier or "") != "skipped"]
@@ -73,7 +76,7 @@ def _status(
     contract: Contract,
     baseline: Side | None,
 ) -> str:
-    tolerance = contract.policy.tolerance
+    tolerance = contract.tolerance
     if gate.kind in ("drop", "rise") and baseline is None:
         raise CannotJudgeError(f"{gate.id}: no baseline")
     if gate.metric == "pass_rate":
@@ -97,11 +100,7 @@ def _covered(contract: Contract, queries: Sequence[Query], tiers: Mapping[str, s
     result = []
     for query in queries:
         extra = {"skipped"} if tiers.get(query.tier or "") == "skipped" else set()
-        covered = (
-            not contract.policy.newer
-            or query.tier in tiers
-            or any(gate.tag is None or gate.tag in query.tags for gate in limits)
-        )
+        covered = query.tier in tiers or any(gate.tag is None or gate.tag in query.tags for gate in limits)
         if rate_decides and covered:
             extra.add("counted")
         broken = tuple(dataclasses.replace(item, excuses=item.excuses | extra) for item in query.broken)

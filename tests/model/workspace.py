@@ -2,10 +2,12 @@
 
 import dataclasses
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+OBJECT = re.compile(r'^\{"|(?<=[:,] )\{"|(?<=\[)\{"')
 Row = dict[str, Any]
 Metrics = Mapping[str, float]
 
@@ -27,10 +29,12 @@ class Workspace:
     tags: tuple[str, ...] = ()
     k: int | None = None
     repeats: bool = False
+    repeated: str = ""  # the file of which the last row has a key twice: golden, run, baseline or scores
+    configs: str = "named"  # or found: by its name; both: with another one; near: beside a file of a near name
 
     def as_text(self) -> str:
         """Return the workspace as a person can read it, without what it does not have."""
-        fields = {name: value for name, value in vars(self).items() if value not in (None, (), False)}
+        fields = {name: value for name, value in vars(self).items() if value not in (None, (), False, "", "named")}
         lines = []
         for name, value in fields.items():
             if isinstance(value, tuple):
@@ -73,7 +77,19 @@ class Verdict:
         return {(broken.query, broken.rule) for broken in self.broken if broken.counts or not counting}
 
 
-def write_rows(path: Path, rows: Iterable[Row]) -> str:
-    """Write rows as JSON lines and return the path."""
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+def write_rows(path: Path, rows: Iterable[Row], *, twice: bool = False) -> str:
+    """Write rows as JSON lines and return the path; ``twice``: some object of the last row has a key twice."""
+    lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+    if twice:
+        lines[-1] = _with_a_key_twice(lines[-1])
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return str(path)
+
+
+def _with_a_key_twice(line: str) -> str:
+    """Repeat the first key of the last object in a line of JSON."""
+    start = [found.start() for found in OBJECT.finditer(line)][-1]
+    value, _ = json.JSONDecoder().raw_decode(line[start:])
+    key, content = next(iter(value.items()))
+    pair = f"{json.dumps(key)}: {json.dumps(content)}"
+    return f"{line[: start + 1]}{pair}, {line[start + 1 :]}"
