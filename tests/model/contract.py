@@ -110,7 +110,7 @@ def rows_of(rows: Sequence[Row], contract: Contract, side: str) -> dict[str, lis
             by_query.setdefault(str(row["query_id"]), []).append(row)
     if not contract.workspace.repeats and any(len(found) > 1 for found in by_query.values()):
         raise CannotJudgeError(f"a query twice in the {side}")
-    for row in (row for found in by_query.values() for row in found):
+    for row in (row for found in by_query.values() for row in found if side == "run"):
         turns.check_messages(row)
     for golden in contract.queries:
         found = by_query.get(str(golden["id"]), [])

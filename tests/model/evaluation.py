@@ -122,7 +122,12 @@ def _broken_answers(golden: Row, contract: Contract, answer: Answer) -> tuple[di
     rules = answers.rules_of(golden, contract.settings)
     if golden.get("turns") is None or answer.row is None:
         return answers.broken_rules(rules, answer)
-    broken, only_warn = turns.broken_in_turns(golden, answer)
+    try:
+        broken, only_warn = turns.broken_in_turns(golden, answer)
+    except CannotJudgeError:
+        if answer.strict:
+            raise
+        return {}, set()
     others, weak = answers.broken_rules([rule for rule in rules if rule.name in turns.WHOLE_ROW], answer)
     return broken | others, only_warn | weak
 
