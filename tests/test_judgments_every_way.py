@@ -89,7 +89,11 @@ def test_without_judgments_a_command_says_what_to_do_or_does_not_need_them(
 ) -> None:
     workspace(folder, config)
     if config == SECOND_PASS:  # with something to flag
-        query = {**asked(1, [TRUE]), "relevant_doc_ids": ["d"], "must_not_contain": ["7 dollars"]}
+        query = {
+            **asked(1, [TRUE]),
+            "relevant_doc_ids": ["d"],
+            "rules": [{"type": "must_not_contain", "value": "7 dollars"}],
+        }
         write_jsonl(folder / "golden.jsonl", [query])
         row = {"query_id": "q1", "results": [{"doc_id": "d"}], "retrieved_contexts": [CONTEXT]}
         for name in ("current_run", "before"):

@@ -34,7 +34,7 @@ ENDS = {
 def test_the_exit_code_is_the_verdict_wherever_output_goes(script: str, tmp_path: Path) -> None:
     folder = broken_workspace(tmp_path)
     with (folder / "golden.jsonl").open("a") as file:  # for a warning on standard error
-        file.write(as_jsonl(golden("q3", "doc1", forbidden_doc_id=["x"])))
+        file.write(as_jsonl(golden("q3", "doc1", weigth=2)))
     with (folder / "current_run.jsonl").open("a") as file:
         file.write(as_jsonl(run("q3", "doc1")))
     broken = shell(script, cwd=folder)

@@ -322,7 +322,7 @@ def _wrong_tools(rule: Rule, answer: Answer) -> Wrong:
 def _wrong_mode(rule: Rule, answer: Answer) -> Wrong:
     mode = actual_mode(answer.row, answer.settings)
     failed = answer.row is not None and answer.row.get("error") is not None
-    return HOLDS if mode == rule.content else frozenset({"error" if failed else mode or "no mode"})
+    return HOLDS if mode == rule.content else frozenset({"no answer" if failed or mode is None else rule.name})
 
 
 def actual_mode(row: Row | None, settings: Settings) -> str | None:

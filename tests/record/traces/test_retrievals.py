@@ -65,9 +65,9 @@ def test_documents_of_opentelemetry_are_a_list_or_its_json(as_text: bool) -> Non
 
 
 def test_a_result_without_an_id_is_refused_with_what_its_metadata_has() -> None:
-    bare = span(1, "RETRIEVER", attributes=documents({"content": "text", "metadata": {"url": "x", "title": "y"}}))
-    assert "its metadata has: title, url" in str(failure(bare))
-    assert found(bare, doc_id="metadata.url") == ["x"]
+    bare = span(1, "RETRIEVER", attributes=documents({"content": "text", "metadata": {"place": "x", "title": "y"}}))
+    assert "its metadata has: place, title" in str(failure(bare))
+    assert found(bare, doc_id="metadata.place") == ["x"]
 
 
 def test_metadata_of_any_type_and_expressions_that_fail_name_no_document() -> None:
