@@ -168,7 +168,7 @@ def with_judgments(contract: Contract, request: Request, now: datetime) -> tuple
         return contract, None
     from ragcontract.judging.replayed import replayed_contract
 
-    return replayed_contract(
+    contract, replayed = replayed_contract(
         contract,
         request.judgments,
         request.calibration,
@@ -176,6 +176,9 @@ def with_judgments(contract: Contract, request: Request, now: datetime) -> tuple
         request.progress,
         stored=request.store and request.judge,
     )
+    if request.no_answers:  # a judge's words quote answers and documents
+        replayed = replace(replayed, problems=_without_values(replayed.problems))
+    return contract, replayed
 
 
 def _trusted(replayed: "Replayed", evaluation: Evaluation, request: Request, now: datetime) -> "Replayed":

@@ -9,7 +9,11 @@ from ragcontract.files.problems import Problems
 LEFT_OUT = "(not shown)"
 # Everything behind the start of a value goes, the advice too: a value can look like any text of ours.
 _VALUES = (
-    re.compile(r"(, found |, before |its JSON object: |, which failed: ).*", re.DOTALL),
+    re.compile(
+        r"(, found |, before |its JSON object: |, which failed: |; found instead: |with the keys ).*", re.DOTALL
+    ),
+    # The item of a judgment that was edited; an item that a judge was asked about has a name as `claim:3`.
+    re.compile(r"( has a judgment on )(?![a-z_]+:[0-9]+ that ).*", re.DOTALL),
     # Why a judge gave no verdict, in words that may quote its reply.
     re.compile(r"( has no verdict on .*?\((?:unsure|compromised|failed): ).*", re.DOTALL),
     # What is wrong with the row of a query: `query "q1" has the mode "x", expected …`. A long id is cut. What is behind

@@ -1,6 +1,10 @@
 """The token is taken out of whatever a server says, and nothing else is."""
 
+import html
+import json
+import re
 from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -9,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragcontract.http.redaction import REDACTED, Redaction
+from tests.runner import ROOT
 
 SECRET = "ghs_16C7e42F292c6912E7710c838347Ae178B4a"
 LONGEST_LEFT = 12
@@ -26,6 +31,45 @@ def test_it_is_found_in_base_64_whatever_stands_around_it(around: str, encode: o
 def test_it_is_found_in_a_url() -> None:
     secret = "a+/?b" * 8
     assert Redaction(secret).text(f"at <https://h/?t={quote(secret, safe='')}>.") == f"at <{REDACTED}>."
+
+
+def in_json(secret: str) -> str:
+    return json.dumps(secret)[1:-1]
+
+
+FORMS: dict[str, list[Callable[[str], str]]] = {
+    "as it is": [str],
+    "percent-encoded, as in a URL": [lambda secret: quote(secret, safe="")],
+    "with the character references of HTML, as `&amp;`": [html.escape],
+    "with the escapes of JSON, as `\\u00e9` or `\\/`": [in_json, lambda secret: in_json(secret).replace("/", r"\/")],
+    "in hexadecimal digits, all lowercase or all uppercase": [
+        lambda secret: secret.encode().hex(),
+        lambda secret: secret.encode().hex().upper(),
+    ],
+    "in Base64, also URL-safe, and in the Base64 of a longer text, as of `user:password`": [
+        lambda secret: b64encode(secret.encode()).decode(),
+        lambda secret: urlsafe_b64encode(secret.encode()).decode(),
+        lambda secret: b64encode(f"user:{secret}@host".encode()).decode(),
+    ],
+}
+SECRETS = [SECRET, "a+/?b~&\"<é'" * 4, "k3Y-9x/Q", "sk-proj-/é&<>'\"\\=+"]
+
+
+def test_the_page_on_security_lists_these_forms() -> None:
+    section = (ROOT / "docs" / "security.md").read_text().partition("\n## The forms of a secret that are removed\n")[2]
+    assert re.findall(r"^- (.*)$", section.partition("\n## ")[0], re.MULTILINE) == list(FORMS)
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize("form", FORMS)
+def test_it_is_found_in_every_form_of_the_page(form: str, secret: str) -> None:
+    for encode in FORMS[form]:
+        encoded = encode(secret)
+        shown = Redaction(secret).text(f"key={encoded}&x got")
+        assert shown.endswith(" got")
+        assert REDACTED in shown
+        assert encoded not in shown
+        assert not any(encoded[at : at + LONGEST_LEFT] in shown for at in range(len(encoded) - LONGEST_LEFT + 1))
 
 
 @given(st.integers(0, len(SECRET) - LONGEST_LEFT))

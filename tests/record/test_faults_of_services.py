@@ -10,6 +10,7 @@ import pytest
 
 from tests.builders import golden, write_jsonl
 from tests.http.service import Reply, Service, refused
+from tests.http.test_redaction import FORMS
 from tests.process import Ended, rag_contract
 
 TOKEN = "sk-standin-0123456789abcdef"
@@ -105,6 +106,19 @@ def test_what_may_pass_is_asked_again_and_then_recorded(fault: str) -> None:
     assert len(service.requests) == 2
     (row,) = map(json.loads, Path("current_run.jsonl").read_text().splitlines())
     assert row["results"] == [{"doc_id": "doc1", "text": "A text with *** in it."}]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_secret_that_a_service_echoes_in_a_form_of_the_page_on_security_is_recorded_in_none(form: str) -> None:
+    echoed = [encode(TOKEN) for encode in FORMS[form]]
+    text = " and ".join(["A text with", *echoed, "."])
+    with Service(Reply(content={"results": [{"doc_id": "doc1", "text": text}]})) as service:
+        assert recorded(service.url).code == 0
+    assert not any(
+        encoded[at : at + 12] in Path("current_run.jsonl").read_text() for encoded in echoed for at in (0, 9)
+    )
+    (row,) = map(json.loads, Path("current_run.jsonl").read_text().splitlines())
+    assert row["results"][0]["text"] == " and ".join(["A text with", *["***"] * len(echoed), "."])
 
 
 @pytest.mark.parametrize("fault", ["reset", "503", "seconds"])
