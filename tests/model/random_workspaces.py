@@ -250,17 +250,3 @@ def _scores_file(rng: random.Random, kind: Kind, run: list[Row]) -> tuple[Row, .
             row.pop("scores", None)
             rows.append({"query_id": query, "scores": _scores(rng, kind)})
     return tuple(rows) if rows else None
-
-
-def features(workspace: Workspace) -> set[str]:
-    """Return the features that a workspace has, to count them."""
-    found = {name for name in ("baseline", "scores", "k", "tags", "repeats", "stored") if getattr(workspace, name)}
-    for section, value in workspace.config.items():
-        names = value if isinstance(value, dict) else ()
-        found |= {f"config.{section}"} if not names else set()
-        found |= {f"config.{section}.{name}" if section != "tags" else "config.tags" for name in names}
-    found |= {f"golden.{name}" for row in workspace.golden for name in row}
-    found |= {f"rule.{rule['type']}" for row in workspace.golden for rule in row.get("rules") or []}
-    found |= {f"run.{name}" for row in workspace.run for name in row}
-    found |= {f"waiver.{name}" for waiver in workspace.config.get("waivers") or [] for name in waiver if len(name) < 6}
-    return found
