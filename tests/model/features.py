@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.model.random_answers import TOOLS
 from tests.model.random_workspaces import DOCUMENTS
+from tests.model.refused import KNOWN
 from tests.model.tools import ARGUMENTS, NAMES
 from tests.model.workspace import Row, Workspace
 
@@ -16,7 +17,8 @@ def features(workspace: Workspace) -> set[str]:
         names = value if isinstance(value, dict) else ()
         found |= {f"config.{section}"} if not names else set()
         found |= {f"config.{section}.{name}" if section != "tags" else "config.tags" for name in names}
-    found |= {f"golden.{name}" for row in workspace.golden for name in row}
+    found |= {f"golden.{name}" for row in workspace.golden for name in row if name in KNOWN}
+    found |= {"golden: an unknown field" for row in workspace.golden if row.keys() - KNOWN}
     found |= {f"rule.{rule['type']}" for row in workspace.golden for rule in row.get("rules") or []}
     found |= {f"run.{name}" for row in workspace.run for name in row}
     found |= {f"waiver.{name}" for waiver in workspace.config.get("waivers") or [] for name in waiver if len(name) < 6}

@@ -195,6 +195,9 @@ def _said(rng: random.Random, kind: Kind, golden: Row) -> Row:
     row["tool_calls"] = [call(rng, trouble=kind.trouble) for _ in range(rng.randint(0, 3))]
     if golden.get("reference_tool_calls") and rng.random() < 0.6:
         row["tool_calls"] = golden["reference_tool_calls"] + row["tool_calls"][:1]
+    for rule in golden.get("rules") or []:
+        if rule["type"] == "must_call_tool" and rng.random() < 0.5:
+            row["tool_calls"] = [{"name": rule["tool"], "arguments": rule.get("arguments") or {}}]
     if golden.get("reference") is not None and rng.random() < 0.4:
         row["response"] = golden["reference"]
     expected = golden.get("expected_mode")
