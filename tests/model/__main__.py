@@ -7,7 +7,8 @@ import sys
 from collections import Counter
 
 from tests.model.comparison import checked, compare, minimised
-from tests.model.random_workspaces import features, random_workspace
+from tests.model.features import features
+from tests.model.random_workspaces import random_workspace
 from tests.model.workspace import Workspace
 
 SHOWN = 20

@@ -120,7 +120,7 @@ def _evaluate(golden: Row, contract: Contract, side: Side, then: Sequence[Row] |
 
 def _broken_answers(golden: Row, contract: Contract, answer: Answer) -> tuple[dict[Rule, answers.Wrong], set[Rule]]:
     rules = answers.rules_of(golden, contract.settings)
-    if golden.get("turns") is None or answer.row is None:
+    if golden.get("turns") is None:
         return answers.broken_rules(rules, answer)
     try:
         broken, only_warn = turns.broken_in_turns(golden, answer)

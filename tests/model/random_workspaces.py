@@ -195,6 +195,9 @@ def _said(rng: random.Random, kind: Kind, golden: Row) -> Row:
     row["tool_calls"] = [call(rng, trouble=kind.trouble) for _ in range(rng.randint(0, 3))]
     if golden.get("reference_tool_calls") and rng.random() < 0.6:
         row["tool_calls"] = golden["reference_tool_calls"] + row["tool_calls"][:1]
+    for rule in golden.get("rules") or []:
+        if rule["type"] == "must_call_tool" and rng.random() < 0.5:
+            row["tool_calls"] = [{"name": rule["tool"], "arguments": rule.get("arguments") or {}}]
     if golden.get("reference") is not None and rng.random() < 0.4:
         row["response"] = golden["reference"]
     expected = golden.get("expected_mode")
@@ -250,17 +253,3 @@ def _scores_file(rng: random.Random, kind: Kind, run: list[Row]) -> tuple[Row, .
             row.pop("scores", None)
             rows.append({"query_id": query, "scores": _scores(rng, kind)})
     return tuple(rows) if rows else None
-
-
-def features(workspace: Workspace) -> set[str]:
-    """Return the features that a workspace has, to count them."""
-    found = {name for name in ("baseline", "scores", "k", "tags", "repeats", "stored") if getattr(workspace, name)}
-    for section, value in workspace.config.items():
-        names = value if isinstance(value, dict) else ()
-        found |= {f"config.{section}"} if not names else set()
-        found |= {f"config.{section}.{name}" if section != "tags" else "config.tags" for name in names}
-    found |= {f"golden.{name}" for row in workspace.golden for name in row}
-    found |= {f"rule.{rule['type']}" for row in workspace.golden for rule in row.get("rules") or []}
-    found |= {f"run.{name}" for row in workspace.run for name in row}
-    found |= {f"waiver.{name}" for waiver in workspace.config.get("waivers") or [] for name in waiver if len(name) < 6}
-    return found

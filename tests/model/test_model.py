@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.model.comparison import checked, compare, differences, minimised
-from tests.model.random_workspaces import features, random_workspace
+from tests.model.features import features
+from tests.model.random_workspaces import random_workspace
 from tests.model.verdict_model import verdict
 from tests.model.workspace import Row, Verdict, Workspace
 
@@ -36,7 +37,10 @@ def test_the_workspaces_have_every_exit_code_and_their_features_meet_both_verdic
     wanted = {"baseline", "stored", "tags", "repeats", "scores", "waiver.gate", "waiver.tag", "config.tiers"}
     wanted |= {f"rule.{name}" for name in ("must_call_tool", "must_not_contain", "must_refuse", "must_not_refuse")}
     wanted |= {"golden.forbidden_claims", "golden.required_elements", "config.per_query.fail_on"}
+    wanted |= {"golden.turns", "call: another form of the name", "text: invisible", "text: entity", "text: tag"}
     assert wanted <= met[0] & met[1]
+    refused = {"documents in another form", "a key twice in golden", "a key twice in current_run"}
+    assert refused | {"configurations: both"} <= met[2]
 
 
 # ---- it can fail ----

@@ -100,10 +100,9 @@ def rules_of_conversation(golden: Row, settings: Settings) -> list[Rule]:
 
 def broken_in_turns(golden: Row, answer: Answer) -> tuple[dict[Rule, Wrong], set[Rule]]:
     """Return what is wrong by broken rule, over all turns, and the rules that only warn."""
-    row = answer.row or {}
-    if row.get("messages") is None:
+    if answer.row is not None and answer.row.get("messages") is None:
         raise CannotJudgeError("no messages")
-    turns = conversation(row)
+    turns: Sequence[Row | None] = [None] * len(golden["turns"]) if answer.row is None else conversation(answer.row)
     if len(turns) != len(golden["turns"]):
         raise CannotJudgeError("another number of turns")
     wrong: dict[Rule, Wrong] = {}
@@ -127,7 +126,7 @@ def _counting(where: str, outcomes: Sequence[Any]) -> list[tuple[int, Any]]:
     return numbered if where == "each" or all(wrong for wrong, _ in outcomes) else []
 
 
-def _of_turn(answer: Answer, judged: Row, turn: Row) -> Answer:
+def _of_turn(answer: Answer, judged: Row, turn: Row | None) -> Answer:
     return dataclasses.replace(answer, golden=judged, row=turn)
 
 
