@@ -297,6 +297,7 @@ CRITERIA = 100  # criteria; one golden row; exit code 2
 REFERENCE_CLAIMS = 100  # claims; those that a judge splits a reference into; invalid
 JUDGE_NAME = 300  # characters; a model or a host, in judgments; cut when written, exit code 2 when read
 FINGERPRINT = 1_000  # characters; the fingerprint of a judge; cut when written, exit code 2 when read
+JUDGMENT_TEXTS = 2 << 30  # bytes; the texts of all judgments of a check, in memory; exit code 2
 JUDGMENTS = 1_000_000  # judgments; all judgments files of a check; exit code 2
 CALIBRATION = 1 << 20  # bytes; judge-calibration.json; exit code 2
 LABELS = 1_000_000  # labels; a count in judge-calibration.json; exit code 2

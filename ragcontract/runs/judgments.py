@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from sys import getsizeof
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
@@ -11,6 +12,7 @@ from msgspec import Meta, Struct
 from ragcontract.core import bounds
 from ragcontract.core.ids import Id, TextId, as_id
 from ragcontract.core.moment import Moment
+from ragcontract.core.numbers import mebibytes
 from ragcontract.core.run import SourceFile
 from ragcontract.core.text import printable_json, shorten, visible
 from ragcontract.files.events import Batch, FileRead
@@ -123,6 +125,7 @@ def read_judgments(paths: Sequence[str], progress: Progress = no_progress, *, no
     """
     problems, files, lines = Collector(), list[SourceFile](), Lines()
     by_key: dict[QueryKey, Judgment] = {}
+    texts = 0
     found, missing = existing_files(paths)
     for problem in missing:
         problems.add(problem)
@@ -130,9 +133,9 @@ def read_judgments(paths: Sequence[str], progress: Progress = no_progress, *, no
         match event:
             case Batch():
                 for index, judgment in enumerate(event.rows):
-                    if len(by_key) >= bounds.JUDGMENTS:
-                        message = f"is one judgment too many; at most {bounds.JUDGMENTS:,} are read"
-                        problems.problem(event.location(index), message)
+                    texts += size_of_texts(judgment)
+                    if too_much := _too_much(len(by_key) + 1, texts):
+                        problems.problem(event.location(index), too_much)
                         return Judgments(files=tuple(files), problems=problems.found(), by_key=by_key, lines=lines)
                     for field, why in judgment_faults(judgment, now):
                         problems.problem(f"{event.location(index)}: {field}", why)
@@ -147,6 +150,22 @@ def read_judgments(paths: Sequence[str], progress: Progress = no_progress, *, no
             case _:
                 problems.add(event)
     return Judgments(files=tuple(files), problems=problems.found(), by_key=by_key, lines=lines, is_whole=not missing)
+
+
+def size_of_texts(judgment: Judgment) -> int:
+    """Return how many bytes of memory the texts of a judgment take: a character may take four."""
+    judge, query_id = judgment.judge, as_id(judgment.query_id)
+    named = judgment.item, judgment.model, judgment.fingerprint, judge.model, judge.host, judge.instructions
+    return sum(map(getsizeof, (query_id, judgment.quote, judgment.reason, *named)))
+
+
+def _too_much(judgments: int, texts: int) -> str | None:
+    """Return why no more judgments are read; None if there is room."""
+    if judgments > bounds.JUDGMENTS:
+        return f"is one judgment too many; at most {bounds.JUDGMENTS:,} are read"
+    if texts > bounds.JUDGMENT_TEXTS:
+        return f"is too much: the texts of all judgments take more than {mebibytes(bounds.JUDGMENT_TEXTS)} of memory"
+    return None
 
 
 def _what(judgment: Judgment) -> tuple[object, ...]:

@@ -24,10 +24,10 @@ from ragcontract.reports.markdown.judge_fold import items_of
 from ragcontract.rules.flagging import different
 from ragcontract.runs.calibration import CalibrationFile, read_calibration, write_calibration
 from ragcontract.runs.judged_texts import AskedJudge, asked_how
-from ragcontract.runs.judgments import lines_of, read_judgments
+from ragcontract.runs.judgments import lines_of, read_judgments, size_of_texts
 from ragcontract.runs.replaying import Replay
 from ragcontract.statistics.judge_trust import calibrated
-from tests.bounds.lab import Case, Cases, Lab, all_of
+from tests.bounds.lab import Case, Cases, Lab, accepted, all_of
 from tests.builders import golden, write_jsonl
 from tests.judge.judges import Model, as_reply, case, changed, honest, honestly, read
 from tests.judgment_files import TRUE, asked, case_of, judgments_on
@@ -121,6 +121,14 @@ def whole_fingerprint(lab: Lab, size: int) -> bool:
     )
 
 
+def texts_of_judgments(lab: Lab, size: int) -> bool:
+    made = [judgment(1), judgment(2)]
+    long = replace(made[1], reason="x" * (size - sum(map(size_of_texts, made))))
+    write_jsonl(lab.folder / "j.jsonl", [json.loads(line) for line in lines_of([made[0], long])])
+    ended = lab.check((), (), "", "--judgments", "j.jsonl")
+    return accepted(ended, "j.jsonl:2: is too much: the texts of all judgments take more than")
+
+
 def judgments(lab: Lab, size: int) -> bool:
     path = write_jsonl(lab.folder / "j.jsonl", [json.loads(line) for line in lines_of(map(judgment, range(size)))])
     found = read_judgments([str(path)]).problems.problems
@@ -211,6 +219,7 @@ CASES: Cases = {
     "REFERENCE_CLAIMS": Case(claims),
     "JUDGE_NAME": Case(name),
     "FINGERPRINT": Case(whole_fingerprint),
+    "JUDGMENT_TEXTS": Case(texts_of_judgments, small=2_000),
     "JUDGMENTS": Case(judgments, small=3),
     "CALIBRATION": Case(calibration_size),
     "LABELS": Case(label),

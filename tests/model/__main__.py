@@ -52,7 +52,7 @@ def _show(seed: int) -> None:
     kinds = {_kind(text) for text in compare(workspace)}
 
     def differs(candidate: Workspace) -> bool:
-        with contextlib.suppress(KeyError, TypeError, ValueError):  # what is taken out may be what all rows have
+        with contextlib.suppress(ArithmeticError, LookupError, TypeError, ValueError):
             return bool(kinds & {_kind(text) for text in compare(candidate)})
         return False
 

@@ -109,7 +109,7 @@ def _context_recall(references: Sequence[str], row: Row | None, options: Mapping
         return 0.0
     retrieved = row.get("retrieved_contexts")
     if retrieved is None:
-        if row.get("error") is None:
+        if row.get("results") or ("results" not in row and row.get("error") is None):  # none of them has a text
             raise CannotJudgeError("no retrieved_contexts")
         return 0.0
     threshold = (options.get("context_recall_text") or {}).get("threshold", 0.5)

@@ -5,7 +5,7 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from tests.model import alike, answer_metrics, answers, gates, ranks, refused, texts
+from tests.model import alike, answer_metrics, answers, gates, ranks, refused, texts, turns
 from tests.model.answers import Settings
 from tests.model.workspace import CannotJudgeError, Row, Workspace
 
@@ -89,11 +89,14 @@ def _settings(config: Row) -> Settings:
 
 def _check_golden(golden: Row, settings: Settings, level: float) -> None:
     """Refuse a golden row that expects nothing, or what no run can satisfy."""
-    rules = answers.rules_of(golden, dataclasses.replace(settings, composite=None))
+    alone = dataclasses.replace(settings, composite=None)
+    rules = answers.rules_of(golden, alone)
+    for turn in golden.get("turns") or []:
+        refused.check_contents(turn, answers.rules_of(turn, alone))
     refused.check_contents(golden, rules)
     refused.check_thresholds(rules, settings.scales)
     ranks.wanted_documents(golden, level)
-    others = ("relevant_doc_ids", "relevance", "expected_label", "reference", "reference_contexts")
+    others = ("relevant_doc_ids", "relevance", "expected_label", "reference", "reference_contexts", "turns")
     if all(golden.get(name) is None for name in (*others, "reference_tool_calls")) and not rules:
         raise CannotJudgeError("a golden row that expects nothing")
 
@@ -107,6 +110,8 @@ def rows_of(rows: Sequence[Row], contract: Contract, side: str) -> dict[str, lis
             by_query.setdefault(str(row["query_id"]), []).append(row)
     if not contract.workspace.repeats and any(len(found) > 1 for found in by_query.values()):
         raise CannotJudgeError(f"a query twice in the {side}")
+    for row in (row for found in by_query.values() for row in found if side == "run"):
+        turns.check_messages(row)
     for golden in contract.queries:
         found = by_query.get(str(golden["id"]), [])
         if not found and side == "run" and contract.config.get("missing_queries") != "zero":

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from tests.model import answer_metrics, answers, ranks
+from tests.model import answer_metrics, answers, ranks, turns
 from tests.model.answers import Answer, Rule
 from tests.model.contract import Contract, check_forbidden, declared, rows_of
 from tests.model.gates import Query
@@ -64,7 +64,8 @@ def check_storable(contract: Contract, workspace: Workspace) -> None:
 
 
 def _answer_rules(golden: Row, contract: Contract) -> set[str]:
-    names = {rule.name for rule in answers.rules_of(golden, contract.settings)}
+    rules_of = answers.rules_of if golden.get("turns") is None else turns.rules_of_conversation
+    names = {rule.name for rule in rules_of(golden, contract.settings)}
     names |= {"answered"} if names & answers.ABOUT_TEXT else set()
     return {name for name in names if contract.settings.enforced.get(name, True)}
 
@@ -103,7 +104,7 @@ def _evaluate(golden: Row, contract: Contract, side: Side, then: Sequence[Row] |
         for rule, documents in _rank_rules(golden, contract).broken(row, contract.rank_by).items():
             wrong_ranks.setdefault(rule, set()).update(documents)
         answer = Answer(golden=golden, row=row, values=values, settings=contract.settings, strict=side.strict)
-        broken, only_warn = answers.broken_rules(answers.rules_of(golden, contract.settings), answer)
+        broken, only_warn = _broken_answers(golden, contract, answer)
         for answer_rule, what in broken.items():
             wrong_answers.setdefault(answer_rule, set()).update(what)
         weak |= only_warn
@@ -115,6 +116,20 @@ def _evaluate(golden: Row, contract: Contract, side: Side, then: Sequence[Row] |
         weak=frozenset(weak),
         strong=frozenset(strong),
     )
+
+
+def _broken_answers(golden: Row, contract: Contract, answer: Answer) -> tuple[dict[Rule, answers.Wrong], set[Rule]]:
+    rules = answers.rules_of(golden, contract.settings)
+    if golden.get("turns") is None or answer.row is None:
+        return answers.broken_rules(rules, answer)
+    try:
+        broken, only_warn = turns.broken_in_turns(golden, answer)
+    except CannotJudgeError:
+        if answer.strict:
+            raise
+        return {}, set()
+    others, weak = answers.broken_rules([rule for rule in rules if rule.name in turns.WHOLE_ROW], answer)
+    return broken | others, only_warn | weak
 
 
 def _row_metrics(

@@ -47,6 +47,9 @@ def softened(rng: random.Random, workspace: Workspace, now: Verdict) -> Workspac
     broken = now.rules(counting=False)
     golden = []
     for row in workspace.golden:
+        if "turns" in row:
+            golden.append(row)
+            continue
         rules = {rule for query, rule in broken if query == str(row["id"]) and rng.random() >= keep}
         changed = {name: value for name, value in row.items() if name not in rules}
         if "forbidden_claims" in rules:

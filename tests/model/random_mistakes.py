@@ -15,7 +15,7 @@ RULES = (
 )
 OWN_FIELDS = ("task", "page", "user", "kind", "side", "note", "my_reviewer", "created_at", "source_url")
 NOTHING = ("**", "``", " ", "\u200b", "[](x)", "\u034f**", "____")
-NO_PHRASES = (*NOTHING, "123", "...", "\U0001f642", "&shy;")
+NO_PHRASES = (*NOTHING, "123", "...", "\U0001f642")
 EVERYTHING = (".*", "()", r"\b", r"\S", "x*", ".", "^", "a|", r"[\s\S]")
 NEVER = (r"\bцена\b", r"\bcafé\b", r"цена\b", r"x\Bé", r"\b価格")
 

@@ -10,6 +10,7 @@ from tests.model.answers import MODES
 from tests.model.near_limits import near_limits, repaired, softened, waived
 from tests.model.random_calls import call
 from tests.model.random_configs import LIMITS, SCORES, Kind, random_config
+from tests.model.random_conversations import conversation_fields, messages
 from tests.model.random_mistakes import with_mistake
 from tests.model.verdict_model import verdict
 from tests.model.workspace import Row, Workspace
@@ -95,6 +96,8 @@ def _golden(rng: random.Random, kind: Kind, name: str | int, tiers: Sequence[Row
     about_documents = not kind.answers or rng.random() < 0.7
     if about_documents:
         row |= _documents(rng, kind)
+    if kind.answers and rng.random() < 0.08:
+        return row | conversation_fields(rng) | _labels(rng, tiers)
     if kind.answers:
         row |= random_answers.answer_fields(rng) | random_answers.similarity_fields(rng)
         rules = [random_answers.rule(rng, kind.scores) for _ in range(rng.choice((0, 0, 1, 1, 2, 3)))]
@@ -171,7 +174,9 @@ def _run(rng: random.Random, kind: Kind, golden: Row) -> Row:
         row["results"] = [_result(rng, document) for document in documents]
     if rng.random() < 0.5:
         row["latency_ms"] = rng.choice((1, 10, 10, 20, 20.5, 100))
-    if kind.answers or kind.tools:
+    if "turns" in golden:
+        row |= messages(rng, golden, trouble=kind.trouble)
+    elif kind.answers or kind.tools:
         row |= _said(rng, kind, golden)
     if kind.scores and rng.random() < 0.8:
         row["scores"] = _scores(rng, kind)
