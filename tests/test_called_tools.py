@@ -157,3 +157,11 @@ def test_a_call_that_names_its_tool_or_arguments_twice_must_say_the_same() -> No
         ended = checked(call, rules=[FORBIDDEN])
         assert ended.code == 2
         assert f"has {fields} in tool_calls[0], which differ; export only one" in ended.err
+
+
+@pytest.mark.parametrize("rule", ["must_not_call_tool", "must_call_tool"])
+@pytest.mark.parametrize("tool", [" ", "\u200b", "\u2800"], ids=ascii)
+def test_a_tool_without_a_name_is_refused_because_no_call_can_be_of_it(tool: str, rule: str) -> None:
+    ended = checked({"name": "refund", "arguments": {}}, rules=[{"type": rule, "tool": tool}])
+    assert ended.code == 2
+    assert "golden.jsonl:1: rules[0].tool: has nothing but blanks and invisible characters" in ended.err

@@ -90,11 +90,20 @@ def test_a_rule_that_is_a_field_is_refused_with_where_it_belongs(name: str) -> N
     assert f'{name}: unknown field; write {{"type": "must_refuse", …}} into rules' in ended.err
 
 
-@pytest.mark.parametrize("name", ["task", "page", "user", "kind", "side", "answer", "checked", "customer", "title"])
+@pytest.mark.parametrize(
+    "name", ["task", "page", "user", "kind", "side", "answer", "checked", "customer", "reference_id"]
+)
 def test_a_field_of_ones_own_is_no_problem(name: str) -> None:
     with_field(name, "x")
     assert rag_contract("check").code == 0
     assert rag_contract("validate").code == 0
+
+
+@pytest.mark.parametrize("name", ["reference_id", "reference_en", "Criteria v2"])
+def test_a_known_name_with_a_further_part_is_a_warning(name: str) -> None:
+    with_field(name, "x")
+    ended = rag_contract("check")
+    assert (ended.code, f"unknown field {name!r} is not read; did you mean" in ended.err) == (0, True)
 
 
 def test_other_misspelled_fields_stay_warnings_which_a_strict_review_counts() -> None:

@@ -57,11 +57,13 @@ class NearNames:
         """Return the known name that ``word`` is a misspelling of, or None if it is of none.
 
         Such a word differs by one typing error (a letter left out, added, replaced, or two exchanged), or by two if the
-        name has at least eight letters. Case, separators and characters that nobody sees make no difference.
+        name has at least eight letters. Case, separators and characters that nobody sees make no difference. A name
+        with a further part, as ``reference_en``, is another name.
         """
-        word = _letters(word)
-        edits = ((_edits(word, letters, most), name) for letters, most, name in self._spelled)
-        return min(((number, name) for number, name in edits if number is not None), default=(0, None))[1]
+        letters_of_word = _letters(word)
+        edits = ((_edits(letters_of_word, letters, most), name) for letters, most, name in self._spelled)
+        near = min(((number, name) for number, name in edits if number is not None), default=(0, None))[1]
+        return None if near is not None and _extends(word, near) else near
 
     def advice(self, word: str, otherwise: str = "") -> str:
         """Return ``did you mean 'name'?``, or ``otherwise`` if no known name is near."""
@@ -91,6 +93,12 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 def _typos(letters: str) -> int:
     """Return how many typing errors a name may have."""
     return (len(letters) >= TYPO_LENGTH) + (len(letters) >= TWO_TYPOS)
+
+
+def _extends(word: str, name: str) -> bool:
+    """Return whether a word is a name with further parts behind it."""
+    ours, theirs = ([part for part in _PARTS.split(one.casefold()) if part] for one in (word, name))
+    return len(ours) > len(theirs) and ours[: len(theirs)] == theirs
 
 
 def _letters(name: str) -> str:

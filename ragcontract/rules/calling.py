@@ -67,9 +67,12 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
         return hash((type(self), self.tool, arguments))
 
     def faults(self) -> Iterable[Fault]:
-        """Return patterns that are none, and arguments that are too many or nested too deeply."""
+        """Return a tool without a name, patterns that are none, arguments that are too many or nested too deeply."""
         from ragcontract.answers.json_values import TooDeepError, comparable
+        from ragcontract.answers.saying import is_visible
 
+        if not is_visible(self.tool):
+            return [(("tool",), "has nothing but blanks and invisible characters; write the name of the tool")]
         if (count := len(self.arguments)) > bounds.ARGUMENTS:
             return [(("arguments",), f"has {count:,} arguments; expected at most {bounds.ARGUMENTS:,}")]
         wrong: list[Fault] = []

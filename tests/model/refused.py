@@ -38,6 +38,9 @@ def check_fields(golden: Row, allowed: Iterable[str]) -> None:
 
 
 def _looks_like(name: str, known: str) -> bool:
+    parts, known_parts = (re.findall(r"[^\W_]+", one.casefold()) for one in (name, known))
+    if len(parts) > len(known_parts) and parts[: len(known_parts)] == known_parts:
+        return False
     one, other = (re.sub(r"[\s_-]", "", texts.without_invisible(text)).casefold() for text in (name, known))
     return _errors(one, other) <= (2 if len(other) >= LONG else 1)
 
