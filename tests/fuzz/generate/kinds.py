@@ -135,9 +135,8 @@ def config(maker: Maker) -> dict[str, Any]:
         leave_out_answers(maker, made)
     if maker.about_answers:
         judge_answers(maker, made)
-    answers = made.get("answers") or {}
-    if not answers.get("refusal_phrases") and not maker.chance(maker.oddness):
-        answers.pop("only_these", None)  # it needs them
+    if not maker.chance(maker.oddness):
+        _make_consistent(made)
     if maker.grown == "tags":
         made["tags"] = {str(tag): {"minimums": {"mrr_at_k": maker.number()}} for tag in maker.tags}
     if maker.grown == "waivers":
@@ -158,8 +157,21 @@ def config(maker: Maker) -> dict[str, Any]:
     return made
 
 
+def _make_consistent(made: dict[str, Any]) -> None:
+    """Change what other values of the same contract do not allow."""
+    answers, judge = made.get("answers") or {}, made.get("judge") or {}
+    if not answers.get("refusal_phrases"):
+        answers.pop("only_these", None)  # it needs them
+    if judge.get("votes"):
+        judge["votes"] |= 1  # so that a majority decides
+    made.pop("relevance_level", None)  # the golden rows have documents of grade 1 as relevant ones
+
+
 def _leave_out_changes(limits: dict[str, Any]) -> None:
-    """Remove the limits on drops and rises, which need a baseline."""
+    """Remove the limits on drops and rises, and on what is as in the baseline, which need one."""
+    minimums = limits.get("minimums") or {}
+    for key in [key for key in minimums if key.startswith(("overlap_at_", "rbo_at_"))]:
+        del minimums[key]
     for section in ("fail_on", "latency"):
         if section in limits:
             limits[section] = {key: one for key, one in (limits[section] or {}).items() if not key.endswith("_gt")}
