@@ -65,6 +65,15 @@ def test_word_bounds_are_those_of_all_scripts() -> None:
     assert quoted({"text": "$5", "word": True}, "US$5 $50") == ["$5"]
 
 
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [("_secret_", True), ("a _secret_.", True), ("secret_", True), ("my_secret", False), ("secret_1", False)],
+)
+def test_an_underscore_is_emphasis_unless_the_word_goes_on(answer: str, found: bool) -> None:
+    one = Matcher(text="secret", word=True)
+    assert finds(one, Answer(answer)) == finds(one, Answer(answer), normalise=False) == found
+
+
 def test_a_word_may_begin_within_a_part_that_is_none() -> None:
     assert quoted({"text": "a a", "word": True}, "xa a a") == ["a a"]
 

@@ -5,12 +5,34 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ragcontract.answers.normalising import Form, normalised, traced
+from ragcontract.answers.rendering import rendered
 from tests.answers.work import grows_linearly
 
 FORMS = [Form(normalise=normalise, ignore_case=case) for normalise in (True, False) for case in (True, False)]
 ODD = st.text(
-    alphabet=st.sampled_from("aBcßİſǰﬁée\u0301’“–\u200b\u00ad*_`[]()! \t\n\u00a0ｶﾞ½…1가\u1100\u1161\ud800"), max_size=60
+    alphabet=st.sampled_from(
+        "aBcßİſǰﬁée\u0301’“–\u200b\u00ad*_`[]()! \t\n\u00a0ｶﾞ½…1가\u1100\u1161\ud800\u2063\u3164\ufe0f\x07\x1f\"'<>"
+    ),
+    max_size=60,
 )
+MARKUP = st.lists(
+    st.sampled_from(
+        [
+            *"aé*_`~[]()<>&\\!: \n\u0301\u200b",
+            "<b>",
+            "</b>",
+            "<br>",
+            "<!--",
+            "-->",
+            "&amp;",
+            "&shy;",
+            "&#101;",
+            "](",
+            "```",
+        ]
+    ),
+    max_size=30,
+).map("".join)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +79,39 @@ def test_a_traced_text_is_the_same_and_every_part_has_its_place(text: str, form:
         last = end
         if found.text[at].isalpha():
             assert found.text[at] in normalised(text[start:end], form)
+
+
+@given(MARKUP)
+def test_every_part_of_what_a_page_shows_has_its_place(text: str) -> None:
+    found = rendered(text)
+    places = [found.span(at, at + 1) for at in range(len(found.text))]
+    assert all(0 <= start < end <= len(text) for start, end in places)
+    assert places == sorted(places)
+    assert [found.text[at] for at, (start, end) in enumerate(places) if found.text[at] == "a" != text[start]] == []
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "<a ",
+        '<a "',
+        "<a '\"",
+        "<!--",
+        "<style>",
+        "<b x=y <",
+        "&amp;",
+        "\\*",
+        "[a](b ",
+        "[",
+        "*a ",
+        "**a",
+        "a_",
+        "```\n",
+        "[x]: ",
+    ],
+)
+def test_markup_that_is_made_to_be_slow_takes_linear_time(part: str) -> None:
+    assert grows_linearly(lambda size: rendered(part * size), 2_000)
 
 
 @pytest.mark.parametrize(
