@@ -1,4 +1,4 @@
-"""Cases in fitz-gov's format with what its own data never has: empty elements, repeated ones, texts as claims, …"""
+"""Cases in fitz-gov's format with what its own data never has: repeated elements, texts as claims, …"""
 
 import json
 import random
@@ -27,8 +27,22 @@ WORDS = (
     "٣",
 )
 BETWEEN = (" ", " ", "\n", "\t", "\xa0", "\u200b", ". ", "**", "-", "–", "’", "'", "")
-# In a claim or an element, what does not compile would be looked for as a text, which the importer refuses.
-REGEXES = (r"\$\d", r"\$\d+", "ab", "no .* said", r"\w+ab", r"a\sb", "[^a]b", "^ab", "said$", "no|ab", r"\d{2,}", ".+")
+# In a claim or an element, what does not compile would be looked for as a text. The importer refuses that, and what
+# every answer has.
+REGEXES = (
+    r"\$\d",
+    r"\$\d+",
+    "ab",
+    "no .* said",
+    r"\w+ab",
+    r"a\sb",
+    "[^a]b",
+    "^ab",
+    "said$",
+    "no|ab",
+    r"\d{2,}",
+    r"\d.+",
+)
 BROKEN = ("(", "a)", "[a", "*")
 
 
@@ -60,8 +74,8 @@ def _case(case_id: str, dice: random.Random) -> dict[str, Any]:
         "subcategory": dice.choice(("one", "other")),
         "domain": dice.choice(("", "law")),
         "forbidden_claims": _some(REGEXES, 3, dice),
-        "required_elements": _some((*REGEXES, *WORDS, ""), 4, dice),
-        "forbidden_elements": _some((*REGEXES, *WORDS, ""), 2, dice),
+        "required_elements": _some((*REGEXES, *WORDS), 4, dice),
+        "forbidden_elements": _some((*REGEXES, *WORDS), 2, dice),
         "evaluation_config": _settings(dice),
     }
 
