@@ -38,8 +38,9 @@ from ragcontract.core.first_ids import EVERYTHING, first_of, packed
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import mebibytes
-from ragcontract.core.run import RunRow, versions_in
+from ragcontract.core.run import RunRow, lacks_results, versions_in
 from ragcontract.evaluation.duplicates import DuplicateCounter
+from ragcontract.evaluation.fold import without_results
 from ragcontract.evaluation.forbidden_forms import ForbiddenForms
 from ragcontract.evaluation.listed_results import ListedResults
 from ragcontract.evaluation.plan import Plan, RowOutcome
@@ -158,6 +159,9 @@ class _Counts:
         if query is None:
             if query_id not in self._job.plan.not_judged:
                 self._unknown[query_id] += 1
+            return
+        if lacks_results(row) and query.needs_results:
+            self.bad(_location(file, query.id), [without_results(query)])
             return
         number, doc_ids = self._job.numbers[query_id], row.doc_ids
         self._others["depth", len(doc_ids), b""] += 1

@@ -139,7 +139,7 @@ def _all_in_baseline(violations: Sequence[Violation]) -> bool:
 
 def _retrieved(query: GoldenQuery, results: Sequence[ListedResult] | None) -> list[RetrievedReport] | None:
     """Say what the contract wants of each result; None for a query whose results are not listed."""
-    if results is None or not (results or query.names_documents):
+    if results is None or not (results or query.needs_results):
         return None
     named: dict[str, Literal["relevant", "forbidden"]] = dict.fromkeys(query.relevant_doc_ids, "relevant")
     named |= dict.fromkeys(query.forbidden_doc_ids, "forbidden")
