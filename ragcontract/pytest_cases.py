@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pytest
 from msgspec import Struct
 
-from ragcontract.api import check, valid_k
+from ragcontract.api import check, named, valid_k
 from ragcontract.built_in import BUILT_IN
 from ragcontract.contract import defaults
 from ragcontract.contract.config_file import read_config
@@ -61,13 +61,13 @@ class Options(Struct, frozen=True, kw_only=True):
     def inputs(self, folder: Path) -> InputPaths:
         """Return the paths of the inputs, found as the command line finds them in the folder that it is called in."""
         return defaults.find_inputs(
-            golden=_listed(self.golden),
-            run=_listed(self.run),
-            baseline=_listed(self.baseline),
-            scores=_listed(self.scores),
-            judgments=_listed(self.judgments),
-            calibration=None if self.calibration is None else os.fspath(self.calibration),
-            config=None if self.config is None else os.fspath(self.config),
+            golden=_listed(self.golden, "golden"),
+            run=_listed(self.run, "run"),
+            baseline=_listed(self.baseline, "baseline"),
+            scores=[] if self.scores is None else paths_of(self.scores),
+            judgments=[] if self.judgments is None else paths_of(self.judgments),
+            calibration=next(iter(_listed(self.calibration, "calibration")), None),
+            config=next(iter(_listed(self.config, "config")), None),
             folder=str(folder),
         )
 
@@ -215,7 +215,7 @@ def _run_of(run: Any, contract: Contract, folder: Path) -> Any:
         return run
     if callable(run):
         return {query.id: run(query.query) for query in contract.queries.values()}
-    return defaults.find_inputs(golden=(), run=_listed(run), folder=str(folder)).run
+    return defaults.find_inputs(golden=(), run=_listed(run, "rag_run"), folder=str(folder)).run
 
 
 def _contract_of(options: Options, paths: InputPaths) -> Contract:
@@ -239,8 +239,13 @@ def _folder_of(config: pytest.Config, options: Options) -> Path:
         return folder
 
 
-def _listed(paths: Paths) -> list[str]:
-    return [] if paths is None else paths_of(paths)
+def _listed(paths: Paths, what: str) -> list[str]:
+    """Return paths, none if they are not given; raises InputError if what is given is empty: it means no default."""
+    if paths is None:
+        return []
+    if "" in (given := named(paths, what)):
+        raise InputError([f"{what}: is an empty path; name a file"])
+    return given
 
 
 def _sentence(finding: Finding) -> str:

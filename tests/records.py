@@ -56,7 +56,7 @@ def golden_of(queries: Sequence[GoldenQuery], files: tuple[SourceFile, ...] = ()
         files=files,
         answer_fields=dict.fromkeys(names, ""),
         rule_types=frozenset(type(rule) for one in queries for rule in one.rules if isinstance(rule, Rule)),
-        all_documents=all(one.names_documents for one in queries),
+        all_documents=all(one.needs_results for one in queries),
     )
 
 

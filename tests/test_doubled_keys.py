@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import as_jsonl, golden, good_workspace, run
+from tests.builders import Row, as_jsonl, golden, good_workspace, run
 from tests.judgment_files import judged_workspace, write_good_calibration, write_judgments_on
 from tests.process import rag_contract
 
@@ -55,6 +55,60 @@ def test_a_run_row_with_a_key_twice_is_refused_with_its_line(key: str, line: str
     Path("current_run.jsonl").write_text(f"{as_jsonl(run('q2', 'doc2'))}{line}\n")
     ended = rag_contract(command)
     assert (ended.code, f"current_run.jsonl:2: duplicate key '{key}' {LEAVE}" in ended.err) == (2, True)
+
+
+LATE = 12_001
+
+
+@pytest.mark.parametrize("row", [{}, {"note of mine": 1}, {"query": "At 12:30, in short: what?"}], ids=str)
+@pytest.mark.parametrize(("key", "line"), GOLDEN.items(), ids=GOLDEN)
+def test_a_golden_file_is_searched_to_its_end(key: str, line: str, row: Row) -> None:
+    rows = [golden(f"g{number}", forbidden_doc_ids=["secret"]) | row for number in range(1, LATE)]
+    Path("golden.jsonl").write_text(as_jsonl(*rows) + line + "\n" + CLEAN)
+    assert Path("golden.jsonl").stat().st_size > 1 << 20
+    ended = rag_contract("validate")
+    assert (ended.code, f"golden.jsonl:{LATE}: duplicate key '{key}' {LEAVE}" in ended.err) == (2, True)
+
+
+BLANKS = {"a blank": " ", "blanks and a tab": "  \t", "a carriage return": "\r", "nothing": ""}
+
+
+@pytest.mark.parametrize("blanks", BLANKS.values(), ids=BLANKS)
+@pytest.mark.parametrize("name", ["forbidden_doc_ids", "forbidden\\u005fdoc_ids", "severity"])
+def test_however_a_key_is_written_its_row_is_refused_in_a_long_file(name: str, blanks: str) -> None:
+    rows = as_jsonl(*(golden(f"g{number}", forbidden_doc_ids=["secret"]) for number in range(1, LATE)))
+    key = json.loads(f'"{name}"')
+    twice = f'"{key}"{blanks}: null, "{name}" {blanks}: null'
+    Path("golden.jsonl").write_text(f'{rows}{{"id": "q1", "query" :"a?", "relevant_doc_ids": ["doc1"], {twice}}}\n')
+    ended = rag_contract("validate")
+    assert (ended.code, f"golden.jsonl:{LATE}: duplicate key '{key}' {LEAVE}" in ended.err) == (2, True)
+
+
+def test_a_scores_file_is_searched_to_its_end() -> None:
+    Path("ragcontract.yml").write_text("metrics: {faith: {from: scores}}\nminimums: {faith: 0.5}\n")
+    rows = "".join(
+        f'{{"query_id": "g{number}", "scores": {{"faith": 0.9, "{"x" * 100}": 1}}}}\n' for number in range(LATE)
+    )
+    last = '{"query_id": "q1", "scores": {"faith": 0.1, "faith": 0.9}}\n{"query_id": "q2", "scores": {"faith": 0.9}}\n'
+    Path("scores.jsonl").write_text(rows + last)
+    ended = rag_contract("check", "--scores", "scores.jsonl")
+    assert (ended.code, f"scores.jsonl:{LATE + 1}: duplicate key 'faith' {LEAVE}" in ended.err) == (2, True)
+
+
+STORED = {
+    "k": ('"k":', '"k": [1], "k":'),
+    "queries": ('"queries":', '"queries": [], "queries":'),
+    "doc_ids": ('"doc_ids":', '"doc_ids": ["lost"], "doc_ids":'),
+}
+
+
+@pytest.mark.parametrize("argv", [("check",), ("baseline", "--update")], ids=" ".join)
+@pytest.mark.parametrize(("key", "edit"), STORED.items(), ids=STORED)
+def test_a_stored_baseline_has_each_key_once(key: str, edit: tuple[str, str], argv: tuple[str, ...]) -> None:
+    text = Path("baseline.json").read_text()
+    Path("baseline.json").write_text(text.replace(*edit, 1))
+    ended = rag_contract(*argv)
+    assert (ended.code, f"baseline.json: duplicate key '{key}' {LEAVE}" in ended.err) == (2, True)
 
 
 def test_all_rows_with_a_key_twice_are_reported_with_what_else_is_wrong() -> None:

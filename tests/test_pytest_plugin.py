@@ -164,6 +164,33 @@ def test_the_run_may_be(given: str, suite: Suite) -> None:
     assert outcomes(suite.run("-k", "good or lost")) == {"good": "PASSED", "lost": "FAILED"}
 
 
+EMPTY = {
+    "a list": "[]",
+    "a tuple": "()",
+    "a set": "set()",
+    "an iterator": "iter([])",
+    "a glob": "__import__('glob').glob('runs/*.jsonl')",
+}
+
+
+@pytest.mark.parametrize("given", EMPTY)
+def test_no_other_run_is_judged_where_an_empty_one_is_given(given: str, suite: Suite) -> None:
+    fixture = f"import pytest\n\n@pytest.fixture(scope='session')\ndef rag_run():\n    return {EMPTY[given]}\n"
+    suite.write(conftest=fixture, test_contract=CASES + WHOLE)
+    ended = suite.run()
+    assert (ended.code, "rag_run: names no file" in ended.out) == (1, True)
+    assert "passed" not in ended.out
+
+
+@pytest.mark.parametrize("given", ["golden=[]", "run=[]", "baseline=[]", "config=''", "calibration=''", "run=''"])
+def test_an_input_without_a_file_is_not_the_default_one(given: str, suite: Suite) -> None:
+    suite.write(test_contract=f"import pytest\n\n@pytest.mark.rag_contract({given})\n" + WHOLE)
+    ended = suite.run()
+    name, _, value = given.partition("=")
+    said = f"{name}: names no file" if value == "[]" else f"{name}: is an empty path; name a file"
+    assert (ended.code, said in ended.out) == (1, True)
+
+
 def test_the_function_is_asked_each_question_once_even_if_it_fails(suite: Suite) -> None:
     fixture = (
         "import pytest\n\n@pytest.fixture(scope='session')\ndef rag_run():\n"

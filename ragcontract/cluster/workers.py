@@ -38,8 +38,9 @@ from ragcontract.core.first_ids import EVERYTHING, first_of, packed
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import mebibytes
-from ragcontract.core.run import RunRow, versions_in
+from ragcontract.core.run import RunRow, lacks_results, versions_in
 from ragcontract.evaluation.duplicates import DuplicateCounter
+from ragcontract.evaluation.fold import without_results
 from ragcontract.evaluation.forbidden_forms import ForbiddenForms
 from ragcontract.evaluation.listed_results import ListedResults
 from ragcontract.evaluation.plan import Plan, RowOutcome
@@ -153,13 +154,9 @@ class _Counts:
             self._others["tally", 0, b"rising"] += rises(scores)
         else:
             self._others["tally", 0, b"falling"] += falls(scores)
-        query_id = as_id(row.query_id)
-        query = self._job.plan.golden.get(query_id)
-        if query is None:
-            if query_id not in self._job.plan.not_judged:
-                self._unknown[query_id] += 1
+        if (query := self._query(row, file)) is None:
             return
-        number, doc_ids = self._job.numbers[query_id], row.doc_ids
+        number, doc_ids = self._job.numbers[query.id], row.doc_ids
         self._others["depth", len(doc_ids), b""] += 1
         if self._forbidden_forms and query.forbidden_doc_ids:
             self.bad(_location(file, query.id), self._forbidden_forms.faults(query, doc_ids))
@@ -170,7 +167,7 @@ class _Counts:
                 self._others["first", number, packed(first_of(doc_ids, k, by_document=by_document))] += 1
             elif outcome.violations or self._listed.breaks(query, outcome.score):
                 self._listed.hold(query.id, row.results)
-        if self._duplicates.note(query_id, doc_ids):
+        if self._duplicates.note(query.id, doc_ids):
             self._others["short", number, b""] += 1
         if row.latency_ms is None:
             self._others["tally", 0, b"unmeasured"] += 1
@@ -178,6 +175,18 @@ class _Counts:
             self._others["tally", 0, b"measured"] += 1
             self._latencies[row.latency_ms + 0.0] += 1  # avoids -0.0, whose bits differ
         self._versions[versions_in(row)] += 1
+
+    def _query(self, row: RunRow, file: str) -> GoldenQuery | None:
+        """Return the golden query of a row; None where there is none to score it for, which is counted."""
+        query_id = as_id(row.query_id)
+        query = self._job.plan.golden.get(query_id)
+        if query is None:
+            if query_id not in self._job.plan.not_judged:
+                self._unknown[query_id] += 1
+        elif lacks_results(row) and query.needs_results:
+            self.bad(_location(file, query.id), [without_results(query)])
+            return None
+        return query
 
     def _outcome(self, query: GoldenQuery, row: RunRow, doc_ids: list[str], file: str) -> RowOutcome | None:
         """Return what a row comes to; None where it lacks something, which is then a problem."""

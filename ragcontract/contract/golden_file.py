@@ -44,7 +44,7 @@ class Golden(Struct, frozen=True, kw_only=True):
 
     ``metadata`` is the location of the first row with metadata (which is not retained), or None. ``answer_fields`` are
     the fields about the answer that any row has, each with the location of the first, and ``rule_types`` the classes
-    of all rules about rows. Every row names documents if ``all_documents`` is true.
+    of all rules about rows. Every row wants or forbids documents if ``all_documents`` is true.
     """
 
     queries: dict[str, GoldenQuery]
@@ -118,7 +118,7 @@ class _Builder:
         self._explained = False
         self._answer_fields: dict[str, str] = {}
         self._rule_types: set[type[Rule]] = set()
-        self._all_documents = True
+        self._need_results = True
 
     def misspelling(self, found: Warned) -> None:
         """Note a misspelled field, for a row that expects nothing; one of the documents is the likeliest reason."""
@@ -171,8 +171,7 @@ class _Builder:
         if rules:
             self._rule_types.update([type(rule.judged if isinstance(rule, RowRule) else rule) for rule in rules])
         names_documents = row.relevant_doc_ids is not None or row.relevance is not None
-        self._all_documents = self._all_documents and names_documents
-        return GoldenQuery(
+        query = GoldenQuery(
             id=as_id(row.id),
             query=row.query,
             relevant_doc_ids=relevant,
@@ -188,6 +187,8 @@ class _Builder:
             answer=fields.answer,
             names_documents=names_documents,
         )
+        self._need_results = self._need_results and query.needs_results
+        return query
 
     def _noted(self, tags: tuple[str, ...], location: str) -> tuple[str, ...]:
         """Return the tags, or none once there are too many different ones: each has means of all metrics."""
@@ -216,7 +217,7 @@ class _Builder:
             metadata=self._metadata,
             answer_fields=self._answer_fields,
             rule_types=frozenset(self._rule_types),
-            all_documents=self._all_documents,
+            all_documents=self._need_results,
             problems=self.problems.found(),
         )
 

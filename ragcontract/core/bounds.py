@@ -68,8 +68,7 @@ SCORE_NAMES = 1_000  # names; the different scores and checks that `convert` rea
 SCORE_REASON = 1_000  # characters; why a score or a check is as it is; `convert` cuts it, with an ellipsis
 CSV_CELL = 1_000_000  # characters; a cell of CSV; exit code 2
 PROGRESS = 16 << 20  # bytes; input that a terminal shows no progress of; a progress bar is shown
-KEYS_COMPARED = 1 << 20  # bytes; the rows of JSON lines that must not have a key twice; later rows have its last value
-RUN_KEYS_COMPARED = 128 << 10  # bytes; the rows of a run that must not have a key twice; later rows have its last value
+RUN_KEYS_COMPARED = 128 << 10  # bytes; rows of a run or baseline that have no key twice; later, the last value counts
 EXPLAINED = 4 << 20  # bytes; a row whose errors are all reported; of a larger one, only the first is
 FAULTY_ROWS = 10_000  # rows; faulty rows of JSON lines that are counted; the rest of the file is not read
 

@@ -50,7 +50,7 @@ class GoldenQuery(Struct, frozen=True, kw_only=True, gc=False):
     ``location`` is the file and line of the row, such as ``golden.jsonl:17``. A query without relevant documents is
     unanswerable. ``rules`` holds the entries of the row's ``rules`` field and the rules made from fields about the
     answer (``answer_must_include``); rules about documents read their fields directly. ``answer`` is None for a row
-    about documents only. A row without ``relevant_doc_ids`` does not name documents: retrieval is not judged.
+    about documents only. A row without ``relevant_doc_ids`` does not name documents: only forbidden ones are judged.
     """
 
     id: str
@@ -72,6 +72,11 @@ class GoldenQuery(Struct, frozen=True, kw_only=True, gc=False):
     def turns(self) -> int:
         """How many turns the conversation has; 0 if the query is not one."""
         return len(self.answer.turns or ()) if self.answer else 0
+
+    @property
+    def needs_results(self) -> bool:
+        """Whether a row must say what was retrieved: documents are wanted, or forbidden."""
+        return self.names_documents or bool(self.forbidden_doc_ids)
 
     @property
     def answerable(self) -> bool:

@@ -189,6 +189,12 @@ class RankRule(Rule, frozen=True, kw_only=True, gc=False):
         raise NotImplementedError
 
 
+def row_rules_of(query: GoldenQuery, classes: tuple[type[Rule], ...]) -> list[RowRule]:
+    """Return the rules of a query that are checked against its row, or its turns, and decided by one of the classes."""
+    rules = (rule for rule in query.rules if isinstance(rule, RowRule))
+    return [rule for rule in rules if isinstance(rule.judged, classes)]
+
+
 def names_of(rule: type[Rule]) -> tuple[str, ...]:
     """Return the names of a rule in waivers and reports."""
     return rule.names or (str(rule.__struct_config__.tag),)

@@ -43,7 +43,7 @@ SAID = frozenset(
         "results.text",
     }
 )
-_ABOUT_RESULTS = "What was retrieved, best first; may be absent if the golden row names no documents."
+_ABOUT_RESULTS = "What was retrieved, best first; may be absent if the golden row wants and forbids no documents."
 
 Json: TypeAlias = dict[str, Any]
 CallJson = Annotated[Json, Meta(title='an object such as {"name": "get_order", "arguments": {"id": "7"}}')]

@@ -25,7 +25,7 @@ from ragcontract.evaluation.unknown_queries import UnknownQueries
 from ragcontract.evaluation.unseen_ids import UnseenIdSearch
 from ragcontract.files.events import Batch, FileRead
 from ragcontract.files.problems import Collector, MoreProblems, Problem, Warned
-from ragcontract.files.schema import shown
+from ragcontract.files.schema import Mismatch, shown
 from ragcontract.runs.order import OrderCheck, descending, falls
 from ragcontract.runs.past import Expected, expected_of
 from ragcontract.runs.readers import RunEvent
@@ -115,9 +115,8 @@ class _Builder:
                 self._refuse_second_row(query_id, location_of(event, index))
                 continue
             lines[query.id] = first + index  # the golden query's id, so that the row's copy can be freed
-            if results_optional and lacks_results(row) and query.names_documents:
-                where = location_of(event, index)
-                self.problems.problem(f"{where}: results", f"is missing, and query {shown(query.id)} names documents")
+            if results_optional and lacks_results(row) and query.needs_results:
+                self.problems.mismatch(location_of(event, index), without_results(query))
                 continue
             known.append(row)
             doc_ids = row.doc_ids
@@ -277,6 +276,12 @@ class _Builder:
         families: Iterable[Family] = self._plan.families if self.stored else ()
         metrics = [metric for family in families if not family.from_ids for metric in family.metrics]
         return frozenset(metric.key for metric in metrics if prints.get(metric.key, "") != metric.fingerprint)
+
+
+def without_results(query: GoldenQuery) -> Mismatch:
+    """Return what is wrong with a row without results of a query that needs them."""
+    what = f"is missing, and query {shown(query.id)} names documents"
+    return Mismatch(("results",), f"{what}; export what was retrieved, [] where nothing was")
 
 
 def merged(first: Iterable[Violation], others: Iterable[Violation]) -> tuple[Violation, ...]:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ragcontract.answers.cannot_score import CannotScoreError
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Invalid, Metric, Missing
-from ragcontract.core.rule import RankRule, RowContext, RowRule, RuleSettings, Turn, Violation
+from ragcontract.core.rule import RankRule, RowContext, RowRule, RuleSettings, Turn, Violation, row_rules_of
 from ragcontract.core.run import SAID, RunRow, row_type
 from ragcontract.core.said import unsaid
 from ragcontract.core.scores import QueryScore, Values
@@ -220,8 +220,7 @@ class Plan(Families, frozen=True, kw_only=True):
 
     def _rules(self, query: GoldenQuery) -> list[RowRule]:
         """Return the rules of a query that are in use."""
-        rules = (rule for rule in query.rules if isinstance(rule, RowRule))
-        return [rule for rule in rules if isinstance(rule.judged, self.row_rules)]
+        return row_rules_of(query, self.row_rules)
 
     def _context(self, values: Sequence[Values], turns: Sequence[Turn]) -> RowContext:
         """Return what the rules of a row see, given the values of all families but the ranking metrics."""

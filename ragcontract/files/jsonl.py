@@ -41,7 +41,7 @@ def read_jsonl(
 
     The fields of the first ``spell_check`` rows of each file (by default, of all rows) are compared with those of
     ``known`` (by default, the row type). There is one warning for each name that looks misspelled. A key that an object
-    has twice is a problem in the first ``compare_keys`` bytes (by default, ``bounds.KEYS_COMPARED``).
+    has twice is a problem in the first ``compare_keys`` bytes (by default, anywhere).
     """
     reader = _Reader(row_type, known or row_type, spell_check, compare_keys, may_be_empty=may_be_empty)
     for path in paths:
@@ -67,7 +67,7 @@ class _Reader(Generic[T]):
     ) -> None:
         self._type = row_type
         self._may_be_empty = may_be_empty
-        self._compare_keys = bounds.KEYS_COMPARED if compare_keys is None else compare_keys
+        self._compare_keys = compare_keys
         self._known = known
         self._decode: Callable[[bytes], T] = msgspec.json.Decoder(row_type).decode
         self._to_spell_check = sys.maxsize if spell_check is None else spell_check
@@ -83,17 +83,18 @@ class _Reader(Generic[T]):
     def events(self, file: InputFile) -> Iterator[Event[T]]:
         """Yield the events of one file."""
         decode = self._decode_strictly or self._decode
-        keys = DoubledKeys(self._compare_keys)
+        keys = DoubledKeys(self._compare_keys, self._type)
         self._head = []
         rows_read = read = at = 0  # number of rows; of lines in complete blocks; of the current line
         try:
             for lines in line_blocks_of(file, "JSON lines"):
                 self._head = self._head or lines[:HEAD_LINES]
-                rows, doubled = None, keys.of_rows(lines)
-                if rows_read >= self._to_spell_check and not doubled:
+                rows = None
+                if rows_read >= self._to_spell_check:
                     with suppress(*UNDECODABLE):
                         rows = list(map(decode, lines))
-                if rows is not None:
+                doubled = keys.of_rows(lines, rows)
+                if rows is not None and not doubled:
                     yield Batch(file.path, read + 1, rows)
                     rows_read += len(rows)
                 else:  # to be spell-checked, or with blank or invalid lines or lines that start with a byte order mark

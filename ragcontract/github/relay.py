@@ -17,6 +17,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.numbers import mebibytes
 from ragcontract.core.phrase import Phrase
+from ragcontract.files.doubled import doubled_key, fault
 from ragcontract.files.jsonl import UNDECODABLE, explained
 from ragcontract.files.nesting import check_nesting
 from ragcontract.files.problems import Problem
@@ -122,6 +123,8 @@ def _report(path: Path) -> Report | ErrorReport:
             raise InputError([f"{path}: is not a report of this version of rag-contract ({error})"]) from error
         found = [str(Problem.of(str(path), one)) for one in explained(data, error, record)]
         raise InputError(found[: bounds.PROBLEMS], more=len(found[bounds.PROBLEMS :])) from error
+    if (key := doubled_key(data)) is not None:
+        raise InputError([f"{path}: {fault(key)}"])
     if isinstance(report, Report):
         _refuse_unwritten(report, path)
     return report

@@ -12,7 +12,7 @@ from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id, some
-from ragcontract.core.rule import RowContext, RowRule, RuleSettings
+from ragcontract.core.rule import RowContext, RowRule, RuleSettings, row_rules_of
 from ragcontract.core.run import CONTEXT_FIELDS, RESPONSE_FIELDS, RunRow, row_type
 from ragcontract.evaluation.turns_of_row import with_turns
 from ragcontract.files.events import located
@@ -69,7 +69,7 @@ class CaseMaker:
         """Return the rules of a query whose findings are judged."""
         if "confirmation" not in self._tasks:
             return []
-        return [rule for rule in query.rules if isinstance(rule, RowRule) and isinstance(rule.judged, self._rules)]
+        return row_rules_of(query, self._rules)
 
     def _criteria(self, query: GoldenQuery) -> bool:
         return "criteria" in self._tasks and bool(query.answer and query.answer.criteria)

@@ -25,7 +25,7 @@ OTHERWISE = "write ids the same way in the contract and in the run"
 def likely_mistakes(evaluation: Evaluation) -> Iterator[Phrase]:
     """Yield what is probably wrong with the input although it can be judged."""
     run = evaluation.run
-    wanted = any(query.names_documents for query in evaluation.contract.queries.values())
+    wanted = any(query.needs_results for query in evaluation.contract.queries.values())
     if run.depth is not None and run.depth.most == 0 and wanted:
         yield ("No row of the run has any result: did the export go wrong, or is the index empty?",)
         return

@@ -7,7 +7,7 @@ from msgspec import Struct
 from ragcontract.contract.resolve import Contract
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.rule import Violation
+from ragcontract.core.rule import Violation, row_rules_of
 from ragcontract.judging.violations import Violations
 
 
@@ -103,8 +103,10 @@ def tier_of(query: GoldenQuery) -> str | None:
 
 
 def _has_rules(query: GoldenQuery, contract: Contract) -> bool:
-    """Return whether any rule that is enforced applies to a query."""
-    return any(True for rule in contract.rules for _ in rule.of(query, contract.settings))
+    """Return whether any rule that is enforced applies to a query, or to a turn of it."""
+    if any(True for rule in contract.rules for _ in rule.of(query, contract.settings)):
+        return True
+    return bool(query.turns and row_rules_of(query, contract.rules))
 
 
 class _Rates:

@@ -11,9 +11,10 @@ from ragcontract.files.patterns import existing_files
 from ragcontract.files.writing import check_outputs
 from ragcontract.record.git_commit import Commit, commit_of
 from ragcontract.record.golden_questions import Questions, Selection, read_questions
-from ragcontract.record.loop.journal import is_journal, path_beside
+from ragcontract.record.loop.journal import path_beside
 from ragcontract.record.run_rows import refuse_output
 from ragcontract.record.sources import Sources
+from ragcontract.runs.journal_name import is_journal
 
 
 class Beginning(Struct, frozen=True, kw_only=True):

@@ -32,13 +32,15 @@ class _AskedRow(Struct, frozen=True, kw_only=True):
     turns: Annotated[list[_TurnRow], Meta(min_length=1, max_length=bounds.TURNS)] | None = None
     metadata: dict[str, Any] | None = None
     relevant_doc_ids: Any = None
+    relevance: Any = None
+    forbidden_doc_ids: Any = None
 
 
 class Question(Struct, frozen=True, kw_only=True, gc=False):
     """A golden query to ask; ``turns`` is what the user says in each turn of a conversation.
 
     ``packed`` is the metadata of its row as JSON: there may be a hundred thousand. ``names_documents`` says whether the
-    contract wants some to be found.
+    contract wants or forbids some.
     """
 
     id: str
@@ -125,7 +127,7 @@ def _question(row: _AskedRow, known_as: str) -> Question:
         query=row.query,
         turns=tuple([turn.query for turn in row.turns or ()]),
         packed=msgspec.json.encode(row.metadata or {}),
-        names_documents=bool(row.relevant_doc_ids),
+        names_documents=bool(row.relevant_doc_ids or row.relevance or row.forbidden_doc_ids),
     )
 
 

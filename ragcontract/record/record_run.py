@@ -7,6 +7,7 @@ from typing import TypedDict, Unpack, cast
 from ragcontract.core.errors import InputError
 from ragcontract.core.several import Path, paths_of, several
 from ragcontract.record.adapters.user_exceptions import redacting
+from ragcontract.record.loop.journal import begun
 from ragcontract.record.record_options import RecordOptions
 from ragcontract.record.record_settings import OnFailure
 from ragcontract.record.recording import Recording, record
@@ -72,8 +73,9 @@ def record_run(
     secrets = given.known(os.environ)
     with redacting(secrets):
         beginning = given.beginning()
-        found = read_target(target, given.surroundings(os.environ, beginning.sources))
-        recording = record(given.settings(beginning, found.system), found, secrets=secrets, watch=watch or _ignore)
+        with begun(beginning.journal):
+            found = read_target(target, given.surroundings(os.environ, beginning.sources))
+            recording = record(given.settings(beginning, found.system), found, secrets=secrets, watch=watch or _ignore)
         if recording.error is not None:
             raise recording.error
         return recording

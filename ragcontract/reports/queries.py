@@ -8,7 +8,7 @@ from msgspec import UNSET
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import render
-from ragcontract.core.rule import RankRule, Violation, names_of
+from ragcontract.core.rule import RankRule, Violation, names_of, row_rules_of
 from ragcontract.core.run import ListedResult
 from ragcontract.core.scores import QueryScore, ranks_by_id
 from ragcontract.core.text import encodable
@@ -119,10 +119,7 @@ def rank_rules(evaluation: Evaluation) -> frozenset[str]:
 
 
 def _answer(query: GoldenQuery, evaluation: Evaluation, violations: Sequence[Violation]) -> AnswerReport | None:
-    if not query.rules:
-        return None
-    enforced = evaluation.contract.rules
-    if not any(isinstance(rule, enforced) for rule in query.rules):
+    if not query.rules or not row_rules_of(query, evaluation.contract.rules):
         return None
     if not violations:
         return AnswerReport(status="pass")
@@ -139,7 +136,7 @@ def _all_in_baseline(violations: Sequence[Violation]) -> bool:
 
 def _retrieved(query: GoldenQuery, results: Sequence[ListedResult] | None) -> list[RetrievedReport] | None:
     """Say what the contract wants of each result; None for a query whose results are not listed."""
-    if results is None or not (results or query.names_documents):
+    if results is None or not (results or query.needs_results):
         return None
     named: dict[str, Literal["relevant", "forbidden"]] = dict.fromkeys(query.relevant_doc_ids, "relevant")
     named |= dict.fromkeys(query.forbidden_doc_ids, "forbidden")

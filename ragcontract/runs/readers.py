@@ -16,6 +16,7 @@ from ragcontract.files.patterns import existing_files
 from ragcontract.files.problems import Problem
 from ragcontract.files.rows import PARQUET, is_parquet, read_rows
 from ragcontract.runs.encoder import Id, Result, RowEncoder
+from ragcontract.runs.journal_name import unfinished
 from ragcontract.runs.stored import StoredEvent, stored_events
 
 # Reading chunks from Parquet would take a third more time, and only reports on broken queries would show them.
@@ -48,6 +49,7 @@ class RunFiles(Struct, frozen=True, kw_only=True):
         """Yield the events of all files."""
         found, problems = existing_files(self.paths)
         yield from problems
+        yield from (Problem(path, problem) for path in found if (problem := unfinished(path)) is not None)
         if objects := [name for name in OBJECTS if name in rows.__struct_fields__ and name not in rows.unparsed]:
             for path in filter(is_parquet, found):
                 yield Problem(path, f"is Parquet, from which {objects[0]} are not read; export the run as JSON lines")

@@ -1,7 +1,7 @@
 """Records and reader of ``baseline.json``, a stored run with its scores."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
 import msgspec
@@ -12,6 +12,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.ids import Id, Rank, as_id
 from ragcontract.core.run import Latency, SourceFile
 from ragcontract.core.scores import Means
+from ragcontract.files.doubled import DoubledKeys, doubled_key, fault
 from ragcontract.files.events import FileRead
 from ragcontract.files.jsonl import HEAD, UNDECODABLE, explained
 from ragcontract.files.locate import JsonLocator
@@ -154,6 +155,9 @@ def stored_events(path: str, *, with_metrics: bool = False, progress: Progress =
     if file.format_version != FORMAT_VERSION:
         yield Problem(path, _unknown_format(file.format_version))
         return
+    if (key := _doubled_key(data, file.queries)) is not None:
+        yield Problem(path, fault(key))
+        return
     yield StoredHead(**{name: getattr(file, name) for name in StoredHead.__struct_fields__})
     queries = file.queries
     del file  # only the queries of the current batch and their encoded form are held
@@ -162,6 +166,17 @@ def stored_events(path: str, *, with_metrics: bool = False, progress: Progress =
     except (*UNDECODABLE, _DuplicateError) as error:
         queries.clear()
         yield from _explain(data, path, error)
+
+
+def _doubled_key(data: bytes, queries: Sequence[msgspec.Raw]) -> str | None:
+    """Return a key that one of the first queries has twice, or the object around all of them."""
+    if not queries:
+        return doubled_key(data)
+    begin, end = data.rfind(bytes(queries[0])), data.rfind(bytes(queries[-1]))
+    if (key := doubled_key(data[:begin] + data[end:])) is not None:
+        return key
+    keys = DoubledKeys(bounds.RUN_KEYS_COMPARED)
+    return next(filter(None, map(keys.of_row, map(bytes, queries))), None)
 
 
 def _batches(queries: list[msgspec.Raw], record: type[ComparedQuery]) -> Iterator[StoredBatch]:

@@ -122,12 +122,6 @@ def before_a_doubled_key(row: dict[str, object], doubled: str, size: int) -> byt
     return (line.replace('""', f'"{"x" * (size - len(line) - 1)}"') + "\n" + doubled + "\n").encode()
 
 
-def compared_keys(lab: Lab, size: int) -> bool:
-    doubled = '{"id": "q2", "query": "?", "query": "?", "relevant_doc_ids": []}'
-    ended = lab.check(before_a_doubled_key(golden(), doubled, size), [run(), run("q2")])
-    return "golden.jsonl:2: duplicate key 'query' in one object" in ended.err
-
-
 def compared_keys_of_a_run(lab: Lab, size: int) -> bool:
     doubled = '{"query_id": "q2", "results": [], "results": []}'
     ended = lab.check([golden(), golden("q2")], before_a_doubled_key(run(), doubled, size))
@@ -303,7 +297,6 @@ CASES: Cases = {
     "JSON_REST": Case(what_follows),
     "NAMES": Case(names),
     "SPELL_CHECKED": Case(spell_checked),
-    "KEYS_COMPARED": Case(compared_keys, small=1_000),
     "RUN_KEYS_COMPARED": Case(compared_keys_of_a_run, small=1_000),
     "NEAR_LENGTH": Case(lambda lab, size: compared(lab, ["known"], "x" * size)[0] == size),
     "NEAR_KNOWN": Case(known_names, small=50),

@@ -143,6 +143,18 @@ def test_a_forbidden_document_in_another_form_is_reported_by_file_and_query() ->
     )
 
 
+def test_a_row_without_results_is_reported_where_its_query_names_documents() -> None:
+    forbids = query("q1", names_documents=False, forbidden_doc_ids=("x",))
+    plan = plan_of([forbids, query("q2", names_documents=False), query("q3", "a")], {})
+    rows: list[Row] = [{"query_id": "q1"}, {"query_id": "q2"}, {"query_id": "q3"}, run("q1", "b")]
+    counts = added_up(of_lines([lines(*rows)], Job(plan)))
+    assert sorted(key.decode() for _, key in of(counts, "problem")) == [
+        f'r.jsonl: query "{query_id}": results: is missing, and query "{query_id}" names documents; '
+        "export what was retrieved, [] where nothing was"
+        for query_id in ("q1", "q3")
+    ]
+
+
 def test_bad_rows_are_reported_up_to_a_number_and_counted_beyond() -> None:
     counts = added_up(of_lines([lines(*[b'{"query_id": "q%d"}' % n for n in range(70)])], job()))
     reported = of(counts, "problem")

@@ -188,6 +188,11 @@ def test_a_file_of_16_mib_is_read_and_one_byte_more_is_refused(runner: Runner, g
     assert len(github.comments) == 1
 
 
+def test_a_report_with_a_key_twice_is_refused(runner: Runner) -> None:
+    data = json.dumps(failing()).encode().replace(b'"verdict":', b'"verdict": "pass", "verdict":', 1)
+    nothing_posted(runner, relayed(runner, data), "report.json: duplicate key 'verdict' in one object")
+
+
 @pytest.mark.parametrize("make", [lambda path: path.mkdir(), os.mkfifo])
 def test_what_is_no_file_is_not_read(runner: Runner, make: Any) -> None:
     make(runner.workspace / "report.json")

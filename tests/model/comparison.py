@@ -189,7 +189,7 @@ def compare(workspace: Workspace, judge: Judge = checked, tolerance: float = TOL
         program = judge(workspace)
         if dt.datetime.now(dt.UTC).date() == today:  # no midnight between the two
             found = differences(verdict(workspace, today, tolerance), program)
-            return [difference for difference in found if not is_open(workspace, difference)]
+            return [] if is_open(workspace) else found
 
 
 def minimised(workspace: Workspace, differs: Callable[[Workspace], bool], tries: int = 250) -> Workspace:

@@ -117,7 +117,8 @@ def rows_of(rows: Sequence[Row], contract: Contract, side: str) -> dict[str, lis
         if not found and side == "run" and contract.config.get("missing_queries") != "zero":
             raise CannotJudgeError("a golden query without a row")
         names = ("relevant_doc_ids", "relevance", "forbidden_doc_ids")
-        if any(golden.get(name) is not None for name in names) and any("results" not in row for row in found):
+        named = any(golden.get(name) is not None for name in names[:2]) or bool(golden.get(names[2]))
+        if named and any("results" not in row for row in found):
             raise CannotJudgeError("a row without results")
     return by_query
 

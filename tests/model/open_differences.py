@@ -1,23 +1,13 @@
 """Where the program is known not to do what the documents say: each entry goes when the program is corrected."""
 
-import json
-
 from tests.model.texts import says_something
 from tests.model.workspace import Workspace
 
 
-def is_open(workspace: Workspace, difference: str) -> bool:
-    """Whether a difference is one that is known."""
-    known = (_pass_rate_of_conversations(workspace, difference), _allowed_fields_in_baseline(workspace))
-    return any(known) or _no_calls_beside_a_call(workspace) or _json_without_letters(workspace)
-
-
-def _pass_rate_of_conversations(workspace: Workspace, difference: str) -> bool:
-    """A conversation counts in no pass rate, although its turns have rules."""
-    if not any("turns" in row for row in workspace.golden):
-        return False
-    limited = "pass_rate" in json.dumps(workspace.config) or "tiers" in workspace.config
-    return limited or difference.startswith("rate ")
+def is_open(workspace: Workspace) -> bool:
+    """Whether a difference in a workspace is one that is known."""
+    known = (_allowed_fields_in_baseline(workspace), _no_calls_beside_a_call(workspace))
+    return any(known) or _json_without_letters(workspace)
 
 
 def _allowed_fields_in_baseline(workspace: Workspace) -> bool:

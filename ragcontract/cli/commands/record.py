@@ -21,6 +21,7 @@ from ragcontract.core.text import shorten, visible
 from ragcontract.files.anchored_path import AnchoredPath
 from ragcontract.http.stopping import Stop
 from ragcontract.record.adapters.user_exceptions import redacting
+from ragcontract.record.loop.journal import begun
 from ragcontract.record.record_options import TOP, RecordOptions, wrong_numbers
 from ragcontract.record.record_settings import OnFailure, RecordSettings
 from ragcontract.record.recording import Plan, Recording, planned, record
@@ -126,16 +127,17 @@ def command(target: str, *, golden: Sequence[str], config: str | None, **given: 
     )
     with redacting(secrets):
         beginning = asked.beginning(*filter(None, (watched.details, watched.stream)))
-        found = read_target(
-            target, replace(asked.surroundings(os.environ, beginning.sources), say=lambda text: warn([text]))
-        )
-    settings = asked.settings(beginning, found.system)
-    if given["plan"]:
-        _say_plan(planned(settings, found), settings, found)
-        return ExitCode.PASS
-    watching = watchers(watched, found, beginning.commit, secrets, lambda warning: warn([warning]))
-    with redacting(secrets), watching as watch:
-        recording = record(settings, found, stop=Stop(), watch=watch, secrets=secrets)
+    with begun(None if given["plan"] else beginning.journal):
+        with redacting(secrets):
+            surroundings = asked.surroundings(os.environ, beginning.sources)
+            found = read_target(target, replace(surroundings, say=lambda text: warn([text])))
+        settings = asked.settings(beginning, found.system)
+        if given["plan"]:
+            _say_plan(planned(settings, found), settings, found)
+            return ExitCode.PASS
+        watching = watchers(watched, found, beginning.commit, secrets, lambda warning: warn([warning]))
+        with redacting(secrets), watching as watch:
+            recording = record(settings, found, stop=Stop(), watch=watch, secrets=secrets)
     with redacting(secrets):
         return _finished(recording, settings)
 

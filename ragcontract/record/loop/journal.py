@@ -7,7 +7,7 @@ each row is, not the rows.
 import os
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -25,6 +25,7 @@ from ragcontract.files.temporary import temporary_file, unwritable_temporary
 from ragcontract.record.golden_questions import Question, Questions
 from ragcontract.record.loop.journal_lines import PREPARED, USED, VERSION, Entry, Header, Prepared, Used
 from ragcontract.record.sources import Source, Sources
+from ragcontract.runs.journal_name import journal_beside
 
 ABSENT = -1  # the offset of a row that there is not
 WHAT = {"git": "the commit", "tool": "rag-contract", "doc_id": "--doc-id", "watch": "--watch"}
@@ -247,13 +248,31 @@ class Journal:
 
 def path_beside(out: str) -> AnchoredPath:
     """Return where the journal of a run is."""
-    path = Path(out)
-    return AnchoredPath(path.with_name(f".{path.name}.journal"))
+    return AnchoredPath(journal_beside(out))
 
 
-def is_journal(path: Path) -> bool:
-    """Return whether a file has the name of a journal."""
-    return path.name.startswith(".") and path.name.endswith(".journal")
+@contextmanager
+def begun(path: os.PathLike[str] | None) -> Iterator[None]:
+    """Have a journal lie beside the run from before code of the target is imported until the recording has ended.
+
+    Whatever that code does to the process, `check` then refuses the run that was there before. A journal that is still
+    empty at the end is deleted.
+    """
+    made = path is not None and _made(Path(path))
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            if path is not None and made and not Path(path).stat().st_size:
+                Path(path).unlink()
+
+
+def _made(path: Path) -> bool:
+    """Create an empty file, if there is none; what prevents that is reported when the journal is opened."""
+    with suppress(OSError):
+        path.open("xb").close()
+        return True
+    return False
 
 
 def opened(path: os.PathLike[str]) -> Journal:

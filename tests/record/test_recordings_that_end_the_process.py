@@ -1,0 +1,98 @@
+"""Code that ends or replaces the process while it is recorded: the run that was there before is not judged for it."""
+
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.builders import golden, run, write_baseline, write_jsonl
+from tests.process import COMMAND, rag_contract
+
+ENDS = {
+    "os._exit while it is asked": "import os\ndef answer(question):\n    os._exit(0)\n",
+    "os._exit after an answer": (
+        "import os\nasked = []\ndef answer(question):\n    asked.append(question)\n"
+        "    if len(asked) > 1:\n        os._exit(0)\n    return ['doc1']\n"
+    ),
+    "os._exit while it is imported": "import os\nos._exit(0)\ndef answer(question):\n    return ['doc1']\n",
+    "os.execv": "import os\ndef answer(question):\n    os.execv('/bin/true', ['true'])\n",
+    "os.execv while it is imported": "import os\nos.execv('/bin/true', ['true'])\n",
+    "a signal": "import os, signal\ndef answer(question):\n    os.kill(os.getpid(), signal.SIGKILL)\n",
+    "another folder": "import os\nos.chdir('/')\ndef answer(question):\n    os._exit(0)\n",
+}
+JOURNAL = Path(".current_run.jsonl.journal")
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(Path("golden.jsonl"), [golden("q1", "doc1"), golden("q2", "doc1")])
+    write_jsonl(Path("current_run.jsonl"), [run("q1", "doc1"), run("q2", "doc1")])
+
+
+def recorded(code: str, *options: str) -> int:
+    """Record in a process of its own, without a worker for the code, and return the exit code."""
+    Path("app.py").write_text(code)
+    return subprocess.run([*COMMAND, "record", "app.py:answer", *options], check=False, capture_output=True).returncode
+
+
+@pytest.mark.parametrize("code", ENDS.values(), ids=ENDS)
+def test_a_run_is_not_judged_whose_recording_did_not_end(code: str) -> None:
+    before = Path("current_run.jsonl").read_bytes()
+    assert rag_contract("check").code == 0
+    assert recorded(code) == (-signal.SIGKILL if "SIGKILL" in code else 0)
+    ended = rag_contract("check")
+    assert ended.code == 2
+    assert f"current_run.jsonl: may be old: a recording of it did not end, as {JOURNAL} shows" in ended.err
+    assert Path("current_run.jsonl").read_bytes() == before
+    assert recorded("def answer(question):\n    return ['other']\n", "--fresh") == 0
+    assert rag_contract("check").code == 1
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("lint",),
+        ("validate",),
+        ("baseline",),
+        ("suggest",),
+        ("check", "--run", "current*.jsonl"),
+    ],
+    ids=" ".join,
+)
+def test_no_command_reads_it(argv: tuple[str, ...]) -> None:
+    JOURNAL.touch()
+    ended = rag_contract(*argv)
+    assert (ended.code, "current_run.jsonl: may be old" in ended.err) == (2, True)
+
+
+def test_a_good_run_that_serves_as_the_baseline_is_not_read_either() -> None:
+    Path("current_run.jsonl").rename("good.jsonl")
+    write_jsonl(Path("current_run.jsonl"), [run("q1", "doc1"), run("q2", "doc1")])
+    Path(".good.jsonl.journal").touch()
+    ended = rag_contract("check", "--baseline", "good.jsonl")
+    assert (ended.code, "good.jsonl: may be old" in ended.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "raise OSError('no index')\n",
+        "import sys\nsys.exit(0)\n",
+        "import os\nos.chdir('/')\nraise OSError('no index')\n",
+        "def answer(question):\n    raise OSError('no index')\n",
+        "def other(question):\n    return ['doc1']\n",
+    ],
+)
+def test_a_recording_that_answers_nothing_and_says_so_leaves_no_journal(code: str) -> None:
+    assert recorded(code) == 2
+    assert not JOURNAL.exists()
+    assert rag_contract("check").code == 0
+
+
+def test_a_plan_leaves_nothing_and_a_stored_baseline_is_read_beside_a_journal() -> None:
+    assert recorded("def answer(question):\n    return ['doc1']\n", "--plan") == 0
+    assert not JOURNAL.exists()
+    write_baseline(Path("baseline.json"))
+    assert rag_contract("check").code == 0
