@@ -8,8 +8,8 @@ from tests.model.workspace import Workspace
 
 def is_open(workspace: Workspace, difference: str) -> bool:
     """Whether a difference is one that is known."""
-    known = (_pass_rate_of_conversations(workspace, difference), _allowed_fields_in_baseline(workspace))
-    return any(known) or _no_calls_beside_a_call(workspace) or _json_without_letters(workspace)
+    known = (_pass_rate_of_conversations(workspace, difference), _no_calls_beside_a_call(workspace))
+    return any(known) or _json_without_letters(workspace)
 
 
 def _pass_rate_of_conversations(workspace: Workspace, difference: str) -> bool:
@@ -18,11 +18,6 @@ def _pass_rate_of_conversations(workspace: Workspace, difference: str) -> bool:
         return False
     limited = "pass_rate" in json.dumps(workspace.config) or "tiers" in workspace.config
     return limited or difference.startswith("rate ")
-
-
-def _allowed_fields_in_baseline(workspace: Workspace) -> bool:
-    """A baseline that is stored with `allow_fields` in the configuration cannot be read."""
-    return workspace.stored and "allow_fields" in workspace.config
 
 
 def _no_calls_beside_a_call(workspace: Workspace) -> bool:
