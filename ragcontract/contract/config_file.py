@@ -119,7 +119,11 @@ def _read(data: bytes, source: SourceFile, registry: Registry, k: int | None) ->
                 *_wrong_judge(made.config.judge),
             ]
         refused = {problem.path for problem in document.problems}  # these have no value for another reason
-        found += [(document.line(path), Mismatch(path, why)) for path, why in result if path not in refused]
+        found += [
+            (document.line(mismatch.path), mismatch)
+            for mismatch in result
+            if mismatch.path not in refused or not mismatch.message.endswith(NO_VALUE)
+        ]
     if not found:
         return made
     found.sort(key=lambda one: one[0])
