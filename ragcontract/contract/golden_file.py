@@ -151,6 +151,9 @@ class _Builder:
             return
         if row.must_rank_at_most is not None and not relevant:
             self.problems.problem(f"{location}: must_rank_at_most", "needs at least one relevant document to rank")
+        if row.must_include_any and not relevant:
+            message = "needs at least one relevant document to include; name them, or leave it out"
+            self.problems.problem(f"{location}: must_include_any", message)
         options = options_in(row) if self._reads_answers else []
         fields = _fields_of(row) if given or options else NO_FIELDS
         for mismatch in fields.mismatches:
