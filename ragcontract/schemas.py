@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterable
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config import DEFAULT_K, config_record
 from ragcontract.contract.declared import NAME, names_taken
 from ragcontract.contract.golden_row import golden_record
 from ragcontract.contract.limits import AT_K, limit_keys
+from ragcontract.contract.no_value import sections
 from ragcontract.core.gate import LimitKey, Percentage
 from ragcontract.core.metric import MetricSettings
 from ragcontract.core.rule import RowRule, names_of
@@ -29,8 +30,8 @@ from ragcontract.runs.stored import BaselineFile
 
 # With a declared score, because run rows have a field for them.
 _SETTINGS = MetricSettings(cutoffs=(DEFAULT_K,), declared={"faithfulness": DeclaredScore(source="scores")})
-_NUMBER = msgspec.json.schema(float | None)
-_CHANGE = msgspec.json.schema(Annotated[float, Meta(ge=0)] | Percentage | None)
+_NUMBER = msgspec.json.schema(float)
+_CHANGE = msgspec.json.schema(Annotated[float, Meta(ge=0)] | Percentage)
 _DECLARED = {"$ref": "#/$defs/DeclaredScore"}
 
 _SECTIONS = {
@@ -51,13 +52,28 @@ def schema_of(name: str, registry: Registry = BUILT_IN) -> dict[str, Any]:
 def _config(registry: Registry) -> dict[str, Any]:
     keys = limit_keys(registry, [DEFAULT_K])
     generic = [key for key in keys if not AT_K.search(key.name)]
-    schema = json_schema(config_record(registry, generic), null_is_absent=True)
+    record = config_record(registry, generic)
+    schema = json_schema(record)
+    _refuse_null(schema["$defs"], record)
     for definition, section in _SECTIONS.items():
         patterns = _patterns(definition, [key for key in keys if key.section == section])
         if definition in schema["$defs"] and patterns:
             schema["$defs"][definition]["patternProperties"] = patterns
     _allow_declared(schema["$defs"], names_taken(keys))
     return schema
+
+
+def _refuse_null(definitions: dict[str, Any], config: type[Struct]) -> None:
+    """Refuse keys without a value, except for those of sections and lists."""
+    null = {"type": "null"}
+    for definition in definitions.values():
+        for field in definition.get("properties", {}).values():
+            if "anyOf" in field:
+                field["anyOf"] = [branch for branch in field["anyOf"] if branch != null]
+    for record in (config, *filter(None, sections(config).values())):
+        properties = definitions[record.__name__]["properties"]
+        for name in sections(record):
+            properties[name] = {"anyOf": [properties[name], null]}
 
 
 def _allow_declared(definitions: dict[str, Any], taken: Iterable[str]) -> None:

@@ -101,6 +101,23 @@ def test_a_composite_of_the_configuration_that_every_mean_reaches_is_refused() -
     assert (ended.code, message in ended.err) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("threshold", "measure"), [("0", "coverage"), ("1e-10", "coverage"), ("0", "jaro"), ("-1", "jaro")]
+)
+def test_a_threshold_with_which_every_context_counts_is_refused(threshold: str, measure: str) -> None:
+    row = golden("q1", reference_contexts=["Refunds take thirty days."])
+    write_jsonl(Path("golden.jsonl"), [row])
+    write_jsonl(Path("current_run.jsonl"), [run("q1", retrieved_contexts=["Nothing like that."])])
+    limits = "minimums: {context_recall_text: 0.5}\n"
+    options = "metrics:\n  context_recall_text: {measure: %s, threshold: %s}\n"
+    Path("ragcontract.yml").write_text(options % (measure, threshold) + limits)
+    ended = rag_contract("check")
+    message = "ragcontract.yml:2: metrics.context_recall_text.threshold: expected a number above 0, with which every"
+    assert (ended.code, message in ended.err) == (2, True)
+    Path("ragcontract.yml").write_text(options % ("coverage", "0.01") + limits)
+    assert rag_contract("check").code == 1
+
+
 CONFIG = """\
 metrics: {rating: {from: scores, scale: [1, 5]}, toxicity: {from: scores, better: lower}}
 minimums: {recall_at_k: 0, mrr_at_k: 0.01, rating: 1, pass_rate: 0}

@@ -138,6 +138,36 @@ def test_a_query_without_a_document_of_the_level_is_left_out_with_a_warning() ->
     assert "(and 1 more such row)" in warning
 
 
+@pytest.mark.parametrize(
+    ("level", "grades"), [(None, (0.9, 0.5)), (None, (0.99, 1e-9)), (0.5, (0.4, 0.1)), (3, (2, 1))]
+)
+def test_grades_that_are_all_below_the_level_are_refused(level: float | None, grades: tuple[float, float]) -> None:
+    contract(graded({"a": grades[0], "b": grades[1]}), graded({"c": grades[0], "d": 0}, "q2"))
+    returned(run("q1", "x"), run("q2", "x"))
+    if level:
+        config(relevance_level=level)
+    ended = rag_contract("check")
+    message = f"'q1' has graded documents, but none of grade {level or 1:g} or more, the relevance_level"
+    assert (ended.code, f"error: golden.jsonl:1: relevance: {message} (and 1 more such row)" in ended.err) == (2, True)
+    assert f"set `relevance_level: {grades[0]:g}` or less in the config" in ended.err
+    config(relevance_level=grades[0])
+    assert rag_contract("check").code == 1
+
+
+def test_a_fraction_beside_whole_grades_is_a_warning() -> None:
+    contract(graded({"a": 1}), graded({"b": 0.9}, "q2"))
+    returned(run("q1", "a"), run("q2", "x"))
+    (warning,) = [one for one in report()["warnings"] if "relevance_level" in one]
+    assert warning.startswith("golden.jsonl:2: relevance: 'q2' has graded documents, but none of grade 1 or more")
+    assert rag_contract("lint", "--strict").code == 1
+
+
+def test_questions_that_nothing_answers_need_no_document_of_the_level() -> None:
+    contract(graded({"a": 0, "b": 0}), graded({"c": 0.5}, "q2", relevant_doc_ids=[]))
+    returned(run("q1", "a"), run("q2", "x"))
+    assert not any("relevance_level" in one for one in report()["warnings"])
+
+
 def test_a_placeholder_still_fails_at_every_level() -> None:
     contract(graded({"TODO": 1, "a": 0}))
     returned(run("q1", "a"))

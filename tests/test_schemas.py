@@ -155,7 +155,14 @@ def test_null_means_absent_in_optional_fields() -> None:
     optional = ["must_rank_at_most", "must_include_any", "forbidden_doc_ids", "weight", "tags", "metadata", "relevance"]
     assert accepts("golden", golden() | dict.fromkeys(optional))
     assert accepts("run", run() | {"latency_ms": None, "embedding_model": None})
-    assert accepts("config", {"k": None, "fail_on": None, "minimums": {"mrr_at_k": None}})
+
+
+def test_a_section_of_the_configuration_may_be_null_and_a_key_may_not() -> None:
+    assert accepts("config", {"fail_on": None, "minimums": None, "tags": None, "waivers": None})
+    for key in ("k", "max_baseline_age", "rank_by"):
+        assert not accepts("config", {key: None})
+    for section, key in (("minimums", "mrr_at_k"), ("minimums", "faithfulness"), ("per_query", "forbidden_within")):
+        assert not accepts("config", {section: {key: None}})
 
 
 def test_fields_that_are_not_known_are_accepted_in_rows() -> None:

@@ -7,9 +7,13 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from ragcontract.core.numbers import SAME
+
 Measure: TypeAlias = Literal["coverage", "levenshtein", "hamming", "jaro", "jaro_winkler"]
 Match: TypeAlias = Literal["name", "name_and_arguments"]
-Threshold = Annotated[float, Meta(ge=0, le=1, title="a number from 0 to 1, as 0.5")]
+Threshold = Annotated[
+    float, Meta(gt=SAME, le=1, title="a number above 0, with which every text would count, and at most 1, as 0.5")
+]
 
 
 class NoOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -9,6 +9,7 @@ from importlib import import_module
 import click
 
 from ragcontract.cli.console import say
+from ragcontract.cli.given_once import refuse_several
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.text import visible
 from ragcontract.core.version import __version__
@@ -103,6 +104,14 @@ class _Commands(click.Group):
             return None
         command: click.Command = import_module(f"ragcontract.cli.commands.{cmd_name}").command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            refuse_several(command, rest, ctx)
+        return name, command, rest
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

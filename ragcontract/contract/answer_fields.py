@@ -6,7 +6,7 @@ from itertools import product
 from msgspec import Struct
 
 from ragcontract.answers.known_modes import ABSTAIN
-from ragcontract.contract.criteria import criteria_faults, criteria_of
+from ragcontract.contract.criteria import SAYS_NOTHING, criteria_faults, criteria_of
 from ragcontract.contract.element_fields import element_faults, element_rules
 from ragcontract.contract.golden_row import AnswerFields, GoldenRow
 from ragcontract.core import bounds
@@ -57,13 +57,19 @@ def _nothing_to_see(row: GoldenRow) -> Iterator[Mismatch]:
         texts += [((field, number), text) for number, text in enumerate(getattr(row, field) or ())]
     if not texts or row.as_evaluated is not None:
         return
+    from ragcontract.answers.answer_text import Answer
     from ragcontract.answers.matchers import text_fault
+    from ragcontract.answers.saying import says_something
 
     for path, text in texts:
         first = text[:1]
         is_plain = first.isascii() and first.isalnum()  # the common case: no markup removes it
-        if not is_plain and (fault := text_fault(text)):
+        if is_plain:
+            continue
+        if fault := text_fault(text):
             yield Mismatch(path, fault)
+        elif path[0] == "reference_claims" and not says_something(Answer(text)):
+            yield Mismatch(path, f"{SAYS_NOTHING} a claim of the reference")
 
 
 def _refusing_and_answering(row: GoldenRow) -> Iterator[Mismatch]:

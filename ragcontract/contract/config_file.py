@@ -14,6 +14,7 @@ from ragcontract.contract.config import DEFAULT_K, Config, Waiver, config_record
 from ragcontract.contract.declared import declared_in, names_taken, undeclared, why_unknown, written, wrong_scores
 from ragcontract.contract.limits import explained, gates_of, limit_keys
 from ragcontract.contract.locations import Locations
+from ragcontract.contract.no_value import NO_VALUE, keys_without_value, why_without_value, without_empty_sections
 from ragcontract.contract.tiers import tier_gates, wrong_tiers
 from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AnswerSettings
@@ -32,6 +33,7 @@ from ragcontract.registry import Registry
 NOWHERE = Locations()
 LIMITED = ("minimums", "maximums", "fail_on")
 NEAREST = "did you mean"
+NULL = ", found null"
 ASKED_ELSEWHERE = (
     "unknown key; where a judge is asked, and with which key, is said by whoever runs `rag-contract judge`, never in "
     "this file"
@@ -101,8 +103,7 @@ def _unusable(k: int | None, *problems: Problem) -> ConfigFile:
 def _read(data: bytes, source: SourceFile, registry: Registry, k: int | None) -> ConfigFile:
     from ragcontract.files import yaml_tree  # PyYAML is imported only if there is a configuration
 
-    # An id is text, 007 is not 7. A metric or a tag that is only named is a mistake; other nulls mean absent.
-    document = yaml_tree.load(data, texts={"query"}, with_nulls={("metrics",), ("tags",)})
+    document = yaml_tree.load(data, texts={"query"})  # an id is text, 007 is not 7
     found = [(problem.line, Mismatch(problem.path, problem.message)) for problem in document.problems]
     made = ConfigFile(cutoffs=(k or DEFAULT_K,))
     locations = Locations(path=source.path, lines=document.lines)
@@ -117,7 +118,12 @@ def _read(data: bytes, source: SourceFile, registry: Registry, k: int | None) ->
                 *_wrong_answers(made.config.answers),
                 *_wrong_judge(made.config.judge),
             ]
-        found += [(document.line(mismatch.path), mismatch) for mismatch in result]
+        refused = {problem.path for problem in document.problems}  # these have no value for another reason
+        found += [
+            (document.line(mismatch.path), mismatch)
+            for mismatch in result
+            if mismatch.path not in refused or not mismatch.message.endswith(NO_VALUE)
+        ]
     if not found:
         return made
     found.sort(key=lambda one: one[0])
@@ -167,13 +173,18 @@ def _converted(
     declared = declared_in(value, registry, taken)
     keys = limit_keys(registry, cutoffs, named, declared)
     record = config_record(registry, keys, [name for name in declared if name not in registry.options])
+    value = without_empty_sections(value, record)
     try:
         config = msgspec.convert(value, record)
     except msgspec.ValidationError as error:
         if registry.documents_only:  # what explains it takes a third of a small check
             return [Mismatch((), str(error))]
         found = mismatches(value, record)
-        return [_explain(mismatch, value, keys, registry, taken) for mismatch in found] or [Mismatch((), str(error))]
+        wrong = [_explain(mismatch, value, keys, registry, taken) for mismatch in found]
+        wrong += keys_without_value(value, {path for path, _ in wrong})
+        return wrong or [Mismatch((), str(error))]
+    if unset := list(keys_without_value(value, ())):
+        return unset
     gates = (*gates_of(config, keys, locations), *tier_gates(config.tiers, locations))
     declared = written(config.metrics)
     return ConfigFile(config=config, cutoffs=cutoffs, declared=declared, gates=gates, locations=locations)
@@ -182,10 +193,14 @@ def _converted(
 def _explain(
     mismatch: Mismatch, value: Any, keys: Sequence[LimitKey], registry: Registry, taken: Collection[str]
 ) -> Mismatch:
-    """Replace the message on an unknown metric, or on an unknown limit if there is a reason for which it is unknown."""
+    """Replace the message on a key without a value, and on an unknown one if there is a reason for it."""
     path, message = mismatch
+    if message.endswith(NULL):
+        return Mismatch(path, f"{message.removesuffix(NULL)}, but it {NO_VALUE}")
     if not message.startswith("unknown key"):
         return mismatch
+    if meant := why_without_value(path, value):
+        return Mismatch(path, meant)
     if path[:-1] == ("judge",) and NEAREST not in message:
         return Mismatch(path, ASKED_ELSEWHERE)
     section, key = map(str, ("", "", *path)[-2:])

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from ragcontract.contract.golden_row import CriterionJson
 from ragcontract.core import bounds
 from ragcontract.core.golden import Criterion
-from ragcontract.core.invisible import without_invisible
 from ragcontract.files.schema import Mismatch
 
+SAYS_NOTHING = "has no letter, digit or symbol that a reader sees; write"
 Written = Sequence[str | CriterionJson]
 
 
@@ -20,7 +20,10 @@ def criteria_of(written: Written) -> tuple[Criterion, ...]:
 
 
 def criteria_faults(written: Written) -> Iterator[Mismatch]:
-    """Yield what is wrong: no criteria, too many, blank ones, and such as have the id or the text of another."""
+    """Yield what is wrong: no criteria, too many, ones that say nothing or have the id or the text of another."""
+    from ragcontract.answers.answer_text import Answer
+    from ragcontract.answers.saying import says_something
+
     criteria = criteria_of(written)
     if not criteria:
         yield Mismatch(("criteria",), "is empty; give at least one criterion, or leave it out")
@@ -30,8 +33,8 @@ def criteria_faults(written: Written) -> Iterator[Mismatch]:
     ids, texts = dict[str, int](), dict[str, int]()
     for at, one in enumerate(criteria):
         has_id = not isinstance(written[at], str)
-        if not without_invisible(one.text).strip():
-            yield Mismatch(("criteria", at, *(("text",) if has_id else ())), "is blank; say what the answer must be")
+        if not says_something(Answer(one.text)):
+            yield Mismatch(("criteria", at, *(("text",) if has_id else ())), f"{SAYS_NOTHING} what the answer must be")
         if (first := ids.setdefault(one.id, at)) != at:
             path = ("criteria", at, *(("id",) if has_id else ()))
             yield Mismatch(path, f"has the id {one.id!r} of criteria[{first}]; a number is the id of one without an id")

@@ -119,6 +119,7 @@ class _Builder:
         self._answer_fields: dict[str, str] = {}
         self._rule_types: set[type[Rule]] = set()
         self._need_results = True
+        self._below_level: list[GoldenQuery] = []
 
     def misspelling(self, found: Warned) -> None:
         """Note a misspelled field, for a row that expects nothing; one of the documents is the likeliest reason."""
@@ -150,6 +151,9 @@ class _Builder:
             return
         if row.must_rank_at_most is not None and not relevant:
             self.problems.problem(f"{location}: must_rank_at_most", "needs at least one relevant document to rank")
+        if row.must_include_any and not relevant:
+            message = "needs at least one relevant document to include; name them, or leave it out"
+            self.problems.problem(f"{location}: must_include_any", message)
         options = options_in(row) if self._reads_answers else []
         fields = _fields_of(row) if given or options else NO_FIELDS
         for mismatch in fields.mismatches:
@@ -157,6 +161,8 @@ class _Builder:
         for name in (*given, *options):
             self._answer_fields.setdefault(name, location)
         query = self._query(row, location, relevant, fields)
+        if not relevant and row.relevance and row.relevant_doc_ids is None and any(row.relevance.values()):
+            self._below_level.append(query)
         if query.id in self._queries:
             first = self._queries[query.id].location
             self.problems.problem(f"{location}: id", f"duplicate id {query.id!r}, first defined at {first}")
@@ -206,11 +212,14 @@ class _Builder:
             self.warned(self.misspelled)
         for warning in contract_warnings(self._queries.values()):
             self.problems.warning(warning)
-        if self._level is not None and self._level > RELEVANT_GRADE:
-            from ragcontract.contract.graded import level_warnings
+        if self._level is not None and self._below_level:
+            from ragcontract.contract.graded import below_level
 
-            for warning in level_warnings(self._queries.values(), self._level):
-                self.problems.warning(warning)
+            below = below_level(self._below_level, self._level)
+            if any(query.answerable for query in self._queries.values()):
+                self.problems.warning(f"{below[0]}: {below[1]}")
+            else:
+                self.problems.problem(*below)
         return Golden(
             queries=self._queries,
             files=tuple(self.files),

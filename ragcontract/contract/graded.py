@@ -1,6 +1,6 @@
 """Whether the two fields of a golden row that name relevant documents say the same, and what the level leaves of it."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from ragcontract.core.golden import RELEVANT_GRADE, GoldenQuery, graded_from
 from ragcontract.core.numbers import count
@@ -35,10 +35,11 @@ def _level_of(listed: Collection[str], relevance: Mapping[str, float]) -> float 
     return lowest if lowest > highest else None
 
 
-def level_warnings(queries: Iterable[GoldenQuery], level: float) -> Iterator[str]:
-    """Yield a warning if some queries have graded documents, but none of the level: they are not measured."""
-    below = [query for query in queries if query.relevance and not query.answerable and any(query.relevance.values())]
-    if below:
-        others = f" (and {count(len(below) - 1, 'more such row')})" if len(below) > 1 else ""
-        why = f"{below[0].id!r} has graded documents, but none of grade {level:g} or more, the relevance_level"
-        yield f"{below[0].location}: relevance: {why}{others}; ranking metrics leave it out, as if nothing answered it"
+def below_level(below: Sequence[GoldenQuery], level: float) -> tuple[str, str]:
+    """Return where the first of the queries is that have graded documents, but none of the level, and a message."""
+    query, highest = below[0], max((below[0].relevance or {}).values())
+    others = f" (and {count(len(below) - 1, 'more such row')})" if len(below) > 1 else ""
+    why = f"{query.id!r} has graded documents, but none of grade {level:g} or more, the relevance_level{others}"
+    out = "ranking metrics leave it out, as if nothing answered it"
+    advice = f"if one does, set `relevance_level: {highest:g}` or less in the config"
+    return f"{query.location}: relevance", f"{why}; {out}; {advice}"

@@ -65,9 +65,9 @@ def keys_of(metric: Metric) -> Iterator[LimitKey]:
     names = (*metric.aliases, metric.key)
     for name in names if not metric.diagnostic else ():
         key = f"{name.removesuffix('_at_k')}_{change}_gt"
-        yield LimitKey(section="fail_on", name=key, kind=change, quantity=quantity, type=_change(metric.scale) | None)
+        yield LimitKey(section="fail_on", name=key, kind=change, quantity=quantity, type=_change(metric.scale))
     for name in names:
-        yield LimitKey(section=section, name=name, kind=bound, quantity=quantity, type=_value(metric.scale) | None)
+        yield LimitKey(section=section, name=name, kind=bound, quantity=quantity, type=_value(metric.scale))
 
 
 def _value(scale: Scale) -> Any:

@@ -29,10 +29,7 @@ class Problem(Struct, frozen=True, kw_only=True):
 
 
 class Document(Struct, frozen=True, kw_only=True):
-    """A parsed document. ``value`` omits null values, which mean absent, and the values in ``problems``.
-
-    In the mappings that were to be read with their nulls, it has those.
-    """
+    """A parsed document. In ``value``, a key without a value has None; keys with ``problems`` are left out."""
 
     value: Any
     lines: dict[Path, int]
@@ -43,22 +40,28 @@ class Document(Struct, frozen=True, kw_only=True):
         return _innermost(self.lines, path)
 
 
+def without_nulls(value: Any) -> Any:
+    """Return a value of a document without the keys that have no value."""
+    if isinstance(value, dict):
+        return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}
+    return [without_nulls(inner) for inner in value] if isinstance(value, list) else value
+
+
 def _innermost(lines: dict[Path, int], path: Path) -> int:
     return next((lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in lines), 1)
 
 
-def load(data: bytes, *, texts: Container[str] = (), with_nulls: Container[Path] = ()) -> Document:
+def load(data: bytes, *, texts: Container[str] = ()) -> Document:
     """Parse one document, whose root must be a mapping; a document with only comments is an empty mapping.
 
-    Scalars under a key in ``texts`` are not typed: 007 stays text there. In the mappings at the paths ``with_nulls``,
-    an entry without a value is one.
+    Scalars under a key in ``texts`` are not typed: 007 stays text there.
     """
     text, problem = _decode(data)
     if problem is None and not text.strip():
         problem = Problem(line=1, message="is empty; write at least `k: 5`, or remove the file to use the defaults")
     if problem is not None:
         return Document(value=None, lines={}, problems=[problem])
-    tree = _Tree(texts, with_nulls)
+    tree = _Tree(texts)
     value: Any = None
     try:
         value = tree.root(text)
@@ -113,8 +116,8 @@ class _TooDeepError(Exception):
 class _Tree:
     """Converts YAML nodes to values. A node visited twice is an alias; refusing it prevents exponential growth."""
 
-    def __init__(self, texts: Container[str], with_nulls: Container[Path]) -> None:
-        self._texts, self._with_nulls = texts, with_nulls
+    def __init__(self, texts: Container[str]) -> None:
+        self._texts = texts
         self.lines: dict[Path, int] = {}
         self.problems: list[Problem] = []
         self._met: set[int] = set()
@@ -193,7 +196,7 @@ class _Tree:
             self.lines[here] = key_node.start_mark.line + 1
             problems = len(self.problems)
             value = self._value(value_node, here)
-            if value is not None or (path in self._with_nulls and len(self.problems) == problems):
+            if value is not None or len(self.problems) == problems:
                 found[key] = value
         return found
 

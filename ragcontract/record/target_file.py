@@ -55,11 +55,14 @@ def read_target_file(path: str, secrets: Secrets, *, kinds: Modules = KINDS, aro
 
     document = yaml_tree.load(data, texts=VERSION_FIELDS)
     found = [(one.line, Mismatch(one.path, one.message)) for one in document.problems]
-    value = document.value
+    value = yaml_tree.without_nulls(document.value)
     if value is not None:
         wrong = [*_kinds(value, kinds), *_unknown_secrets(value, secrets)]
         found += [(document.line(one.path), one) for one in wrong]
         known = {**kinds, **around}
+        if value != document.value:
+            unknown = _unknown(document.value, record_of(known, kinds, around))
+            found += [(document.line(one.path), one) for one in unknown]
         record = record_of({name: known[name] for name in known if name in value}, kinds, around)
         try:
             made = msgspec.convert(value, record)
@@ -82,6 +85,11 @@ def read_target_file(path: str, secrets: Secrets, *, kinds: Modules = KINDS, aro
         around={name: getattr(made, name) for name in around if name in known and name in value},
         versions={name: version for name, version in versions.items() if version is not None},
     )
+
+
+def _unknown(value: Any, record: type[Struct]) -> list[Mismatch]:
+    """Return the unknown keys, of which those without a value would otherwise be absent."""
+    return [one for one in mismatches(value, record) if one.message.startswith("unknown key")]
 
 
 def _bytes_of(path: str) -> bytes:

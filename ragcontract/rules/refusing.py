@@ -7,7 +7,7 @@ from ragcontract.core.excerpt import excerpt
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.rule import RowContext, Violation
-from ragcontract.core.run import RunRow
+from ragcontract.core.run import RunRow, mode_of
 from ragcontract.rules.answering import NO_ANSWER, AnswerRule, answer_in, begins
 
 if TYPE_CHECKING:
@@ -20,10 +20,16 @@ class _Refusal(AnswerRule, frozen=True, kw_only=True, gc=False):
     needs: ClassVar[frozenset[str]] = AnswerRule.needs | {"refusal", "finish_reason", "mode"}
 
     def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:
-        """Return that the row has neither a response nor a field that shows a refusal."""
+        """Return that the row has neither a response nor a field that shows a refusal, or that its mode is misspelled.
+
+        An application may have other modes than the known ones.
+        """
+        from ragcontract.answers.known_modes import misspelled_mode
         from ragcontract.answers.refusal import declared_evidence
 
-        return None if declared_evidence(row) else super().lacking(query, row, context)
+        if declared_evidence(row):
+            return None
+        return misspelled_mode(mode_of(row)) or super().lacking(query, row, context)
 
     def evidence(self, row: RunRow, context: RowContext) -> "Evidence | None":
         """Return what shows that the answer refuses, or None."""

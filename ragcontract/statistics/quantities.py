@@ -33,7 +33,7 @@ MAX = _latency("max_ms", "max latency", lambda latency: latency.max_ms)
 
 
 def _most(name: str, quantity: Quantity, description: str) -> LimitKey:
-    kind = Annotated[Milliseconds | None, Meta(description=description)]
+    kind = Annotated[Milliseconds, Meta(description=description)]
     return LimitKey(section="latency", name=name, kind="maximum", quantity=quantity, type=kind, by_tag=False)
 
 
@@ -46,7 +46,7 @@ LATENCY = (
         kind="rise",
         quantity=P95,
         type=Annotated[
-            MoreMilliseconds | AnyPercentage | None,
+            MoreMilliseconds | AnyPercentage,
             Meta(description="How far the 95th percentile may exceed the baseline's."),
         ],
         by_tag=False,
@@ -62,7 +62,7 @@ PASS_RATES = (
         name="pass_rate",
         kind="minimum",
         quantity=PASS_RATE,
-        type=Annotated[Fraction | None, Meta(description="The share of the queries with rules whose rules must hold.")],
+        type=Annotated[Fraction, Meta(description="The share of the queries with rules whose rules must hold.")],
     ),
 )
 
@@ -78,7 +78,7 @@ LABELS = (
         name="label_macro_f1",
         kind="minimum",
         quantity=LABEL_MACRO_F1,
-        type=Annotated[Fraction | None, Meta(description="The mean of the F1 of all classes, over all queries.")],
+        type=Annotated[Fraction, Meta(description="The mean of the F1 of all classes, over all queries.")],
         by_tag=False,
     ),
 )

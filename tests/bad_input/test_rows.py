@@ -250,7 +250,7 @@ GOLDEN_FIELDS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "criteria that cannot be told apart": (
         {"criteria": ["Is polite.", " ", {"id": "1", "text": "Is short."}, {"id": "x", "text": "Is polite."}]},
         [
-            "criteria[1]: is blank; say what the answer must be",
+            "criteria[1]: has no letter, digit or symbol that a reader sees; write what the answer must be",
             "criteria[2].id: has the id '1' of criteria[0]; a number is the id of one without an id",
             "criteria[3]: repeats criteria[0]; leave one of them out",
         ],
@@ -282,6 +282,10 @@ GOLDEN_FIELDS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a rank for nothing": (
         {"must_rank_at_most": 1, "relevant_doc_ids": []},
         ["must_rank_at_most: needs at least one relevant document to rank"],
+    ),
+    "any document of none": (
+        {"must_include_any": True, "relevant_doc_ids": []},
+        ["must_include_any: needs at least one relevant document to include; name them, or leave it out"],
     ),
     "weight 0": ({"weight": 0}, [f"weight: {WEIGHT}, found 0"]),
     "a negative weight": ({"weight": -1.5}, [f"weight: {WEIGHT}, found -1.5"]),

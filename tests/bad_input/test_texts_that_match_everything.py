@@ -32,6 +32,17 @@ def test_a_refusal_phrase_needs_a_letter(phrase: str) -> None:
     assert "write how your application refuses" in ended.err
 
 
+@pytest.mark.parametrize("text", [*NOTHING, "...", "-", "***", "---", "<br>", "```\n```", ">"])
+@pytest.mark.parametrize(
+    "asked", [{"criteria": "#"}, {"criteria": {"id": "tone", "text": "#"}}, {"reference_claims": "#"}]
+)
+def test_a_criterion_and_a_claim_say_something(asked: Row, text: str) -> None:
+    [(field, form)] = asked.items()
+    ended = check({field: ["Refunds take 30 days.", {**form, "text": text} if isinstance(form, dict) else text]})
+    assert (ended.code, f"error: golden.jsonl:1: {field}[1]" in ended.err) == (2, True)
+    assert check({field: ["Refunds take 30 days.", "5 €", "返品は30日以内", "👍"]}).code == 0
+
+
 @pytest.mark.parametrize("phrase", ["non", "いいえ", "Не могу", "**No.**"])
 def test_a_refusal_phrase_of_any_language_is_one(phrase: str) -> None:
     config = f'answers: {{refusal_phrases: ["{phrase}"], refusal: phrases}}\n'

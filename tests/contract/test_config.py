@@ -190,7 +190,7 @@ def test_every_limit_key_makes_a_gate_of_its_own() -> None:
     assert sorted(ids) == sorted([*names, *(f"tags.{tag}.{name}" for tag in "ab" for name in by_tag)])
 
 
-@pytest.mark.parametrize("text", ["# nothing yet\n", "---\n", "fail_on:\nminimums: ~\nk: null\n", "{}"])
+@pytest.mark.parametrize("text", ["# nothing yet\n", "---\n", "fail_on:\nminimums: ~\nwaivers: null\n", "{}"])
 def test_what_is_not_said_is_the_default(text: str, tmp_path: Path) -> None:
     found = read(tmp_path, text)
     assert msgspec.to_builtins(found.config) == msgspec.to_builtins(read_config(None, BUILT_IN).config)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config_file import ConfigFile, read_config
+from ragcontract.contract.no_value import NO_VALUE
 from ragcontract.metrics.named_scores import DeclaredScore
 from ragcontract.registry import Registry
 
@@ -60,12 +61,12 @@ def test_a_metric_that_is_only_named_is_a_mistake(tmp_path: Path, value: str) ->
     source = "is no built-in metric with options; a score that another tool computes needs a source"
     assert problems(tmp_path, f"metrics:\n  faithfulness:{value}\n  context_recall_text:{value}\n") == [
         f"2: metrics.faithfulness: {source}: `faithfulness: {{from: scores}}`",
-        "3: metrics.context_recall_text: expected an object, found null",
+        f"3: metrics.context_recall_text: expected an object, but it {NO_VALUE}",
     ]
 
 
 def test_a_tag_that_is_only_named_is_a_mistake_as_of_limits_that_are_not_indented(tmp_path: Path) -> None:
-    assert problems(tmp_path, "tags:\n  chat:\n") == ["2: tags.chat: expected an object, found null"]
+    assert problems(tmp_path, "tags:\n  chat:\n") == [f"2: tags.chat: expected an object, but it {NO_VALUE}"]
 
 
 def test_a_name_may_be_a_word_of_python(tmp_path: Path) -> None:

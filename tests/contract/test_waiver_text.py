@@ -45,7 +45,7 @@ def test_the_waiver_is_added_and_every_line_stays(text: str) -> None:
     before = yaml_tree.load(text.encode()).value or {}
     after = yaml_tree.load(added.encode())
     assert after.problems == []
-    assert after.value == {**before, "waivers": [*before.get("waivers", []), WAIVER]}
+    assert after.value == {**before, "waivers": [*(before.get("waivers") or []), WAIVER]}
     assert [part for part in text.split("#")[1:] if part.splitlines()[0] not in added] == []
     rest = iter(added.splitlines())
     lines = [line for line in text.splitlines() if "waivers" not in line and "]" not in line and "}," not in line]

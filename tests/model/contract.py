@@ -61,9 +61,11 @@ def contract_of(workspace: Workspace, tolerance: float) -> Contract:
     gates.check_tiers(config, workspace.golden)
     settings = _settings(config)
     refused.check_phrases(settings.phrases)
+    level = float(config.get("relevance_level") or 1)
     for row in workspace.golden:
         refused.check_fields(row, config.get("allow_fields") or ())
-        _check_golden(row, settings, float(config.get("relevance_level") or 1))
+        _check_golden(row, settings, level)
+    _check_level(workspace.golden, level)
     named = set(config.get("metrics") or {})
     named |= {gate.metric for gate in gates.gates_of(config, ks, ())}
     return Contract(workspace, tuple(scoped), ks, settings, frozenset(named), tolerance)
@@ -99,6 +101,13 @@ def _check_golden(golden: Row, settings: Settings, level: float) -> None:
     others = ("relevant_doc_ids", "relevance", "expected_label", "reference", "reference_contexts", "turns")
     if all(golden.get(name) is None for name in (*others, "reference_tool_calls")) and not rules:
         raise CannotJudgeError("a golden row that expects nothing")
+
+
+def _check_level(golden: Sequence[Row], level: float) -> None:
+    """Refuse a golden set with grades over 0 and no document of the level."""
+    graded = any(row.get("relevant_doc_ids") is None and any((row.get("relevance") or {}).values()) for row in golden)
+    if graded and not any(ranks.wanted_documents(row, level).relevant for row in golden):
+        raise CannotJudgeError("no document of the relevance level")
 
 
 def rows_of(rows: Sequence[Row], contract: Contract, side: str) -> dict[str, list[Row]]:

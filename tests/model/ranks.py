@@ -41,6 +41,8 @@ def wanted_documents(golden: Row, level: float) -> Wanted:
         relevant = graded
     if golden.get("must_rank_at_most") is not None and not relevant:
         raise CannotJudgeError("must_rank_at_most without a relevant document")
+    if golden.get("must_include_any") and not relevant:
+        raise CannotJudgeError("must_include_any without a relevant document")
     names = listed is not None or grades is not None or golden.get("forbidden_doc_ids") is not None
     forbidden = frozenset(ids(golden.get("forbidden_doc_ids") or []))
     return Wanted(relevant=tuple(relevant), forbidden=forbidden, grades=grades, names_documents=names)

@@ -142,6 +142,10 @@ REFUSED: Mapping[str, list[str]] = {
         "record.yml:4: versions.indx_version: unknown key; did you mean 'index_version'?",
         'record.yml:5: versions.llm_model: expected text that is not empty; quote numbers, found "" (text)',
     ],
+    "python: {object: 'a:b', doc_di: }\nversions: {llm_modl: ~, prompt_version: }": [
+        "record.yml:1: python.doc_di: unknown key; did you mean 'doc_id'?",
+        "record.yml:2: versions.llm_modl: unknown key; did you mean 'llm_model'?",
+    ],
     "python: my_app:find": [
         'record.yml:1: python: expected an object, found "my_app:find"; write {"object": "my_app:find"}'
     ],

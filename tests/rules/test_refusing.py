@@ -52,6 +52,19 @@ def test_without_a_response_only_other_evidence_can_be_judged(tmp_path: Path) ->
     assert "has no response" in refusal(tmp_path, rule("must_refuse"), {"mode": "trustworthy"})[0]
 
 
+@pytest.mark.parametrize("mode", ["ABSTAIN", "Abstained", " abstain", "abs\u200btain", "refusal", "unanswerable"])
+@pytest.mark.parametrize("name", ["must_refuse", "must_not_refuse"])
+def test_a_mode_that_nearly_says_that_it_refuses_cannot_be_judged(tmp_path: Path, name: str, mode: str) -> None:
+    (problem,) = refusal(tmp_path, rule(name), says("Well", mode=mode))
+    assert "expected trustworthy, disputed or abstain; did you mean 'abstain'?" in problem
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "chat", "answered"])
+def test_an_application_may_have_modes_of_its_own(tmp_path: Path, mode: str) -> None:
+    assert broken(tmp_path, rule("must_not_refuse"), says("It is 5.", mode=mode)) == []
+    assert broken(tmp_path, rule("must_refuse"), says("It is 5.", mode=mode)) == [SURE]
+
+
 def test_a_warning_does_not_fail_the_check(tmp_path: Path) -> None:
     assert decided(tmp_path, rule("must_refuse"), ANSWER).verdict == "pass"
     assert decided(tmp_path, rule("must_refuse"), ANSWER, PINNED).verdict == "fail"

@@ -97,7 +97,7 @@ def _add(path: str, waiver: Mapping[str, str]) -> None:
     text = with_waiver(data[len(mark) :].decode(), waiver)
     if text is not None:
         old, new = (yaml_tree.load(one, texts={"query"}) for one in (data, text.encode()))
-        waivers = (old.value or {}).get("waivers", [])
+        waivers = (old.value or {}).get("waivers") or []
         if not new.problems and new.value == {**(old.value or {}), "waivers": [*waivers, waiver]}:
             write_files({path: mark + text.encode()}, before=partial(require_unchanged, path, digest_of(data)))
             return
