@@ -9,7 +9,7 @@ from tests.model.workspace import Workspace
 def is_open(workspace: Workspace, difference: str) -> bool:
     """Whether a difference is one that is known."""
     known = (_pass_rate_of_conversations(workspace, difference), _allowed_fields_in_baseline(workspace))
-    return any(known) or _no_calls_beside_a_call(workspace) or _json_without_letters(workspace)
+    return any(known) or _json_without_letters(workspace)
 
 
 def _pass_rate_of_conversations(workspace: Workspace, difference: str) -> bool:
@@ -23,11 +23,6 @@ def _pass_rate_of_conversations(workspace: Workspace, difference: str) -> bool:
 def _allowed_fields_in_baseline(workspace: Workspace) -> bool:
     """A baseline that is stored with `allow_fields` in the configuration cannot be read."""
     return workspace.stored and "allow_fields" in workspace.config
-
-
-def _no_calls_beside_a_call(workspace: Workspace) -> bool:
-    """Only where a rule reads calls, ``"tool_calls": []`` beside a message with a call is refused."""
-    return any(row.get("messages") and row.get("tool_calls") == [] for row in workspace.run)
 
 
 def _json_without_letters(workspace: Workspace) -> bool:

@@ -38,7 +38,7 @@ def _only_results(message: Row) -> bool:
 
 
 def _add(turn: Row, message: Row) -> None:
-    turn["response"] += _said(message)
+    turn["response"] += filter(None, ["".join(_said(message))])
     turn["tool_calls"] += calls_of(message)
     turn["refusal"] = message.get("refusal") or turn["refusal"]
 
@@ -73,10 +73,21 @@ def _same_call(one: Row, other: Row) -> bool:
 
 
 def check_messages(row: Row) -> None:
-    """Refuse a row that says that nothing was called, and has a message with a call."""
+    """Refuse a row that says that nothing was called, and has a message with a call, or a result without its call."""
+    _check_results(row.get("messages") or [])
     assistant = [message for message in row.get("messages") or [] if message["role"] == "assistant"]
     if row.get("tool_calls") == [] and any(calls_of(message) for message in assistant):
         raise CannotJudgeError("no tool_calls, and a message with a call")
+
+
+def _check_results(messages: Sequence[Row]) -> None:
+    made: set[str] = set()
+    for message in messages:
+        content = message.get("content")
+        parts = content if isinstance(content, list) else []
+        made |= {str(call["id"]) for call in calls_of(message) if "id" in call}
+        if any(part["type"] in RESULTS and part["tool_use_id"] not in made for part in parts):
+            raise CannotJudgeError("the result of a tool without its call")
 
 
 def turn_rules(golden: Row, settings: Settings) -> Iterator[tuple[int, Row, list[Rule]]]:
