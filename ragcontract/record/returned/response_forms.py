@@ -144,10 +144,22 @@ def _fields(value: object, ids: DocumentIds) -> Response:
                 of_answer = calls_of(as_message(inner))
             if found.get(meant) is None:
                 found[meant] = _field(meant, inner, ids)
+    _refuse_two_answers(fields)
     if (metadata := found.pop("metadata", None)) is not None:
         further = {**metadata, **further} if isinstance(metadata, dict) else {"metadata": metadata, **further}
     own = {} if of_answer is None else {"tool_calls": of_answer}
     return Response(**{**own, **_from_messages(found), **found}, metadata=further or None)
+
+
+def _refuse_two_answers(fields: Mapping[str, Any]) -> None:
+    """Raise InputError if two fields have texts for the answer that differ in more than blanks."""
+    texts = {name: inner for name, inner in fields.items() if FIELDS.get(name) == "response" and isinstance(inner, str)}
+    first = next(iter(texts), "")
+    for name, text in texts.items():
+        if text.split() != texts[first].split():
+            raise InputError(
+                [f"the target returned two answers that differ, as {first!r} and {name!r}; return only one"]
+            )
 
 
 def _is_retrieved(value: object) -> bool:
