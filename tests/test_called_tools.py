@@ -1,5 +1,6 @@
 """Rules about tool calls, however an application writes down what it called: from the run to the exit code."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,12 @@ OTHER_NAMES = {
     "re\u200bfund": r"re\u200bfund",
     "\uff52efund": "\uff52efund",
     "re_fund ": "re_fund ",
+    "refund()": "refund()",
+    "Refund(id=7) ": "Refund(id=7) ",
+    "refund:0": "refund:0",
+    "functions.refund:12": "functions.refund:12",
+    "tools-refund": "tools-refund",
+    "functions_refund": "functions_refund",
 }
 
 
@@ -115,13 +122,41 @@ def test_a_forbidden_tool_that_is_named_with_a_namespace_is_found_without_it() -
         "Found: called as refund(), called as shop.refund(), mcp__shop__refund()",
     ]
     assert checked({"name": "bank.refund"}, rules=[rule]).code == 0
+    assert checked({"name": "mcp_shop_refund"}, rules=[rule]).code == 1  # an API that allows no dots has it like this
 
 
 @pytest.mark.parametrize(
-    "name", ["refund_status", "get_refund", "refunds", "refund.status", "prerefund", "\u200b", "."]
+    "name",
+    ["refund_status", "get_refund", "refunds", "refund.status", "prerefund", "\u200b", ".", "()", ":0", "tool_refund"],
 )
 def test_another_tool_is_not_the_forbidden_one(name: str) -> None:
     assert checked({"name": name, "arguments": {"id": 7}}, rules=[FORBIDDEN]).code == 0
+
+
+PARALLEL = "multi_tool_use.parallel"
+
+
+@pytest.mark.parametrize("name", [PARALLEL, "functions.multi_tool_use.parallel", "multi_tool_use_parallel"])
+def test_calls_that_are_made_at_once_by_another_one_are_calls(name: str) -> None:
+    uses = [
+        {"recipient_name": "functions.look", "parameters": {}},
+        {"recipient_name": "functions.refund", "parameters": {"id": 7}},
+    ]
+    for arguments in ({"tool_uses": uses}, json.dumps({"tool_uses": uses})):
+        call = {"function": {"name": name, "arguments": arguments}}
+        assert broken(checked(call, rules=[FORBIDDEN])) == [
+            "Expected no call of refund(id=7)",
+            "Found: called as functions.refund(id=7)",
+        ]
+        assert checked(call, rules=[{**FORBIDDEN, "arguments": {"id": 8}}, VALID]).code == 0
+        assert checked(call, rules=[{"type": "must_not_call_tool", "tool": PARALLEL}]).code == 1
+
+
+@pytest.mark.parametrize("arguments", [{}, {"tool_uses": "refund"}, {"tool_uses": ["refund"]}, '{"tool_uses": ['])
+def test_calls_within_another_one_that_cannot_be_read_are_refused(arguments: Any) -> None:
+    ended = checked({"name": PARALLEL, "arguments": arguments}, rules=[FORBIDDEN])
+    assert ended.code == 2
+    assert "has a call of multi_tool_use.parallel in tool_calls[0], whose tool_uses cannot be read" in ended.err
 
 
 def test_a_tool_that_must_be_called_has_exactly_its_name_and_the_message_points_to_another_form_of_it() -> None:

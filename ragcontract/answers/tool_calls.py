@@ -1,7 +1,9 @@
 """Tool calls of an application, in the forms in which applications export them."""
 
 import json
-from collections.abc import Hashable, Mapping, Sequence
+import re
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -32,6 +34,10 @@ OTHERS = frozenset(
 )
 
 
+PARALLEL = "multi_tool_use.parallel"
+_LETTERS = partial(re.sub, r"[\W_]+", "")
+
+
 class Call(Struct, frozen=True, gc=False):
     """A call of a tool; ``arguments`` are None if they cannot be read as a JSON object."""
 
@@ -52,7 +58,24 @@ def tool_calls(called: Sequence[Mapping[str, Any]]) -> tuple[Call, ...]:
     """
     if len(called) > bounds.CALLS:
         raise CannotScoreError(f"has {len(called):,} tool_calls, more than {bounds.CALLS:,}")
-    return tuple([_call(call, number) for number, call in enumerate(called)])
+    calls = [call for number, one in enumerate(called) for call in _with_parallel(_call(one, number), number)]
+    if len(calls) > bounds.CALLS:
+        raise CannotScoreError(f"has {len(calls):,} calls, more than {bounds.CALLS:,}, with those of {PARALLEL}")
+    return tuple(calls)
+
+
+def _with_parallel(call: Call, number: int) -> Iterator[Call]:
+    """Yield a call, and those that are made by it if it is of OpenAI's tool that makes several calls at once."""
+    yield call
+    if not _LETTERS(call.name.casefold()).endswith("multitooluseparallel"):
+        return
+    uses = (call.arguments or {}).get("tool_uses")
+    if not isinstance(uses, list) or not all(isinstance(use, dict) for use in uses):
+        raise CannotScoreError(
+            f"has a call of {PARALLEL} in tool_calls[{number}], whose tool_uses cannot be read; export the calls in it"
+        )
+    for use in uses:
+        yield _call({"name": use.get("recipient_name"), "arguments": use.get("parameters")}, number)
 
 
 def _call(call: Mapping[str, Any], number: int) -> Call:
