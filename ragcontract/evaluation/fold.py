@@ -124,7 +124,7 @@ class _Builder:
             retrieved.append((query, doc_ids))
             note_duplicates(query.id, doc_ids)
             if forbidden_forms and query.forbidden_doc_ids:
-                for fault in forbidden_forms.faults(query, doc_ids):
+                for fault in (*forbidden_forms.unknown(query, row), *forbidden_forms.faults(query, doc_ids)):
                     self.problems.mismatch(location_of(event, index), fault)
             if needs_row:
                 where = event.location(index) if event.line else event.path  # the message names the query

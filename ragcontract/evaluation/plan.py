@@ -112,6 +112,8 @@ class Plan(Families, frozen=True, kw_only=True):
     def row_type(self) -> type[RunRow]:
         """The record type with which rows are decoded; what only reports show of broken queries is not parsed."""
         needs = self.needs
+        if not self.is_baseline and any(query.only_forbids for query in self.golden.values()):
+            needs |= {"error"}  # after which nobody knows what would have been retrieved
         unparsed = SAID - needs if self.shows_texts else frozenset()
         return row_type(needs, unparsed=unparsed, results_required=self.results_required)
 
