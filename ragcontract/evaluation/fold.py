@@ -220,6 +220,7 @@ class _Builder:
         apart = {*scores, *self._changed}
         missing = tuple([query_id for query_id in plan.golden if query_id not in apart])
         if not plan.is_baseline:
+            plan.score_gaps(self._columns, self._gaps.lacking())
             self._score_missing(missing)
         if warning := self._order.warning():
             self.problems.warning(warning)

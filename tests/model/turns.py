@@ -82,11 +82,15 @@ def check_messages(row: Row) -> None:
 
 def _check_results(messages: Sequence[Row]) -> None:
     made: set[str] = set()
+    without_id = 0
     for message in messages:
         content = message.get("content")
         parts = content if isinstance(content, list) else []
-        made |= {str(call["id"]) for call in calls_of(message) if "id" in call}
-        if any(part["type"] in RESULTS and part["tool_use_id"] not in made for part in parts):
+        calls = calls_of(message)
+        made |= {str(call["id"]) for call in calls if "id" in call}
+        without_id += sum("id" not in call for call in calls)
+        without_id -= sum(part["type"] in RESULTS and part["tool_use_id"] not in made for part in parts)
+        if without_id < 0:
             raise CannotJudgeError("the result of a tool without its call")
 
 
