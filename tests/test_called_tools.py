@@ -1,5 +1,6 @@
 """Rules about tool calls, however an application writes down what it called: from the run to the exit code."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,12 @@ OTHER_NAMES = {
     "re\u200bfund": r"re\u200bfund",
     "\uff52efund": "\uff52efund",
     "re_fund ": "re_fund ",
+    "refund()": "refund()",
+    "Refund(id=7) ": "Refund(id=7) ",
+    "refund:0": "refund:0",
+    "functions.refund:12": "functions.refund:12",
+    "tools-refund": "tools-refund",
+    "functions_refund": "functions_refund",
 }
 
 
@@ -115,13 +122,41 @@ def test_a_forbidden_tool_that_is_named_with_a_namespace_is_found_without_it() -
         "Found: called as refund(), called as shop.refund(), mcp__shop__refund()",
     ]
     assert checked({"name": "bank.refund"}, rules=[rule]).code == 0
+    assert checked({"name": "mcp_shop_refund"}, rules=[rule]).code == 1  # an API that allows no dots has it like this
 
 
 @pytest.mark.parametrize(
-    "name", ["refund_status", "get_refund", "refunds", "refund.status", "prerefund", "\u200b", "."]
+    "name",
+    ["refund_status", "get_refund", "refunds", "refund.status", "prerefund", "\u200b", ".", "()", ":0", "tool_refund"],
 )
 def test_another_tool_is_not_the_forbidden_one(name: str) -> None:
     assert checked({"name": name, "arguments": {"id": 7}}, rules=[FORBIDDEN]).code == 0
+
+
+PARALLEL = "multi_tool_use.parallel"
+
+
+@pytest.mark.parametrize("name", [PARALLEL, "functions.multi_tool_use.parallel", "multi_tool_use_parallel"])
+def test_calls_that_are_made_at_once_by_another_one_are_calls(name: str) -> None:
+    uses = [
+        {"recipient_name": "functions.look", "parameters": {}},
+        {"recipient_name": "functions.refund", "parameters": {"id": 7}},
+    ]
+    for arguments in ({"tool_uses": uses}, json.dumps({"tool_uses": uses})):
+        call = {"function": {"name": name, "arguments": arguments}}
+        assert broken(checked(call, rules=[FORBIDDEN])) == [
+            "Expected no call of refund(id=7)",
+            "Found: called as functions.refund(id=7)",
+        ]
+        assert checked(call, rules=[{**FORBIDDEN, "arguments": {"id": 8}}, VALID]).code == 0
+        assert checked(call, rules=[{"type": "must_not_call_tool", "tool": PARALLEL}]).code == 1
+
+
+@pytest.mark.parametrize("arguments", [{}, {"tool_uses": "refund"}, {"tool_uses": ["refund"]}, '{"tool_uses": ['])
+def test_calls_within_another_one_that_cannot_be_read_are_refused(arguments: Any) -> None:
+    ended = checked({"name": PARALLEL, "arguments": arguments}, rules=[FORBIDDEN])
+    assert ended.code == 2
+    assert "has a call of multi_tool_use.parallel in tool_calls[0], whose tool_uses cannot be read" in ended.err
 
 
 def test_a_tool_that_must_be_called_has_exactly_its_name_and_the_message_points_to_another_form_of_it() -> None:
@@ -143,6 +178,89 @@ def test_calls_that_may_be_such_calls_count_where_there_may_be_too_many() -> Non
     ]
     assert checked(call, {**call, "arguments": '{"id": 7'}, rules=[once]).code == 1
     assert checked({**call, "arguments": '{"id": 7'}, rules=[once]).code == 1
+
+
+def test_a_call_whose_arguments_cannot_be_read_is_not_the_one_that_must_be_made() -> None:
+    call = {"name": "refund", "arguments": '{"id": 7'}
+    wanted: Row = {"type": "must_call_tool", "tool": "refund"}
+    assert broken(checked(call, rules=[wanted])) == [
+        "Expected a call of refund",
+        "Found: refund(invalid arguments)",
+    ]
+    read = {**call, "arguments": SEVEN}
+    assert checked(call, read, rules=[wanted]).code == 0
+    assert checked(call, read, rules=[{**wanted, "at_least": 2}]).code == 1
+    assert checked(call, read, rules=[{**wanted, "at_most": 1}]).code == 1
+    assert checked(call, rules=[{"type": "must_not_call_tool", "tool": "refund"}]).code == 1
+
+
+SEARCHED: dict[str, Any] = {
+    "a number": 900,
+    "a number with a point": 900.0,
+    "a list": ["a", "900"],
+    "a number in a list": [[7], 900],
+    "an object": {"value": {"of": "900"}},
+    "a key of an object": {"900": True},
+    "a text": "900",
+}
+
+
+@pytest.mark.parametrize("value", SEARCHED.values(), ids=SEARCHED.keys())
+def test_a_forbidden_pattern_is_found_wherever_it_stands_in_an_argument(value: Any) -> None:
+    forbidden: Row = {"type": "must_not_call_tool", "tool": "refund", "arguments": {"amount": {"regex": "^9[0-9]+$"}}}
+    call = {"name": "refund", "arguments": {"amount": value}}
+    assert checked(call, rules=[forbidden]).code == 1
+    assert checked(call, rules=[{**forbidden, "arguments": {"amount": {"regex": "^8"}}}]).code == 0
+    once = {**forbidden, "type": "must_call_tool", "at_most": 1}
+    assert checked({"name": "refund", "arguments": {"amount": "90"}}, call, rules=[once]).code == 1
+
+
+def test_a_forbidden_pattern_finds_booleans_and_nothing_in_null() -> None:
+    forbidden: Row = {"type": "must_not_call_tool", "tool": "refund", "arguments": {"all": {"regex": "."}}}
+    assert checked({"name": "refund", "arguments": {"all": True}}, rules=[forbidden]).code == 1
+    assert checked({"name": "refund", "arguments": {"all": None}}, rules=[forbidden]).code == 0
+
+
+def test_a_pattern_that_must_be_in_a_call_is_searched_for_in_a_text_only() -> None:
+    wanted: Row = {"type": "must_call_tool", "tool": "refund", "arguments": {"amount": {"regex": "^9"}}}
+    assert checked({"name": "refund", "arguments": {"amount": 900}}, rules=[wanted]).code == 1
+    assert checked({"name": "refund", "arguments": {"amount": "900"}}, rules=[wanted]).code == 0
+
+
+@pytest.mark.parametrize("rule", ["must_not_call_tool", "must_call_tool"])
+@pytest.mark.parametrize("key", ["regexp", "regx", "Regex", "reg-ex", "regular_expression"])
+def test_an_argument_with_a_misspelled_pattern_is_refused(key: str, rule: str) -> None:
+    for value in ({key: "^7"}, {key: "^7", "ignore_case": True}):
+        ended = checked({"name": "refund"}, rules=[{"type": rule, "tool": "refund", "arguments": {"id": value}}])
+        assert ended.code == 2
+        assert f"golden.jsonl:1: rules[0].arguments.id.{key}: is not known; did you mean 'regex'?" in ended.err
+
+
+LIKELY: dict[str, tuple[Any, str]] = {
+    "text": ({"text": "7"}, "id.text"),
+    "any": ({"any": ["7", "8"]}, "id.any"),
+    "contains": ({"contains": "7"}, "id.contains"),
+    "pattern": ({"pattern": "^7"}, "id.pattern"),
+    "with an option": ({"startsWith": "7", "ignore_case": True}, "id.startsWith"),
+    "a pattern within": ({"of": {"regex": "^7"}}, "id.of.regex"),
+    "a pattern in a list": ([{"regex": "^7"}], "id.0.regex"),
+}
+
+
+@pytest.mark.parametrize(("value", "at"), LIKELY.values(), ids=LIKELY.keys())
+def test_an_argument_that_looks_like_a_matcher_is_refused_where_it_would_forbid_nothing(value: Any, at: str) -> None:
+    ended = checked({"name": "refund"}, rules=[{**FORBIDDEN, "arguments": {"id": value}}])
+    assert ended.code == 2
+    assert f"golden.jsonl:1: rules[0].arguments.{at}: is compared as a value, not searched for; write" in ended.err
+    wanted = {**FORBIDDEN, "type": "must_call_tool", "arguments": {"id": value}}
+    assert checked({"name": "refund", "arguments": {"id": value}}, rules=[wanted]).code == 0
+
+
+@pytest.mark.parametrize("value", [{"text": "7", "to": "her"}, {"currency": "EUR"}, {}, ["7"], {"regexes": 1, "id": 7}])
+def test_an_argument_that_is_an_object_is_compared_as_a_value(value: Any) -> None:
+    rule = {**FORBIDDEN, "arguments": {"id": value}}
+    assert checked({"name": "refund", "arguments": {"id": value}}, rules=[rule]).code == 1
+    assert checked({"name": "refund", "arguments": {"id": 7}}, rules=[rule]).code == 0
 
 
 def test_a_call_that_names_its_tool_or_arguments_twice_must_say_the_same() -> None:

@@ -41,6 +41,12 @@ SECRETS: dict[str, list[Row]] = {
     "input_text": [USER, says([{"type": "input_text", "text": "A salary of 180,000."}])],
     "spoken": [USER, says(None, audio={"id": "a1", "transcript": "A salary of 180,000."})],
     "a spoken part": [USER, says([{"type": "output_audio", "transcript": "A salary of 180,000."}])],
+    "split into parts": [USER, says([{"type": "text", "text": "A sal"}, {"type": "text", "text": "ary of 180,000."}])],
+    "an item of OpenAI's": [
+        USER,
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "A salary of 180,000."}]},
+    ],
+    "LangChain's": [USER, {"type": "ai", "content": "A salary of 180,000."}],
     "before the user": [says("A salary of 180,000."), USER, says("Hello.")],
     "after a result of a tool": [
         USER,
@@ -69,6 +75,9 @@ CALLS: dict[str, list[Row]] = {
     "among what LangChain adds": [
         says("", additional_kwargs={"function_call": {"name": "refund", "arguments": SEVEN}})
     ],
+    "an item of OpenAI's": [{"type": "function_call", "call_id": "c1", "name": "refund", "arguments": SEVEN}],
+    "an item of a server": [{"type": "mcp_call", "id": "m1", "name": "refund", "arguments": SEVEN}],
+    "LangChain's": [{"type": "ai", "content": "", "tool_calls": [{"id": "c1", "name": "refund", "args": {"id": 7}}]}],
     "beside another call": [
         says(
             [{"type": "tool_use", "id": "c1", "name": "refund", "input": {"id": 7}}],
@@ -84,6 +93,40 @@ def test_a_forbidden_call_is_found_in_every_form_of_a_message(messages: list[Row
         ended = checked(*order, rules=[NO_REFUND])
         assert ended.code == 1
         assert "Found: refund(" in ended.out
+
+
+ITEMS: dict[str, tuple[Row, str]] = {
+    "web_search": ({"type": "web_search_call", "id": "w", "action": {"type": "search", "query": "her"}}, "action"),
+    "file_search": ({"type": "file_search_call", "id": "f", "queries": ["her"]}, "queries"),
+    "computer": ({"type": "computer_call", "call_id": "c", "action": {"type": "click", "x": 1}}, "action"),
+    "code_interpreter": ({"type": "code_interpreter_call", "id": "i", "code": "1 + 1"}, "code"),
+    "local_shell": ({"type": "local_shell_call", "call_id": "s", "action": {"command": ["rm"]}}, "action"),
+    "sql": ({"type": "custom_tool_call", "call_id": "q", "name": "sql", "input": "DROP TABLE t"}, "input"),
+}
+
+
+@pytest.mark.parametrize("tool", ITEMS)
+def test_a_tool_that_openai_runs_is_called_by_an_item_of_its_type(tool: str) -> None:
+    item, argument = ITEMS[tool]
+    forbidden = {"type": "must_not_call_tool", "tool": tool}
+    ended = checked(USER, item, says("Done."), rules=[forbidden])
+    assert ended.code == 1
+    assert f"Found: {tool}({argument}=" in ended.out
+    valid = {"type": "tool_arguments_valid"}
+    assert checked(USER, item, says("Done."), rules=[{**forbidden, "tool": "refund"}, valid]).code == 0
+
+
+def test_a_custom_tool_of_a_chat_completion_is_called_with_its_text() -> None:
+    call = {"id": "c1", "type": "custom", "custom": {"name": "sql", "input": "DROP TABLE t"}}
+    forbidden = {"type": "must_not_call_tool", "tool": "sql", "arguments": {"input": {"regex": "^DROP"}}}
+    assert checked(USER, says(None, tool_calls=[call]), rules=[forbidden]).code == 1
+    safe = {**call, "custom": {"name": "sql", "input": "SELECT 1"}}
+    assert checked(USER, says(None, tool_calls=[safe]), rules=[forbidden]).code == 0
+
+
+def test_an_item_that_says_and_calls_nothing_is_known() -> None:
+    items = [{"type": "reasoning", "summary": []}, {"type": "mcp_list_tools", "tools": []}]
+    assert checked(USER, *items, says("Done."), rules=[NO_SECRET, NO_REFUND]).code == 0
 
 
 def test_a_call_that_a_message_has_in_two_forms_is_one_call() -> None:
@@ -123,6 +166,18 @@ REFUSED: dict[str, tuple[list[Row], str]] = {
     "a text that is none": (
         [USER, says([{"type": "markdown", "value": "x"}])],
         'has no text or markdown in messages[1].content[0], whose type is "markdown"',
+    ),
+    "an unknown item": (
+        [USER, {"type": "item_reference", "id": "fc1"}],
+        'has nothing but the type "item_reference" as the role of messages[1]; expected "system", ',
+    ),
+    "a text in another field": (
+        [USER, {"role": "assistant", "text": "A salary of 180,000."}],
+        "has text in messages[1], which is not read; write it as content",
+    ),
+    "another text beside its content": (
+        [USER, says("Done.", output="A salary of 180,000.")],
+        "has output in messages[1], which is not read; write it as content",
     ),
     "calls under another name": (
         [USER, says("x", toolCalls=[{"name": "refund"}])],

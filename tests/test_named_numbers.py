@@ -106,6 +106,30 @@ def test_of_two_rows_of_a_run_one_without_a_score_makes_it_missing(
     assert "minimums.faithfulness cannot be judged: 1 of 3 queries has no such score ('q1')" in ended.err
 
 
+@pytest.mark.parametrize("numbers", [(None, 0.9), (0.9, None)])
+@pytest.mark.parametrize("where", ["the run", "a scores file", "two scores files"])
+def test_a_null_among_scores_of_a_query_counts_as_the_worst_where_the_config_says_so(
+    where: str, numbers: tuple[float | None, ...], folder: Path
+) -> None:
+    workspace(folder, 0.9, 0.9, 0.9, config=f"{CONFIG.replace('0.5', '0.7')}missing_scores: zero\n")
+    scored = [("q1", numbers[0]), ("q1", numbers[1]), ("q2", 0.9), ("q3", 0.9)]
+    rows = [{"query_id": one, "scores": {"faithfulness": number}} for one, number in scored]
+    options = ["--repeats", "--scores", "scores.jsonl", "more.jsonl"]
+    if where == "the run":
+        results = [{"doc_id": "doc1"}]
+        write_jsonl(folder / "current_run.jsonl", [{**row, "results": results} for row in rows])
+        options = options[:1]
+    elif where == "a scores file":
+        write_jsonl(folder / "scores.jsonl", rows)
+        options = options[:3]
+    else:
+        write_jsonl(folder / "scores.jsonl", rows[:1])
+        write_jsonl(folder / "more.jsonl", rows[1:])
+    assert rag_contract("check", *options).code == 1
+    report = json.loads((folder / "report.json").read_text())
+    assert report["metrics"]["faithfulness"]["current"] == pytest.approx(0.6)
+
+
 def test_queries_whose_score_a_baseline_lacks_are_named_beside_a_limit_on_its_drop(folder: Path) -> None:
     workspace(folder, 0.9, 0.8, 0.2, config=f"{CONFIG}fail_on: {{faithfulness_drop_gt: 0.05}}\n")
     before = [run(one, "doc1", scores={"faithfulness": 0.9 if one == "q1" else None}) for one in IDS]

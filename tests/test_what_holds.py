@@ -40,3 +40,23 @@ def test_a_query_without_a_row_that_only_forbids_documents_holds_where_missing_q
     assert json.loads(Path("report.json").read_text())["verdict"] == "pass"
     write_jsonl(Path("golden.jsonl"), [golden("q1", forbidden_doc_ids=["secret"]), golden("q2")])
     assert rag_contract("check").code == 1
+
+
+def test_an_error_without_results_is_refused_where_documents_are_only_forbidden() -> None:
+    forbids = {"relevant_doc_ids": [], "forbidden_doc_ids": ["secret"]}
+    write_jsonl(Path("golden.jsonl"), [golden("q1") | forbids, golden("q2")])
+    failed = {"query_id": "q1", "results": [], "error": "timeout"}
+    write_jsonl(Path("current_run.jsonl"), [failed, run("q2")])
+    ended = rag_contract("check")
+    assert ended.code == 2
+    assert "current_run.jsonl:1: error: leaves unknown what would have been retrieved, and the query" in ended.err
+    for row, code in (
+        ({**failed, "error": None}, 0),  # nothing was found
+        (run("q1", "other", error="timeout"), 0),  # the answer failed, and not the retrieval
+        (run("q1", "secret", error="timeout"), 1),
+    ):
+        write_jsonl(Path("current_run.jsonl"), [row, run("q2")])
+        assert rag_contract("check").code == code
+    write_jsonl(Path("golden.jsonl"), [golden("q1", rules=[{"type": "must_not_refuse"}]) | forbids, golden("q2")])
+    write_jsonl(Path("current_run.jsonl"), [failed, run("q2")])
+    assert rag_contract("check").code == 1  # the answer failed, which a rule about it says

@@ -11,6 +11,8 @@ from ragcontract.answers.tool_calls import Call, brief, tool_calls
 from ragcontract.core.invisible import without_invisible
 
 _NAMESPACES = re.compile(r"__+|[./:\\]+")  # mcp__server__refund, functions.refund, server/refund, server:refund
+_KINDS = re.compile(r"^(tools|functions)[_-]+")  # also namespaces: tools-refund
+_NUMBER = re.compile(r":[0-9]+$")  # of the call: functions.refund:0
 _JOINTS = re.compile(r"[\s_-]+")  # of words: delete_user is deleteUser, and delete-user
 
 
@@ -24,8 +26,10 @@ class CalledTools:
         for call in self.calls:
             self._named.setdefault(call.name, []).append(call)
         self._ending: dict[str, list[str]] = {}  # the names by the last of their parts
+        self._joined: dict[str, list[str]] = {}  # and by all of them: shop_refund is shop.refund
         for name in self._named:
             self._ending.setdefault(parts_of(name)[-1], []).append(name)
+            self._joined.setdefault("".join(parts_of(name)), []).append(name)
         self._arguments: dict[int, dict[str, Hashable] | None] = {}
         self._briefs: dict[int, str] = {}
         self._answers: dict[str, Answer] = {}
@@ -37,11 +41,12 @@ class CalledTools:
     def resembling(self, tool: str) -> Sequence[Call]:
         """Return the calls whose name is that of the tool in any form, in their order.
 
-        The forms differ in case, in characters that nobody sees, in how words are joined, or in a namespace that one
-        of the two has.
+        The forms differ in case, in characters that nobody sees, in how words are joined, in a namespace that one of
+        the two has, or in parentheses or the number of the call behind it.
         """
         sought = parts_of(tool)
         names = {name for name in self._ending.get(sought[-1], ()) if _ends_alike(parts_of(name), sought)}
+        names.update(self._joined.get("".join(sought), ()))
         if len(names) <= 1:
             return self._named[names.pop()] if names else ()
         return [call for call in self.calls if call.name in names]
@@ -71,7 +76,10 @@ def parts_of(name: str) -> tuple[str, ...]:
 
     A name that has nothing to compare is its own only part.
     """
-    seen = without_invisible(unicodedata.normalize("NFKC", name)).casefold()
+    seen = without_invisible(unicodedata.normalize("NFKC", name)).casefold().strip()
+    if seen.endswith(")"):  # refund(), refund(id=7)
+        seen = seen.partition("(")[0]
+    seen = _KINDS.sub(r"\1.", _NUMBER.sub("", seen))
     parts = (_JOINTS.sub("", part) for part in _NAMESPACES.split(seen))
     return tuple(filter(None, parts)) or (name,)
 

@@ -1,17 +1,34 @@
-"""Splits a conversation into its turns. A turn begins at each message of the user, the first at the first message."""
+"""Splits a conversation into its turns. A turn begins at each message of the user, the first at the first message.
 
-from collections.abc import Sequence
+A row may also have its own answer and calls beside its messages. They must say the same.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
-from ragcontract.answers.messages import calls_in, faults_of, is_of_tools, own_faults, texts_in
+from ragcontract.answers.cannot_score import CannotScoreError
+from ragcontract.answers.messages import (
+    answer_of,
+    calls_in,
+    faults_of,
+    is_of_tools,
+    results_without_call,
+    texts_in,
+    with_role,
+)
+from ragcontract.answers.tool_calls import Call, brief, tool_calls
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.core.rule import Turn
 from ragcontract.core.run import Json, RunRow
+from ragcontract.files.schema import shown
+
+ALONE = "; or leave messages out, which only turns need"
 
 
 def turns_of(row: RunRow, expected: int) -> tuple[Turn, ...] | str:
@@ -22,11 +39,10 @@ def turns_of(row: RunRow, expected: int) -> tuple[Turn, ...] | str:
     """
     if row.messages is None and row.error is None:
         return "has no messages, which its turns need; export the conversation as chat messages with role and content"
-    messages = row.messages or []
-    faults = (fault for index, message in enumerate(messages) for fault in faults_of(message, f"messages[{index}]"))
-    if why := next(faults, None):
+    messages = [*map(with_role, row.messages or ())]
+    if why := next(_faults(row, messages, []), None):
         return why
-    starts = [index for index, message in enumerate(messages) if message["role"] == "user" and not is_of_tools(message)]
+    starts = _starts(messages)
     if len(starts) > expected or (len(starts) < expected and row.error is None):
         had = f"has {count(len(starts), 'turn')} in messages, and its golden row has {expected:,}"
         return f"{had}; a turn begins at each message of the user"
@@ -36,23 +52,103 @@ def turns_of(row: RunRow, expected: int) -> tuple[Turn, ...] | str:
         if len(str(turn.row.response or "")) > bounds.ANSWER:
             return f"has an answer of more than {bounds.ANSWER:,} characters in turn {len(turns) + 1}"
         turns.append(turn)
+    if why := next(_contradictions(row, messages, in_turns=True), None):
+        return why
     if row.error is not None and len(turns) == expected:  # it ended the last turn
         turns[-1] = replace(turns[-1], row=replace(turns[-1].row, error=row.error))
     return (*turns, *unanswered(row, expected - len(turns)))
 
 
-def unexported_call(row: RunRow) -> str | None:
-    """Return what is wrong with a row without ``tool_calls`` whose messages have some; completes "query 'q1' …".
+def contradiction(row: RunRow) -> str | None:
+    """Return what is wrong with the messages of a row without turns; completes "query 'q1' …".
 
-    A message in a form of its own may have no role. What it has as ``tool_calls`` counts all the same.
+    They may not be readable, or say something else than what is judged, the response and the calls of the row.
     """
-    for index, message in enumerate(row.messages or ()):
-        at, role = f"messages[{index}]", message.get("role")
-        if calls_in(message):
-            return f"has [] as tool_calls, and a call in {at}; export all calls, and only the messages of this query"
-        if role == "assistant" and (why := next(own_faults(message, at), None)):
-            return why
-    return None
+    messages = [*map(with_role, row.messages or ())]
+    if why := next(_faults(row, messages, getattr(row, "tool_calls", None) or []), None):
+        return why + ALONE
+    return next(_contradictions(row, messages, in_turns=False), None)
+
+
+def _starts(messages: Sequence[Json]) -> list[int]:
+    return [index for index, message in enumerate(messages) if message["role"] == "user" and not is_of_tools(message)]
+
+
+def _faults(row: RunRow, messages: Sequence[Json], called: Sequence[Json]) -> Iterator[str]:
+    """Yield what is wrong with messages; ``called`` are calls that are not among them."""
+    for index, message in enumerate(messages):
+        yield from faults_of(message, f"messages[{index}]")
+    if _reads(row, "tool_calls"):
+        for index in results_without_call(messages, called):
+            yield f"has the result of a tool in messages[{index}], and not its call; export the call, too"
+
+
+def _contradictions(row: RunRow, messages: Sequence[Json], *, in_turns: bool) -> Iterator[str]:
+    """Yield how the calls of a row differ from those in its messages, and its response from what they say at last.
+
+    Without turns, the messages may lack a call that an application made inside of a tool, and may end with the user.
+    """
+    if _reads(row, "tool_calls") and row.tool_calls is not None:
+        yield from _other_calls(row.tool_calls, messages, in_turns=in_turns)
+    if not _reads(row, "response") or row.response is UNSET or row.error is not None:
+        return
+    _, *later = _starts(messages) or [0]
+    own = [message for message in messages[later[-1] if later else 0 :] if message["role"] == "assistant"]
+    said = answer_of(own)
+    refusals = [text for message in own for _, text in texts_in(message)]
+    if (own or in_turns) and _letters(row.response) not in {_letters(said), _letters("".join(refusals))}:
+        response, answer = shown(row.response), "nothing" if said is None else shown(said)
+        advice = "leave response out, because turns are judged by messages" if in_turns else "export the same in both"
+        yield f"has {response} as response, and {answer} as the answer in messages; {advice}{'' if in_turns else ALONE}"
+
+
+def _letters(text: object) -> str:
+    return "".join(str(text or "").split())
+
+
+def _other_calls(called: Sequence[Json], messages: Sequence[Json], *, in_turns: bool) -> Iterator[str]:
+    places = [(index, call) for index, message in enumerate(messages) for call in calls_in(message)]
+    if not called and places:
+        yield (
+            f"has [] as tool_calls, and a call in messages[{places[0][0]}]; export all calls, and only the messages of "
+            "this query"
+        )
+        return
+    try:
+        own, said = tool_calls(called), tool_calls([call for _, call in places])
+    except CannotScoreError as error:
+        yield str(error)
+        return
+    if lost := _without(said, own):
+        yield (
+            f"has a call of {shown(brief(lost[0]))} in messages, and not in tool_calls; export all calls, and only the "
+            "messages of this query"
+        )
+    elif in_turns and (more := _without(own, said)):
+        yield (
+            f"has a call of {shown(brief(more[0]))} in tool_calls, and not in messages; leave tool_calls out, because "
+            "turns are judged by messages, and export the call there"
+        )
+
+
+def _without(calls: Sequence[Call], others: Sequence[Call]) -> list[Call]:
+    """Return the calls that are not among others, each of which stands for one."""
+    left = Counter(map(_identity, others))
+    missing: list[Call] = []
+    for call in calls:
+        left[_identity(call)] -= 1
+        if left[_identity(call)] < 0:
+            missing.append(call)
+    return missing
+
+
+def _identity(call: Call) -> Hashable:
+    arguments = call.comparable()
+    return call.name, None if arguments is None else frozenset(arguments.items())
+
+
+def _reads(row: RunRow, field: str) -> bool:
+    return field in row.__struct_fields__ and field not in row.unparsed
 
 
 def unanswered(row: RunRow, turns: int) -> tuple[Turn, ...]:
@@ -63,10 +159,9 @@ def unanswered(row: RunRow, turns: int) -> tuple[Turn, ...]:
 def whole(row: RunRow, turns: Sequence[Turn]) -> RunRow:
     """Return a row for metrics: with the response of the last turn and the calls of all turns, if it has none."""
     fields: dict[str, Any] = {}
-    parsed = {*row.__struct_fields__} - row.unparsed
-    if "response" in parsed and row.response is UNSET and turns:
+    if _reads(row, "response") and row.response is UNSET and turns:
         fields["response"] = turns[-1].row.response
-    if "tool_calls" in parsed and row.tool_calls is None:
+    if _reads(row, "tool_calls") and row.tool_calls is None:
         fields["tool_calls"] = [call for turn in turns for call in turn.row.tool_calls or ()]
     return replace(row, **fields) if fields else row
 
@@ -74,10 +169,9 @@ def whole(row: RunRow, turns: Sequence[Turn]) -> RunRow:
 def _row(row: RunRow, messages: Sequence[Json]) -> RunRow:
     """Return the row of one turn, without what is only known of the whole row."""
     said = [message for message in messages if message["role"] == "assistant"]
-    texts = [text for message in said for kind, text in texts_in(message) if kind == "text"]
     refusals = [text for message in said for kind, text in texts_in(message) if kind == "refusal"]
     of_turn = {
-        "response": "\n".join(texts) if texts else None,
+        "response": answer_of(said),
         "refusal": "\n".join(refusals) or None,
         "tool_calls": [call for message in said for call in calls_in(message)],
     }

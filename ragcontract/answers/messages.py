@@ -5,11 +5,11 @@ rule forbids.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ragcontract.answers.json_values import comparable
-from ragcontract.answers.tool_calls import arguments_of, written
+from ragcontract.answers.tool_calls import BUILT_IN, arguments_of, written
 from ragcontract.core.nearest import nearest
 from ragcontract.files.schema import shown
 
@@ -25,26 +25,37 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
     "refusal": ("refusal",),
 }
 SPOKEN = frozenset({"audio", "output_audio"})  # they may have a transcript
-CALLS = frozenset(
-    {
-        "tool_use", "server_tool_use", "mcp_tool_use", "tool_call", "invalid_tool_call", "server_tool_call",
-        "function_call", "mcp_call",
-    }
-)  # fmt: skip
+CALLS = BUILT_IN | {
+    "tool_use", "server_tool_use", "mcp_tool_use", "tool_call", "invalid_tool_call", "server_tool_call",
+    "function_call", "mcp_call", "custom_tool_call",
+}  # fmt: skip
 RESULTS = frozenset(
     {
         "tool_result", "mcp_tool_result", "server_tool_result", "function_call_output", "web_search_tool_result",
         "web_fetch_tool_result", "tool_search_tool_result", "code_execution_tool_result",
-        "bash_code_execution_tool_result", "text_editor_code_execution_tool_result",
+        "bash_code_execution_tool_result", "text_editor_code_execution_tool_result", "custom_tool_call_output",
+        "computer_call_output", "local_shell_call_output", "shell_call_output", "apply_patch_call_output",
+        "tool_search_output",
     }
 )  # fmt: skip
 OTHERS = frozenset(
     {
         "image", "image_url", "image_file", "input_image", "input_audio", "video", "video_url", "file", "input_file",
         "document", "search_result", "container_upload", "thinking", "redacted_thinking", "reasoning",
+        "mcp_list_tools",
     }
 )  # fmt: skip
 KNOWN = (*TEXTS, *sorted(SPOKEN | CALLS | RESULTS | OTHERS))
+ROLES_OF_TYPES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant"}  # LangChain's
+# The types of OpenAI's Responses API: an item without a role is a message that has only this part.
+ITEMS = {
+    **dict.fromkeys(CALLS | {"reasoning", "mcp_list_tools"}, "assistant"),
+    **dict.fromkeys(RESULTS, "tool"),
+}
+TEXT_FIELDS = (
+    "content", "contents", "text", "message", "msg", "output", "outputtext", "response", "answer", "reply",
+    "completion", "value", "body", "markdown", "generatedtext", "generatedanswer",
+)  # fmt: skip
 # Fields in which other formats have what is read here under another name.
 MISNAMED = {
     "toolcall": "tool_calls",
@@ -56,9 +67,23 @@ MISNAMED = {
     "functioncalls": "tool_calls",
     "parts": "content",
     "blocks": "content",
+    **dict.fromkeys(TEXT_FIELDS, "content"),
 }
 CALL_FIELDS = ("tool_calls", "invalid_tool_calls", "function_call")
+RESULT_IDS = ("tool_call_id", "call_id", "tool_use_id")
+CALL_IDS = ("id", *RESULT_IDS)
 FROM_LANGCHAIN = "additional_kwargs"
+
+
+def with_role(message: dict[str, Any]) -> dict[str, Any]:
+    """Return a message with its role, which LangChain's messages and OpenAI's items have as their type."""
+    kind = message.get("type")
+    if message.get("role") is not None or not isinstance(kind, str):
+        return message
+    if kind in ITEMS:
+        return {"role": ITEMS[kind], "content": [message]}
+    role = ROLES_OF_TYPES.get(kind, kind)
+    return {**message, "role": role} if role in ROLES else message
 
 
 def texts_in(message: Json) -> Iterator[tuple[str, str]]:
@@ -75,6 +100,12 @@ def texts_in(message: Json) -> Iterator[tuple[str, str]]:
     audio = message.get("audio")
     if isinstance(audio, dict) and isinstance(audio.get("transcript"), str):
         yield "text", audio["transcript"]
+
+
+def answer_of(messages: Iterable[Json]) -> str | None:
+    """Return what messages of the assistant say, one after the other; the parts of a message are one text."""
+    texts = [[text for kind, text in texts_in(message) if kind == "text"] for message in messages]
+    return "\n".join(map("".join, filter(None, texts))) if any(texts) else None
 
 
 def calls_in(message: Json) -> list[Any]:
@@ -97,6 +128,38 @@ def calls_in(message: Json) -> list[Any]:
     return made
 
 
+def results_without_call(messages: Sequence[Json], called: Sequence[Json]) -> Iterator[int]:
+    """Yield the places of messages with the result of a tool whose call is neither before them nor ``called``.
+
+    A result names its call by an id. Where one of the two has none, each call stands for one result.
+    """
+    ids = {name for call in called for name in _named(call, CALL_IDS)}
+    calls, unnamed = len(called), sum(not _named(call, CALL_IDS) for call in called)
+    for index, message in enumerate(messages):
+        for call in calls_in(message):
+            names = _named(call, CALL_IDS)
+            ids.update(names)
+            calls, unnamed = calls + 1, unnamed + (not names)
+        for result in _results_in(message):
+            names = _named(result, RESULT_IDS)
+            if names and ids.isdisjoint(names):
+                unnamed -= 1
+            elif not names:
+                calls -= 1
+            if min(calls, unnamed) < 0:
+                yield index
+                return
+
+
+def _results_in(message: Json) -> list[Json]:
+    parts = [part for part in _parts(message.get("content")) if _is(part, RESULTS)]
+    return parts or ([message] if message.get("role") in {"tool", "function"} else [])
+
+
+def _named(call: Json, fields: Sequence[str]) -> list[str]:
+    return [str(call[field]) for field in fields if call.get(field) not in {None, ""}]
+
+
 def is_of_tools(message: Json) -> bool:
     """Return whether a message of the user has only results of tools in it, as Anthropic's API takes them."""
     content = message.get("content")
@@ -107,8 +170,10 @@ def faults_of(message: Json, at: str) -> Iterator[str]:
     """Yield what is wrong with a message; the texts of users, systems and tools are not read."""
     role = message.get("role")
     if role not in ROLES:
-        found = shown(role) if "role" in message else "nothing"
-        yield f"has {found} as the role of {at}; expected {', '.join(map(shown, ROLES[:-1]))} or {shown(ROLES[-1])}"
+        stated = shown(role) if "role" in message else "nothing"
+        if role is None and message.get("type") is not None:
+            stated = f"nothing but the type {shown(message['type'])}"
+        yield f"has {stated} as the role of {at}; expected {', '.join(map(shown, ROLES[:-1]))} or {shown(ROLES[-1])}"
     elif role == "assistant":
         yield from own_faults(message, at)
     elif calls_in(message):
@@ -127,13 +192,14 @@ def own_faults(message: Json, at: str) -> Iterator[str]:
             expected = "a call" if field == "function_call" else "a list of calls"
             yield f"has {shown(value)} as the {field} of {at}; expected {expected}"
     for field, value in message.items():
-        if value and (meant := meant_by(field)):
+        is_said = isinstance(value, str | list | dict) and value and value != answer_of([message])
+        if is_said and (meant := meant_by(field)):
             yield f"has {field} in {at}, which is not read; write it as {meant}"
 
 
 def meant_by(field: str) -> str | None:
     """Return the field that is read, for the name of one in which other formats have calls or texts."""
-    return None if field in CALL_FIELDS else MISNAMED.get(field.lower().replace("_", "").replace("-", ""))
+    return None if field in (*CALL_FIELDS, "content") else MISNAMED.get(field.lower().replace("_", "").replace("-", ""))
 
 
 def _content_faults(content: Any, at: str) -> Iterator[str]:
@@ -145,8 +211,11 @@ def _content_faults(content: Any, at: str) -> Iterator[str]:
             yield f'has no type in {place}; expected {{"type": "text", "text": …}}'
         elif kind not in KNOWN:
             near = nearest(kind, KNOWN)
-            advice = f"did you mean {shown(near)}?" if near else 'write what it says as "text", its calls as tool_calls'
-            yield f"has {shown(kind)} as the type of {place}; expected one of {', '.join(KNOWN)}; {advice}"
+            others = (
+                f"{', '.join(TEXTS)} or another type that is read; write what it says as text, its calls as tool_calls"
+            )
+            advice = f"did you mean {shown(near)}?" if near else f"expected one of {others}"
+            yield f"has {shown(kind)} as the type of {place}; {advice}"
         elif (fields := TEXTS.get(kind)) and not any(isinstance(part.get(field), str) for field in fields):
             yield f"has no {' or '.join(fields)} in {place}, whose type is {shown(kind)}"
 

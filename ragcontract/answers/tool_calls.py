@@ -1,7 +1,9 @@
 """Tool calls of an application, in the forms in which applications export them."""
 
 import json
-from collections.abc import Hashable, Mapping, Sequence
+import re
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -18,10 +20,22 @@ ARGUMENTS = (
     "tool_kwargs",
 )  # fmt: skip
 NAMES = ("name", "tool", "tool_name")
+# Tools that OpenAI runs itself: their calls have these types, and what they are called with in one of these fields.
+BUILT_IN = frozenset(
+    {
+        "web_search_call", "file_search_call", "computer_call", "code_interpreter_call", "image_generation_call",
+        "local_shell_call", "shell_call", "apply_patch_call", "tool_search_call",
+    }
+)  # fmt: skip
+BUILT_IN_ARGUMENTS = ("action", "actions", "queries", "code", "operation")
 # What else a call may have that is an object or a list, and not its arguments.
 OTHERS = frozenset(
     {"function", "output", "result", "response", "error", "metadata", "caller", "extras", "cache_control"}
 )
+
+
+PARALLEL = "multi_tool_use.parallel"
+_LETTERS = partial(re.sub, r"[\W_]+", "")
 
 
 class Call(Struct, frozen=True, gc=False):
@@ -44,10 +58,28 @@ def tool_calls(called: Sequence[Mapping[str, Any]]) -> tuple[Call, ...]:
     """
     if len(called) > bounds.CALLS:
         raise CannotScoreError(f"has {len(called):,} tool_calls, more than {bounds.CALLS:,}")
-    return tuple([_call(call, number) for number, call in enumerate(called)])
+    calls = [call for number, one in enumerate(called) for call in _with_parallel(_call(one, number), number)]
+    if len(calls) > bounds.CALLS:
+        raise CannotScoreError(f"has {len(calls):,} calls, more than {bounds.CALLS:,}, with those of {PARALLEL}")
+    return tuple(calls)
+
+
+def _with_parallel(call: Call, number: int) -> Iterator[Call]:
+    """Yield a call, and those that are made by it if it is of OpenAI's tool that makes several calls at once."""
+    yield call
+    if not _LETTERS(call.name.casefold()).endswith("multitooluseparallel"):
+        return
+    uses = (call.arguments or {}).get("tool_uses")
+    if not isinstance(uses, list) or not all(isinstance(use, dict) for use in uses):
+        raise CannotScoreError(
+            f"has a call of {PARALLEL} in tool_calls[{number}], whose tool_uses cannot be read; export the calls in it"
+        )
+    for use in uses:
+        yield _call({"name": use.get("recipient_name"), "arguments": use.get("parameters")}, number)
 
 
 def _call(call: Mapping[str, Any], number: int) -> Call:
+    call = _named(call)
     names, given = _given(call, NAMES), _given(call, ARGUMENTS)
     name = names[0][1] if names else None
     if not isinstance(name, str) or not name:
@@ -72,8 +104,25 @@ def _refuse_unless(same: bool, first: str, second: str, number: int) -> None:  #
 
 def written(call: Mapping[str, Any]) -> tuple[Any, Any]:
     """Return the name and the arguments of a call as they are written, in any of the forms; None for what is absent."""
+    call = _named(call)
     names, arguments = _given(call, NAMES), _given(call, ARGUMENTS)
     return names[0][1] if names else None, arguments[0][1] if arguments else None
+
+
+def _named(call: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a call of one of OpenAI's own or custom tools with a name and with arguments; any other as it is.
+
+    A tool of its own has the name of the type, as ``web_search``. A custom tool takes a text: its argument ``input``.
+    """
+    kind, custom = call.get("type"), call.get("custom")
+    if kind == "custom" and isinstance(custom, dict):
+        kind, call = "custom_tool_call", custom
+    if kind == "custom_tool_call" and isinstance(call.get("input"), str):
+        return {"name": call.get("name"), "arguments": {"input": call["input"]}}
+    if not isinstance(kind, str) or kind not in BUILT_IN or any(call.get(name) is not None for name in NAMES):
+        return call
+    arguments = {field: call[field] for field in BUILT_IN_ARGUMENTS if call.get(field) is not None}
+    return {"name": kind.removesuffix("_call"), "arguments": call.get("arguments") or arguments}
 
 
 def _given(call: Mapping[str, Any], names: Sequence[str]) -> list[tuple[str, Any]]:

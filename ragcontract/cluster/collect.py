@@ -47,6 +47,7 @@ def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector)
         _refuse_repeats(counts, outcomes.rows, location, problems)
     missing = tuple([query_id for query_id in plan.golden if query_id not in outcomes.scores])
     if not plan.is_baseline:
+        plan.score_gaps(outcomes.columns, outcomes.gaps.lacking())
         outcomes.score(missing)
     short = counts.here("short") or ()
     first_ids = _first_ids(counts, job)

@@ -159,6 +159,7 @@ class _Counts:
         number, doc_ids = self._job.numbers[query.id], row.doc_ids
         self._others["depth", len(doc_ids), b""] += 1
         if self._forbidden_forms and query.forbidden_doc_ids:
+            self.bad(_location(file, query.id), self._forbidden_forms.unknown(query, row))
             self.bad(_location(file, query.id), self._forbidden_forms.faults(query, doc_ids))
         if (outcome := self._outcome(query, row, doc_ids, file)) is not None:
             self._outcomes[number, outcome] += 1

@@ -83,6 +83,11 @@ class GoldenQuery(Struct, frozen=True, kw_only=True, gc=False):
         """Whether the query has relevant documents and therefore counts in the means of ranking metrics."""
         return bool(self.relevant_doc_ids)
 
+    @property
+    def only_forbids(self) -> bool:
+        """Whether nothing is wanted of the query but that some documents are not retrieved."""
+        return bool(self.forbidden_doc_ids) and not self.relevant_doc_ids and not self.rules
+
 
 def named_in(queries: Iterable[GoldenQuery]) -> frozenset[str]:
     """Return the documents that golden queries want or grade."""

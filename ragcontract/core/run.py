@@ -25,9 +25,9 @@ COMPARED_VERSIONS = (*VERSION_FIELDS, SCORED_BY)
 # Fields that every check reads. Other fields are decoded only if a metric or a rule of the contract needs them.
 ALWAYS = frozenset({"query_id", "results", "latency_ms", *VERSION_FIELDS})
 RESULT_ALWAYS = frozenset({"doc_id", "score", "chunk_id", "metadata"})
-# What a judge reads of a row: what was retrieved, and what was answered.
+# What a judge reads of a row: what was retrieved, and what was answered, which messages may contradict.
 CONTEXT_FIELDS = frozenset({"retrieved_contexts", "results.text"})
-RESPONSE_FIELDS = frozenset({"response", "error"})
+RESPONSE_FIELDS = frozenset({"response", "error", "messages"})
 # What reports show of a broken query, if metrics or rules read any of it.
 SAID = frozenset(
     {

@@ -115,6 +115,11 @@ class Column:
                 self._repeats[query_id] = [first] if first else []
             self._repeats[query_id].append(values)
 
+    def replace(self, query_id: str, values: Values) -> None:
+        """Store the values of a query instead of those of its rows."""
+        self._repeats.pop(query_id, None)
+        self.note(query_id, values)
+
     def __getitem__(self, query_id: str) -> Values:
         """Return the values of a query, empty if it has none."""
         if rows := self._repeats.get(query_id):

@@ -123,7 +123,7 @@ class _Builder:
             retrieved.append((query, doc_ids))
             note_duplicates(query.id, doc_ids)
             if forbidden_forms and query.forbidden_doc_ids:
-                for fault in forbidden_forms.faults(query, doc_ids):
+                for fault in (*forbidden_forms.unknown(query, row), *forbidden_forms.faults(query, doc_ids)):
                     self.problems.mismatch(location_of(event, index), fault)
             if needs_row:
                 where = event.location(index) if event.line else event.path  # the message names the query
@@ -219,6 +219,7 @@ class _Builder:
         apart = {*scores, *self._changed}
         missing = tuple([query_id for query_id in plan.golden if query_id not in apart])
         if not plan.is_baseline:
+            plan.score_gaps(self._columns, self._gaps.lacking())
             self._score_missing(missing)
         if warning := self._order.warning():
             self.problems.warning(warning)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery, named_in
+from ragcontract.core.run import RunRow
 from ragcontract.core.text import shorten
 from ragcontract.evaluation.plan import Plan
 from ragcontract.files.schema import Mismatch
@@ -14,6 +15,10 @@ from ragcontract.rules.ranks import ForbiddenDocs
 if TYPE_CHECKING:
     from ragcontract.core.lookalikes import Lookalike
 
+UNKNOWN = (
+    "leaves unknown what would have been retrieved, and the query only forbids documents; export the results, or leave "
+    "the row out"
+)
 KEY = "per_query.different_documents"
 
 
@@ -42,6 +47,11 @@ class ForbiddenForms:
     @cached_property
     def _wanted(self) -> frozenset[str]:
         return named_in(self._plan.golden.values()) | self._plan.wanted_elsewhere
+
+    def unknown(self, query: GoldenQuery, row: RunRow) -> Iterator[Mismatch]:
+        """Yield that nobody knows what would have been retrieved, for a query of which nothing else is wanted."""
+        if query.only_forbids and not row.results and getattr(row, "error", None) is not None:
+            yield Mismatch(("error",), UNKNOWN)
 
     def faults(self, query: GoldenQuery, doc_ids: Sequence[str]) -> Iterator[Mismatch]:
         """Yield what is wrong with the results of a row: each document that may be a forbidden one."""

@@ -71,8 +71,9 @@ def _call(call: Json) -> ToolCall:
 
 
 def _message(message: Json) -> Message:
-    from ragcontract.answers.messages import calls_in, texts_in
+    from ragcontract.answers.messages import calls_in, texts_in, with_role
 
+    message = with_role(message)
     texts = [text for _, text in texts_in(message)]
     calls = [called(_call(call)) for call in calls_in(message)]
     text, role = "\n".join(filter(None, (*texts, *calls))), message.get("role")

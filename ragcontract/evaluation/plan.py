@@ -15,6 +15,7 @@ from ragcontract.core.rule import RankRule, RowContext, RowRule, RuleSettings, T
 from ragcontract.core.run import SAID, RunRow, row_type
 from ragcontract.core.said import unsaid
 from ragcontract.core.scores import QueryScore, Values
+from ragcontract.evaluation.columns import Column
 from ragcontract.evaluation.listed_violations import listed_first
 from ragcontract.evaluation.turns_of_row import with_turns, without_answers
 from ragcontract.metrics.families import Families
@@ -112,6 +113,8 @@ class Plan(Families, frozen=True, kw_only=True):
     def row_type(self) -> type[RunRow]:
         """The record type with which rows are decoded; what only reports show of broken queries is not parsed."""
         needs = self.needs
+        if not self.is_baseline and any(query.only_forbids for query in self.golden.values()):
+            needs |= {"error"}  # after which nobody knows what would have been retrieved
         unparsed = SAID - needs if self.shows_texts else frozenset()
         return row_type(needs, unparsed=unparsed, results_required=self.results_required)
 
@@ -217,6 +220,12 @@ class Plan(Families, frozen=True, kw_only=True):
         score, overlap = self.ranking.score(query, ()), self.overlap_with_baseline(query, ())
         score = replace(score, judged=(0.0,) * len(score.judged))  # a row that is missing is not an empty one
         return RowOutcome(score=score, values=tuple(values), violations=violations, overlap=overlap)
+
+    def score_gaps(self, columns: Sequence[Column], lacking: Mapping[str, Sequence[str]]) -> None:
+        """Give the queries that lack a score the worst value: the mean of their other rows would pass for the score."""
+        for family, column in zip(self.families, columns, strict=True):
+            for query_id in {query_id for metric in family.metrics for query_id in lacking.get(metric.key, ())}:
+                column.replace(query_id, worst_values(family.metrics))
 
     def _rules(self, query: GoldenQuery) -> list[RowRule]:
         """Return the rules of a query that are in use."""

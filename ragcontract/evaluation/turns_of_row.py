@@ -10,13 +10,12 @@ def with_turns(query: GoldenQuery, row: RunRow) -> tuple[RunRow, tuple[Turn, ...
 
     The row then has the last response and the calls of all turns, for metrics.
     """
-    if getattr(row, "tool_calls", None) == [] and isinstance(getattr(row, "messages", None), list):
-        from ragcontract.answers.conversation import unexported_call
-
-        if why := unexported_call(row):
-            return row, why
     if not query.turns:
-        return row, ()
+        if not isinstance(getattr(row, "messages", None), list):
+            return row, ()
+        from ragcontract.answers.conversation import contradiction
+
+        return row, contradiction(row) or ()
     from ragcontract.answers.conversation import turns_of, whole
 
     turns = turns_of(row, query.turns)

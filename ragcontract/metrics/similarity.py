@@ -7,7 +7,7 @@ from msgspec import UNSET, Struct
 from ragcontract.answers.metric_options import NoOptions
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, SwitchedOn
-from ragcontract.core.run import RunRow
+from ragcontract.core.run import RESPONSE_FIELDS, RunRow
 from ragcontract.core.scores import Values
 
 ROUGE, EXACT = "rouge_l", "exact_match"
@@ -37,7 +37,7 @@ LACKING = "has no response to compare with its reference; export it, as null if 
 class Similarity:
     """A function of the response and the reference."""
 
-    needs = frozenset({"response", "error"})
+    needs = RESPONSE_FIELDS
     from_ids = False
     switch = SwitchedOn.BY_LIMIT
 

@@ -13,7 +13,7 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.invisible import without_invisible
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.rule import RowContext, RowRule, Violation, names_of
-from ragcontract.core.run import RunRow
+from ragcontract.core.run import RESPONSE_FIELDS, RunRow
 from ragcontract.core.text import shorten
 
 CUT_OFF = "length"  # the finish_reason of an answer that reached the limit of tokens
@@ -25,7 +25,7 @@ LACKING = "has no response, which rules about its answer need; export it, as nul
 class AnswerRule(RowRule, frozen=True, kw_only=True, gc=False):
     """A rule about the text of the answer. Without an answer, the text is empty, and ``answered`` is broken."""
 
-    needs: ClassVar[frozenset[str]] = frozenset({"response", "error"})
+    needs: ClassVar[frozenset[str]] = RESPONSE_FIELDS
     about_answer: ClassVar[bool] = True
     forbids: ClassVar[bool] = False  # whether it searches the answer for what must not be there
 

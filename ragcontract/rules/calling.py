@@ -14,6 +14,13 @@ from ragcontract.core.phrase import Name, Phrase, joined
 from ragcontract.core.rule import Fault, RowContext, RowRule, Violation
 from ragcontract.core.run import RunRow
 from ragcontract.rules.answering import NO_CALLS
+from ragcontract.rules.patterns_of_arguments import (
+    AS_PATTERN,
+    is_pattern,
+    likely_matchers,
+    misspelled_pattern,
+    texts_in,
+)
 
 if TYPE_CHECKING:
     from ragcontract.answers.called_tools import CalledTools
@@ -81,12 +88,17 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
                 comparable(value)
             except TooDeepError as error:
                 wrong.append((("arguments", name), str(error)))
-            if _is_pattern(value):
+            if is_pattern(value):
                 wrong += [(("arguments", name, *path), message) for path, message in _pattern_faults(value)]
+            elif key := misspelled_pattern(value):
+                wrong.append((("arguments", name, key), "is not known; did you mean 'regex'?"))
         return wrong
 
     def fitting(self, called: "CalledTools", calls: Sequence["Call"], *, unreadable: bool) -> Sequence["Call"]:
-        """Return the calls that have the arguments; ``unreadable`` says whether those do that cannot be read."""
+        """Return the calls that have the arguments.
+
+        ``unreadable`` says whether those do that cannot be read, and in which a pattern finds what is no text.
+        """
         from msgspec import convert
 
         from ragcontract.answers.json_values import comparable
@@ -94,8 +106,8 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
         from ragcontract.answers.matchers import matcher
 
         if not self.arguments or not calls:
-            return calls
-        patterns = {name: value for name, value in self.arguments.items() if _is_pattern(value)}
+            return calls if unreadable else [call for call in calls if call.arguments is not None]
+        patterns = {name: value for name, value in self.arguments.items() if is_pattern(value)}
         sought = {name: matcher(convert(value, Matcher), "regex") for name, value in patterns.items()}
         equal = {name: comparable(value) for name, value in self.arguments.items() if name not in patterns}
 
@@ -104,7 +116,7 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
             if made is None or values is None:
                 return unreadable
             return all(name in values and values[name] == value for name, value in equal.items()) and all(
-                name in made and _finds(called, pattern, made[name], too_long=unreadable)
+                name in made and _finds(called, pattern, made[name], anywhere=unreadable)
                 for name, pattern in sought.items()
             )
 
@@ -164,6 +176,15 @@ class MustNotCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_no
     """The application does not call a tool, or not with these arguments."""
 
     __hash__ = OneTool.__hash__
+
+    def faults(self) -> Iterable[Fault]:
+        """Return also arguments that look like matchers: as values they would never be found, and the rule holds."""
+        values = {name: value for name, value in self.arguments.items() if not is_pattern(value)}
+        likely = ((name, path) for name, value in values.items() for path in likely_matchers(value))
+        wrong = [(("arguments", name, *path), AS_PATTERN) for name, path in likely]
+        known = list(OneTool.faults(self))
+        places = [path for path, _ in known]
+        return [*known, *(fault for fault in wrong if fault[0] not in places)]
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield one violation with all such calls; without a row, nobody knows that there was none."""
@@ -240,10 +261,6 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
 
 
-def _is_pattern(value: object) -> bool:
-    return isinstance(value, dict) and "regex" in value
-
-
 def _pattern_faults(value: dict[str, Any]) -> Iterator[Fault]:
     from msgspec import ValidationError, convert
 
@@ -259,12 +276,14 @@ def _pattern_faults(value: dict[str, Any]) -> Iterator[Fault]:
     yield from faults(pattern, "regex", of_answers=False)  # any value of an argument may be wanted
 
 
-def _finds(called: "CalledTools", pattern: "Matcher", value: object, *, too_long: bool) -> bool:
-    """Return whether a pattern is found in an argument that is a text; ``too_long`` for a text that is not searched."""
-    if not isinstance(value, str):
-        return False
-    if len(value) > bounds.ANSWER:
-        return too_long
+def _finds(called: "CalledTools", pattern: "Matcher", value: object, *, anywhere: bool) -> bool:
+    """Return whether a pattern is found in an argument that is a text.
+
+    Where it may be ``anywhere``, it is also found in numbers, booleans, and all that lists and objects hold, and a text
+    that is too long to be searched may have it.
+    """
     from ragcontract.answers.matchers import finds
 
-    return finds(pattern, called.answer(value))
+    if not anywhere:
+        return isinstance(value, str) and len(value) <= bounds.ANSWER and finds(pattern, called.answer(value))
+    return any(len(text) > bounds.ANSWER or finds(pattern, called.answer(text)) for text in texts_in(value))

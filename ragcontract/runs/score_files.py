@@ -192,7 +192,7 @@ class _Column:
         self.values = array("d", [nan]) * queries
         self.at = array("q", [NOWHERE]) * queries
         self.repeats: dict[int, list[float]] = {}
-        self.nulls: set[int] = set()  # queries with a score and a null in one file
+        self.nulls: set[int] = set()  # queries with a score and a null
 
 
 class Table:
@@ -223,7 +223,7 @@ class Table:
         first = column.at[number]
         if isnan(column.values[number]):
             column.values[number], column.at[number] = value, at
-            if first != NOWHERE and first >> FILE_BITS == at >> FILE_BITS:
+            if first != NOWHERE:
                 column.nulls.add(number)
             return None
         if not self._repeats or first >> FILE_BITS != at >> FILE_BITS:
@@ -232,11 +232,11 @@ class Table:
         return None
 
     def note_null(self, query_id: str, name: str, at: int) -> None:
-        """Store that a row of a query was not measured: its other rows in the file would pass for the score."""
+        """Store that a row of a query was not measured: its other rows would pass for the score."""
         column, number = self._columns[name], self.numbers[query_id]
         if isnan(column.values[number]):
             column.at[number] = at
-        elif column.at[number] >> FILE_BITS == at >> FILE_BITS:
+        else:
             column.nulls.add(number)
 
     def note_check(self, query_id: str, name: str, check: Check, at: int) -> int | None:

@@ -43,7 +43,7 @@ def test_a_turn_has_the_texts_and_the_calls_of_the_assistant() -> None:
     ]
     first, second = split(*messages, turns=2)
     assert (first.message, first.row.response, first.row.tool_calls) == (2, "Hello!\nShipped.", [CALL])
-    assert (second.message, second.row.response, second.row.tool_calls) == (6, "30\ndays", [])
+    assert (second.message, second.row.response, second.row.tool_calls) == (6, "30days", [])
 
 
 @pytest.mark.parametrize("message", [None, said(None), said([]), {"role": "assistant"}])

@@ -109,6 +109,11 @@ def _evaluate(golden: Row, contract: Contract, side: Side, then: Sequence[Row] |
             wrong_answers.setdefault(answer_rule, set()).update(what)
         weak |= only_warn
         strong |= broken.keys() - only_warn
+    for name in declared(contract.config):
+        rows = side.rows.get(query) or NO_ROW
+        own = [((row or {}).get("scores") or {}).get(name) for row in rows]
+        if name in collected and side.strict and scores.get(name) is None and None in own:
+            collected[name] = [contract.settings.scales[name].worst]
     return Evaluated(
         metrics={metric: sum(values) / len(values) for metric, values in collected.items()},
         ranks={rule: frozenset(documents) for rule, documents in wrong_ranks.items()},

@@ -6,12 +6,7 @@ from tests.model.workspace import Workspace
 
 def is_open(workspace: Workspace) -> bool:
     """Whether a difference in a workspace is one that is known."""
-    return _no_calls_beside_a_call(workspace) or _json_without_letters(workspace)
-
-
-def _no_calls_beside_a_call(workspace: Workspace) -> bool:
-    """Only where a rule reads calls, ``"tool_calls": []`` beside a message with a call is refused."""
-    return any(row.get("messages") and row.get("tool_calls") == [] for row in workspace.run)
+    return _json_without_letters(workspace)
 
 
 def _json_without_letters(workspace: Workspace) -> bool:

@@ -61,6 +61,9 @@ def messages(rng: random.Random, golden: Row, *, trouble: bool) -> Row:
         said += [_assistant(rng, wanted) for _ in range(rng.choice((1, 1, 1, 2)))]
         if rng.random() < 0.2:
             result = {"type": "tool_result", "tool_use_id": "1", "content": rng.choice(WORDS)}
+            if rng.random() < 0.9:
+                used = {"type": "tool_use", "id": "1", "name": rng.choice(CALLED), "input": {}}
+                said.append({"role": "assistant", "content": [used]})
             said += [{"role": "user", "content": [result]}, _assistant(rng, [])]
     if trouble and rng.random() < 0.2:
         said.append({"role": "user", "content": "One more?"})

@@ -110,8 +110,29 @@ def _joined(name: str) -> str:
 def has_arguments(call: Call, wanted: dict[str, Any]) -> bool:
     """Whether a call has these arguments, and any others."""
     if call.arguments is None:
-        return not wanted
+        return False
     return all(key in call.arguments and _fits(call.arguments[key], value) for key, value in wanted.items())
+
+
+def _may_have(call: Call, wanted: dict[str, Any]) -> bool:
+    """Whether a call may have these arguments: a pattern is searched for in all that an argument holds."""
+    if call.arguments is None:
+        return True
+    patterns = {key: value["regex"] for key, value in wanted.items() if isinstance(value, dict) and "regex" in value}
+    others = {key: value for key, value in wanted.items() if key not in patterns}
+    return has_arguments(call, others) and all(
+        any(re.search(pattern, text) for text in _texts(call.arguments.get(key))) for key, pattern in patterns.items()
+    )
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [text for key, inner in value.items() for text in (key, *_texts(inner))]
+    if isinstance(value, list):
+        return [text for inner in value for text in _texts(inner)]
+    if isinstance(value, str):
+        return [value]
+    return [] if value is None else [json.dumps(value)]
 
 
 def _fits(value: Any, wanted: Any) -> bool:
@@ -124,7 +145,7 @@ def wrong_calls(rule: Row, calls: Sequence[Call]) -> frozenset[str]:
     """Return what is wrong by a rule on calls of a tool: forbidden calls, or that there are too few or too many."""
     wanted = rule.get("arguments") or {}
     may_be = [call for call in calls if is_form_of(call.name, rule["tool"])]
-    may_be = [call for call in may_be if call.arguments is None or has_arguments(call, wanted)]
+    may_be = [call for call in may_be if _may_have(call, wanted)]
     if rule["type"] == "must_not_call_tool":
         return frozenset(json.dumps([call.name, call.arguments], sort_keys=True) for call in may_be)
     found = [call for call in calls if call.name == rule["tool"] and has_arguments(call, wanted)]

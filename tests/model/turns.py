@@ -38,7 +38,7 @@ def _only_results(message: Row) -> bool:
 
 
 def _add(turn: Row, message: Row) -> None:
-    turn["response"] += _said(message)
+    turn["response"] += filter(None, ["".join(_said(message))])
     turn["tool_calls"] += calls_of(message)
     turn["refusal"] = message.get("refusal") or turn["refusal"]
 
@@ -73,10 +73,25 @@ def _same_call(one: Row, other: Row) -> bool:
 
 
 def check_messages(row: Row) -> None:
-    """Refuse a row that says that nothing was called, and has a message with a call."""
+    """Refuse a row that says that nothing was called, and has a message with a call, or a result without its call."""
+    _check_results(row.get("messages") or [])
     assistant = [message for message in row.get("messages") or [] if message["role"] == "assistant"]
     if row.get("tool_calls") == [] and any(calls_of(message) for message in assistant):
         raise CannotJudgeError("no tool_calls, and a message with a call")
+
+
+def _check_results(messages: Sequence[Row]) -> None:
+    made: set[str] = set()
+    without_id = 0
+    for message in messages:
+        content = message.get("content")
+        parts = content if isinstance(content, list) else []
+        calls = calls_of(message)
+        made |= {str(call["id"]) for call in calls if "id" in call}
+        without_id += sum("id" not in call for call in calls)
+        without_id -= sum(part["type"] in RESULTS and part["tool_use_id"] not in made for part in parts)
+        if without_id < 0:
+            raise CannotJudgeError("the result of a tool without its call")
 
 
 def turn_rules(golden: Row, settings: Settings) -> Iterator[tuple[int, Row, list[Rule]]]:

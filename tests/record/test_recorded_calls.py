@@ -19,6 +19,9 @@ class AIMessage:  # as LangChain's
         self.content, self.type, self.tool_calls = content, "ai", list(tool_calls)
         self.invalid_tool_calls, self.additional_kwargs = list(invalid_tool_calls), additional_kwargs or {}
 
+class Item(Object):  # as OpenAI's
+    model_fields = dict.fromkeys(("type", "call_id", "name", "arguments", "role", "content"))
+
 def completion(**message):
     return {"choices": [{"message": {"role": "assistant", "content": "Done.", **message}}]}
 
@@ -52,6 +55,14 @@ WITH_A_CALL = {
     "an agent's state": (
         '{"messages": [HUMAN, {"role": "assistant", "content": None, "function_call": {"name": "get_order"}},'
         ' {"role": "user", "content": [{"type": "tool_result", "content": "shipped"}]}, AIMessage("Done.")]}'
+    ),
+    "items of OpenAI's Responses API": (
+        '[HUMAN, {"type": "function_call", "call_id": "c1", "name": "get_order", "arguments": "{}"}, '
+        '{"type": "function_call_output", "call_id": "c1", "output": "shipped"}, AIMessage("Done.")]'
+    ),
+    "items as objects in an agent's state": (
+        '{"messages": [HUMAN, Item(type="function_call", call_id="c1", name="get_order", arguments="{}"), '
+        'Item(type="message", role="assistant", content=[{"type": "output_text", "text": "Done."}])]}'
     ),
 }
 
@@ -94,6 +105,31 @@ def test_calls_of_an_earlier_question_are_not_taken_for_those_of_this_one() -> N
     ended = recorded_and_checked('{"messages": [*EARLIER, HUMAN, AIMessage("Done.")]}')
     assert ended.code == 2
     assert "has [] as tool_calls, and a call in messages[1]; export all calls, and only the messages" in ended.err
+
+
+NARRATED = '[HUMAN, AIMessage("Her salary is 180,000.", [{"name": "get_order", "args": {}}]), AIMessage("Done.")]'
+
+
+@pytest.mark.parametrize("returned", [NARRATED, f'{{"messages": {NARRATED}}}'], ids=["messages", "a state"])
+def test_what_an_agent_says_before_it_calls_a_tool_is_part_of_the_answer(returned: str) -> None:
+    forbidden = {"type": "must_not_contain", "value": "salary"}
+    write_jsonl(Path("golden.jsonl"), [{"id": "q1", "query": "What does she earn?", "rules": [forbidden]}])
+    ended = recorded_and_checked(returned)
+    assert ended.code == 1
+    assert 'Found: "Her salary is' in ended.out
+
+
+def test_two_answers_that_differ_are_refused_because_only_one_would_be_judged() -> None:
+    Path("app.py").write_text('def ask(query):\n    return {"answer": "I cannot say.", "response": "180,000."}\n')
+    ended = rag_contract("record", "app.py:ask")
+    assert ended.code == 2
+    assert "the target returned two answers that differ, as 'answer' and 'response'; return only one" in ended.err
+    assert not Path("current_run.jsonl").exists()
+
+
+def test_an_answer_that_is_returned_under_two_names_is_one() -> None:
+    same = '{"answer": "Done.", "output": "Done.\\n", "response": None, "tool_calls": [{"name": "get_order"}]}'
+    assert recorded_and_checked(same).code == 0
 
 
 def test_a_model_behind_a_retriever_that_calls_no_tool_breaks_the_contract() -> None:

@@ -72,10 +72,8 @@ def test_what_the_application_called_can_be_left_out_of_reports() -> None:
         ({"a": {"x": 1}}, {"a": {"y": 2, "x": 1}}, False),
         ({"a": {"regex": "^[0-9]{4}$"}}, {"a": "1234"}, True),
         ({"a": {"regex": "^[0-9]{4}$"}}, {"a": "12345"}, False),
-        ({"a": {"regex": "^[0-9]{4}$"}}, {"a": 1234}, False),
         ({"a": {"regex": "EUR"}}, {"a": "12 eur"}, True),
         ({"a": {"regex": "EUR", "ignore_case": False}}, {"a": "12 eur"}, False),
-        ({}, "no JSON", True),
     ],
 )
 def test_the_arguments_of_a_call_are_those_wanted_and_any_others(wanted: Any, made: Any, fits: bool) -> None:

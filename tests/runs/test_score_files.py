@@ -65,12 +65,13 @@ def test_files_are_read_together_and_a_query_may_have_a_row_for_each_score(tmp_p
     assert scores_of(given, "q2") == {"faithfulness": 0.7}
 
 
-def test_null_is_no_value(tmp_path: Path) -> None:
-    write_jsonl(tmp_path / "a.jsonl", [scored("q1", scores={"faithfulness": None})])
+def test_a_null_in_one_file_leaves_no_score_of_another(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "a.jsonl", [scored("q1", scores={"faithfulness": None, "toxicity": 4})])
     write_jsonl(tmp_path / "b.jsonl", [scored("q1", scores={"faithfulness": 0.5})])
-    given = read_files(tmp_path, "*.jsonl")
-    assert not given.problems
-    assert scores_of(given) == {"faithfulness": 0.5}
+    for names in (("a.jsonl", "b.jsonl"), ("b.jsonl", "a.jsonl")):
+        given = read_files(tmp_path, *names)
+        assert not given.problems
+        assert scores_of(given) == {"toxicity": 4}
 
 
 def test_a_number_outside_the_scale_is_refused_with_its_line(tmp_path: Path) -> None:

@@ -3,10 +3,19 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ragcontract.answers.messages import CALL_FIELDS, FROM_LANGCHAIN, calls_in, meant_by, own_faults, texts_in
+from ragcontract.answers.messages import (
+    CALL_FIELDS,
+    FROM_LANGCHAIN,
+    ITEMS,
+    ROLES_OF_TYPES,
+    answer_of,
+    calls_in,
+    meant_by,
+    own_faults,
+    with_role,
+)
 from ragcontract.record.returned.plain_values import fields_of, part, plain
 
-ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant"}  # LangChain's, and OpenAI's for them
 ASSISTANT = "assistant"
 CALL_EXAMPLE = '{"name": "get_order", "arguments": {"id": "7"}}'
 KEPT = ("refusal", "audio", *CALL_FIELDS, "tool_call_id", "name")
@@ -14,14 +23,22 @@ KEPT = ("refusal", "audio", *CALL_FIELDS, "tool_call_id", "name")
 
 def as_message(value: object) -> dict[str, Any]:
     """Return a message in OpenAI's form, with all that may be a text or a call; raises ValueError for other calls."""
+    if is_item(value):
+        return with_role(plain(fields_of(value)))
     role = part(value, "role") or part(value, "type")
-    made = {"role": ROLES.get(role, role) if isinstance(role, str) else role, "content": _content(value)}
+    made = {"role": ROLES_OF_TYPES.get(role, role) if isinstance(role, str) else role, "content": _content(value)}
     made |= {name: _field(name, inner) for name in KEPT if (inner := part(value, name))}
     more = part(value, FROM_LANGCHAIN)
     if isinstance(more, Mapping) and (calls := {name: plain(more[name]) for name in CALL_FIELDS if more.get(name)}):
         made[FROM_LANGCHAIN] = calls
     unread = {name: plain(inner) for name, inner in (fields_of(value) or {}).items() if inner and meant_by(name)}
     return {**made, **unread}
+
+
+def is_item(value: object) -> bool:
+    """Return whether a value is an item of OpenAI's Responses API that is no message, such as a call."""
+    kind = part(value, "type")
+    return isinstance(kind, str) and kind in ITEMS and part(value, "role") is None and fields_of(value) is not None
 
 
 def as_call(value: object) -> dict[str, Any]:
@@ -36,8 +53,8 @@ def answer_in(message: Mapping[str, Any]) -> str | None:
     """Return what a message of the assistant says; None without a text. Raises ValueError if it cannot be read."""
     if why := next(own_faults(message, "message"), None):
         raise ValueError(f"it {why}")
-    texts = [text for kind, text in texts_in(message) if kind == "text"]
-    return "".join(texts) if texts or message.get("content") is not None else None
+    answer = answer_of([message])
+    return "" if answer is None and message.get("content") is not None else answer
 
 
 def calls_of(message: Mapping[str, Any]) -> list[Any] | None:

@@ -12,7 +12,15 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.nearest import nearest
 from ragcontract.core.run import OTHER_NAMES
 from ragcontract.record.interface import Response
-from ragcontract.record.returned.chat_messages import ASSISTANT, CALL_EXAMPLE, answer_in, as_call, as_message, calls_of
+from ragcontract.record.returned.chat_messages import (
+    ASSISTANT,
+    CALL_EXAMPLE,
+    answer_in,
+    as_call,
+    as_message,
+    calls_of,
+    is_item,
+)
 from ragcontract.record.returned.document_ids import DocumentIds
 from ragcontract.record.returned.plain_values import fields_of, part, plain
 from ragcontract.record.returned.result_forms import (
@@ -100,7 +108,7 @@ def _llama(value: Any, ids: DocumentIds) -> Response:
 def _is_message(value: object) -> bool:
     fields = fields_of(value) or {}
     role = fields.get("role") or fields.get("type")
-    return isinstance(role, str) and "content" in fields and "results" not in fields
+    return (isinstance(role, str) and "content" in fields and "results" not in fields) or is_item(value)
 
 
 def _message(value: object, _ids: DocumentIds) -> Response:
@@ -136,10 +144,22 @@ def _fields(value: object, ids: DocumentIds) -> Response:
                 of_answer = calls_of(as_message(inner))
             if found.get(meant) is None:
                 found[meant] = _field(meant, inner, ids)
+    _refuse_two_answers(fields)
     if (metadata := found.pop("metadata", None)) is not None:
         further = {**metadata, **further} if isinstance(metadata, dict) else {"metadata": metadata, **further}
     own = {} if of_answer is None else {"tool_calls": of_answer}
     return Response(**{**own, **_from_messages(found), **found}, metadata=further or None)
+
+
+def _refuse_two_answers(fields: Mapping[str, Any]) -> None:
+    """Raise InputError if two fields have texts for the answer that differ in more than blanks."""
+    texts = {name: inner for name, inner in fields.items() if FIELDS.get(name) == "response" and isinstance(inner, str)}
+    first = next(iter(texts), "")
+    for name, text in texts.items():
+        if text.split() != texts[first].split():
+            raise InputError(
+                [f"the target returned two answers that differ, as {first!r} and {name!r}; return only one"]
+            )
 
 
 def _is_retrieved(value: object) -> bool:
@@ -172,9 +192,8 @@ def _from_messages(found: Mapping[str, Any]) -> dict[str, Any]:
     if not own:
         return {}
     made: dict[str, Any] = {"tool_calls": [call for message in own for call in calls_in(message)]}
-    if (answer := [answer_in(message) for message in own][-1]) is not None:
-        made["response"] = answer
-    return made
+    answers = [answer for message in own if (answer := answer_in(message)) is not None]
+    return {**made, "response": "\n".join(filter(None, answers))} if answers else made
 
 
 def _are_messages(value: object) -> bool:
@@ -269,7 +288,7 @@ FORMS: tuple[Form, ...] = (
     ),
     Form(
         "a list of messages",
-        "`messages`; `response` and `tool_calls` (`[]` for none) of the last turn",
+        "`messages`; `response` (all that is said in it) and `tool_calls` (`[]` for none) of the last turn",
         _are_messages,
         _messages,
     ),

@@ -185,8 +185,8 @@ def _answer(returned: Any) -> str | UnsetType | None:
     for name in ANSWERS:
         if isinstance(returned.get(name), str) or _is_message(returned.get(name)):
             return _answer(returned[name])
-    own = [one for one in _turn(returned) if one.type == "ai"]
-    return _text(own[-1].content) if own else UNSET
+    texts = [_text(one.content) for one in _turn(returned) if one.type == "ai"]
+    return "\n".join(filter(None, texts)) if texts else UNSET  # users see what an agent says before it calls a tool
 
 
 def _text(content: Any) -> str:
