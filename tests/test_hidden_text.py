@@ -55,9 +55,9 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def check(asked: Row, response: str, config: str = "k: 5\n") -> Ended:
+def check(asked: Row, response: str, config: str = "k: 5\n", **fields: object) -> Ended:
     write_jsonl(Path("golden.jsonl"), [golden("q", query="Q?", **asked)])
-    write_jsonl(Path("current_run.jsonl"), [run("q", response=response)])
+    write_jsonl(Path("current_run.jsonl"), [run("q", response=response, **fields)])
     Path("ragcontract.yml").write_text(config)
     return rag_contract("check")
 
@@ -68,6 +68,21 @@ def test_a_forbidden_text_cannot_be_hidden(answer: str) -> None:
         ended = check(asked, HIDDEN[answer])
         assert ended.code == 1, name
         assert "1 of 1 query broken in its answer" in ended.out
+
+
+@pytest.mark.parametrize("answer", ["The secret is out.", "The sec<b>ret</b> is out."])
+def test_a_forbidden_text_is_found_in_the_words_of_a_refusal(answer: str) -> None:
+    for name, asked in FORBIDDING.items():
+        ended = check(asked, "I cannot say.", refusal=answer)
+        assert ended.code == 1, name
+        assert f"Found: \"{answer}\"" in ended.out
+        assert check(asked, "I cannot say.", refusal="Nor anything else.").code == 0
+        assert check(asked, "I cannot say it: sec", refusal="ret").code == 0
+
+
+def test_a_word_of_two_alphabets_in_a_refusal_is_a_warning() -> None:
+    ended = check(FORBIDDING["must_not_contain"], "No.", refusal="The s&#1077;cret is out.")
+    assert "answered only warns" in ended.out
 
 
 @pytest.mark.parametrize(
