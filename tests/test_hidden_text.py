@@ -75,7 +75,7 @@ def test_a_forbidden_text_is_found_in_the_words_of_a_refusal(answer: str) -> Non
     for name, asked in FORBIDDING.items():
         ended = check(asked, "I cannot say.", refusal=answer)
         assert ended.code == 1, name
-        assert f"Found: \"{answer}\"" in ended.out
+        assert f'Found: "{answer}"' in ended.out
         assert check(asked, "I cannot say.", refusal="Nor anything else.").code == 0
         assert check(asked, "I cannot say it: sec", refusal="ret").code == 0
 

@@ -10,13 +10,18 @@ from msgspec.structs import replace
 from ragcontract.answers.answer_text import WORD, Answer
 from ragcontract.answers.cannot_score import CannotScoreError
 from ragcontract.answers.composing import composed
+from ragcontract.answers.dead_patterns import dead_part
 from ragcontract.answers.matcher_records import AsWritten, Matcher, Reading, Single
 from ragcontract.answers.normalising import Form, wanted
 from ragcontract.answers.regexes import Pattern, PatternError, compiled
 from ragcontract.answers.saying import is_visible
 from ragcontract.answers.tracing import Span
+from ragcontract.core import bounds
+from ragcontract.core.invisible import without_invisible
 from ragcontract.core.rule import Fault
+from ragcontract.core.text import shorten, visible
 
+_FAIL = 1  # instruction, of a pattern that RE2 knows to match nothing
 _LONG = 1 << 14  # characters; whether a longer answer has a word at all is looked up, because there may be many words
 
 
@@ -94,13 +99,24 @@ def text_fault(text: str) -> str | None:
 def pattern_fault(
     pattern: str, *, ignore_case: bool = True, dot_all: bool = False, of_answers: bool = True
 ) -> str | None:
-    """Return why RE2 does not accept a pattern, or why it says nothing of answers; None if it is good."""
+    """Return why RE2 refuses a pattern, or why it never matches or always does; None if it is good."""
     try:
         engine = pattern_of(pattern, ignore_case=ignore_case, dot_all=dot_all)
     except PatternError as error:
         return str(error)
     if not is_visible(pattern):
         return r"has nothing but blanks and invisible characters; write \s or \x{…} for those"
+    if invisible := next((char for char in pattern if not without_invisible(char)), None):
+        code = f"{ord(invisible):04X}"
+        return (
+            rf"has an invisible character, U+{code}; remove it, write \x{{{code}}} for it, or write "
+            '{"text": …}, which is compared without such characters'
+        )
+    if dead := pattern if engine.size == _FAIL else dead_part(pattern, dot_all=dot_all):
+        return (
+            rf"never matches from {shorten(visible(dead), bounds.VALUE)} on: ^, $, \b, \B or a class that has no "
+            r"characters rules that out; for the characters $ and ^, write \$ and \^"
+        )
     if of_answers and _matches_everything(engine):
         return "matches every answer; write what only some answers have, or leave it out"
     return None
