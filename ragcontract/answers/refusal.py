@@ -84,8 +84,10 @@ def declared_evidence(row: RunRow) -> Evidence | None:
 
 def _common(answer: Answer) -> Evidence | None:
     span = _first_common(answer)
-    if span is None and (shown := answer.reworded) and (of_shown := _first_common(shown)):
-        span = shown.written(of_shown)
+    for shown in answer.reworded if span is None else ():
+        if of_shown := _first_common(shown):
+            span = shown.written(of_shown)
+            break
     return Evidence(kind="common phrases", span=span) if span else None
 
 
