@@ -20,7 +20,7 @@ _EXPECTED = ("JSON that fits the schema",)
 
 
 class JsonSchema(AnswerRule, frozen=True, kw_only=True, gc=False, tag="json_schema"):
-    """The answer is JSON, alone or in one fenced block, and fits the schema (draft 2020-12)."""
+    """The answer is JSON, alone or in one fenced block, with each key once in an object, and fits the schema (2020-12)."""
 
     schema: Annotated[dict[str, Any] | bool, Meta(description="A JSON Schema.")]
 
@@ -48,9 +48,14 @@ class JsonSchema(AnswerRule, frozen=True, kw_only=True, gc=False, tag="json_sche
                 yield Violation(
                     rule="json_schema",
                     expected=("each key once in an object",),
-                    found=("the key ", quoted(key), " twice, of which some programs take the first and some the last"),
+                    found=(
+                        "the key ",
+                        excerpt(key),
+                        " twice: some programs read its first value and some its last",
+                    ),
                     causes=("duplicate key",),
                 )
+                return
             found = first_failure(document, self.schema)
         except NotJsonError as error:
             begun = begins(answer)
