@@ -19,6 +19,13 @@ FORMS = [
     "secret_0",
     "secret::chunk-12",
     "secret/page_3",
+    "secret?page=2",
+    "docs/secret.md?raw=a/b",
+    "secret#x",
+    "secret%20",
+    "docs%2FSecret.md",
+    "secret(1)",
+    "secret (2).md",
     "secret.md_chunk_2",
     "secret.en.md",
     " secret",
@@ -39,6 +46,9 @@ OTHERS = {
     "whole numbers": ("1", ["10", "11", "21"]),
     "other words": ("secret", ["secrets", "topsecret", "secret_santa"]),
     "files of one name in two folders": ("docs/secret", ["kb/secret"]),
+    "two queries": ("view?id=1", ["view?id=2", "view?id=12"]),
+    "copies": ("secret (1)", ["secret (2)", "secrets"]),
+    "a percent sign": ("100%25", ["100", "25"]),
     "two formats": ("secret.md", ["secret.pdf"]),
 }
 
@@ -77,6 +87,9 @@ def test_a_forbidden_document_in_another_form_is_asked_for(command: str, form: s
     [
         ("docs/secret.md", "secret"),
         ("docs/secret.md", "kb/docs/secret.md"),
+        ("secret?page=2", "secret"),
+        ("secret%20plan.md", "Secret plan"),
+        ("secret (1)", "secret.md"),
         ("docs/secret.md", "secret_chunk_0"),
         ("secret#1", "secret"),
         ("secret_2", "secret"),

@@ -1,5 +1,6 @@
 """A forbidden text is found however it is hidden, and no honest answer fails for its markup."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,34 @@ HIDDEN = {
     "a target in brackets": "See ![note](<the secret is 180,000 euros>).",
     "what is no tag": "If a <b secret and c> d, it is out.",
     "what follows a comment without an end": "<!-- The secret is out.",
+    "a link in code": "Write `[x](secret)` here.",
+    "a link in longer code": "Write ``[x](secret) ` `` here.",
+    "a link in a block of code": "```text\n[x](secret)\n```",
+    "a link in a block of tildes": "~~~\n[x](secret)\n```\n~~~",
+    "a link in a block of code in a quote": "> ```\n> [x](secret)\n> ```",
+    "a link in an indented block": "So:\n\n    [x](secret)",
+    "a link whose bracket is escaped": r"\[x](secret)",
+    "a link whose bracket is encoded": "&#91;x](secret)",
+    "a link in a block of HTML": "<pre>\n[x](secret)</pre>",
+    "a link in another block of HTML": "So.\n<div>\n[x](secret)\n</div>",
+    "a link in an element of one's own": "<x-y>\n[x](secret)",
+    "a tag in the title of a link": "The sec[r](y '<br>')et is out.",
+    "a tag in what is no title": "So \\[x](y 'the sec<b>ret</b>')",
+    "a tag after a backquote that opens no code": "A ` here.\n\nThe sec<b>ret</b> is ` out.",
+    "an address in a block of HTML": "<div>sec<http://e.org>ret</div>",
+    "a stroke through each letter": "The s\u0336e\u0336c\u0336r\u0336e\u0336t\u0336 is out.",
+    "two marks on a letter": "The s\u0336\u0332ecret is out.",
+    "a circle around letters": "The s\u20dde\u20ddcret is out.",
+    "negative squares": "The \U0001f182\U0001f174\U0001f172\U0001f181\U0001f174\U0001f183 is out.",
+    "negative circles and squares": "The \U0001f162\U0001f134cret is out.",
+    "letters in parentheses": "The \u24ae\u24a0cret is out.",
+    "one tilde": "The sec~r~et is out.",
+    "an empty comment": "<!-->The sec<b>ret</b> is out. -->",
+    "a comment that ends like a tag": "The sec<!-- --!>ret is out.",
+    "an escape in JSON": r'{"a": "The \u0073ecret is out."}',
+    "an escape in the key of JSON": r'[{"s\u0065cret": 1}]',
+    "an escape in JSON in a fence": "```json\n" + r'"\u0073\u0065cret"' + "\n```",
+    "a tag in JSON": r'{"a": "The sec\u003cb\u003er\u003c/b>et is out."}',
 }
 
 
@@ -55,9 +84,9 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def check(asked: Row, response: str, config: str = "k: 5\n") -> Ended:
+def check(asked: Row, response: str, config: str = "k: 5\n", **fields: object) -> Ended:
     write_jsonl(Path("golden.jsonl"), [golden("q", query="Q?", **asked)])
-    write_jsonl(Path("current_run.jsonl"), [run("q", response=response)])
+    write_jsonl(Path("current_run.jsonl"), [run("q", response=response, **fields)])
     Path("ragcontract.yml").write_text(config)
     return rag_contract("check")
 
@@ -68,6 +97,21 @@ def test_a_forbidden_text_cannot_be_hidden(answer: str) -> None:
         ended = check(asked, HIDDEN[answer])
         assert ended.code == 1, name
         assert "1 of 1 query broken in its answer" in ended.out
+
+
+@pytest.mark.parametrize("answer", ["The secret is out.", "The sec<b>ret</b> is out."])
+def test_a_forbidden_text_is_found_in_the_words_of_a_refusal(answer: str) -> None:
+    for name, asked in FORBIDDING.items():
+        ended = check(asked, "I cannot say.", refusal=answer)
+        assert ended.code == 1, name
+        assert f'Found: "{answer}"' in ended.out
+        assert check(asked, "I cannot say.", refusal="Nor anything else.").code == 0
+        assert check(asked, "I cannot say it: sec", refusal="ret").code == 0
+
+
+def test_a_word_of_two_alphabets_in_a_refusal_is_a_warning() -> None:
+    ended = check(FORBIDDING["must_not_contain"], "No.", refusal="The s&#1077;cret is out.")
+    assert "answered only warns" in ended.out
 
 
 @pytest.mark.parametrize(
@@ -83,6 +127,64 @@ def test_a_forbidden_text_cannot_be_hidden(answer: str) -> None:
 def test_words_that_no_reader_sees_together_stay_apart(answer: str) -> None:
     for name, asked in FORBIDDING.items():
         assert check(asked, answer).code == 0, name
+
+
+BLANKS = {
+    "a line break": "secret\nplan",
+    "two blanks": "secret  plan",
+    "a blank at the end of a line": "secret  \n  plan",
+    "a tab": "secret\tplan",
+    "a blank of its own width": "secret\u2003plan",
+    "a tag of a line break": "secret<br>plan",
+    "a tag of a line break and one": "secret<br />\nplan",
+    "a backslash of a line break": "secret\\\nplan",
+    "a quote": "> secret\n> plan",
+    "a quote in a quote": "> > secret\n> > plan",
+    "emphasis": "**secret**\n*plan*",
+    "JSON": r'{"a": "secret\nplan"}',
+}
+
+
+@pytest.mark.parametrize("answer", BLANKS)
+def test_a_blank_in_what_is_forbidden_is_any_blank_within_a_paragraph(answer: str) -> None:
+    for asked in (
+        {"forbidden_elements": ["secret plan"]},
+        {"forbidden_claims": ["secret plan"]},
+        {"rules": [{"type": "regex_must_not_match", "pattern": "SECRET plan$|secret plan\\b"}]},
+    ):
+        assert check(asked, BLANKS[answer]).code == 1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "answer"),
+    [
+        ("We refund.*in 30 days", "We refund all.\n\nIt arrives in 30 days."),
+        ("We refund.*in 30 days", "- We refund all.\n- It arrives in 30 days."),
+        ("^[^\\n]* five$", "It is\n\nfive"),
+        ("^.{30,}$", "A short line,\nand another one,\nand a third."),
+        ("secret plan", "secret\n\nplan"),
+    ],
+)
+def test_a_pattern_with_a_blank_goes_across_no_paragraph(pattern: str, answer: str) -> None:
+    assert check({"rules": [{"type": "regex_must_not_match", "pattern": pattern}]}, answer).code == 0
+
+
+@pytest.mark.parametrize(
+    ("wanted", "answer"),
+    [
+        ("2*3*4", r"It is 2\*3\*4."),
+        ("[x](y)", "Write `[x](y)`."),
+        ("&lt;b&gt;", "Write `&lt;b&gt;`."),
+    ],
+)
+def test_a_forbidden_text_is_compared_with_what_a_page_shows_literally(wanted: str, answer: str) -> None:
+    assert check({"forbidden_elements": [wanted]}, answer).code == 1
+    assert check({"forbidden_elements": [{"regex": re.escape(wanted)}]}, answer).code == 1
+
+
+def test_json_that_is_none_has_no_escapes() -> None:
+    for answer in (r"Write \u0073ecret.", r'{"a": "\u0073ecret"', r"`\u0073ecret`"):
+        assert check(FORBIDDING["must_not_contain"], answer).code == 0
 
 
 def test_only_a_pattern_sees_where_a_link_leads() -> None:
@@ -135,6 +237,27 @@ def test_a_phrase_that_allows_a_claim_may_have_markup_in_it() -> None:
     assert check(asked, "We send codes <b>never</b>. By S<b>M</b>S.").code == 1
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '<b title="never by ">SMS</b>',
+        "<!-- never by -->SMS",
+        "<!-- never by SMS -->By SMS.",
+        "By S<!-- never by SMS -->MS.",
+        "[x](never-by-)SMS",
+    ],
+)
+def test_a_phrase_that_the_page_does_not_show_allows_nothing_on_it(answer: str) -> None:
+    asked = {"forbidden_claims": ["SMS"], "allowed_phrases": ["never.by.{0,4}SMS"]}
+    assert check(asked, answer).code == 1
+
+
+def test_what_the_page_does_not_show_is_allowed_by_a_phrase_around_it() -> None:
+    asked = {"forbidden_claims": ["SMS"], "allowed_phrases": ["never by SMS"]}
+    for answer in ("<!-- never by SMS -->By letter.", "We are never by **SMS** there.", "Write `never by SMS`."):
+        assert check(asked, answer).code == 0
+
+
 def test_a_refusal_may_have_markup_in_it() -> None:
     refuse = {"rules": [{"type": "must_not_refuse"}]}
     assert check(refuse, "I can<b>not</b> help with that.").code == 1
@@ -162,6 +285,26 @@ def test_an_answer_of_nothing_but_markup_fails_the_check() -> None:
     assert ended.code == 1
     assert "Expected an answer" in ended.out
     assert "which has no letter, digit or symbol" in ended.out
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        "[a]: http://x",
+        "[a]: <x y>\n[b]: /c 'd'\n",
+        "<!-- It is 5. -->",
+        "<!-- It is 5.",
+        "<style>p {}</style>",
+        "~~~\n~~~",
+    ],
+)
+def test_an_answer_that_a_page_does_not_show_is_none(nothing: str) -> None:
+    asked = {"rules": [{"type": "max_chars", "value": 99}]}
+    ended = check(asked, nothing)
+    assert ended.code == 1
+    assert "Expected an answer" in ended.out
+    for answer in (f"Five.\n\n{nothing}", "[Answer]: Paris", "`<!-- 5 -->`", "[^1]: http://x"):
+        assert check(asked, answer).code == 0, answer
 
 
 def test_a_word_of_two_alphabets_is_a_warning() -> None:

@@ -8,17 +8,22 @@ from ragcontract.answers.normalising import Form, normalised, traced
 from ragcontract.answers.tracing import Span, Traced
 from ragcontract.core.text import encodable
 
+_MAY_BE_JSON = re.compile(r"\s*(?:[\[{\"]|```)")
 WORD = re.compile(r"[^\W_]+")
 # What can make a page show other words than are written, once both are in normal form.
-_REWORDS = ("<", "&", "\\", "](", "][", "]:", "~", "```")
+_REWORDS = ("<", ">", "&", "\\", "](", "][", "]:", "~", "```")
 
 
 class Answer:
-    """An answer: ``text`` is what is quoted, without lone surrogates and, if it is ``compose``d, in normal form C."""
+    """An answer: ``text`` is what is quoted, without lone surrogates and, if it is ``compose``d, in normal form C.
 
-    def __init__(self, text: str, *, compose: bool = True) -> None:
+    Without ``markup``, it is what a page shows, and has no further forms.
+    """
+
+    def __init__(self, text: str, *, compose: bool = True, markup: bool = True) -> None:
         """Take the answer as the application gave it."""
         self.text = composed(encodable(text)) if compose else encodable(text)
+        self._markup = markup
         self._normal: dict[Form, str] = {}
         self._words: dict[Form, frozenset[str]] = {}
         self._traced: dict[Form, Traced] = {}
@@ -33,20 +38,64 @@ class Answer:
         """What a page shows of the answer, if that is not what is written."""
         from ragcontract.answers.rendering import rendered
 
-        found = rendered(self.text)
-        return None if found.text == self.text else Shown(found)
+        found = rendered(self.text) if self._markup else None
+        # Brackets that are no link on the page look like one in the text as it is written.
+        return Shown(found, self) if found and (found.text != self.text or "](" in self.text) else None
 
     @cached_property
-    def reworded(self) -> "Shown | None":
-        """What a page shows of the answer, if that may be another text also in normal form."""
+    def stripped(self) -> "Shown | None":
+        """The answer without any markup, also in code, if that is yet another text."""
+        from ragcontract.answers.rendering import stripped
+
+        found = self._shown(stripped(self.text)) if self._is_reworded else None
+        return found if found and found.text != (self.shown or self).text else None
+
+    @cached_property
+    def flowing(self) -> "Shown | None":
+        """What a page shows, with one blank for all blanks within a paragraph, if that is another text."""
+        from ragcontract.answers.rendering import flowing
+
+        shown = self.shown or self
+        found = flowing(shown.text) if self._markup else None
+        return Shown(found, shown) if found and found.text != shown.text else None
+
+    @cached_property
+    def decoded(self) -> "Shown | None":
+        """The answer with what the escapes of JSON stand for, if it is JSON and has any."""
+        if not self._markup or "\\" not in self.text or not _MAY_BE_JSON.match(self.text):
+            return None
+        from ragcontract.answers.json_text import unescaped
+
+        found = unescaped(self.text)
+        return self._shown(found, markup=True) if found else None
+
+    @cached_property
+    def reworded(self) -> "tuple[Shown, ...]":
+        """The forms of the answer that may be other texts also in normal form."""
+        return tuple(filter(None, (self.shown, self.stripped))) if self._is_reworded else ()
+
+    @cached_property
+    def _is_reworded(self) -> bool:
+        """Whether a page may show another text also in normal form."""
         text = self.text
         single = any(text.count(mark) != 2 * text.count(2 * mark) for mark in "*_")
-        return self.shown if single or any(part in text for part in _REWORDS) else None
+        return self._markup and (single or any(part in text for part in _REWORDS))
+
+    def _shown(self, made: Traced, *, markup: bool = False) -> "Shown | None":
+        return None if made.text == self.text else Shown(made, self, markup=markup)
+
+    def written(self, span: Span) -> Span:
+        """Return where in the whole answer a span of this text is written."""
+        return span
+
+    def part(self, span: Span) -> "Answer":
+        """Return a part of this text as an answer of its own."""
+        return Answer(self.text[slice(*span)], compose=False, markup=self._markup)
 
     def normal(self, form: Form) -> str:
         """Return the answer in a form in which texts are compared."""
         if form not in self._normal:
-            self._normal[form] = normalised(self.text, form)
+            self._normal[form] = normalised(self.text, form, links=self._markup)
         return self._normal[form]
 
     def words(self, form: Form) -> frozenset[str]:
@@ -58,7 +107,7 @@ class Answer:
     def origin(self, form: Form, start: int, end: int) -> Span:
         """Return the span of ``text`` that became a span of a form."""
         if form not in self._traced:
-            self._traced[form] = traced(self.text, form)
+            self._traced[form] = traced(self.text, form, links=self._markup)
         return self._traced[form].span(start, end)
 
     def characters(self, start: int, end: int) -> int:
@@ -76,16 +125,16 @@ class Answer:
 
 
 class Shown(Answer):
-    """What a page shows of an answer."""
+    """Another form of an answer, such as what a page shows of it."""
 
-    def __init__(self, rendered: Traced) -> None:
-        """Take the text, with where each part of it is written."""
-        super().__init__(rendered.text, compose=False)
-        self._rendered = rendered
+    def __init__(self, made: Traced, of: Answer, *, markup: bool = False) -> None:
+        """Take the text, with where each part of it is written in the one that it was made of."""
+        super().__init__(made.text, compose=False, markup=markup)
+        self._made, self._of = made, of
 
     def written(self, span: Span) -> Span:
-        """Return where in the answer a span of this text is written."""
-        return self._rendered.span(*span)
+        """Return where in the whole answer a span of this text is written."""
+        return self._of.written(self._made.span(*span))
 
 
 @lru_cache(maxsize=4)  # the rules of a query look at the same answer

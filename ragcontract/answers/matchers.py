@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
-from itertools import chain
 
 from msgspec import convert
 from msgspec.structs import replace
@@ -10,13 +9,18 @@ from msgspec.structs import replace
 from ragcontract.answers.answer_text import WORD, Answer
 from ragcontract.answers.cannot_score import CannotScoreError
 from ragcontract.answers.composing import composed
+from ragcontract.answers.dead_patterns import dead_part
 from ragcontract.answers.matcher_records import AsWritten, Matcher, Reading, Single
 from ragcontract.answers.normalising import Form, wanted
 from ragcontract.answers.regexes import Pattern, PatternError, compiled
 from ragcontract.answers.saying import is_visible
 from ragcontract.answers.tracing import Span
+from ragcontract.core import bounds
+from ragcontract.core.invisible import without_invisible
 from ragcontract.core.rule import Fault
+from ragcontract.core.text import shorten, visible
 
+_FAIL = 1  # instruction, of a pattern that RE2 knows to match nothing
 _LONG = 1 << 14  # characters; whether a longer answer has a word at all is looked up, because there may be many words
 
 
@@ -94,13 +98,24 @@ def text_fault(text: str) -> str | None:
 def pattern_fault(
     pattern: str, *, ignore_case: bool = True, dot_all: bool = False, of_answers: bool = True
 ) -> str | None:
-    """Return why RE2 does not accept a pattern, or why it says nothing of answers; None if it is good."""
+    """Return why RE2 refuses a pattern, or why it never matches or always does; None if it is good."""
     try:
         engine = pattern_of(pattern, ignore_case=ignore_case, dot_all=dot_all)
     except PatternError as error:
         return str(error)
     if not is_visible(pattern):
         return r"has nothing but blanks and invisible characters; write \s or \x{…} for those"
+    if invisible := next((char for char in pattern if not without_invisible(char)), None):
+        code = f"{ord(invisible):04X}"
+        return (
+            rf"has an invisible character, U+{code}; remove it, write \x{{{code}}} for it, or write "
+            '{"text": …}, which is compared without such characters'
+        )
+    if dead := pattern if engine.size == _FAIL else dead_part(pattern, dot_all=dot_all):
+        return (
+            rf"never matches from {shorten(visible(dead), bounds.VALUE)} on: ^, $, \b, \B or a class that has no "
+            r"characters rules that out; for the characters $ and ^, write \$ and \^"
+        )
     if of_answers and _matches_everything(engine):
         return "matches every answer; write what only some answers have, or leave it out"
     return None
@@ -129,19 +144,49 @@ def pattern_of(pattern: str, *, ignore_case: bool = True, dot_all: bool = False)
 
 
 def spans(one: Matcher | Single, answer: Answer, *, normalise: bool = True) -> Iterator[Span]:
-    """Yield the spans of what a matcher finds in an answer, as it is written or as a page shows it.
+    """Yield the spans of what a matcher finds in an answer, in any of its forms.
 
     Of alternatives, those of each come in turn.
     """
+    return _different(form.written(span) for form, span in spans_by_form(one, answer, normalise=normalise))
+
+
+def spans_by_form(one: Matcher | Single, answer: Answer, *, normalise: bool = True) -> Iterator[tuple[Answer, Span]]:
+    """Yield the forms of an answer in which a matcher finds something, each with a span of it."""
     if isinstance(one, Matcher) and one.any is not None:
         for alternative in one.any:
-            yield from spans(_single(alternative, "text"), answer, normalise=normalise)
-    elif one.regex is not None:
-        pattern = compiled(one.regex, ignore_case=one.ignore_case is not False, dot_all=bool(one.dot_all))
-        yield from pattern_spans(pattern, answer, normalise=normalise)
-    else:
-        form = Form(normalise=normalise, ignore_case=one.ignore_case is not False)
-        yield from text_spans(one.text or "", answer, form, word=bool(one.word))
+            yield from spans_by_form(_single(alternative, "text"), answer, normalise=normalise)
+        return
+    forms = _texts_of(answer) if one.regex is None else _searched(one.regex, answer)
+    for form in forms if normalise else (answer,):
+        yield from ((form, span) for span in spans_in_form(one, form, normalise=normalise))
+
+
+def spans_in_form(one: Single, form: Answer, *, normalise: bool, within: Span | None = None) -> Iterator[Span]:
+    """Yield the spans of what a matcher finds in one form of an answer, or of a pattern ``within`` a part of that."""
+    ignore_case = one.ignore_case is not False
+    if one.regex is not None:
+        return compiled(one.regex, ignore_case=ignore_case, dot_all=bool(one.dot_all)).matches(form, within)
+    compared = Form(normalise=normalise, ignore_case=ignore_case)
+    return (form.origin(compared, *span) for span in _in_form(one.text or "", form, compared, word=bool(one.word)))
+
+
+def _texts_of(answer: Answer) -> Iterator[Answer]:
+    """Yield the forms of an answer in which texts are searched for."""
+    yield answer
+    yield from answer.reworded
+    if decoded := answer.decoded:
+        yield from _texts_of(decoded)
+
+
+def _searched(pattern: str, answer: Answer) -> Iterator[Answer]:
+    """Yield the forms of an answer in which a pattern is searched for."""
+    yield answer
+    yield from filter(None, (answer.shown, answer.stripped))
+    if " " in pattern and (flowing := answer.flowing):
+        yield flowing
+    if decoded := answer.decoded:
+        yield from _searched(pattern, decoded)
 
 
 def finds(one: Matcher | Single, answer: Answer, *, normalise: bool = True) -> bool:
@@ -161,8 +206,7 @@ def finds_text(text: str, answer: Answer, form: Form, *, word: bool) -> bool:
     """Return whether a text is in an answer, as it is written or as a page shows it."""
     if _is_in(text, answer, form, word=word):
         return True
-    shown = answer.reworded if form.normalise else None
-    return shown is not None and _is_in(text, shown, form, word=word)
+    return form.normalise and any(_is_in(text, shown, form, word=word) for shown in answer.reworded)
 
 
 def _is_in(text: str, answer: Answer, form: Form, *, word: bool) -> bool:
@@ -172,21 +216,15 @@ def _is_in(text: str, answer: Answer, form: Form, *, word: bool) -> bool:
 
 
 def text_spans(text: str, answer: Answer, form: Form, *, word: bool) -> Iterator[Span]:
-    """Yield the spans of a text in an answer, as it is written or as a page shows it."""
-    written = (answer.origin(form, *span) for span in _in_form(text, answer, form, word=word))
-    shown = answer.reworded if form.normalise else None
-    if shown is None:
-        return written
-    in_shown = (shown.origin(form, *span) for span in _in_form(text, shown, form, word=word))
-    return _different(chain(written, map(shown.written, in_shown)))
+    """Yield the spans of a text in an answer, in any of its forms."""
+    single = Single(text=text, word=word, ignore_case=form.ignore_case)
+    return spans(single, answer, normalise=form.normalise)
 
 
 def pattern_spans(pattern: Pattern, answer: Answer, *, normalise: bool = True) -> Iterator[Span]:
-    """Yield the spans of a pattern in an answer, as it is written or as a page shows it."""
-    shown = answer.shown if normalise else None
-    if shown is None:
-        return pattern.matches(answer)
-    return _different(chain(pattern.matches(answer), map(shown.written, pattern.matches(shown))))
+    """Yield the spans of a pattern in an answer, in any of its forms."""
+    forms = _searched(pattern.written, answer) if normalise else (answer,)
+    return _different(form.written(span) for form in forms for span in pattern.matches(form))
 
 
 def _in_form(text: str, answer: Answer, form: Form, *, word: bool) -> Iterator[Span]:

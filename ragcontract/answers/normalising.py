@@ -10,15 +10,16 @@ from functools import lru_cache, partial
 
 from msgspec import Struct
 
-from ragcontract.answers.composing import composed, continues, pieces
+from ragcontract.answers.composing import continues, pieces
+from ragcontract.answers.plain_letters import plain
 from ragcontract.answers.tracing import Change, Traced, Tracing, replaced
 from ragcontract.core.invisible import invisible_characters, without_invisible
 
 _SIMPLER = dict(zip("’‘ʼ“”„‐‑–—−", "'''\"\"\"-----", strict=True))
-_TARGET = r"(?:<[^<>\s]*>|(?:[^\s()<>]|\([^\s()]*\))*+)"
-_TITLE = r"""(?:"[^"\n]*"|'[^'\n]*'|\([^()\n]*\))"""
+TARGET = r"(?:<[^<>\s]*>|(?:[^\s()<>]|\([^\s()]*\))*+)"
+TITLE = r"""(?:"[^"\n]*"|'[^'\n]*'|\([^()\n]*\))"""
 # A target has no blanks, so [note](the salary is 180,000) keeps its text. People see the title that may follow it.
-LINK = re.compile(rf"!?\[([^\[\]\n]*)\]\([^\S\n]*+{_TARGET}([^\S\n]++{_TITLE})?[^\S\n]*+\)")
+LINK = re.compile(rf"!?\[([^\[\]\n]*)\]\([^\S\n]*+{TARGET}([^\S\n]++{TITLE})?[^\S\n]*+\)")
 _EMPHASIS = re.compile(r"\*\*|__|`")
 _BLANKS = re.compile(r"\s+")
 
@@ -33,15 +34,15 @@ class Form(Struct, frozen=True):
 DEFAULT = Form()
 
 
-def normalised(text: str, form: Form = DEFAULT) -> str:
-    """Return the text in the form in which it is compared."""
+def normalised(text: str, form: Form = DEFAULT, *, links: bool = True) -> str:
+    """Return the text in the form in which it is compared; without ``links``, no brackets are taken for those."""
     if form.normalise:
-        return _plain(_folded(without_invisible(text), form))
+        return _without_marks(_folded(without_invisible(text), form), links=links)
     return _folded(text, form)
 
 
 def _folded(text: str, form: Form) -> str:
-    text = composed(text, "NFKC") if form.normalise else text
+    text = plain(text) if form.normalise else text
     return text.casefold() if form.ignore_case else text
 
 
@@ -59,16 +60,16 @@ def simplified(text: str) -> str:
     return text
 
 
-def _plain(text: str) -> str:
+def _without_marks(text: str, *, links: bool) -> str:
     text = simplified(text)
-    if "](" in text:
+    if links and "](" in text:
         text = LINK.sub(r"\1\2", text)
     if "**" in text or "__" in text or "`" in text:
         text = _EMPHASIS.sub("", text)
     return " ".join(text.split())
 
 
-def traced(text: str, form: Form = DEFAULT) -> Traced:
+def traced(text: str, form: Form = DEFAULT, *, links: bool = True) -> Traced:
     """Return the text in the form in which it is compared, with its origin; slower than :func:`normalised`."""
     tracing = Tracing(text)
     if form.normalise:
@@ -76,7 +77,7 @@ def traced(text: str, form: Form = DEFAULT) -> Traced:
     tracing.take(by_cluster(tracing.text, partial(_folded, form=form)))
     if form.normalise:
         tracing.text = simplified(tracing.text)
-        tracing.take(_link_targets(tracing.text))
+        tracing.take(link_targets(tracing.text) if links else ())
         tracing.take(replaced(_EMPHASIS, tracing.text))
         tracing.take(replaced(_BLANKS, tracing.text, _one_blank))
     return tracing.result()
@@ -108,7 +109,8 @@ def _clusters(piece: str) -> Iterator[str]:
     yield piece[start:]
 
 
-def _link_targets(text: str) -> Iterator[Change]:
+def link_targets(text: str) -> Iterator[Change]:
+    """Yield the changes that leave of links their text and their title."""
     for link in LINK.finditer(text):
         yield link.start(), link.start(1), ""
         if link[2]:

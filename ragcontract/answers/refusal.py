@@ -8,10 +8,11 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ragcontract.answers.answer_text import Answer
+from ragcontract.answers.answer_text import Answer, answer_of
 from ragcontract.answers.known_modes import ABSTAIN
 from ragcontract.answers.matchers import occurrences, text_spans
 from ragcontract.answers.normalising import Form
+from ragcontract.answers.saying import says_something
 from ragcontract.answers.tracing import Span
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.run import RunRow
@@ -74,7 +75,7 @@ def evidence(row: RunRow, answer: Answer, settings: AnswerSettings) -> Evidence 
 
 def declared_evidence(row: RunRow) -> Evidence | None:
     """Return what the row says of a refusal beside the answer's text, or None."""
-    if row.refusal and row.refusal.strip():
+    if row.refusal and says_something(answer_of(row.refusal)):
         return Evidence(kind="refusal")
     if row.finish_reason == CONTENT_FILTER:
         return Evidence(kind="finish_reason")
@@ -83,8 +84,10 @@ def declared_evidence(row: RunRow) -> Evidence | None:
 
 def _common(answer: Answer) -> Evidence | None:
     span = _first_common(answer)
-    if span is None and (shown := answer.reworded) and (of_shown := _first_common(shown)):
-        span = shown.written(of_shown)
+    for shown in answer.reworded if span is None else ():
+        if of_shown := _first_common(shown):
+            span = shown.written(of_shown)
+            break
     return Evidence(kind="common phrases", span=span) if span else None
 
 

@@ -57,7 +57,7 @@ class Pattern:
     def __init__(self, regexp: Any, written: str) -> None:
         """Take what RE2 compiled, and how it was written."""
         self._regexp = regexp
-        self._written = written
+        self.written = written
         self._ends = [group for name, group in regexp.groupindex.items() if name.startswith(_END)]
         self.size = int(regexp.programsize)  # instructions of 16 bytes
 
@@ -81,7 +81,7 @@ class Pattern:
         if (last - first) * self.size > bounds.SEARCHED:
             raise CannotScoreError(
                 f"has a text of {last - first:,} characters, too long to search for "
-                f"{shorten(visible(self._written), bounds.VALUE)!r}, whose repetitions and classes make "
+                f"{shorten(visible(self.written), bounds.VALUE)!r}, whose repetitions and classes make "
                 f"{self.size:,} instructions: at most {bounds.SEARCHED // self.size:,} characters; simplify the pattern"
             )
         start, end = answer.in_bytes(*within) if within else (0, len(answer.utf8))

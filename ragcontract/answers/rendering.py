@@ -2,26 +2,33 @@
 
 Characters are in their simplest form, as in the comparison of texts, so that patterns find 𝐬𝐞𝐜𝐫𝐞𝐭, too.
 
-A word that markup cuts (``sec<b>ret</b>``, ``sec&shy;ret``) is one word for a reader. This is not a renderer: an answer
-is always searched as it is written, too, so what is left out here by mistake is found there.
+A word that markup cuts (``sec<b>ret</b>``, ``sec&shy;ret``) is one word for a reader. This is no complete renderer, and
+readers differ: what is code for one is none for another. So an answer is always searched as it is written, as a page
+shows it, and without any markup, whether it is in code or not. What is left out of one form is found in another.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import TypeAlias
 
-from ragcontract.answers.composing import composed
-from ragcontract.answers.normalising import LINK, by_cluster, invisible, simplified
+from ragcontract.answers.literal import HTML, CodeSpans, blocks, literally, meant, stand_ins
+from ragcontract.answers.normalising import LINK, TARGET, TITLE, by_cluster, invisible, link_targets, simplified
+from ragcontract.answers.plain_letters import plain
 from ragcontract.answers.tracing import Change, Traced, Tracing, replaced
 
-_ESCAPE = r"\\(?P<escaped>[!-/:-@\[-`{-~])"
+_Step: TypeAlias = tuple[tuple[str, ...], Callable[[str], Iterator[Change]]]
+
+_ESCAPE = r"\\(?P<escaped>[!-/:-@\[-`{-~]|(?=\n))"
+_TICKS = "(?P<ticks>`+)"
+_TAIL = rf"(?P<tail>\]\([^\S\n]*+{TARGET}(?:[^\S\n]++{TITLE})?[^\S\n]*+\))"  # of a link
 _ADDRESS = r"<(?P<address>(?:https?|ftp|mailto):[^\s<>]*|[^\s<>@]++@[^\s<>@]+)>"
-_HIDDEN = r"<(?P<hidden>!--|(?:script|style|template)\b)"
+_HIDDEN = r"<(?P<hidden>!--(?P<empty>-?>)?|\?|!\[CDATA\[|![a-z]|(?:script|style|template)\b)"
 _VALUES = r"""(?:[^<>"']|"[^"]*"|'[^']*')*+>"""  # at most three tags read the same quotes, so time stays linear
 _UNCLOSED = r"(?:\s++[^\s<>=]++=[^\s<>]*+)*+\s*+(?=<)"  # the next tag closes this one, too
 _TAG = rf"</?(?P<name>[a-z][^\s/<>]*+)(?:{_VALUES}|[^<>]*>|{_UNCLOSED})|<[!?/][^<>]*>"
 _ENTITY = r"&(?:\#0*[0-9]{1,7}|\#x0*[0-9a-f]{1,6}|[a-z][a-z0-9]{1,31});?"
-_HTML = re.compile(f"{_ESCAPE}|{_ADDRESS}|{_HIDDEN}|{_TAG}|{_ENTITY}", re.IGNORECASE)
+_HTML = re.compile(f"{_ESCAPE}|{_TICKS}|{_TAIL}|{_ADDRESS}|{_HIDDEN}|{_TAG}|{_ENTITY}", re.IGNORECASE)
 _ENTITIES = re.compile(_ENTITY, re.IGNORECASE)
 _BLOCK = re.compile(
     r"address|article|aside|blockquote|br|caption|dd|details|div|dl|dt|fieldset|figcaption|figure|footer|form|h[1-6r]|"
@@ -30,66 +37,128 @@ _BLOCK = re.compile(
 )
 _FENCE = re.compile(r"^[ \t>]*(?:`{3,}|~{3,})[^\n`]*$", re.MULTILINE)
 _DEFINED = re.compile(r"^[ \t>]*\[([^\[\]\n]+)\]:", re.MULTILINE)
+# A definition that leads somewhere and begins no paragraph's second line: [Answer]: Paris stays, as some pages show it.
+_DEFINITION = re.compile(
+    rf"(?P<before>\A|\n[ \t]*\n)(?P<all>(?:[ \t]*\[(?!\^)[^\[\]\n]*\w[^\[\]\n]*\]:[ \t]*+\n?[ \t]*+"
+    rf"(?:<[^<>\n]*>|(?:[a-z][a-z0-9+.-]*+:|\.{{0,2}}/|\#|www\.)[^\s<>]*+)(?:[ \t]++{TITLE})?[ \t]*+(?:\n|\Z))+)",
+    re.IGNORECASE,
+)
 _REFERENCE = re.compile(r"!?\[([^\[\]\n]*)\](?:\[([^\[\]\n]*)\])?")
 _PAIR = re.compile(r"(\*{1,3})([^\s*](?:[^*\n]*[^\s*])?)\1")
+_STRUCK = re.compile(r"(?<!~)(~)([^\s~](?:[^~\n]*[^\s~])?)~(?!~)")
 _MARKS = re.compile(r"~~|`|(?<![^\W_])_+|_++(?![^\W_])")
+_QUOTE_MARKS = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
+_BROKEN = re.compile(r"(?<=\S)[^\S\n]*\n(?![^\S\n]*(?:\n|[-*+>|#]|\d+[.)]\s|`{3}|~{3}))[^\S\n]*|[^\S\n]{2,}|[^\S\n ]")
+_INDENTED = 4  # characters, with the line end before them
+_INDENTATION = re.compile(r"(?:\A|\n) *\Z")
+_AFTER_BREAK = re.compile(r"[^\S\n]*\n?")
 _RUN = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]+")  # with the ASCII character that a mark may combine with
 
 
 def rendered(text: str) -> Traced:
     """Return what a page shows of a text."""
+    return _after(text, _SHOWING)
+
+
+def stripped(text: str) -> Traced:
+    """Return a text without any markup, also where a page shows it: in code and after backslashes."""
+    return _after(text, _STRIPPING)
+
+
+def flowing(text: str) -> Traced:
+    """Return a text whose blanks within a paragraph are one each, as pages show them."""
+    tracing = Tracing(text)
+    tracing.take(replaced(_BROKEN, text, " "))
+    return tracing.result()
+
+
+def _after(text: str, steps: Sequence[_Step]) -> Traced:
     tracing = Tracing(text)
     tracing.take(invisible(text))
-    for marks, changes in _STEPS:
+    labels = frozenset(map(str.casefold, _DEFINED.findall(tracing.text))) if "]:" in tracing.text else frozenset()
+    for marks, changes in steps:
         if any(mark in tracing.text for mark in marks):
             tracing.take(changes(tracing.text))
+    if labels:
+        tracing.take(_without_references(tracing.text, labels))
+    for marks, changes in _EMPHASIS:
+        if any(mark in tracing.text for mark in marks):
+            tracing.take(changes(tracing.text))
+    tracing.text = meant(tracing.text)
     tracing.take(_simpler(tracing.text))
     tracing.text = simplified(tracing.text)
     return tracing.result()
 
 
-def _without_html(text: str) -> Iterator[Change]:
-    """Yield the changes that remove tags, comments and backslashes of escapes, and decode entities."""
+def _without_html(text: str, *, literal: bool) -> Iterator[Change]:
+    """Yield the changes that remove tags, comments and backslashes of escapes, and decode entities.
+
+    With ``literal``, code and what a backslash or an entity stands for are no markup.
+    """
     at = 0
     unclosed: set[str] = set()
+    code = CodeSpans(text) if literal else None
     while match := _HTML.search(text, at):
         start, at = match.span()
-        kind = match.lastgroup
+        kind = "hidden" if match["hidden"] else match.lastgroup
         if kind == "hidden":
-            at = _end_of_hidden(text, match, unclosed)
+            at = at if match["empty"] else _end_of_hidden(text, match, unclosed, literal=literal)
             yield start, at, ""
-        elif kind in {"escaped", "address"}:
+        elif kind == "escaped":
+            yield start, start + 1, ""
+            yield from literally(text, start + 1, at) if literal else ()
+        elif kind == "ticks":
+            close = code.close(start, at - start) if code else None
+            if close is not None:
+                yield start, at, ""
+                yield from literally(text, at, close)
+                yield close, close + at - start, ""
+                at = close + at - start
+        elif kind == "tail":
+            at = at if literal else start + 1
+            yield from literally(text, start, at, HTML) if literal else ()
+        elif kind == "address":
             yield start, match.start(kind), ""
             yield match.end(kind), at, ""
         elif match[0][0] == "&":
-            yield start, at, _decoded(match)
+            yield start, at, _decoded(match, literal=literal)
         else:
-            yield start, at, "\n" if _BLOCK.fullmatch(match["name"] or "") else ""
+            is_block = _BLOCK.fullmatch(match["name"] or "")
+            if is_block and match["name"].lower() == "br" and (after := _AFTER_BREAK.match(text, at)):
+                at = after.end()
+            yield start, at, "\n" if is_block else ""
 
 
-def _end_of_hidden(text: str, match: re.Match[str], unclosed: set[str]) -> int:
-    """Return where a comment, or an element that pages do not show, ends: with its first tag if it is not closed."""
+def _end_of_hidden(text: str, match: re.Match[str], unclosed: set[str], *, literal: bool) -> int:
+    """Return where a comment, or an element that pages do not show, ends: with its first tag if it is not closed.
+
+    On a page, a comment at the beginning of a line that is not closed hides all that follows.
+    """
     name = match["hidden"].lower()
     if name not in unclosed:
-        close = re.compile("-->" if name == "!--" else rf"</{name}[^<>]*>", re.IGNORECASE).search(text, match.end())
+        end = "--!?>" if name == "!--" else rf"</{name}[^<>]*>" if name.isalpha() else ">"
+        close = re.compile(end, re.IGNORECASE).search(text, match.end())
         if close:
             return close.end()
         unclosed.add(name)
-    return match.end()
+    begins_line = _INDENTATION.search(text, max(0, match.start() - _INDENTED), match.start())
+    return len(text) if literal and name == "!--" and begins_line else match.end()
 
 
-def _decoded(match: re.Match[str]) -> str:
+def _decoded(match: re.Match[str], *, literal: bool = False) -> str:
     from html import unescape
 
-    return unescape(match[0])
+    meant = unescape(match[0])
+    # Some applications encode entities twice.
+    return "&".join(map(stand_ins, meant.split("&"))) if literal else meant
 
 
 def _simpler(text: str) -> Iterator[Change]:
-    """Yield what NFKC changes, which writes 𝐬 and ｓ as s."""
-    if composed(text, "NFKC") == text:  # the common case, and much faster
+    """Yield what makes letters plain, which writes 𝐬 and ｓ as s."""
+    if plain(text) == text:  # the common case, and much faster
         return
     for run in _RUN.finditer(text):
-        for start, end, new in by_cluster(run[0], partial(composed, form="NFKC")):
+        for start, end, new in by_cluster(run[0], plain):
             yield run.start() + start, run.start() + end, new
 
 
@@ -100,25 +169,41 @@ def _only_groups(pattern: re.Pattern[str], text: str, *, group: int = 1) -> Iter
         yield match.end(group), match.end(), ""
 
 
-def _without_references(text: str) -> Iterator[Change]:
+def _without_definitions(text: str) -> Iterator[Change]:
+    """Yield the changes that remove definitions of links."""
+    for match in _DEFINITION.finditer(text):
+        yield *match.span("all"), ""
+
+
+def _without_references(text: str, labels: frozenset[str]) -> Iterator[Change]:
     """Yield the changes that leave of links as ``[text][label]`` only the text, if the label is defined."""
-    labels = frozenset(map(str.casefold, _DEFINED.findall(text)))
-    for match in _REFERENCE.finditer(text) if labels else ():
+    for match in _REFERENCE.finditer(text):
         if (match[2] or match[1]).casefold() in labels:
             yield match.start(), match.start(1), ""
             yield match.end(1), match.end(), ""
 
 
 _without_stars = partial(_only_groups, _PAIR, group=2)
-# What each step looks for, and what it changes. Some applications encode entities twice, and emphasis is nested.
-_STEPS: tuple[tuple[tuple[str, ...], Callable[[str], Iterator[Change]]], ...] = (
-    (("```", "~~~"), partial(replaced, _FENCE)),
-    (("<", "&", "\\"), _without_html),
-    (("&",), partial(replaced, _ENTITIES, by=_decoded)),
+# What each step looks for, and what it changes. Emphasis is nested.
+_SHOWING: tuple[_Step, ...] = (
+    (("`", "~~~", "<", "\n ", "\n\t", ">"), blocks),
+    (("]:",), _without_definitions),
+    (("<", "&", "\\", "`"), partial(_without_html, literal=True)),
+    (("&",), partial(replaced, _ENTITIES, by=partial(_decoded, literal=True))),
     (("",), invisible),
     (("](",), partial(_only_groups, LINK)),
-    (("]:",), _without_references),
+)
+_STRIPPING: tuple[_Step, ...] = (
+    (("```", "~~~"), partial(replaced, _FENCE)),
+    (("<", "&", "\\"), partial(_without_html, literal=False)),
+    (("&",), partial(replaced, _ENTITIES, by=_decoded)),
+    (("",), invisible),
+    ((">",), partial(replaced, _QUOTE_MARKS)),
+    (("](",), link_targets),
+)
+_EMPHASIS: tuple[_Step, ...] = (
     (("*",), _without_stars),
     (("*",), _without_stars),
+    (("~",), partial(_only_groups, _STRUCK, group=2)),
     (("~~", "`", "_"), partial(replaced, _MARKS)),
 )

@@ -1,6 +1,5 @@
 """Whether an answer says anything: whether a reader sees a letter, a digit or a symbol in it."""
 
-import re
 import unicodedata
 
 from ragcontract.answers.answer_text import Answer
@@ -11,8 +10,6 @@ _MARKUP = frozenset("+<=>|~")  # symbols of ASCII that draw rules, tables, quote
 # Lines and blocks that are drawn; letters and symbols that are blank; what stands for a lost or embedded object.
 _DRAWN = frozenset(map(chr, range(0x2500, 0x25A0)))
 _BLANK = frozenset("\u2800\ufffc\ufffd\U00013441\U00013442\U0001d159")
-_FENCE = r"^[ \t>]*(?:`{3,}|~{3,})"
-_CODE = re.compile(rf"{_FENCE}[^\n`]*\n(.*?)(?:{_FENCE}|\Z)|`([^`\n]+)`", re.MULTILINE | re.DOTALL)
 
 
 def says_something(answer: Answer) -> bool:
@@ -23,9 +20,7 @@ def says_something(answer: Answer) -> bool:
     first = answer.text[:1]
     if first.isascii() and first.isalnum():  # the common case: nothing before it can be markup
         return True
-    if _is_seen((answer.shown or answer).text):
-        return True
-    return any(_is_seen(without_invisible(code[1] or code[2] or "")) for code in _CODE.finditer(answer.text))
+    return _is_seen((answer.shown or answer).text)
 
 
 def is_visible(text: str) -> bool:

@@ -7,17 +7,17 @@ import re
 
 from msgspec import Struct
 
-_CODE = r"\\(?:x\{[0-9a-fA-F]+\}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"
+CODE = r"\\(?:x\{[0-9a-fA-F]+\}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"
 _LETTERS = r"\\p(?:\{(?:L\w?|\w{3,})\}|L)"  # all letters, or those of a script
 _OTHERS = r"\\[pP](?:\{\^?\w*\}|.)"
-_TOKEN = re.compile(
-    rf"(?P<bound>\\[bB])|(?P<edge>\\[AzZQE]|\^|\$|\(\?[a-zA-Z-]+\))|{_CODE}|{_LETTERS}|{_OTHERS}"
+TOKEN = re.compile(
+    rf"(?P<bound>\\[bB])|(?P<edge>\\[AzZQE]|\^|\$|\(\?[a-zA-Z-]+\))|{CODE}|{_LETTERS}|{_OTHERS}"
     r"|(?P<class>\[\^?\]?(?:\\.|\[:\^?[a-z]+:\]|[^\]\\])*\])|(?P<open>\((?:\?(?:P?<\w+>|[a-zA-Z-]*:))?)"
     r"|(?P<close>\))|(?P<or>\|)|\\.|.",
     re.DOTALL,
 )
-_QUANTIFIER = re.compile(r"(?:(?P<optional>[*?]|\{0?,[0-9]*\}|\{0\})|\+|\{[0-9]+(?:,[0-9]*)?\})\??")
-_IN_CLASS = re.compile(rf"{_CODE}|{_LETTERS}|{_OTHERS}|\\.|.", re.DOTALL)
+QUANTIFIER = re.compile(r"(?:(?P<optional>[*?]|\{0?,[0-9]*\}|\{0\})|\+|\{[0-9]+(?:,[0-9]*)?\})\??")
+_IN_CLASS = re.compile(rf"{CODE}|{_LETTERS}|{_OTHERS}|\\.|.", re.DOTALL)
 
 
 class _Part(Struct, frozen=True):
@@ -64,7 +64,7 @@ def letter_beside_bound(pattern: str) -> str | None:
     either: _Part | None = None
     part = _EDGE
     at = 0
-    while token := _TOKEN.match(pattern, at):
+    while token := TOKEN.match(pattern, at):
         at = token.end()
         if token.lastgroup == "open":
             groups.append((either, part))
@@ -78,7 +78,7 @@ def letter_beside_bound(pattern: str) -> str | None:
             either, part = groups.pop()
         else:
             item = _item(token)
-        if quantifier := _QUANTIFIER.match(pattern, at):
+        if quantifier := QUANTIFIER.match(pattern, at):
             at = quantifier.end()
             item = item.or_(_EDGE) if quantifier["optional"] else item
         if found := (item.first if part.bound_last else "") or (part.last if item.bound_first else ""):
@@ -111,5 +111,5 @@ def _is_letter(token: str) -> bool:
     """Return whether a character, its code or the name of a class stands for letters outside ASCII."""
     if re.fullmatch(_LETTERS, token):
         return True
-    char = chr(int(token[2:].strip("{}"), 16)) if re.fullmatch(_CODE, token) else token[-1:]
+    char = chr(int(token[2:].strip("{}"), 16)) if re.fullmatch(CODE, token) else token[-1:]
     return not char.isascii() and char.isalnum()

@@ -1,8 +1,8 @@
 """Finds ids that probably name a forbidden document in another form: ``docs/Secret.md#3`` for ``secret``.
 
-Two ids are lookalikes if they are equal but for case, blanks, invisible characters, a leading ``./``, leading zeros of
-a number, and what only one of them has: a folder in front, an extension, the number of a chunk at the end. Numbers on
-both sides make siblings, which ``policy_1`` and ``policy_2`` are.
+Two ids are lookalikes if they are equal but for case, blanks, invisible characters, percent-encoding, a leading ``./``,
+leading zeros of a number, and what only one of them has: a folder in front, an extension, a query as ``?page=2``, the
+number of a chunk or of a copy at the end. Numbers on both sides make siblings, which ``policy_1`` and ``policy_2`` are.
 """
 
 import re
@@ -10,12 +10,14 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
+from urllib.parse import unquote
 
 from ragcontract.core.id_forms import EXTENSION, without_suffix
 from ragcontract.core.invisible import without_invisible
 
-Part = Literal["suffix", "extension"]
+Part = Literal["suffix", "extension", "query"]
 _NUMBER = re.compile("[-_ ]+[0-9]+")  # of a chunk, or of the second of two documents
+_COPY = re.compile(r"[-_ ]*\([0-9]+\)$")  # secret (1).md
 _TAKEN_OFF = 3  # parts, as in secret.en.md#3
 _ENDS = (" ", ".", "/ ", "\\ ")  # what may follow the name of a file where ids are joined by blanks
 _REMEMBERED = 10_000
@@ -73,7 +75,7 @@ def _likely(forbidden: Sequence[str], retrieved: Sequence[str]) -> dict[str, Non
     text = f"{' '.join(retrieved)} "
     if not text.isprintable():
         return dict.fromkeys(forbidden)
-    text = text.casefold() if text.isascii() else f"{_plain(text)} "
+    text = text.casefold() if text.isascii() and "%" not in text else f"{_plain(text)} "
     return dict.fromkeys(doc_id for doc_id in forbidden if any(part in text for part in _necessary(doc_id)))
 
 
@@ -89,6 +91,7 @@ def _necessary(doc_id: str) -> tuple[str, ...]:
 
 def _plain(name: str) -> str:
     """Return an id as a reader sees it, without regard to case."""
+    name = unquote(name) if "%" in name else name
     name = name if name.isascii() else unicodedata.normalize("NFKC", name)
     return without_invisible(name).strip().casefold()
 
@@ -118,6 +121,12 @@ def _without_part(path: str, found: dict[str, tuple[frozenset[Part], bool]]) -> 
     if (rest := without_suffix(path)) and rest not in found:
         is_number = (number or "suffix" not in taken) and _NUMBER.fullmatch(path, len(rest)) is not None
         found[rest] = taken | {"suffix"}, is_number
+        new.append(rest)
+    if path.endswith(")") and (rest := _COPY.sub("", path)) and rest not in found and rest != path:
+        found[rest] = taken | {"suffix"}, True
+        new.append(rest)
+    if "?" in path and (rest := path.partition("?")[0].rstrip("/")) and rest not in found:
+        found[rest] = taken | {"query"}, number
         new.append(rest)
     if "." in path and (rest := EXTENSION.sub("", path)) and rest not in found and not rest.endswith("/"):
         found[rest] = taken | {"extension"}, number

@@ -55,7 +55,7 @@ class CaseMaker:
         """Return the record of rows that has what is judged of these queries."""
         needs = CONTEXT_FIELDS if "attribution" in self._tasks else frozenset[str]()
         if any(self.flagging(query) or self._criteria(query) for query in queries.values()):
-            needs |= CONTEXT_FIELDS | RESPONSE_FIELDS
+            needs |= CONTEXT_FIELDS | RESPONSE_FIELDS | Flagging.needs
         if any(query.turns for query in queries.values()):
             needs |= InTurns.needs | RESPONSE_FIELDS
         return row_type(needs, results_required=False)

@@ -44,6 +44,12 @@ def answer_in(row: RunRow) -> Answer:
     return answer_of(row.response if isinstance(row.response, str) else "")
 
 
+def answers_in(row: RunRow) -> tuple[Answer, ...]:
+    """Return all that the user was shown: the answer, and the text of a refusal beside it."""
+    answer = answer_in(row)
+    return (answer, answer_of(row.refusal)) if row.refusal else (answer,)
+
+
 def begins(answer: Answer) -> Phrase:
     """Return how an answer begins, for a message about what is not in it."""
     return (excerpt(answer.text),) if says_something(answer) else NO_ANSWER
@@ -91,8 +97,10 @@ class Answered(AnswerRule, frozen=True, kw_only=True, gc=False, tag="answered"):
                 rule="answered", expected=("a complete answer",), found=found, causes=("cut off",), warns=True
             )
 
-        if isinstance(row.response, str) and not row.response.isascii() and _forbids(query):
-            yield from _mixed_alphabets(answer_in(row))
+        if _forbids(query):
+            for answer in answers_in(row):
+                if not answer.text.isascii() or "&" in answer.text:
+                    yield from _mixed_alphabets(answer)
 
     def _has_text(self, query: GoldenQuery, row: RunRow) -> bool:
         if not isinstance(row.response, str):

@@ -1,6 +1,8 @@
 """Rules about texts in answers: must_contain, must_not_contain, max_chars."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import chain
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
@@ -8,13 +10,12 @@ from msgspec import Meta
 from ragcontract.answers.matcher_records import Matcher, Wanted
 from ragcontract.answers.matchers import faults, finds, spans
 from ragcontract.core import bounds
-from ragcontract.core.excerpt import excerpt
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Phrase, joined
 from ragcontract.core.rule import Fault, RowContext, Violation
 from ragcontract.core.run import RunRow
 from ragcontract.rules.answering import AnswerRule, answer_in, begins, quoted
-from ragcontract.rules.flagging import Flag, Flagging, different, reason
+from ragcontract.rules.flagging import Flag, Flagging, Place, different, places, reason
 
 
 class _Texts(AnswerRule, frozen=True, kw_only=True, gc=False):
@@ -85,33 +86,31 @@ class AnswerMustInclude(Contains, frozen=True, kw_only=True, gc=False, tag="answ
 
 
 class MustNotContain(_Texts, Flagging, frozen=True, kw_only=True, gc=False, tag="must_not_contain"):
-    """The answer contains none of the texts in ``value``; with ``any``, none of those either."""
+    """What the user was shown contains none of the texts in ``value``; with ``any``, none of those either."""
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield one violation for each text that is there, which quotes where."""
-        for _, violation in self._found(row, context):
+        for _, violation, _ in self._found(row, context):
             yield violation
 
     def flags(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Flag]:  # noqa: ARG002
         """Yield the violations, each with all that was found of the text."""
-        answer, normalise = answer_in(row), context.settings.answers.normalise
-        for matcher, violation in self._found(row, context):
-            texts = different(answer.text[slice(*span)] for span in spans(matcher, answer, normalise=normalise))
-            yield Flag(violation=violation, texts=texts, why=reason("must_not_contain", matcher))
+        for matcher, violation, found in self._found(row, context):
+            yield Flag(violation=violation, texts=different(found), why=reason("must_not_contain", matcher))
 
-    def _found(self, row: RunRow, context: RowContext) -> Iterator[tuple[Matcher, Violation]]:
-        answer, normalise = answer_in(row), context.settings.answers.normalise
+    def _found(self, row: RunRow, context: RowContext) -> Iterator[tuple[Matcher, Violation, Iterator[Place]]]:
+        """Yield what is there of each text: what searches for it, its violation, and all places of it."""
         for text in self.texts:
             matcher = self.matcher(text)
-            if finds(matcher, answer, normalise=normalise):
-                span = next(spans(matcher, answer, normalise=normalise))
+            found = places(row, partial(spans, matcher, normalise=context.settings.answers.normalise))
+            if place := next(found, None):
                 violation = Violation(
                     rule="must_not_contain",
                     expected=("no ", quoted(text)),
-                    found=(excerpt(answer.text, *span),),
+                    found=(place.excerpt,),
                     causes=(text,),
                 )
-                yield matcher, violation
+                yield matcher, violation, chain([place], found)
 
 
 class MaxChars(AnswerRule, frozen=True, kw_only=True, gc=False, tag="max_chars"):

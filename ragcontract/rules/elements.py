@@ -1,11 +1,11 @@
 """Rules made from fields of golden rows: forbidden_claims, required_elements, forbidden_elements."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import chain
 from typing import ClassVar
 
 from ragcontract.answers.matcher_records import Matcher
-from ragcontract.answers.tracing import Span
 from ragcontract.core import bounds
 from ragcontract.core.excerpt import excerpt
 from ragcontract.core.golden import GoldenQuery
@@ -14,7 +14,7 @@ from ragcontract.core.rule import RowContext, Violation
 from ragcontract.core.run import RunRow
 from ragcontract.core.text import encodable
 from ragcontract.rules.answering import AnswerRule, answer_in, begins, quoted
-from ragcontract.rules.flagging import Flag, Flagging, different, reason
+from ragcontract.rules.flagging import Flag, Flagging, Place, different, places, reason
 
 
 class _FromFields(AnswerRule, frozen=True, kw_only=True, gc=False):
@@ -25,7 +25,7 @@ class _FromFields(AnswerRule, frozen=True, kw_only=True, gc=False):
 
 
 class ForbiddenClaims(_FromFields, Flagging, frozen=True, kw_only=True, gc=False, tag="forbidden_claims"):
-    """``forbidden_claims``: the answer has none of them, except within one of ``allowed_phrases``."""
+    """``forbidden_claims``: what the user was shown has none of them, except within one of ``allowed_phrases``."""
 
     claims: tuple[Matcher, ...]
     allowed: tuple[Matcher, ...] = ()
@@ -48,26 +48,24 @@ class ForbiddenClaims(_FromFields, Flagging, frozen=True, kw_only=True, gc=False
         if self.as_evaluated:
             yield from self._as_evaluated(row)
             return
-        answer = answer_in(row)
-        for claim, violation, spans in self._found(row, context):
-            texts = different(answer.text[slice(*span)] for span in spans)
-            yield Flag(violation=violation, texts=texts, why=reason("forbidden_claims", claim))
+        for claim, violation, found in self._found(row, context):
+            yield Flag(violation=violation, texts=different(found), why=reason("forbidden_claims", claim))
 
-    def _found(self, row: RunRow, context: RowContext) -> Iterator[tuple[Matcher, Violation, Iterator[Span]]]:
-        """Yield each claim that is there, its violation, and the spans of its matches."""
+    def _found(self, row: RunRow, context: RowContext) -> Iterator[tuple[Matcher, Violation, Iterator[Place]]]:
+        """Yield each claim that is there, its violation, and the places of its matches."""
         from ragcontract.answers.allowed import forbidden
 
-        answer, normalise = answer_in(row), context.settings.answers.normalise
+        normalise = context.settings.answers.normalise
         for claim in self.claims:
-            spans = forbidden(claim, self.allowed, answer, normalise=normalise)
-            if span := next(spans, None):
+            found = places(row, partial(forbidden, claim, self.allowed, normalise=normalise))
+            if place := next(found, None):
                 violation = Violation(
                     rule="forbidden_claims",
                     expected=("no ", *named([claim])),
-                    found=(excerpt(answer.text, *span),),
+                    found=(place.excerpt,),
                     causes=(_identity(claim),),
                 )
-                yield claim, violation, chain([span], spans)
+                yield claim, violation, chain([place], found)
 
     def _as_evaluated(self, row: RunRow) -> Iterator[Flag]:
         from ragcontract.answers.as_evaluated import forbidden_claims
@@ -121,7 +119,7 @@ class RequiredElements(_FromFields, frozen=True, kw_only=True, gc=False, tag="re
 
 
 class ForbiddenElements(_FromFields, Flagging, frozen=True, kw_only=True, gc=False, tag="forbidden_elements"):
-    """``forbidden_elements``: the answer has none of them."""
+    """``forbidden_elements``: what the user was shown has none of them."""
 
     elements: tuple[Matcher, ...]
 
@@ -137,33 +135,33 @@ class ForbiddenElements(_FromFields, Flagging, frozen=True, kw_only=True, gc=Fal
 
     def flags(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Flag]:  # noqa: ARG002
         """Yield the violations, each with all that was found of the element."""
-        for one, violation, texts in self._found(row, context):
-            yield Flag(violation=violation, texts=different(texts), why=reason("forbidden_elements", one))
+        for one, violation, found in self._found(row, context):
+            yield Flag(violation=violation, texts=different(found), why=reason("forbidden_elements", one))
 
-    def _found(self, row: RunRow, context: RowContext) -> Iterator[tuple[Matcher, Violation, Iterator[str]]]:
-        """Yield each element that is there, its violation, and the words that were found."""
-        from ragcontract.answers.as_evaluated import elements_found
+    def _found(self, row: RunRow, context: RowContext) -> Iterator[tuple[Matcher, Violation, Iterator[Place]]]:
+        """Yield each element that is there, its violation, and its places."""
+        if self.as_evaluated:
+            yield from self._as_evaluated(row)
+            return
         from ragcontract.answers.matchers import spans
 
-        answer, normalise = answer_in(row), context.settings.answers.normalise
         for one in self.elements:
-            if self.as_evaluated:
-                text = _response(row)
-                cause, span = next(iter(elements_found([one], text)), ("", None))
-                found = iter([cause])
-            else:
-                text, cause = answer.text, _identity(one)
-                at = spans(one, answer, normalise=normalise)
-                span = next(at, None)
-                found = (text[slice(*each)] for each in chain([span] if span else (), at))
-            if span:
-                violation = Violation(
-                    rule="forbidden_elements",
-                    expected=("no ", *named([one])),
-                    found=(excerpt(text, *span),),
-                    causes=(cause,),
-                )
-                yield one, violation, found
+            found = places(row, partial(spans, one, normalise=context.settings.answers.normalise))
+            if place := next(found, None):
+                yield one, _is_there(one, place.excerpt, _identity(one)), chain([place], found)
+
+    def _as_evaluated(self, row: RunRow) -> Iterator[tuple[Matcher, Violation, Iterator[Place]]]:
+        from ragcontract.answers.as_evaluated import elements_found
+
+        response = _response(row)
+        for one in self.elements:
+            for text, span in elements_found([one], response):
+                place = Place(text=text, span=(0, len(text)), in_response=True)
+                yield one, _is_there(one, excerpt(response, *span), text), iter([place])
+
+
+def _is_there(element: Matcher, found: Name, cause: str) -> Violation:
+    return Violation(rule="forbidden_elements", expected=("no ", *named([element])), found=(found,), causes=(cause,))
 
 
 def _number(matchers: Iterable[Matcher]) -> int:

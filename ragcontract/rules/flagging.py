@@ -4,18 +4,22 @@ A search does not understand what it finds: "it does not cost $5" has a price in
 answer really says so.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import ClassVar
 
 from msgspec import Struct
 
+from ragcontract.answers.answer_text import Answer
 from ragcontract.answers.matcher_records import Matcher
+from ragcontract.answers.tracing import Span
 from ragcontract.core import bounds
+from ragcontract.core.excerpt import excerpt
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.phrase import Name
 from ragcontract.core.rule import RowContext, Violation
 from ragcontract.core.run import RunRow
 from ragcontract.core.text import shorten
-from ragcontract.rules.answering import AnswerRule
+from ragcontract.rules.answering import AnswerRule, answers_in
 
 
 class Flag(Struct, frozen=True, kw_only=True, gc=False):
@@ -29,9 +33,35 @@ class Flag(Struct, frozen=True, kw_only=True, gc=False):
     why: str
 
 
+class Place(Struct, frozen=True, kw_only=True, gc=False):
+    """Where something was found in what the user was shown; a judge is asked only about the response."""
+
+    text: str
+    span: Span
+    in_response: bool
+
+    @property
+    def words(self) -> str:
+        """What was found, as it is written."""
+        return self.text[slice(*self.span)]
+
+    @property
+    def excerpt(self) -> Name:
+        """What was found, with what is around it."""
+        return excerpt(self.text, *self.span)
+
+
+def places(row: RunRow, search: Callable[[Answer], Iterator[Span]]) -> Iterator[Place]:
+    """Yield where a search finds something in all that the user was shown."""
+    for number, answer in enumerate(answers_in(row)):
+        for span in search(answer):
+            yield Place(text=answer.text, span=span, in_response=number == 0)
+
+
 class Flagging(AnswerRule, frozen=True, kw_only=True, gc=False):
     """A rule that searches the answer for what must not be there. A judge can confirm what it finds."""
 
+    needs: ClassVar[frozenset[str]] = AnswerRule.needs | {"refusal"}
     forbids: ClassVar[bool] = True
 
     def flags(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Flag]:
@@ -39,12 +69,12 @@ class Flagging(AnswerRule, frozen=True, kw_only=True, gc=False):
         raise NotImplementedError
 
 
-def different(found: Iterable[str]) -> tuple[str, ...]:
-    """Return the different texts among some, in their order; none at all if there are more than can be asked about."""
+def different(found: Iterable[Place]) -> tuple[str, ...]:
+    """Return the different words that were found, in their order; none at all if a judge cannot be asked about all."""
     texts: dict[str, None] = {}
-    for number, text in enumerate(found):
-        texts[text] = None
-        if len(texts) > bounds.FLAGGED or number >= bounds.MATCHES:
+    for number, place in enumerate(found):
+        texts[place.words] = None
+        if len(texts) > bounds.FLAGGED or number >= bounds.MATCHES or not place.in_response:
             return ()
     return tuple(texts)
 

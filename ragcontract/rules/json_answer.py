@@ -20,7 +20,7 @@ _EXPECTED = ("JSON that fits the schema",)
 
 
 class JsonSchema(AnswerRule, frozen=True, kw_only=True, gc=False, tag="json_schema"):
-    """The answer is JSON, alone or in one fenced block, and fits the schema (draft 2020-12)."""
+    """The answer is JSON, alone or in one fenced block, with each key once in an object, and fits the schema (2020-12)."""
 
     schema: Annotated[dict[str, Any] | bool, Meta(description="A JSON Schema.")]
 
@@ -38,11 +38,25 @@ class JsonSchema(AnswerRule, frozen=True, kw_only=True, gc=False, tag="json_sche
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield a violation that says where the answer does not fit."""
         from ragcontract.answers.json_fit import TooMuchWorkError, first_failure
-        from ragcontract.answers.json_text import NotJsonError, parsed
+        from ragcontract.answers.json_text import NotJsonError, parsed, unfenced
+        from ragcontract.files.doubled import doubled_key
 
         answer = answer_in(row)
         try:
-            found = first_failure(parsed(answer.text), self.schema)
+            document = parsed(answer.text)
+            if (key := doubled_key(unfenced(answer.text).encode())) is not None:
+                yield Violation(
+                    rule="json_schema",
+                    expected=("each key once in an object",),
+                    found=(
+                        "the key ",
+                        excerpt(key),
+                        " twice: some programs read its first value and some its last",
+                    ),
+                    causes=("duplicate key",),
+                )
+                return
+            found = first_failure(document, self.schema)
         except NotJsonError as error:
             begun = begins(answer)
             found_text = begun if begun == NO_ANSWER else (f"an answer that {error}: ", *begun)

@@ -1,6 +1,7 @@
 """Rules about patterns in answers: regex_must_match, regex_must_not_match."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
@@ -8,11 +9,11 @@ from msgspec import Meta
 from ragcontract.answers.matcher_records import Wanted
 from ragcontract.answers.matchers import pattern_fault, pattern_of, pattern_spans
 from ragcontract.answers.regexes import Pattern
-from ragcontract.core.excerpt import excerpt
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.rule import Fault, RowContext, Violation
 from ragcontract.core.run import RunRow
 from ragcontract.rules.answering import AnswerRule, answer_in, begins, quoted
+from ragcontract.rules.flagging import places
 
 
 class _Regex(AnswerRule, frozen=True, kw_only=True, gc=False):
@@ -50,14 +51,14 @@ class RegexMustMatch(_Regex, frozen=True, kw_only=True, gc=False, tag="regex_mus
 
 
 class RegexMustNotMatch(_Regex, frozen=True, kw_only=True, gc=False, tag="regex_must_not_match"):
-    """The pattern matches nowhere in the answer."""
+    """The pattern matches nowhere in what the user was shown."""
 
+    needs: ClassVar[frozenset[str]] = AnswerRule.needs | {"refusal"}
     forbids: ClassVar[bool] = True
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield a violation that quotes the first match."""
-        answer, normalise = answer_in(row), context.settings.answers.normalise
-        if span := next(pattern_spans(self.compiled, answer, normalise=normalise), None):
+        search = partial(pattern_spans, self.compiled, normalise=context.settings.answers.normalise)
+        if place := next(places(row, search), None):
             expected = ("no match of ", quoted(self.pattern))
-            found = (excerpt(answer.text, *span),)
-            yield Violation(rule="regex_must_not_match", expected=expected, found=found)
+            yield Violation(rule="regex_must_not_match", expected=expected, found=(place.excerpt,))

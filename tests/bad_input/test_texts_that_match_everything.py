@@ -10,6 +10,25 @@ from tests.process import Ended, rag_contract
 NOTHING = ("**", " ", "[](x)", "\u200b", "`", "\u2063 \u3164", "__ **", "\u2800")
 EVERYTHING = (".*", "()", r"\b", "^", "$", "a*", "x|", ".", r"\S", ".+", r"[\s\S]+", "(?:yes)?", r"\s*$", ".{1,200}")
 
+NEVER = (
+    "$180", "costs $5", "x^2", "a$b", r"[^\s\S]", r"a[^\w\W]b", r"[^\p{L}\P{L}]", r"\b\B", r"sec\bret", r", \b;",
+    r"a\z.", r"a\Ab", "(?:US$|EUR )5$5", "free|costs $5", "(?m)a$b", "($)5", "x^{2}", "5$$5",
+)  # fmt: skip
+MATCHING = (
+    ("^It is 5$", "It is 5"),
+    (r"(?m)^It$\n^is$", "So\nIt\nis\nfive"),
+    (r"(^|\s)is(\s|$)", "It is"),
+    (r"\$5 ?$", "It is $5"),
+    (r"[$^]5", "It is $5"),
+    (r"(?:x^2)?five$\s*", "It is five"),
+    (r"\s*^It\b \bis", "It is"),
+    (r"\bK\b", "It is 5 K."),
+    (r"\pN\b|is", "It is"),
+    (r"\Q$5\E", "It is $5"),
+    (r"(?s)It.is$|^no", "It\nis"),
+    (r"\x{200b}", "It\u200b is"),
+)
+
 
 @pytest.fixture(autouse=True)
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,6 +104,38 @@ def test_a_pattern_must_not_match_every_answer(pattern: str) -> None:
         ended = check(asked)
         assert ended.code == 2, place
         assert f"golden.jsonl:1: {place}: matches every answer; write what only some answers have" in ended.err
+
+
+@pytest.mark.parametrize("pattern", NEVER)
+def test_a_pattern_must_be_able_to_match(pattern: str) -> None:
+    places: dict[str, Row] = {
+        "rules[0].pattern": {"rules": [{"type": "regex_must_not_match", "pattern": pattern}]},
+        "forbidden_claims[0]": {"forbidden_claims": [pattern]},
+        "allowed_phrases[0]": {"forbidden_claims": ["a"], "allowed_phrases": [pattern]},
+        "required_elements[0].any[1].regex": {"required_elements": [{"any": ["a", {"regex": pattern}]}]},
+        "rules[0].arguments.id.regex": {
+            "rules": [{"type": "must_not_call_tool", "tool": "t", "arguments": {"id": {"regex": pattern}}}]
+        },
+    }
+    for place, asked in places.items():
+        ended = check(asked)
+        assert ended.code == 2, place
+        assert f"golden.jsonl:1: {place}: never matches from " in ended.err
+        assert r"write \$ and \^" in ended.err
+
+
+@pytest.mark.parametrize(("pattern", "answer"), MATCHING)
+def test_a_pattern_that_can_match_is_searched_for(pattern: str, answer: str) -> None:
+    for kind, code in (("regex_must_match", 0), ("regex_must_not_match", 1)):
+        assert check({"rules": [{"type": kind, "pattern": pattern}]}, response=answer).code == code
+
+
+@pytest.mark.parametrize("pattern", ["sec\u200bret", "so\u00adft", "👩\u200d💻", "❤\ufe0f"])
+def test_an_invisible_character_in_a_pattern_is_refused(pattern: str) -> None:
+    ended = check({"forbidden_claims": [pattern]})
+    assert ended.code == 2
+    assert "forbidden_claims[0]: has an invisible character, U+" in ended.err
+    assert check({"forbidden_claims": [{"text": pattern}]}, response=f"It is {pattern}.").code == 1
 
 
 def test_a_pattern_of_blanks_and_invisible_characters_is_refused() -> None:

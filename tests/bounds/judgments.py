@@ -21,7 +21,7 @@ from ragcontract.judge.splitting import split_reference
 from ragcontract.reports.judge_report import JudgedItem, JudgedQuery
 from ragcontract.reports.judge_section import WORDS
 from ragcontract.reports.markdown.judge_fold import items_of
-from ragcontract.rules.flagging import different
+from ragcontract.rules.flagging import Place, different
 from ragcontract.runs.calibration import CalibrationFile, read_calibration, write_calibration
 from ragcontract.runs.judged_texts import AskedJudge, asked_how
 from ragcontract.runs.judgments import lines_of, read_judgments, size_of_texts
@@ -193,7 +193,8 @@ def criteria(lab: Lab, size: int) -> bool:
 
 
 def flagged(_: Lab, size: int) -> bool:
-    return len(different(map(str, range(size)))) == size
+    found = (Place(text=str(at), span=(0, len(str(at))), in_response=True) for at in range(size))
+    return len(different(found)) == size
 
 
 def claims_in_markdown(_lab: Lab, size: int) -> bool:

@@ -63,6 +63,22 @@ def test_an_answer_fits_its_schema(tmp_path: Path, answer: str, found: str | Non
         assert findings[0].startswith(found.replace("[…]", "expected").join(["fail json_schema: ", ""]))
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"a": 2, "a": 1}',
+        '{"a": 1, "\\u0061": 1}',
+        '```json\n{"a": 1, "b": [{"a": 1, "a": 1}]}\n```',
+        '[{"a": "}", "a": 1}]',
+    ],
+)
+def test_a_key_twice_in_an_object_fits_no_schema(tmp_path: Path, answer: str) -> None:
+    found = "fail json_schema: expected each key once in an object; found: the key a twice: some programs read"
+    assert broken(tmp_path, rule("json_schema", schema=True), says(answer))[0].startswith(found)
+    once = '{"a": {"a": 1}, "b": [{"a": 1}, {"a": 1}], "c": "a\\": \\"a\\":"}'
+    assert broken(tmp_path, rule("json_schema", schema=True), says(once)) == []
+
+
 def test_a_schema_that_is_wrong_cannot_be_judged(tmp_path: Path) -> None:
     found = refusal(tmp_path, rule("json_schema", schema={"$ref": "https://example.com"}), says("1"))
     assert found[0].startswith('golden.jsonl:1: rules[0].schema: refers to "https://example.com"; only schemas in it')

@@ -52,6 +52,14 @@ def test_what_is_flagged_is_what_is_violated(rule: Flagging) -> None:
     assert all(flag.texts for flag in flags)
 
 
+@pytest.mark.parametrize("rule", RULES[2:3] + RULES[4:])
+def test_what_stands_in_a_refusal_stands_because_a_judge_sees_only_the_response(rule: Flagging) -> None:
+    refusing = RunRow(query_id="q1", results=[], response="No.", refusal="It is free.")
+    (one,) = confirmations(QUERY, refusing, [rule], CONTEXT, ())
+    assert one.case.items == ()
+    assert len(upheld(one, {}).standing) == len(list(rule.flags(QUERY, refusing, CONTEXT))) > 0
+
+
 def test_an_answer_in_which_nothing_is_flagged_is_not_asked_about() -> None:
     assert confirmations(QUERY, row("It costs nothing."), RULES, CONTEXT, ()) == ()
 

@@ -47,6 +47,13 @@ def test_a_refusal_that_is_not(tmp_path: Path, answered: Row, config: str, evide
     assert broken(tmp_path, rule("must_not_refuse"), answered, config) == expected
 
 
+@pytest.mark.parametrize("nothing", ["", " ", "\u200b", ".", "**", "<!-- No. -->"])
+def test_a_refusal_that_says_nothing_is_no_evidence(tmp_path: Path, nothing: str) -> None:
+    assert broken(tmp_path, rule("must_refuse"), ANSWER | {"refusal": nothing}, PINNED) == [SURE]
+    assert broken(tmp_path, rule("must_not_refuse"), ANSWER | {"refusal": nothing}) == []
+    assert "has no response" in refusal(tmp_path, rule("must_refuse"), {"refusal": nothing})[0]
+
+
 def test_without_a_response_only_other_evidence_can_be_judged(tmp_path: Path) -> None:
     assert "has no response" in refusal(tmp_path, rule("must_refuse"), {})[0]
     assert "has no response" in refusal(tmp_path, rule("must_refuse"), {"mode": "trustworthy"})[0]

@@ -1,0 +1,214 @@
+r"""Finds the part of a pattern that no text can match, because of what is around it: ``costs $5``, ``x^2``, ``\b\B``.
+
+Characters are of three kinds: letters as ``\b`` knows them, line ends and others. A pattern becomes a graph whose edges
+ask for a kind, or for what is before and after a place. What no way through the graph passes can never match. Where the
+kind is not sure, as in a class of Unicode, it may be any. What may be left out does no harm: ``end$\s*`` is fine.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from ragcontract.answers.word_bounds import CODE, QUANTIFIER, TOKEN
+
+_EDGE, _LETTER, _OTHER, _LINE_END = 1, 2, 4, 8  # kinds of characters; the first is no character: where a text ends
+_ANY, _ANYTHING = _LETTER | _OTHER | _LINE_END, 15
+_KINDS = (_LETTER, _OTHER, _LINE_END)
+_CLASSES = {
+    "d": _LETTER | _OTHER, "w": _LETTER | _OTHER, "s": _OTHER | _LINE_END, "S": _LETTER | _OTHER,
+    "W": _OTHER | _LINE_END, "n": _LINE_END, **dict.fromkeys("tvfra", _OTHER),
+}  # fmt: skip
+_FOLDED = frozenset("kKsS")  # with case ignored, they are also U+212A and U+017F, which are no letters for \b
+_ALL_OF_IT = (r"\s\S", r"\S\s", r"\w\W", r"\W\w", r"\d\D", r"\D\d")
+_MEMBER = re.compile(rf"{CODE}|\\.|\[:\^?[a-z]+:\]|.", re.DOTALL)
+_WORTH_A_LOOK = re.compile(r"[$^]|\\[bBAzZ]")
+_QUOTED = r"\Q"
+
+Assertion = str
+Place = tuple[int, int, int]  # a node, the kind of what is before it, and the kinds that may be after it
+
+
+class _Edge(Struct, frozen=True, gc=False):
+    """A step of the graph: one character of the ``kinds``, or none where ``asserts`` holds; ``at`` in the pattern."""
+
+    to: int
+    kinds: int = 0
+    asserts: Assertion = ""
+    at: int = -1
+
+
+class _Graph:
+    """The ways in which a pattern matches. Parts of it are pairs of nodes: where they begin and where they end."""
+
+    def __init__(self) -> None:
+        self.edges: list[list[_Edge]] = []
+        self.needed: set[int] = set()  # where the characters are that some alternative needs
+
+    def node(self) -> int:
+        self.edges.append([])
+        return len(self.edges) - 1
+
+    def step(self, kinds: int = 0, asserts: Assertion = "", at: int = -1) -> tuple[int, int]:
+        start, end = self.node(), self.node()
+        self.edges[start].append(_Edge(end, kinds, asserts, at))
+        if at >= 0:
+            self.needed.add(at)
+        return start, end
+
+    def join(self, start: int, end: int) -> None:
+        self.edges[start].append(_Edge(end))
+
+    def either(self, parts: Iterable[tuple[int, int]]) -> tuple[int, int]:
+        start, end = self.node(), self.node()
+        for first, last in parts:
+            self.join(start, first)
+            self.join(last, end)
+        return start, end
+
+
+def dead_part(pattern: str, *, dot_all: bool = False) -> str | None:
+    """Return a pattern from the first character on that can be in no match; None if each may be."""
+    if _QUOTED in pattern or not _WORTH_A_LOOK.search(pattern):
+        return None
+    graph = _Graph()
+    start, end = _parsed(pattern, graph, dot_all=dot_all)
+    before = _reached(graph, start)
+    if all(node != end for node, _, _ in before):
+        return pattern
+    dead = graph.needed - _alive(before, end)
+    return pattern[min(dead) :] if dead else None
+
+
+def _parsed(pattern: str, graph: _Graph, *, dot_all: bool) -> tuple[int, int]:
+    """Return the part of the graph that is the whole pattern."""
+    multiline = re.search(r"\(\?[a-zA-Z]*m", pattern) is not None
+    dot = _ANY if dot_all or re.search(r"\(\?[a-zA-Z]*s", pattern) else _LETTER | _OTHER
+    open_groups: list[tuple[list[tuple[int, int]], tuple[int, int], int]] = []
+    alternatives: list[tuple[int, int]] = []
+    part = graph.step()
+    at = 0
+    while token := TOKEN.match(pattern, at):
+        begin, at = token.span()
+        if token.lastgroup == "open":
+            open_groups.append((alternatives, part, begin))
+            alternatives, part = [], graph.step()
+            continue
+        if token.lastgroup == "or":
+            alternatives.append(part)
+            part = graph.step()
+            continue
+        if token.lastgroup == "close" and open_groups:
+            item = graph.either([*alternatives, part])
+            alternatives, part, begin = open_groups.pop()
+        else:
+            item = _item(token, graph, dot, multiline=multiline)
+        while quantifier := QUANTIFIER.match(pattern, at):
+            at = quantifier.end()
+            graph.join(item[1], item[0])  # whatever the number is: once more is allowed
+            if quantifier["optional"]:
+                item = graph.either([item, graph.step()])
+                graph.needed.difference_update(range(begin, at))
+        graph.join(part[1], item[0])
+        part = part[0], item[1]
+    return graph.either([*alternatives, part])
+
+
+def _item(token: re.Match[str], graph: _Graph, dot: int, *, multiline: bool) -> tuple[int, int]:
+    text = token[0]
+    if token.lastgroup == "bound":
+        return graph.step(asserts=text)
+    if token.lastgroup == "edge":
+        if text.startswith("(?"):
+            return graph.step()
+        if text in {"^", r"\A"}:
+            return graph.step(asserts="line start" if multiline and text == "^" else "start")
+        if text == "$" and not multiline:  # also before a last line end
+            end = graph.step(asserts="end")
+            line_end = graph.step(_LINE_END)
+            graph.join(line_end[1], end[0])
+            either = graph.either([line_end, graph.step()])
+            graph.join(either[1], end[0])
+            return either[0], end[1]
+        return graph.step(asserts="line end" if text == "$" else "end")
+    kinds = _kinds_in(text) if token.lastgroup == "class" else dot if text == "." else _kinds_of(text)
+    return graph.step(kinds, at=token.start())
+
+
+def _kinds_in(written: str) -> int:
+    """Return the kinds of characters of a class."""
+    if written.startswith("[^"):
+        return 0 if any(both in written for both in _ALL_OF_IT) else _ANY
+    members = _MEMBER.findall(written[1:-1])
+    if "-" in members[1:-1]:
+        return _ANY
+    kinds = 0
+    for member in members:
+        kinds |= _ANY if member.startswith("[:") else _kinds_of(member)
+    return kinds
+
+
+def _kinds_of(text: str) -> int:
+    """Return the kinds of a character, as it is written or with a backslash."""
+    if re.fullmatch(CODE, text):
+        text = chr(int(text[2:].strip("{}"), 16))
+    elif text[0] == "\\" and text[1:2].isalnum():
+        return _CLASSES.get(text[1:], _ANY)
+    char = text[-1:]
+    if char == "\n":
+        return _LINE_END
+    if not (char.isascii() and (char.isalnum() or char == "_")):
+        return _OTHER
+    return _LETTER | _OTHER if char in _FOLDED else _LETTER
+
+
+def _alive(before: dict[Place, list[tuple[Place, _Edge]]], end: int) -> set[int]:
+    """Return where the characters are in the pattern that are on a way to its end."""
+    alive: set[int] = set()
+    places = [place for place in before if place[0] == end]
+    seen = set(places)
+    while places:
+        for previous, edge in before[places.pop()]:
+            alive.add(edge.at)
+            if previous not in seen:
+                seen.add(previous)
+                places.append(previous)
+    return alive
+
+
+def _reached(graph: _Graph, start: int) -> dict[Place, list[tuple[Place, _Edge]]]:
+    """Return all places that can be reached, each with the steps that lead to it."""
+    places: list[Place] = [(start, kind, _ANYTHING) for kind in (_EDGE, *_KINDS)]
+    before: dict[Place, list[tuple[Place, _Edge]]] = {place: [] for place in places}
+    while places:
+        place = places.pop()
+        for edge in graph.edges[place[0]]:
+            for reached in _after(place, edge):
+                if reached not in before:
+                    before[reached] = []
+                    places.append(reached)
+                before[reached].append((place, edge))
+    return before
+
+
+def _after(place: Place, edge: _Edge) -> Iterator[Place]:
+    """Yield where a step leads from a place."""
+    _, last, following = place
+    if edge.at >= 0 or edge.kinds:
+        yield from ((edge.to, kind, _ANYTHING) for kind in _KINDS if kind & edge.kinds & following)
+        return
+    match edge.asserts:
+        case "start":
+            following = following if last == _EDGE else 0
+        case "line start":
+            following = following if last in {_EDGE, _LINE_END} else 0
+        case "end":
+            following &= _EDGE
+        case "line end":
+            following &= _EDGE | _LINE_END
+        case r"\b":
+            following &= _ANYTHING - _LETTER if last == _LETTER else _LETTER
+        case r"\B":
+            following &= _LETTER if last == _LETTER else _ANYTHING - _LETTER
+    if following:
+        yield edge.to, last, following
