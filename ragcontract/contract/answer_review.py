@@ -41,7 +41,7 @@ FORBIDDING = (MustNotContain, RegexMustNotMatch, ForbiddenClaims, ForbiddenEleme
 REQUIRING = (MustContain, AnswerMustInclude, RegexMustMatch, RequiredElements, MaxChars)
 SAYING = (*REQUIRING, MustRefuse, MustNotRefuse)  # whether, or what, the application must answer
 SHORT = 5  # letters: shorter words are parts of many others ("rape" is in "therapeutic")
-BETWEEN = "\n¶\n"  # texts that are searched at once: no text or pattern finds anything across it
+BETWEEN = "\n\n¶\n\n"  # texts that are searched at once: no text or pattern finds anything across it
 
 
 def answer_findings(queries: Queries, config: Config) -> dict[AnswerName, Callable[[], Found]]:
