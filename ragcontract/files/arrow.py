@@ -14,9 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ragcontract.files.arrow_types import Kind, column_mismatches, is_text, kind_of, leaves
+from ragcontract.files.doubled import doubled_key, fault
 from ragcontract.files.schema import Mismatch, mismatches
 
 T = TypeVar("T", bound=msgspec.Struct)
+
+
+class _DoubledKeyError(Exception):
+    """A map, or an object as JSON text, has a key twice."""
 
 
 class Columns(Generic[T]):
@@ -42,7 +47,7 @@ class Columns(Generic[T]):
             if not any(map(_has_infinite, batch.columns)):
                 rows: list[T | list[Mismatch]] = msgspec.convert(values, list[self._record])  # type: ignore[name-defined]
                 return rows
-        except UnicodeDecodeError:
+        except (UnicodeDecodeError, _DoubledKeyError):
             return [row for number in range(len(batch)) for row in self._rows_alone(batch.slice(number, 1))]
         except msgspec.ValidationError:
             pass
@@ -53,6 +58,8 @@ class Columns(Generic[T]):
             return [self._row(value) for value in self._values(batch)]
         except UnicodeDecodeError as error:
             return [[Mismatch((), f"is not UTF-8 (byte 0x{error.object[error.start]:02x} in a text)")]]
+        except _DoubledKeyError as error:
+            return [[Mismatch((), fault(str(error)))]]
 
     def _row(self, value: dict[str, Any]) -> T | list[Mismatch]:
         value = _without_nulls(value)
@@ -87,8 +94,17 @@ def _values(array: pa.Array, kind: Kind) -> list[Any]:
         array = array.cast(pa.float64())
     values: list[Any] = array.to_pylist()
     if pa.types.is_map(array.type):
-        return [None if pairs is None else dict(pairs) for pairs in values]
+        return [None if pairs is None else _mapping(pairs) for pairs in values]
     return values
+
+
+def _mapping(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
+    """Return the pairs of a map; raises _DoubledKeyError if a key is there twice."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise _DoubledKeyError(next(key for number, key in enumerate(keys) if key in keys[:number]))
+    return made
 
 
 def _texts(array: pa.Array) -> list[str | None]:
@@ -133,6 +149,8 @@ def _with_nulls(values: list[Any], array: pa.Array) -> list[Any]:
 
 def _object(text: str | None) -> Any:
     """Return the object that a JSON text encodes; other text is returned as it is, so that validation reports it."""
+    if text and (key := doubled_key(text.encode())) is not None:
+        raise _DoubledKeyError(key)
     try:
         return text and msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):

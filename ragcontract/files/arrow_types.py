@@ -1,6 +1,7 @@
 """Checks whether the Arrow types of a schema fit the fields of a record, before any row is read."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -106,11 +107,21 @@ def _type_mismatches(kind: Kind, found: pa.DataType, path: Path) -> Iterator[Mis
         yield from column_mismatches(kind.items, found.value_type, path)
         return
     if _fits(kind, found):
+        if (name := _doubled_field(found)) is not None:
+            yield Mismatch(path, f"has two fields named {shorten(name, bounds.NAME)!r}; rename one of them")
         return
     advice = "" if kind.items or kind.is_object else "; cast it"
     yield Mismatch(
         path, f"expected {kind.described}, found a column of type {shorten(str(found), bounds.VALUE)}{advice}"
     )
+
+
+def _doubled_field(found: pa.DataType) -> str | None:
+    """Return the name of a field that a struct at any depth has twice: nothing could tell its values apart."""
+    inner = [found.field(number) for number in range(found.num_fields)]
+    names = [field.name for field in inner] if pa.types.is_struct(found) else []
+    doubled = (name for number, name in enumerate(names) if name in names[:number])
+    return next(chain(doubled, filter(None, (_doubled_field(field.type) for field in inner))), None)
 
 
 def _fits(kind: Kind, found: pa.DataType) -> bool:

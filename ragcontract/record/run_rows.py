@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,7 +15,7 @@ from ragcontract.core.text import shorten
 from ragcontract.files.anchored_path import AnchoredPath
 from ragcontract.files.rows import is_parquet, needs_pyarrow
 from ragcontract.files.text_length import has_more_text
-from ragcontract.files.writing import check_outputs
+from ragcontract.files.writing import check_outputs, is_device
 from ragcontract.http.secrets import Secrets
 from ragcontract.record.interface import CallFailed, Response
 from ragcontract.runs.encoder import RowEncoder
@@ -112,8 +111,8 @@ def with_versions(row: Mapping[str, Any], found: Mapping[str, str], chosen: Mapp
 def refuse_output(out: str, inputs: Iterable[str]) -> None:
     """Raise OutputError if the run could not be written at the end, before anything is asked."""
     problems = check_outputs([out], inputs)
-    if not problems and Path(out).exists() and not Path(out).is_file():
-        problems = [f"{out}: is not a regular file, so it cannot be replaced atomically"]
+    if not problems and is_device(out):
+        problems = [f"{out}: is not a file of its own, so the run cannot be written there whole; name a file"]
     if problems:
         raise OutputError(problems)
     if is_parquet(out) and find_spec("pyarrow") is None:

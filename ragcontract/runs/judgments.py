@@ -2,7 +2,9 @@
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
 from sys import getsizeof
 from typing import Annotated, Literal, TypeAlias
 
@@ -18,7 +20,7 @@ from ragcontract.core.text import printable_json, shorten, visible
 from ragcontract.files.events import Batch, FileRead
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.patterns import existing_files
-from ragcontract.files.problems import Collector, Problems
+from ragcontract.files.problems import Collector, Problem, Problems
 from ragcontract.files.rows import read_rows
 from ragcontract.files.writing import write_files
 from ragcontract.runs.judged_texts import AskedJudge, Task, Verdict
@@ -29,6 +31,7 @@ from ragcontract.runs.judgment_faults import judgment_faults, shown
 Status: TypeAlias = Literal["ok", "unsure", "compromised", "failed"]
 Tokens = Annotated[int, Meta(ge=0, le=bounds.JUDGED_TOKENS)]  # calls have the same limit
 Usd = Annotated[float, Meta(ge=0, le=bounds.JUDGED_TOKENS)]
+SMALLER = 8  # a file with too many texts has at least this part of their limit as bytes: a character takes one to four
 QueryKey: TypeAlias = tuple[str, str]  # the id of a query, and the key of a judgment on it
 
 
@@ -129,6 +132,9 @@ def read_judgments(paths: Sequence[str], progress: Progress = no_progress, *, no
     found, missing = existing_files(paths)
     for problem in missing:
         problems.add(problem)
+    if refused := _refused(found):
+        problems.add(refused)
+        return Judgments(files=(), problems=problems.found(), by_key={}, lines=lines)
     for event in read_rows(found, Judgment, may_be_empty=True, progress=progress):
         match event:
             case Batch():
@@ -150,6 +156,32 @@ def read_judgments(paths: Sequence[str], progress: Progress = no_progress, *, no
             case _:
                 problems.add(event)
     return Judgments(files=tuple(files), problems=problems.found(), by_key=by_key, lines=lines, is_whole=not missing)
+
+
+def _refused(paths: Sequence[str]) -> Problem | None:
+    """Return why large files are too much, found without holding what is in them; None for all others.
+
+    They are read twice. What is refused in the end would else take as much memory as the most that is accepted.
+    """
+    if sum(map(_most_bytes, paths)) <= bounds.JUDGMENT_TEXTS // SMALLER:
+        return None
+    texts, known = 0, set[int]()
+    for event in read_rows(paths, Judgment, may_be_empty=True, compare_keys=0):
+        if not isinstance(event, Batch):
+            continue
+        for index, judgment in enumerate(event.rows):
+            texts += size_of_texts(judgment)
+            known.add(hash(query_key(judgment)))
+            if too_much := _too_much(len(known), texts):
+                return Problem(event.location(index), too_much)
+    return None
+
+
+def _most_bytes(path: str) -> int:
+    """Return how many bytes a file may have when it is read."""
+    with suppress(OSError):
+        return Path(path).stat().st_size * (bounds.UNPACKED_TOTAL_RATIO if path.endswith(".gz") else 1)
+    return 0
 
 
 def size_of_texts(judgment: Judgment) -> int:

@@ -126,7 +126,10 @@ def texts_of_judgments(lab: Lab, size: int) -> bool:
     long = replace(made[1], reason="x" * (size - sum(map(size_of_texts, made))))
     write_jsonl(lab.folder / "j.jsonl", [json.loads(line) for line in lines_of([made[0], long])])
     ended = lab.check((), (), "", "--judgments", "j.jsonl")
-    return accepted(ended, "j.jsonl:2: is too much: the texts of all judgments take more than")
+    are_read = accepted(ended, "j.jsonl:2: is too much: the texts of all judgments take more than")
+    held = read_judgments([str(lab.folder / "j.jsonl")]).by_key
+    assert are_read or not held  # what is refused takes no memory
+    return are_read
 
 
 def judgments(lab: Lab, size: int) -> bool:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import time
@@ -226,6 +227,18 @@ def test_what_a_system_says_acts_on_no_terminal_or_runner(option: str, output: s
     printed = ended.out + ended.err + ((folder / output).read_text() if output == "file.json" else "")
     assert not re.search(ACTING, printed, re.MULTILINE)
     assert printed.count(r"##\u005berror]found\n::error::found \u202e \u2028 \u009b31m") >= 2  # results, and a failure
+
+
+@pytest.mark.parametrize("out", ["/dev/stdout", "/dev/stderr", "/dev/fd/1", "/proc/self/fd/2", "/dev/null", "pipe"])
+def test_a_run_which_has_raw_texts_is_written_to_a_file_of_its_own(out: str, folder: Path) -> None:
+    (folder / "hostile.py").write_text(HOSTILE.replace("if context", "if not context"))
+    os.mkfifo(folder / "pipe")
+    why = f"error: {out}: is not a file of its own, so the run cannot be written there whole; name a file"
+    for stream in ("> printed", "2> printed", "| cat", "2>&1 > printed"):
+        command = f"{shlex.join(COMMAND)} record hostile.py:find --out {out} {stream}; cat printed"
+        ended = subprocess.run(["bash", "-c", command], check=False, cwd=folder, capture_output=True, text=True)
+        assert why in ended.stdout + ended.stderr
+        assert not re.search(ACTING, ended.stdout + ended.stderr, re.MULTILINE)
 
 
 def test_versions_are_set() -> None:
