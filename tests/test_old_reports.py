@@ -1,6 +1,7 @@
 """A check without a verdict leaves no report of an earlier one, which a later step would publish."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from tests.process import files_in, rag_contract
 
 REPORTS = ("report.md", "report.json", "junit.xml", "report.html")
 CHECK = ("check", "--report-html", "report.html")
-BREAK = {
+BREAK: dict[str, Callable[[], object]] = {
     "a broken run": lambda: Path("current_run.jsonl").write_text("{"),
     "a missing run": lambda: Path("current_run.jsonl").unlink(),
     "a wrong configuration": lambda: Path("ragcontract.yml").write_text("minimums: {mrr_at_k: 0,95}\n"),
