@@ -15,6 +15,7 @@ RUN = "current_run.jsonl"
 BASELINE = "baseline.json"
 CONFIG = "ragcontract.yml"
 CONFIG_ALIAS = "ragcontract.yaml"
+NAMES = (GOLDEN, RUN, BASELINE, CONFIG, CONFIG_ALIAS)
 
 
 class InputPaths(Struct, frozen=True, kw_only=True):

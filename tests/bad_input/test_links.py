@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.bad_input.test_rows import errors
-from tests.builders import golden, good_workspace, run, stored_query, write_baseline, write_jsonl
+from tests.builders import OLD_FILES, golden, good_workspace, run, stored_query, write_baseline, write_jsonl
 from tests.judge_server import JudgeServer
 from tests.process import Ended, files_in, spawn
 
@@ -68,9 +68,10 @@ def lead_away(path: Path, target: Path) -> None:
 
 
 def shown(folder: Path) -> Mapping[str, object]:
-    """Return all files of a folder, and where its links lead."""
+    """Return all files of a folder but the reports of an older check, and where its links lead."""
     links = {str(path): path.readlink() for path in folder.rglob("*") if path.is_symlink()}
-    return {**files_in(folder), **links}
+    files = {name: data for name, data in files_in(folder).items() if Path(name).name not in OLD_FILES}
+    return {**files, **links}
 
 
 @pytest.mark.parametrize("is_there", [True, False], ids=["to a file", "to nothing"])

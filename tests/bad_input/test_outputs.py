@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.bad_input.test_rows import errors, refused
+from tests.bad_input.test_rows import errors, inputs_in, refused
 from tests.builders import good_workspace
 from tests.process import (
     COMMAND,
     Ended,
-    files_in,
     folder_of_nobody,
     hand_to_nobody,
     rag_contract,
@@ -66,7 +65,8 @@ def test_two_reports_in_one_file_are_refused(location: str, tmp_path: Path, monk
     Path("link").symlink_to("report.md")
     Path("twin").hardlink_to("report.md")
     location = location.format(folder=tmp_path)
-    assert errors(refused(tmp_path, "--junit", location)) == [f"{location}: is another output; write to another file"]
+    ended = rag_contract("check", "--junit", location)
+    assert (ended.code, errors(ended)) == (2, [f"{location}: is another output; write to another file"])
 
 
 @pytest.mark.parametrize("location", ["folder/../new.md", "gone/../new.md", "link"])
@@ -97,19 +97,19 @@ def test_a_baseline_is_not_written_over_an_input_or_a_folder(
 ) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
     Path("folder").mkdir()
-    before = files_in(tmp_path)
+    before = inputs_in(tmp_path)
     ended = rag_contract("baseline", "--out", location)
     assert (ended.code, ended.out) == (2, "")
     assert len(errors(ended)) == 1
-    assert files_in(tmp_path) == before
+    assert inputs_in(tmp_path) == before
 
 
 def test_a_bad_run_leaves_the_old_baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
     Path("current_run.jsonl").write_text("{")
-    before = files_in(tmp_path)
+    before = inputs_in(tmp_path)
     assert rag_contract("baseline", "--force").code == 2
-    assert files_in(tmp_path) == before
+    assert inputs_in(tmp_path) == before
 
 
 def test_a_file_that_may_not_be_written_is_refused() -> None:
@@ -117,10 +117,10 @@ def test_a_file_that_may_not_be_written_is_refused() -> None:
         good_workspace(folder)
         (folder / "report.md").chmod(0o444)
         hand_to_nobody(folder)
-        before = files_in(folder)
+        before = inputs_in(folder)
         ended = spawn_as_nobody("check", cwd=folder)
         assert ended == (2, "", "error: report.md: cannot be written (Permission denied)\n")
-        assert files_in(folder) == before
+        assert inputs_in(folder) == before
 
 
 def test_a_folder_that_may_not_be_written_is_refused() -> None:
@@ -129,11 +129,11 @@ def test_a_folder_that_may_not_be_written_is_refused() -> None:
         (folder / "closed").mkdir()
         (folder / "closed").chmod(0o555)
         hand_to_nobody(folder)
-        before = files_in(folder)
+        before = inputs_in(folder)
         ended = spawn_as_nobody("check", "--junit", "closed/deep/junit.xml", cwd=folder)
         expected = f"error: closed/deep/junit.xml: cannot be written (Permission denied in {folder}/closed)\n"
         assert ended == (2, "", expected)
-        assert files_in(folder) == before
+        assert inputs_in(folder) == before
 
 
 def limited(bytes_: int, *argv: str, cwd: Path) -> Ended:
@@ -152,19 +152,19 @@ def limited(bytes_: int, *argv: str, cwd: Path) -> Ended:
 
 def test_a_full_disk_leaves_the_old_reports_and_no_litter(tmp_path: Path) -> None:
     good_workspace(tmp_path)
-    before = files_in(tmp_path)
+    before = inputs_in(tmp_path)
     enough_for_markdown = 1_500
     ended = limited(enough_for_markdown, *EVERYTHING, cwd=tmp_path)
     assert ended == (2, "", "error: report.json: cannot be written (File too large)\n")
-    assert files_in(tmp_path) == before
+    assert inputs_in(tmp_path) == before
 
 
 def test_a_full_disk_leaves_the_old_baseline_and_no_litter(tmp_path: Path) -> None:
     good_workspace(tmp_path)
-    before = files_in(tmp_path)
+    before = inputs_in(tmp_path)
     ended = limited(100, "baseline", "--force", cwd=tmp_path)
     assert ended == (2, "", "error: baseline.json: cannot be written (File too large)\n")
-    assert files_in(tmp_path) == before
+    assert inputs_in(tmp_path) == before
 
 
 def test_nothing_is_written_to_a_device_when_a_file_cannot_be(tmp_path: Path) -> None:
@@ -211,8 +211,8 @@ def test_nowhere_takes_any_number_of_reports_and_so_does_no_name(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
-    before = files_in(tmp_path)
+    before = inputs_in(tmp_path)
     ended = rag_contract("check", "--report-md", name, "--report-json", name, "--junit", name)
     assert ended.code == 0
-    assert files_in(tmp_path) == before
+    assert inputs_in(tmp_path) == before
     assert Path("/dev/null").is_char_device()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bad_input.test_rows import errors, refused
+from tests.bad_input.test_rows import errors, inputs_in, refused
 from tests.builders import as_jsonl, good_workspace, run
 from tests.process import files_in, folder_of_nobody, hand_to_nobody, rag_contract, shell, spawn, spawn_as_nobody
 
@@ -124,10 +124,10 @@ def test_a_run_that_lacks_queries_is_refused_by_all_that_judge_it(
         "error: current_run.jsonl: has no row for golden query 'q1' (golden.jsonl:1); export it again, "
         "or have such queries scored 0 with `missing_queries: zero` in the config\n"
     )
-    before = files_in(tmp_path)
+    before = inputs_in(tmp_path)
     for command in (["check"], ["validate"], ["score"], ["diff"], ["baseline", "--force"]):
         assert rag_contract(*command) == (2, "", lacks), command
-    assert files_in(tmp_path) == before
+    assert inputs_in(tmp_path) == before
 
 
 def test_a_baseline_is_not_made_of_a_run_that_lacks_queries_whatever_the_config_says(

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from ragcontract import pipeline
 from ragcontract.cli.console import say, warn
+from ragcontract.cli.old_reports import replaced_on_error
 from ragcontract.cli.options import (
     BASELINE,
     CALIBRATION,
@@ -101,25 +102,27 @@ def command(
     if engine == "spark" and reports["report_v2"]:
         raise click.UsageError("--report-v2 lists every answer, so it needs --engine local")
     options = {form.name.replace("-", "_"): form for form in FORMATS}
-    wanted = {option: (form, out) for option, form in options.items() if (out := reports[option])}
-    paths = find_paths(golden, run, config, baseline, scores, judgments=judgments, calibration=calibration)
-    refuse_outputs({option: out for option, (_, out) in wanted.items()}, paths.all)
-    with sources_of(paths, engine) as sources:
-        request = sources.request(paths, k=k, repeats=repeats, tags=tags)
-        request = replace(
-            request,
-            detail=report_json_detail,
-            source=_source(name),
-            plugins=_loaded(plugins),
-            no_answers=no_answers,
-        )
-        outcome = pipeline.check(request, now=clock())
+    wanted = [(option, form, out) for option, form in options.items() if (out := reports[option])]
+    source = _source(name)
+    given = [*golden, *run, *scores, *judgments, *baseline, config or "", calibration or ""]
+    with replaced_on_error(wanted, given, clock(), source):
+        paths = find_paths(golden, run, config, baseline, scores, judgments=judgments, calibration=calibration)
+        refuse_outputs({option: out for option, _, out in wanted}, paths.all)
+        with sources_of(paths, engine) as sources:
+            request = replace(
+                sources.request(paths, k=k, repeats=repeats, tags=tags),
+                detail=report_json_detail,
+                source=source,
+                plugins=_loaded(plugins),
+                no_answers=no_answers,
+            )
+            outcome = pipeline.check(request, now=clock())
     report = outcome.report
     warn(other_warnings(report))
-    files = [out for _, out in wanted.values() if not goes_to_stdout(out)]
-    write_files({out: form.render(outcome) for form, out in wanted.values()})
+    files = [out for _, _, out in wanted if not goes_to_stdout(out)]
+    write_files({out: form.render(outcome) for _, form, out in wanted})
     text = terminal.verdict_text(report) if quiet else terminal.check_text(report, files[0] if files else "")
-    say(text, err=any(goes_to_stdout(out) for _, out in wanted.values()))
+    say(text, err=any(goes_to_stdout(out) for _, _, out in wanted))
     return ExitCode.PASS if report.verdict == "pass" else ExitCode.BROKEN
 
 
