@@ -73,6 +73,7 @@ CALL_FIELDS = ("tool_calls", "invalid_tool_calls", "function_call")
 RESULT_IDS = ("tool_call_id", "call_id", "tool_use_id")
 CALL_IDS = ("id", *RESULT_IDS)
 FROM_LANGCHAIN = "additional_kwargs"
+CALLING = frozenset({*CALL_FIELDS, FROM_LANGCHAIN})
 
 
 def with_role(message: dict[str, Any]) -> dict[str, Any]:
@@ -110,6 +111,8 @@ def answer_of(messages: Iterable[Json]) -> str | None:
 
 def calls_in(message: Json) -> list[Any]:
     """Return the calls of a message, each once where several of its fields have it."""
+    if CALLING.isdisjoint(message) and not isinstance(message.get("content"), list):  # the common case
+        return []
     more = message.get(FROM_LANGCHAIN)
     fields = [message, more] if isinstance(more, dict) else [message]
     stated = [_listed(one.get("tool_calls")) + _listed(one.get("invalid_tool_calls")) for one in fields]
