@@ -63,6 +63,15 @@ MISNAMED = {
     "tooluse": "tool_calls",
     "tooluses": "tool_calls",
     "toolinvocations": "tool_calls",
+    "toolscalled": "tool_calls",
+    "tool": "tool_calls",
+    "toolname": "tool_calls",
+    "toolinput": "tool_calls",
+    "action": "tool_calls",
+    "actions": "tool_calls",
+    "calls": "tool_calls",
+    "steps": "tool_calls",
+    "intermediatesteps": "tool_calls",
     "functioncall": "function_call",
     "functioncalls": "tool_calls",
     "parts": "content",
@@ -84,7 +93,9 @@ def with_role(message: dict[str, Any]) -> dict[str, Any]:
     if kind in ITEMS:
         return {"role": ITEMS[kind], "content": [message]}
     role = ROLES_OF_TYPES.get(kind, kind)
-    return {**message, "role": role} if role in ROLES else message
+    stored = message.get("data") if "content" not in message else None  # as LangChain's messages_to_dict writes it
+    fields = stored if isinstance(stored, dict) else {}
+    return {**message, **fields, "role": role} if role in ROLES else message
 
 
 def texts_in(message: Json) -> Iterator[tuple[str, str]]:
