@@ -78,6 +78,9 @@ CALLS: dict[str, list[Row]] = {
     "an item of OpenAI's": [{"type": "function_call", "call_id": "c1", "name": "refund", "arguments": SEVEN}],
     "an item of a server": [{"type": "mcp_call", "id": "m1", "name": "refund", "arguments": SEVEN}],
     "LangChain's": [{"type": "ai", "content": "", "tool_calls": [{"id": "c1", "name": "refund", "args": {"id": 7}}]}],
+    "LangChain's as it stores them": [
+        {"type": "ai", "data": {"content": "", "tool_calls": [{"id": "c1", "name": "refund", "args": {"id": 7}}]}}
+    ],
     "beside another call": [
         says(
             [{"type": "tool_use", "id": "c1", "name": "refund", "input": {"id": 7}}],
@@ -182,6 +185,14 @@ REFUSED: dict[str, tuple[list[Row], str]] = {
     "calls under another name": (
         [USER, says("x", toolCalls=[{"name": "refund"}])],
         "has toolCalls in messages[1], which is not read; write it as tool_calls",
+    ),
+    "a call of an agent": (
+        [USER, says("x", tool="refund", tool_input={"id": 7})],
+        "has tool in messages[1], which is not read; write it as tool_calls",
+    ),
+    "steps of an agent": (
+        [USER, says("x", steps=[{"tool": "refund"}])],
+        "has steps in messages[1], which is not read; write it as tool_calls",
     ),
     "parts in another field": (
         [USER, says(None, parts=[{"functionCall": {"name": "refund"}}])],

@@ -114,6 +114,8 @@ def _other_calls(called: Sequence[Json], messages: Sequence[Json], *, in_turns: 
             "this query"
         )
         return
+    if called == [call for _, call in places]:  # as they are written
+        return
     try:
         own, said = tool_calls(called), tool_calls([call for _, call in places])
     except CannotScoreError as error:

@@ -63,6 +63,15 @@ MISNAMED = {
     "tooluse": "tool_calls",
     "tooluses": "tool_calls",
     "toolinvocations": "tool_calls",
+    "toolscalled": "tool_calls",
+    "tool": "tool_calls",
+    "toolname": "tool_calls",
+    "toolinput": "tool_calls",
+    "action": "tool_calls",
+    "actions": "tool_calls",
+    "calls": "tool_calls",
+    "steps": "tool_calls",
+    "intermediatesteps": "tool_calls",
     "functioncall": "function_call",
     "functioncalls": "tool_calls",
     "parts": "content",
@@ -73,6 +82,7 @@ CALL_FIELDS = ("tool_calls", "invalid_tool_calls", "function_call")
 RESULT_IDS = ("tool_call_id", "call_id", "tool_use_id")
 CALL_IDS = ("id", *RESULT_IDS)
 FROM_LANGCHAIN = "additional_kwargs"
+CALLING = frozenset({*CALL_FIELDS, FROM_LANGCHAIN})
 
 
 def with_role(message: dict[str, Any]) -> dict[str, Any]:
@@ -83,7 +93,9 @@ def with_role(message: dict[str, Any]) -> dict[str, Any]:
     if kind in ITEMS:
         return {"role": ITEMS[kind], "content": [message]}
     role = ROLES_OF_TYPES.get(kind, kind)
-    return {**message, "role": role} if role in ROLES else message
+    stored = message.get("data") if "content" not in message else None  # as LangChain's messages_to_dict writes it
+    fields = stored if isinstance(stored, dict) else {}
+    return {**message, **fields, "role": role} if role in ROLES else message
 
 
 def texts_in(message: Json) -> Iterator[tuple[str, str]]:
@@ -110,6 +122,8 @@ def answer_of(messages: Iterable[Json]) -> str | None:
 
 def calls_in(message: Json) -> list[Any]:
     """Return the calls of a message, each once where several of its fields have it."""
+    if CALLING.isdisjoint(message) and not isinstance(message.get("content"), list):  # the common case
+        return []
     more = message.get(FROM_LANGCHAIN)
     fields = [message, more] if isinstance(more, dict) else [message]
     stated = [_listed(one.get("tool_calls")) + _listed(one.get("invalid_tool_calls")) for one in fields]

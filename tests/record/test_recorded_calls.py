@@ -48,7 +48,6 @@ WITH_A_CALL = {
     "the older form": 'completion(content=None, function_call={"name": "get_order", "arguments": "{}"})',
     "OpenAI's object": 'as_object(tool_calls=[{"function": {"name": "get_order", "arguments": "{}"}}])',
     "LangChain's message": 'AIMessage("", [{"name": "get_order", "args": {}}])',
-    "one that LangChain could not parse": 'AIMessage("", (), [{"name": "get_order", "args": "{"}])',
     "LangChain's older form": 'AIMessage("", (), (), {"function_call": {"name": "get_order", "arguments": "{}"}})',
     "Anthropic's message": 'AIMessage([{"type": "tool_use", "name": "get_order", "input": {}}])',
     "a chain's message": '{"answer": AIMessage("", [{"name": "get_order", "args": {}}])}',
@@ -92,6 +91,12 @@ def test_a_form_that_can_carry_calls_and_has_none_breaks_the_contract(returned: 
 @pytest.mark.parametrize("returned", WITH_A_CALL.values(), ids=WITH_A_CALL.keys())
 def test_a_call_is_recorded_in_every_form(returned: str) -> None:
     assert recorded_and_checked(returned).code == 0
+
+
+def test_a_call_that_langchain_could_not_parse_is_recorded_with_arguments_that_cannot_be_read() -> None:
+    ended = recorded_and_checked('AIMessage("", (), [{"name": "get_order", "args": "{"}])')
+    assert ended.code == 1
+    assert "Expected a call of get_order\n  Found: get_order(invalid arguments)" in ended.out
 
 
 @pytest.mark.parametrize("returned", ['"Done."', '{"answer": "Done."}', '{"role": "user", "content": "Done."}'])

@@ -255,3 +255,21 @@ def test_a_chain_that_ends_in_a_message_gives_the_calls_in_it() -> None:
         assert chain is not None
         [response] = asked(chain, REFUND)
         assert response.tool_calls == [{"name": "add", "arguments": {"a": 1}}, {"name": "drop", "arguments": '{"a'}]
+
+
+def test_what_an_agent_says_before_it_calls_a_tool_is_part_of_its_answer() -> None:
+    from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+    from langchain_core.runnables import RunnableLambda
+
+    asked_for = {"name": "add", "args": {"a": 1}, "id": "c1"}
+    said = [
+        AIMessage("Earlier."),
+        HumanMessage("?"),
+        AIMessage("Let me see.", tool_calls=[asked_for]),
+        ToolMessage("2", tool_call_id="c1"),
+        AIMessage("It is 2."),
+    ]
+    chain = of_object(RunnableLambda(lambda _: {"messages": said}), Surroundings())
+    assert chain is not None
+    [response] = asked(chain, REFUND)
+    assert response.response == "Let me see.\nIt is 2."
