@@ -49,6 +49,7 @@ _STRUCK = re.compile(r"(?<!~)(~)([^\s~](?:[^~\n]*[^\s~])?)~(?!~)")
 _MARKS = re.compile(r"~~|`|(?<![^\W_])_+|_++(?![^\W_])")
 _QUOTE_MARKS = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 _BROKEN = re.compile(r"(?<=\S)[^\S\n]*\n(?![^\S\n]*(?:\n|[-*+>|#]|\d+[.)]\s|`{3}|~{3}))[^\S\n]*|[^\S\n]{2,}|[^\S\n ]")
+_CLOSING = {"!--": "--!?>", "?": r"\?>", "![cdata[": "]]>"}
 _INDENTED = 4  # characters, with the line end before them
 _INDENTATION = re.compile(r"(?:\A|\n) *\Z")
 _AFTER_BREAK = re.compile(r"[^\S\n]*\n?")
@@ -136,10 +137,10 @@ def _end_of_hidden(text: str, match: re.Match[str], unclosed: set[str], *, liter
     """
     name = match["hidden"].lower()
     if name not in unclosed:
-        end = "--!?>" if name == "!--" else rf"</{name}[^<>]*>" if name.isalpha() else ">"
+        end = _CLOSING.get(name) or (">" if name[0] == "!" else rf"</{name}[^<>]*>")
         close = re.compile(end, re.IGNORECASE).search(text, match.end())
-        if close:
-            return close.end()
+        if close:  # to a browser, any ">" ends what is no comment, once Markdown has left it as it is
+            return close.end() if name == "!--" or name.isalpha() else text.index(">", match.end()) + 1
         unclosed.add(name)
     begins_line = _INDENTATION.search(text, max(0, match.start() - _INDENTED), match.start())
     return len(text) if literal and name == "!--" and begins_line else match.end()
@@ -186,7 +187,7 @@ def _without_references(text: str, labels: frozenset[str]) -> Iterator[Change]:
 _without_stars = partial(_only_groups, _PAIR, group=2)
 # What each step looks for, and what it changes. Emphasis is nested.
 _SHOWING: tuple[_Step, ...] = (
-    (("`", "~~~", "<", "\n ", "\n\t", ">"), blocks),
+    (("```", "~~~", "<", "    ", "\t", ">"), blocks),
     (("]:",), _without_definitions),
     (("<", "&", "\\", "`"), partial(_without_html, literal=True)),
     (("&",), partial(replaced, _ENTITIES, by=partial(_decoded, literal=True))),
