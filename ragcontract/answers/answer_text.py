@@ -8,6 +8,8 @@ from ragcontract.answers.normalising import Form, normalised, traced
 from ragcontract.answers.tracing import Span, Traced
 from ragcontract.core.text import encodable
 
+# What can make a page show markup as it is written, or leave out a title or a definition.
+_LITERAL = ("`", "~~~", "<", "&", "\\", "    ", "\t", ">", "]:", ' "', " '", " (")
 _MAY_BE_JSON = re.compile(r"\s*(?:[\[{\"]|```)")
 WORD = re.compile(r"[^\W_]+")
 # What can make a page show other words than are written, once both are in normal form.
@@ -47,7 +49,8 @@ class Answer:
         """The answer without any markup, also in code, if that is yet another text."""
         from ragcontract.answers.rendering import stripped
 
-        found = self._shown(stripped(self.text)) if self._is_reworded else None
+        is_literal = self._is_reworded and any(part in self.text for part in _LITERAL)
+        found = self._shown(stripped(self.text)) if is_literal else None
         return found if found and found.text != (self.shown or self).text else None
 
     @cached_property

@@ -49,6 +49,7 @@ _STRUCK = re.compile(r"(?<!~)(~)([^\s~](?:[^~\n]*[^\s~])?)~(?!~)")
 _MARKS = re.compile(r"~~|`|(?<![^\W_])_+|_++(?![^\W_])")
 _QUOTE_MARKS = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 _BROKEN = re.compile(r"(?<=\S)[^\S\n]*\n(?![^\S\n]*(?:\n|[-*+>|#]|\d+[.)]\s|`{3}|~{3}))[^\S\n]*|[^\S\n]{2,}|[^\S\n ]")
+_CLOSING = {"!--": "--!?>", "?": r"\?>", "![cdata[": "]]>"}
 _INDENTED = 4  # characters, with the line end before them
 _INDENTATION = re.compile(r"(?:\A|\n) *\Z")
 _AFTER_BREAK = re.compile(r"[^\S\n]*\n?")
@@ -96,13 +97,13 @@ def _without_html(text: str, *, literal: bool) -> Iterator[Change]:
     With ``literal``, code and what a backslash or an entity stands for are no markup.
     """
     at = 0
-    unclosed: set[str] = set()
+    closes: dict[str, int] = {}
     code = CodeSpans(text) if literal else None
     while match := _HTML.search(text, at):
         start, at = match.span()
         kind = "hidden" if match["hidden"] else match.lastgroup
         if kind == "hidden":
-            at = at if match["empty"] else _end_of_hidden(text, match, unclosed, literal=literal)
+            at = at if match["empty"] else _end_of_hidden(text, match, closes, literal=literal)
             yield start, at, ""
         elif kind == "escaped":
             yield start, start + 1, ""
@@ -129,18 +130,19 @@ def _without_html(text: str, *, literal: bool) -> Iterator[Change]:
             yield start, at, "\n" if is_block else ""
 
 
-def _end_of_hidden(text: str, match: re.Match[str], unclosed: set[str], *, literal: bool) -> int:
+def _end_of_hidden(text: str, match: re.Match[str], closes: dict[str, int], *, literal: bool) -> int:
     """Return where a comment, or an element that pages do not show, ends: with its first tag if it is not closed.
 
-    On a page, a comment at the beginning of a line that is not closed hides all that follows.
+    On a page, a comment at the beginning of a line that is not closed hides all that follows. ``closes`` has where each
+    kind is closed next, beyond the text if it never is, so that all of them are looked for once.
     """
     name = match["hidden"].lower()
-    if name not in unclosed:
-        end = "--!?>" if name == "!--" else rf"</{name}[^<>]*>" if name.isalpha() else ">"
-        close = re.compile(end, re.IGNORECASE).search(text, match.end())
-        if close:
-            return close.end()
-        unclosed.add(name)
+    if closes.get(name, 0) < match.end():
+        end = _CLOSING.get(name) or (">" if name[0] == "!" else rf"</{name}[^<>]*>")
+        found = re.compile(end, re.IGNORECASE).search(text, match.end())
+        closes[name] = found.end() if found else len(text) + 1
+    if closes[name] <= len(text):  # to a browser, any ">" ends what is no comment, once Markdown has left it as it is
+        return closes[name] if name == "!--" or name.isalpha() else text.index(">", match.end()) + 1
     begins_line = _INDENTATION.search(text, max(0, match.start() - _INDENTED), match.start())
     return len(text) if literal and name == "!--" and begins_line else match.end()
 
@@ -186,7 +188,7 @@ def _without_references(text: str, labels: frozenset[str]) -> Iterator[Change]:
 _without_stars = partial(_only_groups, _PAIR, group=2)
 # What each step looks for, and what it changes. Emphasis is nested.
 _SHOWING: tuple[_Step, ...] = (
-    (("`", "~~~", "<", "\n ", "\n\t", ">"), blocks),
+    (("```", "~~~", "<", "    ", "\t", ">"), blocks),
     (("]:",), _without_definitions),
     (("<", "&", "\\", "`"), partial(_without_html, literal=True)),
     (("&",), partial(replaced, _ENTITIES, by=partial(_decoded, literal=True))),

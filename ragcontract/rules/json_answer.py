@@ -20,7 +20,7 @@ _EXPECTED = ("JSON that fits the schema",)
 
 
 class JsonSchema(AnswerRule, frozen=True, kw_only=True, gc=False, tag="json_schema"):
-    """The answer is JSON, alone or in one fenced block, has no key twice, and fits the schema (2020-12)."""
+    """The answer is JSON, alone or in one fenced block, has no key twice, and fits the schema (draft 2020-12)."""
 
     schema: Annotated[dict[str, Any] | bool, Meta(description="A JSON Schema.")]
 
