@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from tests.model import alike, answer_metrics, answers, gates, ranks, refused, texts, turns
+from tests.model import alike, answer_metrics, answers, gates, ranks, refused, texts, tools, turns
 from tests.model.answers import Settings
 from tests.model.workspace import CannotJudgeError, Row, Workspace
 
@@ -121,7 +121,9 @@ def rows_of(rows: Sequence[Row], contract: Contract, side: str) -> dict[str, lis
             by_query.setdefault(str(row["query_id"]), []).append(row)
     if not contract.workspace.repeats and any(len(found) > 1 for found in by_query.values()):
         raise CannotJudgeError(f"a query twice in the {side}")
-    if any(name in json.dumps(contract.queries) for name in READING_CALLS) and side == "run":
+    wanted, config = json.dumps(contract.queries), json.dumps(contract.config)
+    reads_calls = any(name in wanted for name in READING_CALLS) or any(name in config for name in tools.TOOL_METRICS)
+    if reads_calls and side == "run":
         for row in (row for found in by_query.values() for row in found):
             turns.check_messages(row)
     for golden in contract.queries:
