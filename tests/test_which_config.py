@@ -34,6 +34,9 @@ NEAR = [
     "ragcontract.yml.txt",
     "ragcontact.yml",
     "ragcontracts.yaml",
+    "ragcontract.json",
+    "rag_contract.json",
+    "ragcontract.toml",
 ]
 
 
