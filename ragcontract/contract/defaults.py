@@ -87,7 +87,8 @@ def find_inputs(
 
 def _like_config(folder: Path) -> Iterator[str]:
     """Yield the default names of a configuration that a folder has, and names there that look like them."""
-    yield from (name for name in (CONFIG, CONFIG_ALIAS) if os.path.lexists(folder / name))
+    elsewhere = (f".github/{name}" for name in (CONFIG, CONFIG_ALIAS))
+    yield from (name for name in (CONFIG, CONFIG_ALIAS, *elsewhere) if os.path.lexists(folder / name))
     try:
         with os.scandir(folder) as entries:
             names = sorted(entry.name for entry in islice(entries, bounds.CONFIG_SEARCHED + 1))
