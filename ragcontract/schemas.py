@@ -70,6 +70,8 @@ def _refuse_null(definitions: dict[str, Any], config: type[Struct]) -> None:
         for field in definition.get("properties", {}).values():
             if "anyOf" in field:
                 field["anyOf"] = [branch for branch in field["anyOf"] if branch != null]
+            if field.get("default", ...) is None:  # what is absent has no value that could be written
+                del field["default"]
     for record in (config, *filter(None, sections(config).values())):
         properties = definitions[record.__name__]["properties"]
         for name in sections(record):

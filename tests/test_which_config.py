@@ -34,11 +34,17 @@ NEAR = [
     "ragcontract.yml.txt",
     "ragcontact.yml",
     "ragcontracts.yaml",
+    "ragcontract.json",
+    "rag_contract.json",
+    "ragcontract.toml",
+    ".github/ragcontract.yml",
+    ".github/ragcontract.yaml",
 ]
 
 
 @pytest.mark.parametrize("name", NEAR)
 def test_a_file_whose_name_is_only_like_the_default_is_named(name: str) -> None:
+    Path(name).parent.mkdir(exist_ok=True)
     Path(name).write_text(STRICT)
     ended = rag_contract("check")
     message = f"{name}: looks like a configuration and is not read; rename it to ragcontract.yml, or name the one"

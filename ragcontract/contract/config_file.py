@@ -72,7 +72,7 @@ def _not_read(others: Sequence[str], path: str | None) -> Problems:
     problems = Collector()
     named = "or name the one to read with --config (the action's input config)"
     for other in map(encodable, others[: bounds.NAMES]):
-        if path is not None and Path(other).name == defaults.CONFIG_ALIAS:
+        if path is not None and Path(other).name == defaults.CONFIG_ALIAS and Path(other).parent == Path(path).parent:
             problems.problem(other, f"is a second configuration beside {encodable(path)}; remove one, {named}")
         else:
             why = f", because {encodable(path)} is" if path else ""

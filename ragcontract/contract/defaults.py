@@ -87,7 +87,8 @@ def find_inputs(
 
 def _like_config(folder: Path) -> Iterator[str]:
     """Yield the default names of a configuration that a folder has, and names there that look like them."""
-    yield from (name for name in (CONFIG, CONFIG_ALIAS) if os.path.lexists(folder / name))
+    elsewhere = (f".github/{name}" for name in (CONFIG, CONFIG_ALIAS))
+    yield from (name for name in (CONFIG, CONFIG_ALIAS, *elsewhere) if os.path.lexists(folder / name))
     try:
         with os.scandir(folder) as entries:
             names = sorted(entry.name for entry in islice(entries, bounds.CONFIG_SEARCHED + 1))
@@ -98,11 +99,11 @@ def _like_config(folder: Path) -> Iterator[str]:
 
 
 def _looks_like_config(name: str) -> bool:
-    """Return whether a name is that of a configuration but for case, separators, one typing error, or ``.txt``."""
+    """Return whether a name is that of a configuration but for case, separators, one typing error, or the format."""
     path, meant = Path(name.lower().removesuffix(".txt").lstrip(".")), Path(CONFIG).stem
     letters = "".join(filter(str.isalnum, path.stem))
-    is_yaml = path.suffix in {Path(CONFIG).suffix, Path(CONFIG_ALIAS).suffix}
-    return is_yaml and (letters == meant or is_typo(letters, meant))
+    is_config = path.suffix in {".yml", ".yaml", ".json", ".toml"}
+    return is_config and (letters == meant or is_typo(letters, meant))
 
 
 def _is_same(path: Path, other: Path) -> bool:

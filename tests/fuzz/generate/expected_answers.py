@@ -211,16 +211,21 @@ def references(maker: Maker) -> Fields:
     """Return what is compared with a good answer."""
     makes: Mapping[str, Callable[[], Any]] = {
         "reference": lambda: " ".join(different(maker, sought_text)),
-        "reference_claims": lambda: different(maker, sought_text),
+        "reference_claims": lambda: different(maker, statement),
         "reference_contexts": lambda: different(maker, lambda maker: f"{sought_text(maker)} of the plan"),
         "reference_tool_calls": lambda: [call(maker) for _ in range(maker.pick((0, 1, 2)))],
-        "criteria": lambda: different(maker, sought_text),
+        "criteria": lambda: different(maker, statement),
         "expected_mode": lambda: maker.pick(("trustworthy", "disputed", "abstain")),
         "expected_label": lambda: maker.pick(("billing", "other")),
         "tier": lambda: maker.pick(maker.tiers),
     }
     wanted = [name for name in makes if name in maker.expected and (name != "tier" or maker.tiers)]
     return {name: makes[name]() for name in wanted if maker.chance(0.9)}
+
+
+def statement(maker: Maker) -> str:
+    """Return a text that says something, as a judge needs it."""
+    return f"It says {sought_text(maker)}"
 
 
 def expected_answer(maker: Maker, query_id: str | int) -> Fields:

@@ -58,6 +58,7 @@ def golden(maker: Maker) -> list[Any]:
             relevant = row.setdefault("relevant_doc_ids", maker.some(maker.documents, 3))
         if not relevant and not maker.chance(maker.oddness):
             row.pop("must_rank_at_most", None)
+            row.pop("must_include_any", None)
         if not maker.chance(maker.oddness / 5):  # seldom, fields of any content that the schema has
             row = _about_answers(maker, row)
         rows.append(row)
