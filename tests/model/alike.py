@@ -23,7 +23,7 @@ class Form:
 
 def form_of(document: str) -> Form:
     """Return the form of an id."""
-    text = unicodedata.normalize("NFKC", _close_form(document)).removeprefix("./")
+    text = _close_form(document)
     chunk = CHUNK.search(text)
     text = text[: chunk.start()] if chunk else text
     extension = EXTENSION.search(text)
@@ -34,7 +34,8 @@ def form_of(document: str) -> Form:
 
 
 def _close_form(document: str) -> str:
-    return without_invisible(document).strip().casefold()
+    text = unicodedata.normalize("NFKC", without_invisible(document).strip().casefold()).removeprefix("./")
+    return text.lstrip("0") or "0" if text.isdecimal() else text
 
 
 def look_alike(one: str, other: str) -> bool:
