@@ -121,7 +121,7 @@ def rows_of(rows: Sequence[Row], contract: Contract, side: str) -> dict[str, lis
             by_query.setdefault(str(row["query_id"]), []).append(row)
     if not contract.workspace.repeats and any(len(found) > 1 for found in by_query.values()):
         raise CannotJudgeError(f"a query twice in the {side}")
-    wanted, config = json.dumps(contract.queries), json.dumps(contract.config)
+    wanted, config = json.dumps(contract.workspace.golden), json.dumps(contract.config)
     reads_calls = any(name in wanted for name in READING_CALLS) or any(name in config for name in tools.TOOL_METRICS)
     if reads_calls and side == "run":
         for row in (row for found in by_query.values() for row in found):
