@@ -176,7 +176,8 @@ def _unanswered(rules: Sequence[Rule], answer: Answer) -> bool:
         return True
     if "response" not in row:
         raise CannotJudgeError("no response")
-    blank = not texts.says_something(answer.text)
+    wants_json = any(rule.name == "json_schema" for rule in rules)
+    blank = not (texts.says_something(answer.text) or (wants_json and _is_container(answer.text)))
     refused = any(rule.name == "must_refuse" for rule in rules) and _refused_by_field(row)
     return blank and not refused
 
@@ -279,13 +280,30 @@ def _breaks(rule: Rule, answer: Answer) -> bool:
 
 
 def _wrong_json(text: str, schema: Any) -> Wrong:
-    fenced = FENCED.fullmatch(text)
     try:
-        value = json.loads(fenced[1] if fenced else text)
+        value = _json(text)
     except ValueError:
         return frozenset({"no JSON"})
     fits = jsonschema.Draft202012Validator(schema).is_valid(value)
     return HOLDS if fits else frozenset({"does not fit"})
+
+
+def _json(text: str) -> Any:
+    fenced = FENCED.fullmatch(text)
+    return json.loads(fenced[1] if fenced else text, object_pairs_hook=_without_doubles)
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a key twice")
+    return dict(pairs)
+
+
+def _is_container(text: str) -> bool:
+    try:
+        return isinstance(_json(text), list | dict)
+    except ValueError:
+        return False
 
 
 def _wrong_citations(answer: Answer) -> Wrong:
