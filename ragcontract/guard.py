@@ -42,6 +42,9 @@ def guarded(run: Callable[[], int], stderr: TextIO | None) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
+    except SystemExit as error:  # of code of the user: this program ends by returning its exit code
+        _tell(stderr, [f"error: code that this command runs ended the program ({shorten(repr(error), bounds.VALUE)})"])
+        return ExitCode.UNUSABLE_INPUT
     except Exception:  # noqa: BLE001 (any other exception is a bug in rag-contract)
         with suppress(Exception):  # the exit code counts even if the message cannot be written
             _tell(stderr, _bug())

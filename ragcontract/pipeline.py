@@ -18,7 +18,7 @@ from ragcontract.core.rule import Plugin
 from ragcontract.core.run import SCORED_BY
 from ragcontract.evaluation.aggregates import aggregate
 from ragcontract.evaluation.side import Side
-from ragcontract.evaluation.sides import evaluate_sides
+from ragcontract.evaluation.sides import evaluate_sides, file_of_both
 from ragcontract.evaluation.source import Source
 from ragcontract.files.mistaken import without_swapped
 from ragcontract.files.opening import Progress, no_progress
@@ -114,6 +114,8 @@ def check(request: Request, *, now: datetime, registry: Registry | None = None) 
     evaluation = replace(evaluation, replayed=replayed and _trusted(replayed, evaluation, request, now))
     log.debug("evaluated: %d queries of the run", evaluation.run.queries)
     problems = all_problems(evaluation, complete=request.store)
+    if request.judge and request.gates and not problems:
+        problems += _compared_with_itself(evaluation)
     problems.raise_if_any()
     decision = decide(evaluation, now.astimezone(UTC).date())
     log.debug("decided: %s, %d findings", decision.verdict, len(decision.findings))
@@ -231,6 +233,14 @@ def all_problems(evaluation: Evaluation, *, complete: bool = False) -> Problems:
     of_rows = sum((side.problems for side in sides), evaluation.given.problems if evaluation.given else Problems())
     of_files = without_swapped(contract.problems + contract.limit_problems + of_rows)
     return of_files + _of_judge(evaluation) + unjudgeable(evaluation, complete=complete)
+
+
+def _compared_with_itself(evaluation: Evaluation) -> Problems:
+    """Return that the baseline is the run, so that no limit on a change could ever be broken."""
+    if path := file_of_both(evaluation.run, evaluation.baseline):
+        why = "is the run itself, so that nothing could ever have got worse; name a run that is known to be good"
+        return Problems(problems=(f"{path}: the baseline {why}",))
+    return Problems()
 
 
 def _of_judge(evaluation: Evaluation) -> Problems:

@@ -4,6 +4,7 @@ import json
 import pickle
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import msgspec
 import pytest
 
 import ragcontract
-from ragcontract import ContractBroken, InputError, check, load_golden, load_run
+from ragcontract import ContractBroken, InputError, Report, check, load_golden, load_run
 from ragcontract.judge.endpoint import KEY, OPENAI_KEY, URL
 from tests.builders import golden, good_workspace, run, write_baseline, write_jsonl
 from tests.judge_server import JudgeServer
@@ -208,6 +209,13 @@ def test_a_contract_that_holds_raises_nothing(tmp_path: Path) -> None:
     report = check(golden=path, run={"q1": ["doc1"]})
     report.raise_if_failed()
     assert report.summary() == "Retrieval contract holds: nothing broken in 1 query; no gates are set"
+
+
+@pytest.mark.parametrize("condition", [bool, lambda report: report or None], ids=["assert report", "report or …"])
+def test_a_report_is_no_condition(condition: Callable[[Report], object], tmp_path: Path) -> None:
+    """``assert report`` would pass, whatever the verdict is."""
+    with pytest.raises(TypeError, match=r"neither true nor false: call raise_if_failed\(\)"):
+        condition(broken_report(tmp_path))
 
 
 def test_a_report_shows_its_summary_and_not_all_of_its_fields(tmp_path: Path) -> None:

@@ -35,6 +35,12 @@ def test_problems_are_reported_one_a_line_behind_the_warnings() -> None:
     assert reported(error) == (2, "warning: odd\nerror: a.jsonl:1: is bad\nerror: b\nerror: … and 3 more like these\n")
 
 
+@pytest.mark.parametrize("code", [0, None, 3, "bye"])
+def test_code_of_a_user_that_ends_the_program_is_no_success(code: object) -> None:
+    why = f"error: code that this command runs ended the program (SystemExit({'' if code is None else repr(code)}))\n"
+    assert reported(SystemExit(code) if code is not None else SystemExit()) == (2, why)
+
+
 def test_an_output_that_cannot_be_written_is_unusable_input_too() -> None:
     assert reported(OutputError(["x: no"])) == (2, "error: x: no\n")
 

@@ -103,6 +103,13 @@ REFUSED: dict[str, tuple[Setup, str]] = {
         given("--golden", "current_run.jsonl"),
         "current_run.jsonl:1: is a run, not a golden file; give the golden queries here, and this file as the run",
     ),
+    "the run as its own baseline": (
+        given("--baseline", "./current_run.jsonl"),
+        (
+            "current_run.jsonl: the baseline is the run itself, so that nothing could ever have got worse; name a run "
+            "that is known to be good"
+        ),
+    ),
     "the baseline as the run": (
         given("--run", "baseline.json"),
         f"baseline.json:1: is a baseline, not a run; {HERE} baseline",

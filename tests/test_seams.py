@@ -75,13 +75,14 @@ def workspace(folder: Path) -> Path:
     )
     good = [answer(f"q{number}", 0.5, "Within 30 days.") for number in (1, 2, 3, 4)]
     bad = [answer(f"q{number}", 3.5, "I <b>cannot</b> say.") for number in (1, 2, 3, 4)]
-    write_jsonl(folder / "good.jsonl", good)
+    for name in ("good.jsonl", "before.jsonl"):
+        write_jsonl(folder / name, good)
     write_jsonl(folder / "bad.jsonl", bad)
     (folder / "ragcontract.yml").write_text(CONFIG)
     return folder
 
 
-def check(folder: Path, name: str, baseline: str | None = "good.jsonl", **fields: Any) -> Outcome:
+def check(folder: Path, name: str, baseline: str | None = "before.jsonl", **fields: Any) -> Outcome:
     """Check a run of the workspace with the toys registered."""
     request = pipeline.Request(
         golden=[str(folder / "golden.jsonl")],

@@ -67,7 +67,7 @@ def _load(name: str) -> Plugin | str:
         return "expected module:Class, as my_checks:PoliteTone"
     try:
         made = getattr(importlib.import_module(module), attribute)()
-    except Exception as error:  # noqa: BLE001 (code of the user may raise anything)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (code of the user may raise anything, or end the program)
         return f"cannot be loaded: {shorten(f'{type(error).__name__}: {error}', bounds.VALUE)}"
     if not callable(getattr(made, "evaluate", None)):
         return "has no method evaluate(output, tool_calls, rule)"

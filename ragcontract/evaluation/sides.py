@@ -22,6 +22,14 @@ def evaluate_sides(plan: Plan, run: Source, baseline: Source | None) -> tuple[Si
     return now, before if now.problems else with_listed(before, baseline, plan, now.retrieved)
 
 
+def file_of_both(run: Side, baseline: Side | None) -> str | None:
+    """Return the path of a file that is both run and baseline; None if there is none. A copy is another file."""
+    digests = {file.sha256 for file in baseline.files} if baseline else set()
+    likely = [file.path for file in run.files if file.sha256 and file.sha256 in digests]
+    of_baseline = {Path(file.path).resolve() for file in baseline.files} if baseline and likely else set()
+    return next((path for path in likely if Path(path).resolve() in of_baseline), None)
+
+
 def with_listed(side: Side, source: Source, plan: Plan, query_ids: Collection[str]) -> Side:
     """Return a baseline with the results of some queries.
 

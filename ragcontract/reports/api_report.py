@@ -38,6 +38,10 @@ class Report(records.Report, frozen=True, kw_only=True):
         """Return the report with methods."""
         return cls(**{name: getattr(report, name) for name in report.__struct_fields__})
 
+    def __bool__(self) -> bool:
+        """Refuse to be a condition: ``assert report`` would hold whatever the verdict is."""
+        raise TypeError('a report is neither true nor false: call raise_if_failed(), or compare verdict with "pass"')
+
     def summary(self) -> str:
         """Return verdict and reason as one line of plain text, for a log or a chat message."""
         return self.summary_line

@@ -56,7 +56,7 @@ class Custom(AnswerRule, frozen=True, kw_only=True, gc=False, tag="custom"):
         response = row.response if isinstance(row.response, str) else ""
         try:
             found: Any = context.settings.plugins[self.plugin].evaluate(response, _calls(row), rule)
-        except Exception as error:  # noqa: BLE001 (code of the user may raise anything)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 (code of the user may raise anything, or end the program)
             why = shorten(f"{type(error).__name__}: {error}", bounds.VALUE)
             return f"cannot be judged by the plugin {self.plugin!r}, which failed: {why}"
         match found:

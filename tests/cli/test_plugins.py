@@ -51,6 +51,19 @@ def test_a_plugin_that_changes_the_current_folder_moves_no_file(folder: Path, wh
     assert not (folder / "elsewhere" / "report.json").exists()
 
 
+@pytest.mark.parametrize("when", ["imported", "made", "called"])
+def test_a_plugin_that_ends_the_program_makes_no_check_pass(folder: Path, when: str) -> None:
+    write_jsonl(folder / "current_run.jsonl", [run("q", response="please")])
+    ending = {
+        "imported": f"{CODE}\nraise SystemExit(0)\n",
+        "made": CODE.replace("class Polite:", "class Polite:\n    def __init__(self): raise SystemExit(0)"),
+        "called": CODE.replace("return", "raise SystemExit(0); return", 1),
+    }
+    (folder / "my_checks.py").write_text(ending[when])
+    ended = spawn("check", "--plugin", "my_checks:Polite", cwd=folder)
+    assert (ended.code, "SystemExit: 0" in ended.err) == (2, True), ended
+
+
 def test_what_is_wrong_with_plugins_is_reported_at_once() -> None:
     with pytest.raises(InputError) as caught:
         load_plugins(["my_checks", "none:X", "my_checks:Empty", "my_checks:Broken", *["my_checks:Polite"] * 2])
