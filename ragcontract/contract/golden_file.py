@@ -1,5 +1,6 @@
 """Reads ``golden.jsonl``: the golden queries."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any
@@ -33,6 +34,7 @@ from ragcontract.files.rows import read_rows
 from ragcontract.files.schema import Mismatch
 from ragcontract.registry import Registry
 
+_starts_plainly = re.compile("[A-Za-z0-9]").match
 OF_ANSWERS = "what the answer must be, as in answer_must_include"
 RULES = NearNames(RULE_FIELDS)
 OWN_FIELD = "a field of your own must be in allow_fields of the configuration"
@@ -193,6 +195,10 @@ class _Builder:
         rules = fields.rules
         if rules:
             self._rule_types.update([type(rule.judged if isinstance(rule, RowRule) else rule) for rule in rules])
+        if forbidden := unique_ids(row.forbidden_doc_ids):
+            self._refuse_unseen(forbidden, f"{location}: forbidden_doc_ids")
+        if row.tier:
+            self._refuse_unseen((row.tier,), f"{location}: tier")
         names_documents = row.relevant_doc_ids is not None or row.relevance is not None
         query = GoldenQuery(
             id=as_id(row.id),
@@ -201,7 +207,7 @@ class _Builder:
             location=location,
             must_rank_at_most=row.must_rank_at_most,
             must_include_any=bool(row.must_include_any),
-            forbidden_doc_ids=unique_ids(row.forbidden_doc_ids),
+            forbidden_doc_ids=forbidden,
             weight=1.0 if row.weight is None else row.weight,
             tags=self._shared.setdefault(tags, tags),
             relevance=row.relevance,
@@ -215,6 +221,7 @@ class _Builder:
 
     def _noted(self, tags: tuple[str, ...], location: str) -> tuple[str, ...]:
         """Return the tags, or none once there are too many different ones: each has means of all metrics."""
+        self._refuse_unseen(tags, f"{location}: tags")
         before = len(self._tags)
         self._tags.update(tags)
         if len(self._tags) <= bounds.TAGS:
@@ -223,6 +230,17 @@ class _Builder:
             message = f"more than {bounds.TAGS:,} different tags up to here; tag queries by what they have in common"
             self.problems.problem(f"{location}: tags", message)
         return ()
+
+    def _refuse_unseen(self, names: Sequence[str], location: str) -> None:
+        """Refuse names of which nobody sees anything: no limit and no run has them."""
+        if all(map(_starts_plainly, names)):  # nearly always; what follows costs an import
+            return
+        from ragcontract.core.invisible import is_visible
+
+        for name in names:
+            if not is_visible(name):
+                message = f"{shorten(name, bounds.NAME)!a} has nothing but blanks and invisible characters"
+                self.problems.problem(location, f"{message}; write a name, or leave it out")
 
     def finish(self) -> Golden:
         if self._misspelled and not self._explained:

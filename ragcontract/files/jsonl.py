@@ -153,13 +153,16 @@ class _Reader(Generic[T]):
                 )
             yield MoreProblems(1)
             return
-        for mismatch in explained(line, error, self._type):
+        wrong = explained(line, error, self._type)
+        for mismatch in wrong:
             self._explained += 1
             yield Problem.of(location, mismatch)
         if self._decode_strictly is not None and _is_explained(line, error):
             with suppress(NestingError, *UNDECODABLE):
                 check_nesting(line)
-                yield from self._check_spelling(line, location)
+                named = {mismatch.path[0] for mismatch in wrong if mismatch.path}
+                spelling = self._check_spelling(line, location)
+                yield from (warned for warned in spelling if warned.meant and warned.meant not in named)
 
     def _refuse_other_file(self, line: bytes) -> None:
         """Raise UnreadableError if the first row shows that all others would fail for the same reason."""

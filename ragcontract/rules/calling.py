@@ -76,7 +76,7 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
     def faults(self) -> Iterable[Fault]:
         """Return a tool without a name, patterns that are none, arguments that are too many or nested too deeply."""
         from ragcontract.answers.json_values import TooDeepError, comparable
-        from ragcontract.answers.saying import is_visible
+        from ragcontract.core.invisible import is_visible
 
         if not is_visible(self.tool):
             return [(("tool",), "has nothing but blanks and invisible characters; write the name of the tool")]
