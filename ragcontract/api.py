@@ -25,8 +25,8 @@ def load_golden(
 ) -> dict[str, GoldenQuery]:
     """Read golden files (or globs) as one set and return the queries by id, in the order of the files.
 
-    Documents graded at least ``relevance_level`` are relevant. ``allow_fields`` are fields of your own that look like
-    misspelled rules.
+    Documents graded at least ``relevance_level`` are relevant. ``allow_fields`` are fields of your own, which
+    may look like misspelled rules.
     Raises :class:`~ragcontract.InputError` with all problems; probable mistakes are ``UserWarning``.
     """
     level = valid_level(relevance_level)

@@ -89,6 +89,30 @@ def test_an_object_under_a_name_that_nobody_knows_may_be_the_arguments(under: Ro
     assert checked(beside, rules=[FORBIDDEN, VALID]).code == 0
 
 
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"id": 7},
+        {"id": 7, "reason": "late", "arguments": None},
+        {"type": "tool_call", "id": 7},
+        {"function": {"name": "refund", "id": 7}},
+    ],
+)
+def test_arguments_beside_the_name_may_be_the_forbidden_ones(beside: Row) -> None:
+    call = {"name": "refund", **beside}
+    assert broken(checked(call, rules=[FORBIDDEN]))[0] == "Expected no call of refund(id=7)"
+    assert "id=7" in broken(checked(call, rules=[FORBIDDEN]))[1]
+    assert "id=7" in broken(checked(call, rules=[{**FORBIDDEN, "arguments": {"id": {"regex": "^7$"}}}]))[1]
+    assert checked(call, rules=[{**FORBIDDEN, "arguments": {"id": 8}}, VALID]).code == 0
+    assert checked(call, call, rules=[{**FORBIDDEN, "type": "must_call_tool", "at_most": 1}]).code == 1
+
+
+def test_what_stands_beside_the_name_is_no_argument_where_there_are_arguments_or_of_a_call_that_is_wanted() -> None:
+    assert checked({"name": "refund", "id": 7, "arguments": {"id": 8}}, rules=[FORBIDDEN]).code == 0
+    assert checked({"name": "refund", "id": "call_7", "status": "done"}, rules=[FORBIDDEN, VALID]).code == 0
+    assert checked({"name": "refund", "id": 7}, rules=[{**FORBIDDEN, "type": "must_call_tool"}]).code == 1
+
+
 OTHER_NAMES = {
     "Refund": "Refund",
     "functions.refund": "functions.refund",

@@ -115,6 +115,70 @@ def test_other_misspelled_fields_stay_warnings_which_a_strict_review_counts() ->
     assert rag_contract("lint", "--strict") == (1, "1 warning\n", warning)
 
 
+MEANT = "did you mean 'weight'?"
+OTHERWISE = "put a field of your own into metadata, or name it in allow_fields of the configuration"
+
+
+@pytest.mark.parametrize("name", ["must_be_polite", "required_thing", "forbidden_thing", "zzz", "", "\U0001f600"])
+def test_every_unknown_field_is_a_warning_which_a_strict_review_counts(name: str) -> None:
+    with_field(name, value=True)
+    warning = f"warning: golden.jsonl:1: unknown field {name!r} is not read; {OTHERWISE}\n"
+    checked = rag_contract("check")
+    assert (checked.code, warning in checked.err) == (0, True)
+    assert rag_contract("lint", "--strict") == (1, "1 warning\n", warning)
+    Path("ragcontract.yml").write_text("allow_fields: [must_be_polite, required_thing, forbidden_thing, zzz]\n")
+    assert rag_contract("lint", "--strict").code == (name in {"", "\U0001f600"})
+
+
+def test_an_unknown_field_of_many_rows_is_one_warning_with_their_number() -> None:
+    rows = [golden(f"q{n}", owner="a", **({"weigth": 2} if n % 2 else {}), topic=n) for n in range(3_000)]
+    write_jsonl(Path("golden.jsonl"), [golden("first"), *rows])
+    write_jsonl(Path("current_run.jsonl"), [run(row["id"], "doc1") for row in [golden("first"), *rows]])
+    lines = rag_contract("check").err.splitlines()
+    assert [line for line in lines if "unknown field" in line] == [
+        f"warning: golden.jsonl:2: unknown field 'owner' is not read (and 2,999 more such rows); {OTHERWISE}",
+        f"warning: golden.jsonl:2: unknown field 'topic' is not read (and 2,999 more such rows); {OTHERWISE}",
+        f"warning: golden.jsonl:3: unknown field 'weigth' is not read (and 1,499 more such rows); {MEANT}",
+    ]
+
+
+def test_an_unknown_field_of_a_turn_is_refused() -> None:
+    turns = [{"query": "?", "must_be_polite": True}]
+    write_jsonl(Path("golden.jsonl"), [golden("q1", turns=turns)])
+    ended = rag_contract("check")
+    assert (ended.code, "golden.jsonl:1: turns[0].must_be_polite: unknown key" in ended.err) == (2, True)
+
+
+def test_an_unknown_column_of_parquet_is_a_warning() -> None:
+    table: dict[str, list[Any]] = {"id": ["q1"], "query": ["?"], "relevant_doc_ids": [["doc1"]], "zzz": [1]}
+    pq.write_table(pa.table(table), "golden.parquet")
+    ended = rag_contract("check", "--golden", "golden.parquet")
+    assert (ended.code, f"golden.parquet: unknown field 'zzz' is not read; {OTHERWISE}" in ended.err) == (0, True)
+
+
+def test_unknown_fields_of_a_run_are_the_applications_business() -> None:
+    write_jsonl(Path("golden.jsonl"), [golden("q1")])
+    write_jsonl(Path("current_run.jsonl"), [run("q1", "doc1", trace_url="x", must_be_polite=True)])
+    ended = rag_contract("check")
+    assert (ended.code, "unknown field" in ended.err) == (0, False)
+
+
+def test_a_misspelled_rule_is_refused_after_as_many_unknown_fields_as_are_named() -> None:
+    others = {f"x{number}": 1 for number in range(100)}
+    write_jsonl(Path("golden.jsonl"), [golden("q1", **others), golden("q2", turn=1)])
+    ended = rag_contract("validate", "--without-run")
+    assert (ended.code, f"golden.jsonl:2: turn: unknown field; did you mean 'turns'? {OWN}" in ended.err) == (2, True)
+
+
+@pytest.mark.parametrize("wrong", [{"weight": -1}, {"query": ""}, {"must_rank_at_most": "three"}])
+def test_a_misspelled_rule_is_reported_beside_an_invalid_value_of_its_row(wrong: dict[str, object]) -> None:
+    write_jsonl(Path("golden.jsonl"), [golden("q1") | wrong | {"must_include_ny": True}])
+    ended = rag_contract("check")
+    (field,) = wrong
+    assert (ended.code, f"golden.jsonl:1: {field}: " in ended.err) == (2, True)
+    assert f"golden.jsonl:1: must_include_ny: unknown field; did you mean 'must_include_any'? {OWN}" in ended.err
+
+
 def test_an_allowed_field_is_neither_refused_nor_warned_about() -> None:
     write_jsonl(Path("golden.jsonl"), [golden("q1", roles=["admin"], weigth=2)])
     Path("ragcontract.yml").write_text("allow_fields: [roles]\n")

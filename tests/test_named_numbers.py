@@ -130,6 +130,23 @@ def test_a_null_among_scores_of_a_query_counts_as_the_worst_where_the_config_say
     assert report["metrics"]["faithfulness"]["current"] == pytest.approx(0.6)
 
 
+@pytest.mark.parametrize("numbers", [(None, 0.9), (0.9, None), (None, None), (None,)])
+@pytest.mark.parametrize("missing", ["error", "zero"])
+def test_a_null_among_rows_of_a_query_is_a_missing_score_of_a_baseline(
+    numbers: tuple[float | None, ...], missing: str, folder: Path
+) -> None:
+    config = f"{CONFIG}fail_on: {{faithfulness_drop_gt: 0.05}}\nmissing_scores: {missing}\n"
+    workspace(folder, 0.9, 0.9, 0.9, config=config)
+    repeated = [run("q1", "doc1", scores={"faithfulness": number}) for number in numbers]
+    others = [run(one, "doc1", scores={"faithfulness": 0.6}) for one in ("q2", "q3")]
+    write_jsonl(folder / "good.jsonl", [*repeated, *others])
+    ended = rag_contract("check", "--repeats", "--scores", "scores.jsonl", "--baseline", "good.jsonl")
+    why = "no faithfulness for 1 of 3 queries, which fail_on.faithfulness_drop_gt leaves out: 'q1'"
+    assert (ended.code, why in ended.err) == (0, True)
+    metric = json.loads((folder / "report.json").read_text())["metrics"]["faithfulness"]
+    assert metric["baseline"] == pytest.approx(0.6)
+
+
 def test_queries_whose_score_a_baseline_lacks_are_named_beside_a_limit_on_its_drop(folder: Path) -> None:
     workspace(folder, 0.9, 0.8, 0.2, config=f"{CONFIG}fail_on: {{faithfulness_drop_gt: 0.05}}\n")
     before = [run(one, "doc1", scores={"faithfulness": 0.9 if one == "q1" else None}) for one in IDS]

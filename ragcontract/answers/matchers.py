@@ -13,10 +13,9 @@ from ragcontract.answers.dead_patterns import dead_part
 from ragcontract.answers.matcher_records import AsWritten, Matcher, Reading, Single
 from ragcontract.answers.normalising import Form, wanted
 from ragcontract.answers.regexes import Pattern, PatternError, compiled
-from ragcontract.answers.saying import is_visible
 from ragcontract.answers.tracing import Span
 from ragcontract.core import bounds
-from ragcontract.core.invisible import without_invisible
+from ragcontract.core.invisible import is_visible, without_invisible
 from ragcontract.core.rule import Fault
 from ragcontract.core.text import shorten, visible
 

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from ragcontract.answers.answer_text import Answer, answer_of
+from ragcontract.answers.finish_reasons import CONTENT_FILTER, stopped_for
 from ragcontract.answers.known_modes import ABSTAIN
 from ragcontract.answers.matchers import occurrences, text_spans
 from ragcontract.answers.normalising import Form
@@ -19,7 +20,6 @@ from ragcontract.core.run import RunRow
 
 Kind: TypeAlias = Literal["refusal", "finish_reason", "mode", "refusal_phrases", "common phrases"]
 BEGINNING = 300  # characters in normal form; a refusal further down is about a part of the question
-CONTENT_FILTER = "content_filter"
 
 _CANNOT = ("i can't", "i cannot", "i am unable to", "i'm unable to", "i am not able to", "i'm not able to")
 _VERBS = ("answer", "assist", "comply", "discuss", "help", "provide", "share", "do that")
@@ -77,7 +77,7 @@ def declared_evidence(row: RunRow) -> Evidence | None:
     """Return what the row says of a refusal beside the answer's text, or None."""
     if row.refusal and says_something(answer_of(row.refusal)):
         return Evidence(kind="refusal")
-    if row.finish_reason == CONTENT_FILTER:
+    if stopped_for(CONTENT_FILTER, row.finish_reason):
         return Evidence(kind="finish_reason")
     return Evidence(kind="mode") if row.mode == ABSTAIN else None
 

@@ -3,13 +3,12 @@
 import unicodedata
 
 from ragcontract.answers.answer_text import Answer
-from ragcontract.core.invisible import without_invisible
+from ragcontract.core.invisible import DRAWN_BLANK, without_invisible
 
 _SEEN = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl", "No", "Sc", "Sm", "So"})
 _MARKUP = frozenset("+<=>|~")  # symbols of ASCII that draw rules, tables, quotes and lists
-# Lines and blocks that are drawn; letters and symbols that are blank; what stands for a lost or embedded object.
+# Lines and blocks that are drawn.
 _DRAWN = frozenset(map(chr, range(0x2500, 0x25A0)))
-_BLANK = frozenset("\u2800\ufffc\ufffd\U00013441\U00013442\U0001d159")
 
 
 def says_something(answer: Answer) -> bool:
@@ -23,14 +22,6 @@ def says_something(answer: Answer) -> bool:
     return _is_seen((answer.shown or answer).text)
 
 
-def is_visible(text: str) -> bool:
-    """Return whether a reader sees any character of a text: also punctuation, which can be searched for."""
-    return any(
-        not char.isspace() and char not in _BLANK and unicodedata.category(char)[0] not in "CM"
-        for char in without_invisible(text)
-    )
-
-
 def has_letter(text: str) -> bool:
     """Return whether a text has a letter."""
     return any(char.isalpha() for char in without_invisible(text))
@@ -41,4 +32,4 @@ def _is_seen(text: str) -> bool:
 
 
 def _is_drawing(char: str) -> bool:
-    return char in _MARKUP or char in _DRAWN or char in _BLANK
+    return char in _MARKUP or char in _DRAWN or char in DRAWN_BLANK

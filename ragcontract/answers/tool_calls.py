@@ -32,17 +32,21 @@ BUILT_IN_ARGUMENTS = ("action", "actions", "queries", "code", "operation")
 OTHERS = frozenset(
     {"function", "output", "result", "response", "error", "metadata", "caller", "extras", "cache_control"}
 )
-
+NO_ARGUMENTS = OTHERS.union(NAMES, ARGUMENTS)
 
 PARALLEL = "multi_tool_use.parallel"
 _LETTERS = partial(re.sub, r"[\W_]+", "")
 
 
 class Call(Struct, frozen=True, gc=False):
-    """A call of a tool; ``arguments`` are None if they cannot be read as a JSON object."""
+    """A call of a tool; ``arguments`` are None if they cannot be read as a JSON object.
+
+    Of a call that is written without any, ``spread`` is the one whose arguments are what stands beside the name.
+    """
 
     name: str
     arguments: dict[str, Any] | None
+    spread: "Call | None" = None
 
     def comparable(self, *, lenient: bool = False) -> dict[str, Hashable] | None:
         """Return the arguments as values that are equal if the JSON values are; None if there are no valid ones."""
@@ -88,7 +92,7 @@ def _call(call: Mapping[str, Any], number: int) -> Call:
         )
     if len(name) > bounds.ID:
         raise CannotScoreError(f"has a name of more than {bounds.ID:,} characters in tool_calls[{number}]")
-    made = Call(name, arguments_of(given[0][1]) if given else None if _has_more(call) else {})
+    made = Call(name, arguments_of(given[0][1])) if given else _without_arguments(name, call)
     for field, other in names[1:]:
         _refuse_unless(other == name, names[0][0], field, number)
     for field, other in given[1:]:
@@ -136,10 +140,13 @@ def _given(call: Mapping[str, Any], names: Sequence[str]) -> list[tuple[str, Any
     return [(name, inner[name]) for name in names if inner.get(name) is not None] + beside
 
 
-def _has_more(call: Mapping[str, Any]) -> bool:
-    """Return whether a call without arguments has, under a name that nobody knows, what may be arguments."""
+def _without_arguments(name: str, call: Mapping[str, Any]) -> Call:
+    """Return a call that has no arguments under a known name; what it has under others may be all of them, or some."""
     levels = (call, call["function"]) if isinstance(call.get("function"), dict) else (call,)
-    return any(_is_composite(value) for level in levels for name, value in level.items() if name not in OTHERS)
+    others = {field: value for level in levels for field, value in level.items() if field not in NO_ARGUMENTS}
+    if any(map(_is_composite, others.values())):
+        return Call(name, None)
+    return Call(name, {}, Call(name, others) if others else None)
 
 
 def _is_composite(value: object) -> bool:

@@ -46,8 +46,8 @@ def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector)
     if not plan.repeats:
         _refuse_repeats(counts, outcomes.rows, location, problems)
     missing = tuple([query_id for query_id in plan.golden if query_id not in outcomes.scores])
+    lacking = plan.score_gaps(outcomes.columns, outcomes.gaps.lacking())
     if not plan.is_baseline:
-        plan.score_gaps(outcomes.columns, outcomes.gaps.lacking())
         outcomes.score(missing)
     short = counts.here("short") or ()
     first_ids = _first_ids(counts, job)
@@ -60,7 +60,7 @@ def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector)
         versions=_versions(counts, location, problems),
         files=tuple(SourceFile(path=name, sha256="") for name in names),
         missing=missing,
-        lacking=outcomes.gaps.lacking(),
+        lacking=lacking,
         undeclared=tuple(one.key.decode() for one in counts.first("undeclared", bounds.NAMES)),
         pools=first_ids,
         first_ids=first_ids,

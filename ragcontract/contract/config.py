@@ -156,7 +156,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = "error"
     allow_fields: Annotated[
         list[Text],
-        Meta(description="Fields of your own in golden rows that look like misspelled rules, which are refused."),
+        Meta(description="Fields of your own in golden rows: they are not read, and cause no warning."),
     ] = []
     metrics: Metrics = Metrics()
 

@@ -1,5 +1,6 @@
 """Reads ``golden.jsonl``: the golden queries."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any
@@ -33,6 +34,7 @@ from ragcontract.files.rows import read_rows
 from ragcontract.files.schema import Mismatch
 from ragcontract.registry import Registry
 
+_starts_plainly = re.compile("[A-Za-z0-9]").match
 OF_ANSWERS = "what the answer must be, as in answer_must_include"
 RULES = NearNames(RULE_FIELDS)
 OWN_FIELD = "a field of your own must be in allow_fields of the configuration"
@@ -74,9 +76,10 @@ def read_golden(
     """Read golden files (or globs) as one set; ids must be unique across all files.
 
     Documents graded at least ``level`` are relevant. Without one, the relevance level is not known: a row whose
-    ``relevant_doc_ids`` agree with its grades at any level is accepted. A field that looks like a misspelled rule is a
-    problem, unless it is among ``allow_fields``; with None, these are not known, and it is a warning. With a registry
-    of documents only, the result is partial if any row is about anything else, or is wrong.
+    ``relevant_doc_ids`` agree with its grades at any level is accepted. A field that is not read is a warning, and a
+    problem if it looks like a misspelled rule, unless it is among ``allow_fields``; with None, these are not known, and
+    only what looks misspelled is a warning. With a registry of documents only, the result is partial if any row is
+    about anything else, or is wrong.
     """
     builder = _Builder(reads_answers=not registry.documents_only, level=level, strict=allow_fields is not None)
     found, problems = existing_files(paths)
@@ -91,14 +94,13 @@ def read_golden(
                     builder.row(row, event.location(index))
             case FileRead(file=file):
                 builder.files.append(file)
-            case Warned(field=field) if field and field in (allow_fields or ()):
-                pass
-            case Problem() | MoreProblems() | Warned() if registry.documents_only:
+            case Warned(field=field, meant=meant):
+                if registry.documents_only and meant and field not in (allow_fields or ()):
+                    return PARTIAL
+                if field not in (allow_fields or ()) and (meant or allow_fields is not None):
+                    builder.unread(event)
+            case Problem() | MoreProblems() if registry.documents_only:
                 return PARTIAL
-            case Warned(meant=meant) if meant in ENOUGH:
-                builder.misspelling(event)
-            case Warned():
-                builder.warned(event)
             case Problem() | MoreProblems():
                 builder.problems.add(event)
     return builder.finish()
@@ -114,28 +116,45 @@ class _Builder:
         self._tags: set[str] = set()
         self._shared: dict[Any, Any] = {}  # equal tags and rules are stored once
         self._metadata: str | None = None
-        self.misspelled: Warned | None = None  # a field of which a row needs one: a row without any says so
+        self._misspelled: Warned | None = None  # a field of which a row needs one: a row without any says so
         self._explained = False
+        self._rows_with: dict[str, int] = {}  # how many rows have each field that is not read
+        self._warnings: list[Warned] = []  # about these fields
+        self._further: str | None = None  # the first row with a field that is not even counted
         self._answer_fields: dict[str, str] = {}
         self._rule_types: set[type[Rule]] = set()
         self._need_results = True
         self._below_level: list[GoldenQuery] = []
 
-    def misspelling(self, found: Warned) -> None:
-        """Note a misspelled field, for a row that expects nothing; one of the documents is the likeliest reason."""
-        first, self.misspelled = self.misspelled, found
-        if first and first.meant == "relevant_doc_ids":
-            first, self.misspelled = found, first
-        if first:
-            self.warned(first)
+    def unread(self, found: Warned) -> None:
+        """Count a field that is not read; it is reported once."""
+        if found.field in self._rows_with:
+            self._rows_with[found.field] += 1
+            return
+        if len(self._rows_with) < bounds.UNREAD_FIELDS:
+            self._rows_with[found.field] = 1
+        else:
+            self._further = self._further or found.location
+        if found.meant in ENOUGH:
+            self._misspelling(found)
+        else:
+            self._warned(found)
 
-    def warned(self, found: Warned) -> None:
-        """Add a warning; a field that is not read is a problem if it is a misspelled or misplaced rule: that is off."""
+    def _misspelling(self, found: Warned) -> None:
+        """Note a misspelled field, for a row that expects nothing; one of the documents is the likeliest reason."""
+        first, self._misspelled = self._misspelled, found
+        if first and first.meant == "relevant_doc_ids":
+            first, self._misspelled = found, first
+        if first:
+            self._warned(first)
+
+    def _warned(self, found: Warned) -> None:
+        """Note the warning about a field; it is a problem if that is a misspelled or misplaced rule, which is off."""
         if self._strict and found.meant in RULE_FIELDS and RULES.misspelled(found.field):
             field = shorten(found.field, bounds.NAME)
             self.problems.problem(f"{found.location}: {field}", f"unknown field; {found.advice} ({OWN_FIELD})")
-        else:
-            self.problems.add(found)
+        elif found.field in self._rows_with:
+            self._warnings.append(found)
 
     def row(self, row: GoldenRow, location: str) -> None:
         if row.metadata and self._metadata is None:
@@ -143,10 +162,10 @@ class _Builder:
         given = present(row) if self._reads_answers else []
         relevant = _relevant(row, given, self._level)
         if isinstance(relevant, Mismatch):
-            if self.misspelled and row.relevance is None:
+            if self._misspelled and row.relevance is None:
                 self._explained = True
-                of = "it" if self.misspelled.meant == "relevant_doc_ids" else repr(self.misspelled.meant)
-                relevant = Mismatch(relevant.path, f"is missing; is {self.misspelled.field!r} a misspelling of {of}?")
+                of = "it" if self._misspelled.meant == "relevant_doc_ids" else repr(self._misspelled.meant)
+                relevant = Mismatch(relevant.path, f"is missing; is {self._misspelled.field!r} a misspelling of {of}?")
             self.problems.mismatch(location, relevant)
             return
         if row.must_rank_at_most is not None and not relevant:
@@ -176,6 +195,10 @@ class _Builder:
         rules = fields.rules
         if rules:
             self._rule_types.update([type(rule.judged if isinstance(rule, RowRule) else rule) for rule in rules])
+        if forbidden := unique_ids(row.forbidden_doc_ids):
+            self._refuse_unseen(forbidden, f"{location}: forbidden_doc_ids")
+        if row.tier:
+            self._refuse_unseen((row.tier,), f"{location}: tier")
         names_documents = row.relevant_doc_ids is not None or row.relevance is not None
         query = GoldenQuery(
             id=as_id(row.id),
@@ -184,7 +207,7 @@ class _Builder:
             location=location,
             must_rank_at_most=row.must_rank_at_most,
             must_include_any=bool(row.must_include_any),
-            forbidden_doc_ids=unique_ids(row.forbidden_doc_ids),
+            forbidden_doc_ids=forbidden,
             weight=1.0 if row.weight is None else row.weight,
             tags=self._shared.setdefault(tags, tags),
             relevance=row.relevance,
@@ -198,6 +221,7 @@ class _Builder:
 
     def _noted(self, tags: tuple[str, ...], location: str) -> tuple[str, ...]:
         """Return the tags, or none once there are too many different ones: each has means of all metrics."""
+        self._refuse_unseen(tags, f"{location}: tags")
         before = len(self._tags)
         self._tags.update(tags)
         if len(self._tags) <= bounds.TAGS:
@@ -207,11 +231,27 @@ class _Builder:
             self.problems.problem(f"{location}: tags", message)
         return ()
 
+    def _refuse_unseen(self, names: Sequence[str], location: str) -> None:
+        """Refuse names of which nobody sees anything: no limit and no run has them."""
+        if all(map(_starts_plainly, names)):  # nearly always; what follows costs an import
+            return
+        from ragcontract.core.invisible import is_visible
+
+        for name in names:
+            if not is_visible(name):
+                message = f"{shorten(name, bounds.NAME)!a} has nothing but blanks and invisible characters"
+                self.problems.problem(location, f"{message}; write a name, or leave it out")
+
     def finish(self) -> Golden:
-        if self.misspelled and not self._explained:
-            self.warned(self.misspelled)
-        for warning in contract_warnings(self._queries.values()):
-            self.problems.warning(warning)
+        if self._misspelled and not self._explained:
+            self._warned(self._misspelled)
+        for warning in self._warnings:
+            self.problems.add(warning.in_rows(self._rows_with[warning.field]))
+        if self._further:
+            message = f"more than {bounds.UNREAD_FIELDS} different fields are not read; the others are not named"
+            self.problems.warning(f"{self._further}: {message}")
+        for message in contract_warnings(self._queries.values()):
+            self.problems.warning(message)
         if self._level is not None and self._below_level:
             from ragcontract.contract.graded import below_level
 

@@ -139,6 +139,7 @@ class GoldenRow(Struct, frozen=True, kw_only=True):
         Literal["fitz-gov-4.1.0"] | None, Meta(description="Match as this benchmark does, for comparison with it.")
     ] = None
 
+    own_fields: ClassVar[str] = "put a field of your own into metadata, or name it in allow_fields of the configuration"
     schema_extra: ClassVar[dict[str, Any]] = {
         "anyOf": [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in ENOUGH]
     }

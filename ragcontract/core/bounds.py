@@ -84,6 +84,7 @@ VALUE_ITEMS = 3  # items; a list or an object in a message; an ellipsis stands f
 NAME = 40  # characters; a key, or an id in a message of `convert`; cut, with an ellipsis
 JSON_REST = 20  # characters; what follows an error in JSON; cut
 NAMES = 3  # names; ids, versions, gates or unknown fields in one message; the others are counted, or left out
+UNREAD_FIELDS = 50  # names; unknown fields of golden rows that are named in warnings; the others are left out
 SPELL_CHECKED = 100  # rows; search for misspelled fields in each file of a run; further rows are not searched
 CONFIG_SEARCHED = 10_000  # files; a folder that is searched for names like the configuration's; a larger one is not
 NEAR_LENGTH = 100  # characters; a misspelled name that is compared with the known ones; the rest is not compared

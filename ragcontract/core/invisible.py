@@ -12,6 +12,8 @@ from functools import cache
 # Other_Default_Ignorable_Code_Point and Variation_Selector of Unicode's PropList.txt. Unassigned places are part of it.
 _IGNORABLE = (0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2065, 0x3164, 0xFFA0, *range(0x180B, 0x1810))
 _IGNORABLE_RANGES = (range(0xFE00, 0xFE10), range(0xFFF0, 0xFFF9), range(0xE0000, 0xE1000))
+# Letters and symbols that are drawn blank; what stands for a lost or embedded object.
+DRAWN_BLANK = frozenset("\u2800\ufffc\ufffd\U00013441\U00013442\U0001d159")
 _BLANKS = frozenset("\t\n\v\f\r\x85")  # controls with the property White_Space
 _ASCII = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 _FORMAT_CHARACTERS_END = 0x20000  # those after it are among the ignorable ones
@@ -25,6 +27,14 @@ def without_invisible(text: str) -> str:
         return text
     hidden = invisible_characters().intersection(text)
     return text.translate(dict.fromkeys(map(ord, hidden))) if hidden else text
+
+
+def is_visible(text: str) -> bool:
+    """Return whether a reader sees any character of a text: also punctuation, which can be searched for."""
+    return any(
+        not char.isspace() and char not in DRAWN_BLANK and unicodedata.category(char)[0] not in "CM"
+        for char in without_invisible(text)
+    )
 
 
 def _is_seen_whole(text: str) -> bool:

@@ -116,9 +116,9 @@ class Column:
             self._repeats[query_id].append(values)
 
     def replace(self, query_id: str, values: Values) -> None:
-        """Store the values of a query instead of those of its rows."""
+        """Store the values of a query instead of those of its rows; with empty values, it has none."""
         self._repeats.pop(query_id, None)
-        self.note(query_id, values)
+        self.note(query_id, values or (nan,) * self._metrics)
 
     def __getitem__(self, query_id: str) -> Values:
         """Return the values of a query, empty if it has none."""

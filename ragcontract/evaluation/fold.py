@@ -218,8 +218,8 @@ class _Builder:
         scores |= {query_id: averaged(rows) for query_id, rows in self._repeats.items()}
         apart = {*scores, *self._changed}
         missing = tuple([query_id for query_id in plan.golden if query_id not in apart])
+        lacking = plan.score_gaps(self._columns, self._gaps.lacking())
         if not plan.is_baseline:
-            plan.score_gaps(self._columns, self._gaps.lacking())
             self._score_missing(missing)
         if warning := self._order.warning():
             self.problems.warning(warning)
@@ -233,7 +233,7 @@ class _Builder:
             versions=stored.versions if stored else versions_of(self._versions),
             runs=stored.runs if stored else 1,
             missing=missing,
-            lacking=self._gaps.lacking(),
+            lacking=lacking,
             undeclared=self._gaps.undeclared(),
             unknown=self._unknown.listed,
             more_unknown=self._unknown.more,

@@ -178,7 +178,7 @@ class Plan(Families, frozen=True, kw_only=True):
             wrong += [Invalid("", one.why) for one in missing if not one.metric]
         if wrong:
             return list(dict.fromkeys(wrong))
-        lacking = self._unjudged(found) if self.is_baseline else tuple([one.metric for one in missing])
+        lacking = self._lacking(found) if self.is_baseline else tuple([one.metric for one in missing])
         values = tuple([self._values(one, family) for one, family in zip(found, self.families, strict=True)])
         violations: tuple[Violation, ...] = ()
         if self.row_rules and query.rules:
@@ -196,11 +196,11 @@ class Plan(Families, frozen=True, kw_only=True):
                         return [Invalid("", str(error))]
         return BesideRanks(values=values, violations=violations, lacking=lacking)
 
-    def _unjudged(self, found: Sequence[Values | Missing | Invalid]) -> tuple[str, ...]:
-        """Return the judged metrics that a row lacks: a limit on their change leaves no query out."""
+    def _lacking(self, found: Sequence[Values | Missing | Invalid]) -> tuple[str, ...]:
+        """Return the metrics that a row of a baseline lacks."""
         pairs = zip(found, self.families, strict=True)
         lacking = (family for values, family in pairs if isinstance(values, Missing))
-        return tuple([metric.key for family in lacking for metric in family.metrics if metric.task])
+        return tuple([metric.key for family in lacking for metric in family.metrics])
 
     def _values(self, found: Values | Missing | Invalid, family: Family) -> Values:
         if isinstance(found, Missing | Invalid):
@@ -221,11 +221,20 @@ class Plan(Families, frozen=True, kw_only=True):
         score = replace(score, judged=(0.0,) * len(score.judged))  # a row that is missing is not an empty one
         return RowOutcome(score=score, values=tuple(values), violations=violations, overlap=overlap)
 
-    def score_gaps(self, columns: Sequence[Column], lacking: Mapping[str, Sequence[str]]) -> None:
-        """Give the queries that lack a score the worst value: the mean of their other rows would pass for the score."""
+    def score_gaps(self, columns: Sequence[Column], lacking: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        """Give the queries that lack a score in a row the worst value, or none in a baseline; return the queries.
+
+        The mean of their other rows would pass for the score. Of a baseline, only judged metrics are returned: a limit
+        on their change leaves no query out.
+        """
         for family, column in zip(self.families, columns, strict=True):
+            values = () if self.is_baseline else worst_values(family.metrics)
             for query_id in {query_id for metric in family.metrics for query_id in lacking.get(metric.key, ())}:
-                column.replace(query_id, worst_values(family.metrics))
+                column.replace(query_id, values)
+        if not self.is_baseline:
+            return lacking
+        judged = {metric.key for family in self.families for metric in family.metrics if metric.task}
+        return {key: query_ids for key, query_ids in lacking.items() if key in judged}
 
     def _rules(self, query: GoldenQuery) -> list[RowRule]:
         """Return the rules of a query that are in use."""

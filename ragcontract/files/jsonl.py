@@ -40,8 +40,9 @@ def read_jsonl(
     """Yield the rows of one or more files as ``row_type``, and the problems in them.
 
     The fields of the first ``spell_check`` rows of each file (by default, of all rows) are compared with those of
-    ``known`` (by default, the row type). There is one warning for each name that looks misspelled. A key that an object
-    has twice is a problem in the first ``compare_keys`` bytes (by default, anywhere).
+    ``known`` (by default, the row type). There is one warning for each name that looks misspelled; where ``known`` has
+    ``own_fields``, one for each unknown field of each row. A key that an object has twice is a problem in the first
+    ``compare_keys`` bytes (by default, anywhere).
     """
     reader = _Reader(row_type, known or row_type, spell_check, compare_keys, may_be_empty=may_be_empty)
     for path in paths:
@@ -76,7 +77,7 @@ class _Reader(Generic[T]):
             # To check all fields of all rows, let the decoder detect unknown fields, which costs nothing.
             self._decode_strictly = msgspec.json.Decoder(_strict(row_type)).decode
             self._to_spell_check = 0
-        self._misspelled: set[str] = set()
+        self._named: set[str] | None = None if hasattr(known, "own_fields") else set()  # by a warning
         self._head: list[bytes] = []  # the first lines of the current file
         self._explained = self._counted = 0  # problems; faulty rows after them
 
@@ -152,9 +153,16 @@ class _Reader(Generic[T]):
                 )
             yield MoreProblems(1)
             return
-        for mismatch in explained(line, error, self._type):
+        wrong = explained(line, error, self._type)
+        for mismatch in wrong:
             self._explained += 1
             yield Problem.of(location, mismatch)
+        if self._decode_strictly is not None and _is_explained(line, error):
+            with suppress(NestingError, *UNDECODABLE):
+                check_nesting(line)
+                named = {mismatch.path[0] for mismatch in wrong if mismatch.path}
+                spelling = self._check_spelling(line, location)
+                yield from (warned for warned in spelling if warned.meant and warned.meant not in named)
 
     def _refuse_other_file(self, line: bytes) -> None:
         """Raise UnreadableError if the first row shows that all others would fail for the same reason."""
@@ -176,9 +184,11 @@ class _Reader(Generic[T]):
     def _check_spelling(self, line: bytes, location: str) -> Iterator[Warned]:
         row = msgspec.json.decode(line)
         for name, meant, advice in unread_fields(row, self._type, self._known):
-            if name not in self._misspelled:
-                self._misspelled.add(name)
-                yield Warned.of_field(location, name, meant, advice)
+            if self._named is not None:
+                if name in self._named:
+                    continue
+                self._named.add(name)
+            yield Warned.of_field(location, name, meant, advice)
 
 
 def explained(line: bytes, error: Exception, record: type) -> list[Mismatch]:
@@ -187,7 +197,7 @@ def explained(line: bytes, error: Exception, record: type) -> list[Mismatch]:
     If the line is very long, only the first reason: as plain objects, a line may need twenty times its size.
     """
     found: list[Mismatch] = []
-    if isinstance(error, msgspec.ValidationError) and len(line) <= bounds.EXPLAINED:
+    if _is_explained(line, error):
         try:
             check_nesting(line)
             found = mismatches(msgspec.json.decode(line), record)
@@ -198,17 +208,31 @@ def explained(line: bytes, error: Exception, record: type) -> list[Mismatch]:
     return found or [Mismatch((), malformed(line, error)[1])]
 
 
+def _is_explained(line: bytes, error: Exception) -> bool:
+    """Return whether a line is JSON that does not fit its record, and short enough to be looked at again."""
+    return isinstance(error, msgspec.ValidationError) and len(line) <= bounds.EXPLAINED
+
+
 def _strict(record: type[T]) -> type[T]:
     """Return a record type that refuses unknown fields."""
     return msgspec.defstruct(record.__name__, [], bases=(record,), forbid_unknown_fields=True)  # type: ignore[return-value]
 
 
 def unread_fields(value: dict[str, Any], read: type, known: type) -> Iterator[tuple[str, str, str]]:
-    """Yield each field that is not read and stands for one that is, with that one, and what to do."""
+    """Yield each field that is not read and stands for one that is, with that one, and what to do.
+
+    Where ``known`` says what to do about ``own_fields``, yield all others that are not read, too, without such a one.
+    """
     entries: Mapping[str, tuple[str, str]] = getattr(known, "entries", {})
-    yield from renamed_fields(value, read, known)
+    unread = {name: (meant, advice) for name, meant, advice in renamed_fields(value, read, known)}
     for name, meant in strange_fields(value, known):
-        yield name, meant, entries[meant][1] if meant in entries else f"did you mean {meant!r}?"
+        unread.setdefault(name, (meant, entries[meant][1] if meant in entries else f"did you mean {meant!r}?"))
+    if own_fields := getattr(known, "own_fields", ""):
+        for name in value:
+            if name not in _known_fields(known):
+                unread.setdefault(name, ("", own_fields))
+    for name, (meant, advice) in unread.items():
+        yield name, meant, advice
 
 
 def strange_fields(value: dict[str, Any], record: type) -> Iterator[tuple[str, str]]:

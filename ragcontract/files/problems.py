@@ -52,7 +52,8 @@ class MoreProblems(Struct, frozen=True):
 class Warned(Struct, frozen=True):
     """A warning, which does not change the verdict.
 
-    Of a misspelled ``field`` at ``location``, ``meant`` is the right name, and ``advice`` says what to do.
+    Of a ``field`` at ``location`` that is not read, ``meant`` is the right name if it looks misspelled, and ``advice``
+    says what to do.
     """
 
     message: str
@@ -64,8 +65,16 @@ class Warned(Struct, frozen=True):
     @classmethod
     def of_field(cls, location: str, field: str, meant: str, advice: str) -> Self:
         """Return the warning about a field that is not read."""
-        message = f"{location}: unknown field {field!r} is not read; {advice}"
-        return cls(message, field=field, meant=meant, location=location, advice=advice)
+        return cls(_not_read(location, field, advice), field=field, meant=meant, location=location, advice=advice)
+
+    def in_rows(self, count: int) -> "Warned":
+        """Return the warning about a field that is not read in so many rows, of which this is the first."""
+        more = f" (and {count - 1:,} more such rows)" if count > 1 else ""
+        return Warned(_not_read(self.location, self.field, self.advice, more))
+
+
+def _not_read(location: str, field: str, advice: str, more: str = "") -> str:
+    return f"{location}: unknown field {shorten(field, bounds.NAME)!r} is not read{more}; {advice}"
 
 
 class Collector:

@@ -6,6 +6,7 @@ from typing import ClassVar
 from msgspec import UNSET
 
 from ragcontract.answers.answer_text import Answer, answer_of
+from ragcontract.answers.finish_reasons import CUT_OFF, stopped_for
 from ragcontract.answers.saying import says_something
 from ragcontract.core import bounds
 from ragcontract.core.excerpt import excerpt
@@ -16,7 +17,6 @@ from ragcontract.core.rule import RowContext, RowRule, Violation, names_of
 from ragcontract.core.run import RESPONSE_FIELDS, RunRow
 from ragcontract.core.text import shorten
 
-CUT_OFF = "length"  # the finish_reason of an answer that reached the limit of tokens
 NO_ANSWER = ("no answer",)
 NO_CALLS = ("no tool_calls",)  # of a golden query without a row, or of a turn after an error: none are known
 LACKING = "has no response, which rules about its answer need; export it, as null if there was none"
@@ -91,7 +91,7 @@ class Answered(AnswerRule, frozen=True, kw_only=True, gc=False, tag="answered"):
             yield self._broken("error", the_error(row.error))
         elif not self._has_text(query, row) and not (self.refusal_answers and _has_refused(row)):
             yield self._broken("no answer", _nothing_in(row))
-        if row.finish_reason == CUT_OFF:
+        if stopped_for(CUT_OFF, row.finish_reason):
             found = ("an answer that was cut off: finish_reason is ", Name(CUT_OFF))
             yield Violation(
                 rule="answered", expected=("a complete answer",), found=found, causes=("cut off",), warns=True

@@ -76,7 +76,7 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
     def faults(self) -> Iterable[Fault]:
         """Return a tool without a name, patterns that are none, arguments that are too many or nested too deeply."""
         from ragcontract.answers.json_values import TooDeepError, comparable
-        from ragcontract.answers.saying import is_visible
+        from ragcontract.core.invisible import is_visible
 
         if not is_visible(self.tool):
             return [(("tool",), "has nothing but blanks and invisible characters; write the name of the tool")]
@@ -125,9 +125,12 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
     def _possible(self, called: "CalledTools") -> Sequence["Call"]:
         """Return the calls that may be such ones: of the tool under its name in any form, with any such arguments.
 
-        What cannot be read may be what is forbidden.
+        What cannot be read may be what is forbidden, and so may arguments that stand beside the name of the tool.
         """
-        return self.fitting(called, called.resembling(self.tool), unreadable=True)
+        calls = called.resembling(self.tool)
+        if self.arguments:
+            calls = [call.spread or call for call in calls]
+        return self.fitting(called, calls, unreadable=True)
 
     def described(self) -> Phrase:
         """Return the call as people write it."""

@@ -7,8 +7,9 @@ AGAIN = "run `rag-contract record` again, which goes on where it ended, or delet
 
 
 def journal_beside(run: str | os.PathLike[str]) -> Path:
-    """Return where the journal of a run is."""
+    """Return where the journal of a run is; if the run is a link, beside the file that it leads to."""
     path = Path(run)
+    path = Path(os.path.realpath(path)) if path.is_symlink() else path
     return path.with_name(f".{path.name}.journal")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ragcontract.contract.golden_file import OF_ANSWERS
+from ragcontract.contract.golden_file import OF_ANSWERS, OWN_FIELD
 from tests.builders import OLD_FILES, as_jsonl, golden, good_workspace, run, write_jsonl
 from tests.process import Ended, files_in, rag_contract
 
@@ -394,6 +394,7 @@ def test_missing_fields_are_named_with_what_was_probably_meant(tmp_path: Path, m
         "golden.jsonl:1: query: is missing",
         "golden.jsonl:2: id: is missing; is 'ID' a misspelling of it?",
         "golden.jsonl:2: query: is missing; found instead: 'ID', 'question', 'relevant_doc_id'",
+        f"golden.jsonl:2: relevant_doc_id: unknown field; did you mean 'relevant_doc_ids'? ({OWN_FIELD})",
     ]
 
 

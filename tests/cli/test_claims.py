@@ -123,7 +123,12 @@ def test_claims_of_an_odd_file_are_added_and_nothing_else_changes(tmp_path: Path
         ended = claims(tmp_path, server)
         assert (ended.code, len(server.asked)) == (0, 3), ended
         added = path.read_bytes()
-        assert claims(tmp_path, server) == (0, "golden.jsonl: no reference without reference_claims\n", "")
+        again = claims(tmp_path, server)
+        assert again[:2] == (0, "golden.jsonl: no reference without reference_claims\n")
+        assert [line.partition(" is not read")[0] for line in again.err.splitlines()] == [
+            "warning: golden.jsonl:1: unknown field 'mine'",
+            "warning: golden.jsonl:3: unknown field 'zz'",
+        ]
         assert (path.read_bytes(), len(server.asked)) == (added, 3)
     split = b'["It is free."]'
     assert added.splitlines(keepends=True) == [

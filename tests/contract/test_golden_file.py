@@ -6,7 +6,8 @@ import pytest
 from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.golden_file import OF_ANSWERS, OWN_FIELD, Golden, read_golden
 from ragcontract.core.golden import GoldenQuery
-from tests.builders import golden, write_jsonl
+from tests.builders import golden, run, write_jsonl
+from tests.process import rag_contract
 
 
 def read_all(folder: Path, *rows: dict[str, Any]) -> Golden:
@@ -37,6 +38,27 @@ def test_defaults_are_filled_in(tmp_path: Path) -> None:
         rules=(),
     )
     assert warnings == []
+
+
+@pytest.mark.parametrize("unseen", ["\u200b", " ", "\u3164", "\u2800", "\u00ad\u2028"])
+def test_names_of_which_nobody_sees_anything_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unseen: str
+) -> None:
+    fields = {"tags": ["a", unseen], "forbidden_doc_ids": ["secret", unseen], "tier": unseen}
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(Path("golden.jsonl"), [golden("q", "a") | fields])
+    write_jsonl(Path("current_run.jsonl"), [run("q", "a", response="Yes.")])
+    ended = rag_contract("check")
+    problem = f"{unseen!a} has nothing but blanks and invisible characters; write a name, or leave it out"
+    expected = {f"error: golden.jsonl:1: {field}: {problem}" for field in fields}
+    assert (ended.code, {*ended.err.splitlines()}) == (2, expected)
+
+
+@pytest.mark.parametrize("name", ["\u00e9", "_", "#1", "\U0001f600", " a", "\u200ba", "цена"])
+def test_names_that_begin_with_anything_else_are_names(tmp_path: Path, name: str) -> None:
+    fields: dict[str, Any] = {"tags": [name], "forbidden_doc_ids": [name], "tier": name}
+    query = read(tmp_path, golden("q", "a", answer_must_include=["x"], **fields))[0]["q"]
+    assert (query.tags, query.forbidden_doc_ids) == ((name,), (name,))
 
 
 def test_null_is_as_absent(tmp_path: Path) -> None:

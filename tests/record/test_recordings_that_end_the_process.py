@@ -50,6 +50,23 @@ def test_a_run_is_not_judged_whose_recording_did_not_end(code: str) -> None:
     assert rag_contract("check").code == 1
 
 
+def test_a_run_is_not_judged_by_any_of_its_names_whose_recording_did_not_end() -> None:
+    Path("runs").mkdir()
+    Path("current_run.jsonl").rename("runs/today.jsonl")
+    Path("link.jsonl").symlink_to("runs/today.jsonl")
+    Path("links").symlink_to("runs")
+    names = ["link.jsonl", "runs/today.jsonl", "links/today.jsonl"]
+    for name in names:
+        assert recorded("import os\nos._exit(0)\n", "--out", name) == 0
+        for read in names:
+            ended = rag_contract("check", "--run", read)
+            assert (ended.code, f"{read}: may be old: a recording of it did not end" in ended.err) == (2, True)
+        Path("runs/.today.jsonl.journal").unlink()
+    assert recorded("def answer(question):\n    return ['other']\n", "--out", "link.jsonl") == 0
+    assert (Path("link.jsonl").is_symlink(), list(Path().rglob("*.journal"))) == (True, [])
+    assert rag_contract("check", "--run", "runs/today.jsonl").code == 1
+
+
 @pytest.mark.parametrize(
     "argv",
     [

@@ -27,6 +27,10 @@ ASKED = rule("max_chars", value=100)
             says("ye", finish_reason="length"),
             ["warn answered: expected a complete answer; found: an answer that was cut off: finish_reason is length"],
         ),
+        (
+            says("ye", finish_reason="LENGTH"),
+            ["warn answered: expected a complete answer; found: an answer that was cut off: finish_reason is length"],
+        ),
         (says("yes", finish_reason="stop"), []),
     ],
 )

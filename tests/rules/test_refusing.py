@@ -39,6 +39,8 @@ def test_a_refusal_that_is_wanted(tmp_path: Path, answered: Row, config: str, fo
         (says("Ask  someone else."), PINNED, "Ask someone else. (a phrase of refusal_phrases)"),
         (says("Well", refusal="No."), "", "the refusal No."),
         (says("Well", finish_reason="content_filter"), "", "finish_reason content_filter"),
+        (says("Well", finish_reason="CONTENT_FILTER"), "", "finish_reason CONTENT_FILTER"),
+        (says("Well", finish_reason="contentFilter"), "", "finish_reason contentFilter"),
         (says("Well", mode="abstain"), "", "mode abstain"),
     ],
 )
