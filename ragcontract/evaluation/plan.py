@@ -113,9 +113,7 @@ class Plan(Families, frozen=True, kw_only=True):
     def row_type(self) -> type[RunRow]:
         """The record type with which rows are decoded; what only reports show of broken queries is not parsed."""
         needs = self.needs
-        if not self.is_baseline and any(query.only_forbids for query in self.golden.values()):
-            needs |= {"error"}  # after which nobody knows what would have been retrieved
-        unparsed = SAID - needs if self.shows_texts else frozenset()
+        unparsed = SAID - needs - {"error"} if self.shows_texts else frozenset()
         return row_type(needs, unparsed=unparsed, results_required=self.results_required)
 
     def for_baseline(self, listed: Collection[str] = ()) -> "Plan":
@@ -195,6 +193,20 @@ class Plan(Families, frozen=True, kw_only=True):
                     if not self.is_baseline:
                         return [Invalid("", str(error))]
         return BesideRanks(values=values, violations=violations, lacking=lacking)
+
+    def has_failed(self, query: GoldenQuery, row: RunRow, values: Sequence[Values] = ()) -> bool:
+        """Return whether an error stands for what a row would have had: nothing was retrieved, or its answer counts.
+
+        ``values`` are those of all families but the ranking metrics.
+        """
+        if not row.error:
+            return False
+        of_answer = zip(self.families, values, strict=False)  # not strict: () if none applies
+        return (
+            not row.results
+            or bool(self._rules(query))
+            or any(value and "error" in family.needs for family, value in of_answer)
+        )
 
     def _unjudged(self, found: Sequence[Values | Missing | Invalid]) -> tuple[str, ...]:
         """Return the judged metrics that a row lacks: a limit on their change leaves no query out."""

@@ -30,6 +30,7 @@ def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
         _missing(evaluation, problems, complete=complete)
     if not run.problems and not (evaluation.given and evaluation.given.problems):
         problems.include(_lacking_scores(evaluation, complete=complete))
+    problems.include(_failed_rows(evaluation, complete=complete))
     if not run.problems and all_golden:
         for warning in (*_warnings(evaluation), *_unread_scores(evaluation), *_partly_compared(evaluation)):
             problems.warning(warning)
@@ -71,6 +72,14 @@ def _lacking_scores(evaluation: Evaluation, *, complete: bool) -> Problems:
     from ragcontract.judging.lacking_scores import lacking_scores
 
     return lacking_scores(evaluation, complete=complete)
+
+
+def _failed_rows(evaluation: Evaluation, *, complete: bool) -> Problems:
+    if not evaluation.run.failed and not (evaluation.baseline and evaluation.baseline.failed):
+        return Problems()
+    from ragcontract.judging.failed_rows import failed_rows
+
+    return failed_rows(evaluation, complete=complete)
 
 
 def _unread_scores(evaluation: Evaluation) -> Iterable[str]:
