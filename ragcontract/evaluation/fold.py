@@ -141,6 +141,7 @@ class _Builder:
     def stored_batch(self, event: StoredBatch) -> None:
         golden = self._plan.golden
         retrieved: list[Retrieved] = []
+        self._unmeasured += sum(1 + len(stored.repeats) for stored in event.queries)  # the head counts the measured
         for stored in event.queries:
             query_id = as_id(stored.id)
             query = golden.get(query_id)
@@ -229,6 +230,8 @@ class _Builder:
         if warning := self._order.warning():
             self.problems.warning(warning)
         stored = self.stored
+        if stored and stored.latency:
+            self._unmeasured = max(0, self._unmeasured - stored.latency.rows)
         first_ids = self._diagnostics.first_ids()
         return Side(
             scores=scores,
