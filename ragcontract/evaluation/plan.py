@@ -188,7 +188,7 @@ class Plan(Families, frozen=True, kw_only=True):
                 return [Invalid("", why) for why in once.values()]
             if not unjudged:
                 try:
-                    violations = self._violated(rules, query, row, context)
+                    violations = self._violated_in_each(rules, query, row, context)
                 except CannotScoreError as error:
                     if not self.is_baseline:
                         return [Invalid("", str(error))]
@@ -253,6 +253,20 @@ class Plan(Families, frozen=True, kw_only=True):
             for metric, value in zip(family.metrics, of_family, strict=False)  # not strict: () if none applies
         }
         return RowContext(settings=self.settings, metrics=metrics, turns=tuple(turns))
+
+    def _violated_in_each(
+        self, rules: Sequence[RowRule], query: GoldenQuery, row: RunRow, context: RowContext
+    ) -> tuple[Violation, ...]:
+        """Return the violations of rules, those on metrics with the scores of each row that a scores file repeats."""
+        repeated = self.given.repeated(query.id) if self.given and context.metrics else []
+        if not repeated:
+            return self._violated(rules, query, row, context)
+        on_metrics = [rule for rule in rules if rule.needs_metrics]
+        found = self._violated([rule for rule in rules if not rule.needs_metrics], query, row, context)
+        for scores in repeated:
+            of_row = replace(context, metrics={**context.metrics, **scores})
+            found = tuple(dict.fromkeys([*found, *self._violated(on_metrics, query, row, of_row)]))
+        return found
 
     def _violated(
         self, rules: Sequence[RowRule], query: GoldenQuery, row: RunRow, context: RowContext
