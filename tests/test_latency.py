@@ -98,6 +98,39 @@ def test_a_run_as_baseline_has_its_own(folder: Path) -> None:
     assert (ended.code, "p95 latency rose by 5 ms, allowed increase 4 ms" in ended.out) == (1, True)
 
 
+LEFT_OUT = "3 of 4 rows without latency_ms, which the limits on latency leave out"
+
+
+@pytest.mark.parametrize("update", [False, True])
+def test_rows_of_the_baseline_without_one_are_counted(*, folder: Path, update: bool) -> None:
+    (folder / "ragcontract.yml").write_text('latency: {p95_increase_gt: "20%"}')
+    if update:
+        assert rag_contract("baseline").err == ""
+    write_run(folder / "base.jsonl", 5000, None, None, None)
+    ended = rag_contract("baseline", "--run", "base.jsonl", *(["--update", "--accept-regressions", "x"] * update))
+    assert (ended.code, f"base.jsonl: {LEFT_OUT}" in ended.err) == (0, True)
+    for baseline in ("base.jsonl", "baseline.json"):
+        ended = rag_contract("check", "--baseline", baseline)
+        assert (ended.code, f"{baseline}: {LEFT_OUT}" in ended.err) == (0, True)
+    (folder / "ragcontract.yml").write_text("latency: {p95_ms: 900}")
+    assert LEFT_OUT not in rag_contract("check").err  # it compares nothing
+
+
+def test_all_rows_of_several_good_runs_are_counted(folder: Path) -> None:
+    (folder / "ragcontract.yml").write_text("latency: {p95_increase_gt: 20}")
+    for name, latencies in (("one", (1, None, 3, 4)), ("two", (1, 2, 3, 4))):
+        write_run(folder / f"{name}.jsonl", *latencies)
+    rag_contract("baseline", "--run", "one.jsonl", "--run", "two.jsonl")
+    assert "baseline.json: 1 of 8 rows without latency_ms" in rag_contract("check").err
+    write_run(folder / "one.jsonl", 1, 2, 3, 4)
+    assert rag_contract("baseline", "--run", "one.jsonl", "--run", "two.jsonl", "--force").err == ""
+    (folder / "golden.jsonl").write_text(as_jsonl(golden("q1"), golden("q2"), golden("new")))
+    write_run(folder / "current_run.jsonl", 1, 2, 3)
+    with (folder / "current_run.jsonl").open("a") as file:
+        file.write(as_jsonl(run("new", latency_ms=1)))
+    assert "without latency_ms" not in rag_contract("check").err
+
+
 def test_an_increase_without_a_baseline_is_reported_with_the_rest(folder: Path) -> None:
     (folder / "golden.jsonl").write_text("{}")
     ended = check_with(folder, "latency:\n  p95_increase_gt: 5")

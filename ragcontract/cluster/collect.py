@@ -29,7 +29,7 @@ from ragcontract.runs.order import look_like_distances, out_of_order
 from ragcontract.statistics.repeats import averaged, averaged_values
 
 # Kinds of counts whose number has nothing to do with the number of rows.
-WHOLE = ("outcome", "first", "short", "tally", "depth")
+WHOLE = ("outcome", "first", "short", "failed", "tally", "depth")
 
 
 def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector) -> Side:
@@ -49,7 +49,7 @@ def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector)
     lacking = plan.score_gaps(outcomes.columns, outcomes.gaps.lacking())
     if not plan.is_baseline:
         outcomes.score(missing)
-    short = counts.here("short") or ()
+    short, failed = counts.here("short") or (), counts.here("failed") or ()
     first_ids = _first_ids(counts, job)
     unknown = [one.key.decode() for one in counts.first("unknown", bounds.UNKNOWN)]
     return Side(
@@ -69,6 +69,7 @@ def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector)
         more_unknown=counts.size("unknown").counts - len(unknown),
         latency=latency_of(counts, tally["measured"]),
         unmeasured=tally["unmeasured"],
+        failed=tuple(queries[one.number].id for one in failed),
         duplicates=Duplicates(
             results=tally["results"],
             repeated=tally["repeated"],

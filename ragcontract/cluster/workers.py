@@ -11,6 +11,8 @@ short       number of golden query                                   number with
 unknown                                id without golden query       number with this id
 latency     bits of the milliseconds                                 number with this latency
 version     number of version field    version                       number with this version
+failed      number of golden query                                   number of rows with an error in place of
+                                                                     what they would have had
 unordered                              file                          number whose scores do not descend
 depth       number of results                                        number with as many results
 retrieved   number of golden query     encoded results of a row      number of rows with these results
@@ -163,6 +165,8 @@ class _Counts:
             self.bad(_location(file, query.id), self._forbidden_forms.faults(query, doc_ids))
         if (outcome := self._outcome(query, row, doc_ids, file)) is not None:
             self._outcomes[number, outcome] += 1
+            if row.error and self._job.plan.has_failed(query, row, outcome.values):
+                self._others["failed", number, b""] += 1
             if self._job.plan.is_baseline:
                 k, by_document = self._job.plan.k, self._job.plan.ranking.by_document
                 self._others["first", number, packed(first_of(doc_ids, k, by_document=by_document))] += 1

@@ -23,7 +23,7 @@ versions_in = attrgetter(*VERSION_FIELDS)  # the versions in a row, in this orde
 SCORED_BY = "scored_by"  # of scores files
 COMPARED_VERSIONS = (*VERSION_FIELDS, SCORED_BY)
 # Fields that every check reads. Other fields are decoded only if a metric or a rule of the contract needs them.
-ALWAYS = frozenset({"query_id", "results", "latency_ms", *VERSION_FIELDS})
+ALWAYS = frozenset({"query_id", "results", "latency_ms", "error", *VERSION_FIELDS})
 RESULT_ALWAYS = frozenset({"doc_id", "score", "chunk_id", "metadata"})
 # What a judge reads of a row: what was retrieved, and what was answered, which messages may contradict.
 CONTEXT_FIELDS = frozenset({"retrieved_contexts", "results.text"})
@@ -172,13 +172,14 @@ def row_type(
     ``needs`` names fields of a row, such as ``response``, and of a result, such as ``results.text``. Reading any other
     field raises AttributeError, so a metric that does not declare a field fails in its first test. Only a contract with
     queries that name no documents accepts rows without ``results``. ``unparsed`` fields remain as they are in the
-    file, ``msgspec.Raw``: nothing is checked in them, and they take no longer than fields that are skipped.
+    file, ``msgspec.Raw``: nothing is checked in them, and they take no longer than fields that are skipped. ``error``
+    is always read, because nobody knows what a row without results would have had; it is any value if nothing needs it.
     """
     of_result = {name.removeprefix("results.") for name in needs | unparsed if "." in name}
     raw = {name.removeprefix("results."): Raw | UnsetType for name in unparsed}
     result = _narrow(Result, RESULT_ALWAYS | of_result, raw)
     results = Annotated[list[result], Meta(description=_ABOUT_RESULTS)]  # type: ignore[valid-type]
-    types = {**raw, "results": results}
+    types = {**raw, "results": results} if "error" in needs else {**raw, "results": results, "error": Any}
     made = _narrow(RunRow, ALWAYS | needs | unparsed, types, results_required=results_required)
     made.unparsed = unparsed  # type: ignore[attr-defined]
     return cast("type[RunRow]", made)
@@ -198,7 +199,7 @@ def _narrow(
         elif field.name == "results":
             fields.append((field.name, kind, msgspec.field(default_factory=no_results)))
         else:
-            fields.append((field.name, kind, UNSET if field.name in replaced else field.default))
+            fields.append((field.name, kind, UNSET if field.name in replaced and kind is not Any else field.default))
     namespace: dict[str, Any] = {"__doc__": record.__doc__}
     if record is RunRow:
         namespace["doc_ids"] = RunRow.doc_ids

@@ -8,7 +8,7 @@ from ragcontract.core.ids import Id, as_id, as_ids
 from ragcontract.core.metric import Family, Invalid, Missing
 from ragcontract.core.rule import Violation
 from ragcontract.core.run import VERSION_FIELDS, Result, RunRow, SourceFile, lacks_results, versions_in
-from ragcontract.core.scores import QueryScore
+from ragcontract.core.scores import QueryScore, Values
 from ragcontract.evaluation.class_counts import ClassCounter
 from ragcontract.evaluation.columns import Column
 from ragcontract.evaluation.depths import DepthCounter
@@ -78,6 +78,7 @@ class _Builder:
         self._locations = RowLocations()
         self._latencies = array("d")
         self._unmeasured = 0
+        self._failed: dict[str, None] = {}
         self._versions: dict[tuple[str | int | None, ...], None] = {}
         self._duplicates = DuplicateCounter(plan.k)
         self._order = OrderCheck()
@@ -125,9 +126,12 @@ class _Builder:
             if forbidden_forms and query.forbidden_doc_ids:
                 for fault in (*forbidden_forms.unknown(query, row), *forbidden_forms.faults(query, doc_ids)):
                     self.problems.mismatch(location_of(event, index), fault)
+            values: Sequence[Values] = ()
             if needs_row:
                 where = event.location(index) if event.line else event.path  # the message names the query
-                self._note_row(query, row, where, is_repeat=is_repeat)
+                values = self._note_row(query, row, where, is_repeat=is_repeat)
+            if row.error and self._plan.has_failed(query, row, values):
+                self._failed[query.id] = None
         self._listed.note(known, [query for query, _ in retrieved], self._score(retrieved))
         latencies = [row.latency_ms for row in known if row.latency_ms is not None]
         self._latencies.extend(latencies)
@@ -137,6 +141,7 @@ class _Builder:
     def stored_batch(self, event: StoredBatch) -> None:
         golden = self._plan.golden
         retrieved: list[Retrieved] = []
+        self._unmeasured += sum(1 + len(stored.repeats) for stored in event.queries)  # the head counts the measured
         for stored in event.queries:
             query_id = as_id(stored.id)
             query = golden.get(query_id)
@@ -179,14 +184,14 @@ class _Builder:
                 self._doc_ids.setdefault(query.id, []).append(doc_ids)
         return of_rows
 
-    def _note_row(self, query: GoldenQuery, row: RunRow, location: str, *, is_repeat: bool) -> None:
-        """Store the values and violations that need the row itself."""
+    def _note_row(self, query: GoldenQuery, row: RunRow, location: str, *, is_repeat: bool) -> Sequence[Values]:
+        """Store the values and violations that need the row itself; returns the values, none of an invalid row."""
         outcome = self._plan.beside_ranks(query, row)
         if isinstance(outcome, list):
             for field, why in ((one.field, one.why) for one in outcome):
                 at, message = (f"{location}: {field}", why) if field else (location, f"query {shown(query.id)} {why}")
                 self.problems.problem(at, message)
-            return
+            return ()
         self._gaps.note(query.id, outcome.lacking)
         if self._reads_scores:
             self._gaps.unread(row.scores)
@@ -197,6 +202,7 @@ class _Builder:
             self._violations[query.id] = merged(self._violations.get(query.id, ()), outcome.violations)
             if not self._plan.is_baseline:
                 self._listed.hold_row(query.id, row)
+        return outcome.values
 
     def _recompute(self, family: Family, column: Column, query: GoldenQuery, rows: Iterable[Sequence[Id]]) -> None:
         """Compute the metrics of a stored query again, from the document ids of each of its rows."""
@@ -224,6 +230,8 @@ class _Builder:
         if warning := self._order.warning():
             self.problems.warning(warning)
         stored = self.stored
+        if stored and stored.latency:
+            self._unmeasured = max(0, self._unmeasured - stored.latency.rows)
         first_ids = self._diagnostics.first_ids()
         return Side(
             scores=scores,
@@ -239,6 +247,7 @@ class _Builder:
             more_unknown=self._unknown.more,
             latency=stored.latency if stored else summary(self._latencies),
             unmeasured=self._unmeasured,
+            failed=tuple(self._failed),
             modes=self._classes.modes,
             labels=self._classes.labels,
             duplicates=self._duplicates.result(),

@@ -50,7 +50,7 @@ class ForbiddenForms:
 
     def unknown(self, query: GoldenQuery, row: RunRow) -> Iterator[Mismatch]:
         """Yield that nobody knows what would have been retrieved, for a query of which nothing else is wanted."""
-        if query.only_forbids and not row.results and getattr(row, "error", None) is not None:
+        if query.only_forbids and not row.results and row.error is not None:
             yield Mismatch(("error",), UNKNOWN)
 
     def faults(self, query: GoldenQuery, doc_ids: Sequence[str]) -> Iterator[Mismatch]:

@@ -113,9 +113,7 @@ class Plan(Families, frozen=True, kw_only=True):
     def row_type(self) -> type[RunRow]:
         """The record type with which rows are decoded; what only reports show of broken queries is not parsed."""
         needs = self.needs
-        if not self.is_baseline and any(query.only_forbids for query in self.golden.values()):
-            needs |= {"error"}  # after which nobody knows what would have been retrieved
-        unparsed = SAID - needs if self.shows_texts else frozenset()
+        unparsed = SAID - needs - {"error"} if self.shows_texts else frozenset()
         return row_type(needs, unparsed=unparsed, results_required=self.results_required)
 
     def for_baseline(self, listed: Collection[str] = ()) -> "Plan":
@@ -190,11 +188,25 @@ class Plan(Families, frozen=True, kw_only=True):
                 return [Invalid("", why) for why in once.values()]
             if not unjudged:
                 try:
-                    violations = self._violated(rules, query, row, context)
+                    violations = self._violated_in_each(rules, query, row, context)
                 except CannotScoreError as error:
                     if not self.is_baseline:
                         return [Invalid("", str(error))]
         return BesideRanks(values=values, violations=violations, lacking=lacking)
+
+    def has_failed(self, query: GoldenQuery, row: RunRow, values: Sequence[Values] = ()) -> bool:
+        """Return whether an error stands for what a row would have had: nothing was retrieved, or its answer counts.
+
+        ``values`` are those of all families but the ranking metrics.
+        """
+        if not row.error:
+            return False
+        of_answer = zip(self.families, values, strict=False)  # not strict: () if none applies
+        return (
+            not row.results
+            or bool(self._rules(query))
+            or any(value and "error" in family.needs for family, value in of_answer)
+        )
 
     def _lacking(self, found: Sequence[Values | Missing | Invalid]) -> tuple[str, ...]:
         """Return the metrics that a row of a baseline lacks."""
@@ -250,6 +262,20 @@ class Plan(Families, frozen=True, kw_only=True):
             for metric, value in zip(family.metrics, of_family, strict=False)  # not strict: () if none applies
         }
         return RowContext(settings=self.settings, metrics=metrics, turns=tuple(turns))
+
+    def _violated_in_each(
+        self, rules: Sequence[RowRule], query: GoldenQuery, row: RunRow, context: RowContext
+    ) -> tuple[Violation, ...]:
+        """Return the violations of rules, those on metrics with the scores of each row that a scores file repeats."""
+        repeated = self.given.repeated(query.id) if self.given and context.metrics else []
+        if not repeated:
+            return self._violated(rules, query, row, context)
+        on_metrics = [rule for rule in rules if rule.needs_metrics]
+        found = self._violated([rule for rule in rules if not rule.needs_metrics], query, row, context)
+        for scores in repeated:
+            of_row = replace(context, metrics={**context.metrics, **scores})
+            found = tuple(dict.fromkeys([*found, *self._violated(on_metrics, query, row, of_row)]))
+        return found
 
     def _violated(
         self, rules: Sequence[RowRule], query: GoldenQuery, row: RunRow, context: RowContext

@@ -25,7 +25,8 @@ class Side(Struct, frozen=True, kw_only=True):
     those of rules that need the row. ``missing`` are golden queries without a row, ``lacking`` those without a score,
     by its name; ``undeclared`` are the first names of scores that no metric reads. ``unknown`` are the first query ids
     that are not golden queries, and ``more_unknown`` counts those that are not listed. ``unmeasured`` counts the rows
-    without a latency. ``modes`` and ``labels`` count the rows by expected and actual mode and label; a stored baseline
+    without a latency, and ``failed`` are the queries of which a row has an error in place of what it would have had.
+    ``modes`` and ``labels`` count the rows by expected and actual mode and label; a stored baseline
     has none. ``depth`` is None if there are no rows. ``distances`` says whether the scores look like
     distances. ``unseen_ids`` are the relevant ids that never occur, which are only searched for on this machine.
     ``rows`` counts the rows of each query if any has several and they have no order; ``runs`` are the good runs whose
@@ -51,6 +52,7 @@ class Side(Struct, frozen=True, kw_only=True):
     runs: int = 1
     latency: Latency | None = None
     unmeasured: int = 0
+    failed: tuple[str, ...] = ()
     modes: Confusion = {}
     labels: Confusion = {}
     duplicates: Duplicates = Duplicates()

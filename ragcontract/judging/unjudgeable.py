@@ -30,8 +30,13 @@ def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
         _missing(evaluation, problems, complete=complete)
     if not run.problems and not (evaluation.given and evaluation.given.problems):
         problems.include(_lacking_scores(evaluation, complete=complete))
+    problems.include(_failed_rows(evaluation, complete=complete))
     if not run.problems and all_golden:
-        for warning in (*_warnings(evaluation), *_unread_scores(evaluation), *_partly_compared(evaluation)):
+        for warning in (
+            *_warnings(evaluation, complete=complete),
+            *_unread_scores(evaluation),
+            *_partly_compared(evaluation),
+        ):
             problems.warning(warning)
         for warning in _incomparable(evaluation):
             problems.warning(warning)
@@ -71,6 +76,14 @@ def _lacking_scores(evaluation: Evaluation, *, complete: bool) -> Problems:
     from ragcontract.judging.lacking_scores import lacking_scores
 
     return lacking_scores(evaluation, complete=complete)
+
+
+def _failed_rows(evaluation: Evaluation, *, complete: bool) -> Problems:
+    if not evaluation.run.failed and not (evaluation.baseline and evaluation.baseline.failed):
+        return Problems()
+    from ragcontract.judging.failed_rows import failed_rows
+
+    return failed_rows(evaluation, complete=complete)
 
 
 def _unread_scores(evaluation: Evaluation) -> Iterable[str]:
@@ -151,7 +164,7 @@ def _other_query_ids(run: Side, queries: Mapping[str, GoldenQuery]) -> str | Non
     return f"its query ids are {named(run.unknown)}; is it the run of another golden file?"
 
 
-def _warnings(evaluation: Evaluation) -> Iterator[str]:
+def _warnings(evaluation: Evaluation, *, complete: bool) -> Iterator[str]:
     run, contract = evaluation.run, evaluation.contract
     refused = run.missing and contract.config.missing_queries == "error"
     if run.unknown and not (refused and _other_query_ids(run, contract.queries)):
@@ -163,7 +176,10 @@ def _warnings(evaluation: Evaluation) -> Iterator[str]:
             f"{run.name}: {count(duplicates.short, 'row')} with fewer than {contract.k} distinct documents, as some "
             f"are there more than once: {named(duplicates.named, duplicates.short)}; export more results"
         )
-    on_latency = any(gate.quantity.unit == "ms" for gate in contract.gates)
-    if run.latency is not None and run.unmeasured and on_latency:
-        rows = count(run.latency.rows + run.unmeasured, "row")
-        yield (f"{run.name}: {run.unmeasured:,} of {rows} without latency_ms, which the limits on latency leave out")
+    gates = contract.config_file.gates if complete else contract.gates  # those that a baseline will be judged by
+    on_latency = [gate for gate in gates if gate.quantity.unit == "ms"]
+    for side, concerned in ((run, bool(on_latency)), (evaluation.baseline, any(gate.compares for gate in on_latency))):
+        if side and concerned and side.latency and side.unmeasured:
+            rows = count(side.latency.rows + side.unmeasured, "row")
+            share = f"{side.unmeasured:,} of {rows}"
+            yield f"{side.name}: {share} without latency_ms, which the limits on latency leave out"

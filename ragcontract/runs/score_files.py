@@ -26,13 +26,15 @@ NOWHERE = -1
 EXAMPLE = '{"query_id": "q1", "scores": {"faithfulness": 0.9}}'
 ONCE = " (several rows per query are averaged with --repeats)"
 NOTHING: Mapping[str, Any] = {}
+Names = tuple[frozenset[str], frozenset[str]]  # of scores, and of checks
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
     """What is read of scores files: the ``metrics`` by name, and whether ``checks`` are.
 
     ``golden`` are the ids of the golden queries, and ``not_judged`` those of further ones, whose rows are skipped. With
-    ``repeats``, the scores of several rows of a query in one file are averaged, and each of its checks must pass.
+    ``repeats``, the scores of several rows of a query in one file are averaged, and each of its checks must pass; what
+    one of these rows lacks was not measured.
     """
 
     golden: Collection[str]
@@ -69,6 +71,10 @@ class GivenScores(Struct, frozen=True, kw_only=True):
     def merged(self, query_id: str, row: RunRow) -> RunRow | list[Invalid]:
         """Return a run row with the scores and checks of its query; names that both have are problems."""
         return self.table.merged(query_id, row)
+
+    def repeated(self, query_id: str) -> list[dict[str, float]]:
+        """Return the scores of each row of a query that has several rows; those with one row are left out."""
+        return self.table.repeated(query_id)
 
     def reason(self, metric: str, query_id: str) -> str | None:
         """Return why the score of a query is as it is, if it is among the worst."""
@@ -107,6 +113,7 @@ class _Reader:
         self._scored_by: dict[str, None] = {}
         self._reasons: dict[str, list[tuple[float, int, Reason]]] = {}
         self._rows = 0
+        self._names: dict[int, Names] = {}  # of all rows of a query in this file
         self._without_any = True
 
     def row(self, row: ScoresRow, path: str, line: int) -> None:
@@ -123,6 +130,7 @@ class _Reader:
                     self._unknown[query_id] = None
             return
         at = self._table.at(path, line)
+        self._note_names(number, row)
         for name, value in (row.scores or NOTHING).items():
             if name not in wanted.metrics:
                 if len(self._undeclared) < bounds.NAMES:
@@ -140,9 +148,23 @@ class _Reader:
     def end(self, file: SourceFile) -> None:
         """Note that a file was read to its end."""
         self.files.append(file)
+        self._names.clear()
         if self._without_any and not self.problems.found():
             self.problems.problem(encodable(file.path), f"has no scores and no checks; expected rows as {EXAMPLE}")
         self._without_any = True
+
+    def _note_names(self, number: int, row: ScoresRow) -> None:
+        """Note which names a row has; what some rows of its query have and others lack was not measured."""
+        if not self._wanted.repeats:
+            return
+        scores = frozenset(self._wanted.metrics.keys() & (row.scores or NOTHING).keys())
+        checks = frozenset(row.checks or NOTHING) if self._wanted.checks else frozenset[str]()
+        before = self._names.get(number)
+        if before is None:
+            self._names[number] = (scores, checks)
+        elif before != (scores, checks):
+            self._table.lacks(number, before[0] ^ scores, before[1] ^ checks)
+            self._names[number] = (before[0] | scores, before[1] | checks)
 
     def _score(self, query_id: str, name: str, value: float, at: int) -> None:
         location = f"{self._table.location(at)}: scores.{name}"
@@ -204,6 +226,7 @@ class Table:
         self.numbers = {query_id: number for number, query_id in enumerate(wanted.golden)}
         self._columns = {name: _Column(len(self.numbers)) for name in wanted.metrics}
         self._checks: dict[str, dict[str, tuple[Check, int]]] = {}
+        self._lacking_checks: dict[int, frozenset[str]] = {}  # of queries that have them in other rows
         self._paths: list[str] = []
 
     def at(self, path: str, line: int) -> int:
@@ -239,6 +262,21 @@ class Table:
         else:
             column.nulls.add(number)
 
+    def lacks(self, number: int, scores: Iterable[str], checks: frozenset[str]) -> None:
+        """Store what one of the rows of a query lacks."""
+        for name in scores:
+            self._columns[name].nulls.add(number)
+        if checks:
+            self._lacking_checks[number] = self._lacking_checks.get(number, frozenset()) | checks
+
+    def repeated(self, query_id: str) -> list[dict[str, float]]:
+        """Return the scores of each row of a query, by the order of the rows, where there are several."""
+        number = self.numbers[query_id]
+        columns = {name: column for name, column in self._columns.items() if number not in column.nulls}
+        several = {name: values for name, column in columns.items() if (values := column.repeats.get(number))}
+        rows = max(map(len, several.values()), default=0)
+        return [{name: values[row % len(values)] for name, values in several.items()} for row in range(rows)]
+
     def note_check(self, query_id: str, name: str, check: Check, at: int) -> int | None:
         """Store a check, or return where the query's check was read already; of repeated ones, a failed one counts."""
         checks = self._checks.setdefault(query_id, {})
@@ -253,20 +291,22 @@ class Table:
         """Return a run row with the scores and checks of its query; names that both have are problems."""
         number = self.numbers[query_id]
         scores = {name: value for name in self._columns if (value := self._value(name, number)) is not None}
+        read = {name: column.at[number] for name, column in self._columns.items() if not isnan(column.values[number])}
         checks = self._checks.get(query_id, NOTHING)
-        if not scores and not checks:
+        if not read and not checks:
             return row
         changes: dict[str, Any] = {}
         clashes: list[Invalid] = []
-        if scores:
+        if read:
             own = row.scores or {}
-            where = {name: self._columns[name].at[number] for name in scores}
-            clashes += self._clashes("scores", where, [name for name, value in own.items() if value is not None])
+            clashes += self._clashes("scores", read, [name for name, value in own.items() if value is not None])
             changes["scores"] = {**own, **scores}
         if checks:
             mine = row.checks or {}
             clashes += self._clashes("checks", {name: at for name, (_, at) in checks.items()}, mine)
-            changes["checks"] = {**mine, **{name: _as_in_rows(check) for name, (check, _) in checks.items()}}
+            lacking = self._lacking_checks.get(number, frozenset())
+            whole = {name: _as_in_rows(check) for name, (check, _) in checks.items() if name not in lacking}
+            changes["checks"] = {**mine, **whole}
         return clashes or replace(row, **changes)
 
     def _value(self, name: str, number: int) -> float | None:

@@ -55,6 +55,7 @@ def run_rows(query_ids: list[str], *, seed: int = 1) -> list[Row]:
             "response": " and ".join(chance.choices(SAID, k=2)),
             "mode": chance.choice(["chat", "search", None]),
             "latency_ms": chance.choice([None, 5.0, 7.0]),
+            "error": chance.choice([None, None, "503"]),
         }
         for query_id in query_ids
     ]
@@ -91,6 +92,7 @@ def comparable(side: Side, plan: Plan) -> dict[str, Any]:
         "unknown": sorted(side.unknown),
         "latency": side.latency,
         "unmeasured": side.unmeasured,
+        "failed": sorted(side.failed),
         "depth": side.depth,
         "distances": side.distances,
         "duplicates": (side.duplicates.results, side.duplicates.repeated, side.duplicates.short),

@@ -142,6 +142,43 @@ def test_of_repeated_checks_each_must_pass(tmp_path: Path) -> None:
     assert row.checks == {"polite": {"passed": False, "reason": "rude"}}
 
 
+@pytest.mark.parametrize(
+    "others",
+    [[{}], [{"faithfulness": 0.9}], [{"toxicity": 1}], [{"toxicity": 1}, {"faithfulness": 0.9, "toxicity": 1}]],
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_name_that_one_of_several_rows_lacks_was_not_measured(
+    *, others: list[dict[str, float]], turned: bool, tmp_path: Path
+) -> None:
+    numbers = [{"faithfulness": 0.9, "toxicity": 0}, *others]
+    rows = [scored("q1", scores=one) for one in (numbers[::-1] if turned else numbers)]
+    given = read(tmp_path, *rows, scored("q2", scores={"toxicity": 2}), repeats=True)
+    everywhere = set(numbers[0]).intersection(*numbers)
+    assert set(scores_of(given)) == everywhere
+    assert scores_of(given, "q2") == {"toxicity": 2}
+
+
+def test_a_check_that_one_of_several_rows_lacks_was_not_made(tmp_path: Path) -> None:
+    rows = [scored("q1", checks={"polite": True, "brief": True}), scored("q1", checks={"brief": True, "kind": False})]
+    row = joined(read(tmp_path, *rows, repeats=True, checks=True))
+    assert isinstance(row, RunRow)
+    assert row.checks == {"brief": True}
+
+
+def test_each_file_has_rows_of_its_own(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "a.jsonl", [scored("q1", scores={"faithfulness": number}) for number in (0.2, 0.4)])
+    write_jsonl(tmp_path / "b.jsonl", [scored("q1", scores={"toxicity": 3})])
+    given = read_files(tmp_path, "a.jsonl", "b.jsonl", repeats=True)
+    assert scores_of(given) == {"faithfulness": pytest.approx(0.3), "toxicity": 3}
+
+
+def test_a_score_that_was_not_measured_each_time_is_not_taken_from_the_run(tmp_path: Path) -> None:
+    given = read(tmp_path, *(scored("q1", scores={"faithfulness": number}) for number in (0.1, None)), repeats=True)
+    assert joined(given, scores={"faithfulness": 0.9}) == [
+        Invalid("scores.faithfulness", f"{tmp_path}/s.jsonl:1 has it, too; leave one of them out")
+    ]
+
+
 def test_checks_are_only_read_where_a_rule_needs_them(tmp_path: Path) -> None:
     row = joined(read(tmp_path, scored("q1", checks={"polite": True})))
     assert isinstance(row, RunRow)
