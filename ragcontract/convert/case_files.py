@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ragcontract.contract.golden_row import Question
+from ragcontract.convert.case_fields import UnknownFields
 from ragcontract.core import bounds
 from ragcontract.core.ids import Id, Tag
 from ragcontract.files.jsonl import UNDECODABLE
@@ -119,6 +120,7 @@ def _files_in(folder: Path) -> Iterator[Path]:
 
 def read_cases(paths: Sequence[str], problems: Collector, progress: Progress) -> Iterator[LocatedCase]:
     """Yield the cases of files; the ``problems`` of all files are collected."""
+    unknown = UnknownFields()
     for path in paths:
         try:
             data, _ = read_within(bounds.CASES, path, progress, beyond="; divide its cases into several files")
@@ -132,7 +134,10 @@ def read_cases(paths: Sequence[str], problems: Collector, progress: Progress) ->
         except UNDECODABLE as error:
             _explain(path, data, error, problems)
         else:
-            yield from _located(Path(path), file, JsonLocator(text), problems)
+            locate = JsonLocator(text)
+            unknown.add(path, data, locate)
+            yield from _located(Path(path), file, locate, problems)
+    unknown.warn(problems)
 
 
 def _explain(path: str, data: bytes, error: Exception, problems: Collector) -> None:

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ragcontract.convert.collection import Collection, Files, Part
-from ragcontract.convert.measured import Measured, ScoreRows, golden_ids
+from ragcontract.convert.measured import Measured, ScoreRows, error_text, golden_ids
 from ragcontract.convert.result_files import read_results
 from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
@@ -74,11 +74,15 @@ def _add(case: SavedCase, location: str, rows: ScoreRows, problems: Collector) -
             id_field="name",
             question=case.input or None,
             question_field="input",
-            scores={metric.name: None if metric.error else metric.score for metric in metrics},
-            reasons={metric.name: text for metric in metrics if (text := metric.error or metric.reason)},
+            scores={metric.name: metric.score if metric.error is None else None for metric in metrics},
+            reasons={metric.name: text for metric in metrics if (text := _reason(metric))},
             scored_by=f"deepeval ({', '.join(judges)})" if judges else "deepeval",
         )
     )
+
+
+def _reason(metric: MetricData) -> str | None:
+    return metric.reason if metric.error is None else error_text(metric.error)
 
 
 def _repeated(names: list[str]) -> str | None:

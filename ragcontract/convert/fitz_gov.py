@@ -23,6 +23,7 @@ from ragcontract.files.schema import shown
 
 AS_EVALUATED = "fitz-gov-4.1.0"
 TAGGED = ("difficulty", "domain", "query_type", "source_type", "reasoning_type", "evidence_pattern")
+TEXTS = ("grounding", "relevance")  # the categories that compare claims or elements
 UNKNOWN = "unknown"  # as fitz-gov reports what has no value
 
 
@@ -62,6 +63,7 @@ class _Converted:
         self._as_evaluated = as_evaluated
         self._dropped: list[str] = []
         self._dropped_first = ""
+        self._never_fail: dict[str, str] = {}  # the cases that expect nothing of an answer, with their locations
 
     def row(self, found: LocatedCase) -> dict[str, Any]:
         """Return the fields of a golden row beside its id and its question."""
@@ -69,7 +71,10 @@ class _Converted:
         mark = {"as_evaluated": AS_EVALUATED} if self._as_evaluated else {}
         # fitz-gov hands the contexts to the application, so whoever exports a run needs them; check does not read them.
         contexts = {"metadata": {"contexts": case.contexts}}
-        return {**self._expected(found), **tier, **mark, "tags": self._tags(found), **contexts}
+        expected = self._expected(found)
+        if found.category in TEXTS and not any(value for name, value in expected.items() if name != "expected_mode"):
+            self._never_fail.setdefault(as_id(case.id), found.location)
+        return {**expected, **tier, **mark, "tags": self._tags(found), **contexts}
 
     def _expected(self, found: LocatedCase) -> dict[str, Any]:
         case, settings = found.case, _evaluation(found)
@@ -150,7 +155,12 @@ class _Converted:
         self._problems.problem(f"{found.location}: {found.field(field)}", message)
 
     def warn(self) -> None:
-        """Warn of all allowed phrases that were left out."""
+        """Warn of the cases that no text can fail, and of all allowed phrases that were left out."""
+        if self._never_fail:
+            which = f"{some(self._never_fail, 'case')} of grounding or relevance without claims or elements to look for"
+            effect = "every answer passes" if self._as_evaluated else "only the mode is compared"
+            advice = "name forbidden_claims, required_elements or forbidden_elements"
+            self._problems.warning(f"{next(iter(self._never_fail.values()))}: {which}: {effect}; {advice}")
         if self._dropped:
             dropped = some(self._dropped, "allowed phrase")
             message = f"{dropped} left out: no regex that compiles, and in fitz-gov such a phrase never allows anything"

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from ragcontract.convert.collection import Collection, Files, Part
-from ragcontract.convert.measured import Measured, ScoreRows, as_number, golden_ids
+from ragcontract.convert.measured import Measured, ScoreRows, as_number, error_text, golden_ids
 from ragcontract.convert.result_files import read_results
 from ragcontract.core import bounds
 from ragcontract.core.ids import Id
@@ -39,6 +39,7 @@ class Sample(Struct, frozen=True, kw_only=True):
     input: Any = None
     scores: dict[str, Score] | None = None
     error: Any = None
+    invalidation: Any = None  # who set the sample aside, and why
 
 
 class Evaluation(Struct, frozen=True, kw_only=True):
@@ -80,10 +81,11 @@ def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progre
 
 def _add(sample: Sample, location: str, tool: str, rows: ScoreRows, problems: Collector) -> None:
     scores: dict[str, float | None] = {}
+    failed = _error(sample)
     for scorer, score in (sample.scores or {}).items():
         for name, value in _values(scorer, score):
             try:
-                scores[name] = _number(value)
+                scores[name] = _number(value) if failed is None else None
             except ValueError as error:
                 problems.problem(f"{location}: scores.{shorten(scorer, bounds.NAME)}.value", f"{error}; or C, I, P, N")
     rows.add(
@@ -95,8 +97,15 @@ def _add(sample: Sample, location: str, tool: str, rows: ScoreRows, problems: Co
             scores=scores,
             reasons=dict(_reasons(sample.scores or {})),
             scored_by=tool,
+            error=failed,
         )
     )
+
+
+def _error(sample: Sample) -> str | None:
+    if sample.error is not None:
+        return error_text(sample.error)
+    return None if sample.invalidation is None else error_text(sample.invalidation, "invalidated")
 
 
 def _values(scorer: str, score: Score) -> Iterator[tuple[str, object]]:

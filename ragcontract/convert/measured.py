@@ -14,7 +14,7 @@ from ragcontract.contract.golden_file import read_golden
 from ragcontract.convert.collection import Collection, Files
 from ragcontract.core import bounds
 from ragcontract.core.ids import as_id, some
-from ragcontract.core.questions import same_question
+from ragcontract.core.questions import column_name, same_question
 from ragcontract.core.text import encodable, shorten
 from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
@@ -24,13 +24,14 @@ from ragcontract.runs.score_rows import Check, ScoresRow
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?[Ii]nf(?:inity)?")
 _BLANK = frozenset({"", "nan", "none", "null", "n/a", "na", "<na>"})  # as pandas and people write a missing value
 _BOOLEAN = {"true": 1.0, "false": 0.0}
+ERROR = "error"  # the column of a table that says why a row failed
 
 
 class Measured(Struct, frozen=True, kw_only=True):
     """What a tool measured of one query, under the tool's own names.
 
     ``id`` and ``question`` are what the tool's file has, and the fields name where it has them. A score of None or NaN
-    was not measured.
+    was not measured. With an ``error``, the query failed: nothing was measured of it, whatever the scores are.
     """
 
     location: str
@@ -42,6 +43,7 @@ class Measured(Struct, frozen=True, kw_only=True):
     checks: Mapping[str, Check] = {}
     reasons: Mapping[str, str] = {}
     scored_by: str | None = None
+    error: str | None = None
 
 
 class GoldenIds:
@@ -92,23 +94,27 @@ class ScoreRows:
         self._locations: list[str] = []
         self._names: dict[str, str | None] = {}  # by the tool's own name
         self._taken: dict[str, str] = {}
+        self._scored: dict[str, None] = {}  # the names of all scores
         self._questions: dict[str, tuple[str | None, str]] = {}  # the question of each id, and where it is
         self._nameless: list[tuple[str, str]] = []  # location and question
 
     def add(self, measured: Measured) -> None:
-        """Add a row, or the problem with it."""
+        """Add a row, or the problem with it; one that failed has no score yet, as one that was not scored."""
+        if measured.error is not None:
+            measured = replace(measured, checks={}, reasons=dict.fromkeys(measured.scores, measured.error))
         query_id = self._query_id(measured)
         scores = {name: self._number(value, measured, name) for name, value in measured.scores.items()}
         named = {new: scores[old] for old, new in self._renamed(scores, measured) if new}
         checks = {new: measured.checks[old] for old, new in self._renamed(measured.checks, measured) if new}
         reasons = {new: _short(measured.reasons[old]) for old, new in self._renamed(measured.reasons, measured) if new}
+        self._scored |= dict.fromkeys(named)
         if query_id is None:
             return
         self._locations.append(measured.location)
         self._rows.append(
             ScoresRow(
                 query_id=query_id,
-                scores=named,
+                scores=named if measured.error is None else {},
                 checks={name: _plain(check) for name, check in checks.items()} or None,
                 reasons=reasons or None,
                 scored_by=measured.scored_by,
@@ -122,10 +128,9 @@ class ScoreRows:
         """
         if self._problems.found():
             return self._rows
-        names = list(dict.fromkeys(name for row in self._rows for name in row.scores or {}))
-        if not names:
+        if not self._scored:
             self._problems.problem(*empty())
-        nothing: dict[str, float | None] = dict.fromkeys(names)
+        nothing: dict[str, float | None] = dict.fromkeys(self._scored)
         rows = [row if row.scores else replace(row, scores=dict(nothing)) for row in self._rows]
         self._warn_of_questions()
         self._warn_of_nulls(rows)
@@ -249,6 +254,30 @@ def as_number(value: object) -> float | None:
         if _NUMBER.fullmatch(text):
             return float(text)
     raise ValueError(f"expected a number, found {shown(value)}")
+
+
+def row_error(cells: Mapping[str, object], scores: Sequence[str] = ()) -> str | None:
+    """Return the error in a row of a table, None if it did not fail; a column that is one of the scores is none."""
+    errors = (cells[name] for name in cells if column_name(name) == ERROR and name not in scores)
+    return next((error_text(error) for error in errors if _is_error(error)), None)
+
+
+def _is_error(value: object) -> bool:
+    """Return whether a cell is an error; a number may be what was measured."""
+    if value is True or (isinstance(value, str) and value.strip().casefold() == "true"):
+        return True
+    try:
+        as_number(value)
+    except ValueError:
+        return bool(value)
+    return False
+
+
+def error_text(error: object, otherwise: str = "failed") -> str:
+    """Return what a tool's error says: a text, or the message of an object."""
+    if isinstance(error, dict):
+        error = error.get("message") or error.get("reason")
+    return error if isinstance(error, str) and error.strip() else otherwise
 
 
 def _plain(check: Check) -> bool | Check:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from ragcontract.convert.collection import Collection, Files, Part
-from ragcontract.convert.measured import Measured, ScoreRows, golden_ids
+from ragcontract.convert.measured import Measured, ScoreRows, error_text, golden_ids
 from ragcontract.convert.result_files import ResultFile, read_results
 from ragcontract.core import bounds
 from ragcontract.core.questions import COLUMNS, column_name
@@ -22,6 +22,7 @@ from ragcontract.files.schema import shown
 from ragcontract.runs.score_rows import Check
 
 VERSION = 3
+ERROR = 2  # as a reason of a failure: an assertion that failed is 1, and has an ``error``, too
 ZIPPED = "expected what `promptfoo eval -o out.json` writes"
 
 
@@ -63,6 +64,7 @@ class Result(Struct, frozen=True, kw_only=True):
     namedScores: dict[str, float | None] | None = None  # noqa: N815
     gradingResult: Grading | None = None  # noqa: N815
     error: str | None = None
+    failureReason: int | None = None  # noqa: N815
     promptIdx: int = 0  # noqa: N815
 
 
@@ -130,8 +132,16 @@ def _add(result: Result, location: str, tool: str, rows: ScoreRows) -> None:
             scores=result.namedScores or {},
             checks=_checks(result.gradingResult),
             scored_by=tool,
+            error=error_text(result.error) if _failed(result) else None,
         )
     )
+
+
+def _failed(result: Result) -> bool:
+    """Return whether there was an error of the provider; older versions do not say so, and grade nothing then."""
+    if result.failureReason is None:
+        return bool(result.error) and result.gradingResult is None
+    return result.failureReason == ERROR
 
 
 def _questions(values: dict[str, Any]) -> Iterator[str]:

@@ -4,7 +4,7 @@ A sample has no id: its question is its id, unless it has an ``id`` field, which
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
@@ -24,6 +24,15 @@ class Sample(Struct, frozen=True, kw_only=True, gc=False):
     id: Id | None = None
     retrieved_context_ids: list[Id] | None = None
     reference_context_ids: list[Id] | None = None
+    # What is expected of the answer is not converted.
+    reference: Any = None
+    reference_contexts: Any = None
+    reference_tool_calls: Any = None
+    reference_topics: Any = None
+    rubrics: Any = None
+
+
+LEFT_OUT = ("reference", "reference_contexts", "reference_tool_calls", "reference_topics", "rubrics")
 
 
 def read(files: Files, wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
@@ -31,11 +40,14 @@ def read(files: Files, wanted: set[Part], problems: Collector, progress: Progres
     queries: dict[str, Query] = {}
     rankings: dict[str, Ranking] = {}
     first = First(problems)
+    lost: dict[str, str] = {}
     for location, sample in Samples(files["samples"], Sample, problems, progress):
         sample_id = sample.user_input if sample.id is None else as_id(sample.id)
         if not first.is_new(sample_id, location, "user_input" if sample.id is None else "id", repr(sample_id)):
             continue
         if "golden" in wanted:
+            expected = (name for name in LEFT_OUT if getattr(sample, name) not in (None, ""))
+            lost = dict.fromkeys(expected, location) | lost
             relevant = _needed(sample.reference_context_ids, f"{location}: reference_context_ids", problems)
             grades = dict.fromkeys(unique_ids(list(relevant)), float(RELEVANT_GRADE))
             queries[sample_id] = Query(id=sample_id, text=sample.user_input, grades=grades, location=location)
@@ -43,6 +55,8 @@ def read(files: Files, wanted: set[Part], problems: Collector, progress: Progres
             retrieved = _needed(sample.retrieved_context_ids, f"{location}: retrieved_context_ids", problems)
             results = [Retrieved(doc_id=doc_id) for doc_id in as_ids(list(retrieved))]
             rankings[sample_id] = Ranking(query_id=sample_id, results=results, location=location)
+    if lost:
+        problems.warning(f"{next(iter(lost.values()))}: not read from samples, and left out: {', '.join(lost)}")
     return Collection(queries=queries if "golden" in wanted else None, rankings=rankings if "run" in wanted else None)
 
 

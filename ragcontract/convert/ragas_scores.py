@@ -6,7 +6,7 @@ Every column with numbers is a score, but for the fields of a sample. ragas leav
 from collections.abc import Sequence
 
 from ragcontract.convert.collection import Collection, Files, Part
-from ragcontract.convert.measured import Measured, ScoreRows, as_number, golden_ids
+from ragcontract.convert.measured import Measured, ScoreRows, as_number, golden_ids, row_error
 from ragcontract.convert.tables import TableRow, table_rows
 from ragcontract.core import bounds
 from ragcontract.core.text import shorten
@@ -41,7 +41,7 @@ INDEX = "Unnamed: 0"  # what pandas calls the numbers of the rows, which it has 
 
 def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
     """Read ``results`` files."""
-    collected: list[tuple[TableRow, str | int | None, str | None]] = []
+    collected: list[tuple[TableRow, str | int | None, str | None, str | None]] = []
     texts: dict[str, str] = {}  # columns with something else than numbers, with the location of the first
     for location, cells in table_rows(files["results"], EXAMPLE, problems, progress):
         named = _named(location, cells, problems)
@@ -54,12 +54,19 @@ def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progre
             except ValueError:
                 texts[column] = location
         ordered = {column: numbers[column] for column in cells if column in numbers}
-        collected.append((TableRow(location, ordered), *named))
+        collected.append((TableRow(location, ordered), *named, row_error(cells)))
     rows = ScoreRows(golden_ids(files, problems, progress), problems)
-    for row, query_id, question in collected:
+    for row, query_id, question, error in collected:
         scores = {name: as_number(value) for name, value in row.cells.items() if name not in texts}
         rows.add(
-            Measured(location=row.location, id=query_id, question=question, question_field="user_input", scores=scores)
+            Measured(
+                location=row.location,
+                id=query_id,
+                question=question,
+                question_field="user_input",
+                scores=scores,
+                error=error,
+            )
         )
     if texts:
         location = next(iter(texts.values()))

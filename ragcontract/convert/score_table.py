@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from ragcontract.convert.collection import Collection, Files, Part
-from ragcontract.convert.measured import Measured, ScoreRows, as_number, golden_ids
+from ragcontract.convert.measured import Measured, ScoreRows, as_number, golden_ids, row_error
 from ragcontract.convert.spreadsheet import NAMES
 from ragcontract.convert.tables import TableRow, table_rows
 from ragcontract.core import bounds
@@ -70,6 +70,7 @@ def _add(
             question=question if isinstance(question, str) and question else None,
             question_field=asked[0] if asked else "question",
             scores=scores,
+            error=row_error(row.cells, score_columns),
         )
     )
 

@@ -1,6 +1,7 @@
 """CSV as spreadsheets write it: a row for each question, with the ids of the documents that answer it in one cell.
 
 Comma, semicolon or tab separate the columns; whichever the header has most of. Rows that repeat a question add to it.
+A column of grades says how relevant the documents of a row are; without one, all are relevant.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from ragcontract.convert.collection import Collection, Files, Part, Query
+from ragcontract.convert.csv_columns import GradeColumn, warn_of_unread
 from ragcontract.convert.csv_records import csv_records
 from ragcontract.core import bounds
 from ragcontract.core.golden import PLACEHOLDER, RELEVANT_GRADE
@@ -61,6 +63,7 @@ class _Row(Struct, frozen=True, kw_only=True, gc=False):
     question: str
     ids: str
     id: str
+    grade: float = float(RELEVANT_GRADE)
 
 
 def reader(columns: Columns) -> Callable[[Files, set[Part], Collector, Progress], Collection]:
@@ -82,6 +85,8 @@ def _rows(path: str, columns: Columns, problems: Collector, progress: Progress) 
     if found is None:
         return
     number, before = 0, problems.found()
+    warn_of_unread(path, header, found, problems)
+    grades = GradeColumn(path, header, found, problems)
     for number, cells in records:
         location = f"{path}:{number}"
         row = {name: cells[at].strip() if at < len(cells) else "" for name, at in found.items()}
@@ -91,8 +96,11 @@ def _rows(path: str, columns: Columns, problems: Collector, progress: Progress) 
         elif not 0 < len(row["question"]) <= bounds.QUESTION:
             expected = f"expected text of 1 to {bounds.QUESTION:,} characters"
             problems.problem(f"{location}: {header[found['question']]}", f"{expected}, found {shown(row['question'])}")
-        else:
-            yield _Row(location=location, question=row["question"], ids=row.get("ids", ""), id=row.get("id", ""))
+        elif (grade := grades.grade(cells, row.get("ids", ""), location)) is not None:
+            ids, query_id = row.get("ids", ""), row.get("id", "")
+            yield _Row(location=location, question=row["question"], ids=ids, id=query_id, grade=grade)
+    if number:
+        grades.conclude()
     if not number and problems.found() == before:
         problems.problem(path, "is empty but for its header; expected a row for each question")
 
@@ -111,10 +119,21 @@ def _found(path: str, header: Sequence[str], columns: Columns, problems: Collect
             found[column] = at
         elif name is not None or column != "id":
             problems.problem(f"{path}:1", _no_column(column, name, header))
+    if columns.ids is None and (others := _other_ids(plain, found)):
+        either = " or ".join(shown(header[at]) for at in (found["ids"], others[0]))
+        problems.problem(f"{path}:1", f"has the ids in {either}; name the column with --ids-column")
+        return None
     repeated = [header[at] for at in found.values() if plain.count(plain[at]) > 1]
     if repeated:
         problems.problem(f"{path}:1", f"has several columns {shown(repeated[0])}; give each a name of its own")
     return found if {"question", "ids"} <= set(found) and not repeated else None
+
+
+def _other_ids(plain: Sequence[str], found: Mapping[str, int]) -> list[int]:
+    """Return the other columns of ids beside one whose name may as well be that of grades."""
+    if "ids" not in found or plain[found["ids"]] not in {"expected", "relevant"}:
+        return []
+    return [at for at, name in enumerate(plain) if name in NAMES["ids"] and at != found["ids"]]
 
 
 def _no_column(column: str, name: str | None, header: Sequence[str]) -> str:
@@ -146,7 +165,7 @@ class _Questions:
         self._problems = problems
         self.texts: dict[str, str] = {}
         self.locations: dict[str, str] = {}
-        self.ids: dict[str, dict[str, None]] = {}
+        self.grades: dict[str, dict[str, float]] = {}
         self.unanswerable: set[str] = set()
         self.repeated: list[str] = []
 
@@ -160,8 +179,11 @@ class _Questions:
             if same_question(text) != same_question(row.question):
                 message = f"duplicate id {row.id!r} with another question, first defined at {first}"
                 self._problems.problem(row.location, message)
-        found = self.ids.setdefault(key, {})
-        found.update(dict.fromkeys(doc_ids or []))
+        grades = self.grades.setdefault(key, {})
+        for doc_id in doc_ids or []:
+            if grades.setdefault(doc_id, row.grade) != row.grade:
+                message = f"{shown(doc_id)} has the grade {row.grade:g} here and {grades[doc_id]:g} in an earlier row"
+                self._problems.problem(row.location, message)
         if doc_ids == []:
             self.unanswerable.add(key)
 
@@ -181,16 +203,15 @@ def _queries(rows: Sequence[_Row], separator: str, problems: Collector) -> dict[
         name: Query(
             id=name,
             text=questions.texts[key],
-            grades=_grades(questions.ids[key], unanswerable=key in questions.unanswerable),
+            grades=_grades(questions.grades[key], unanswerable=key in questions.unanswerable),
             location=questions.locations[key],
         )
         for key, name in zip(keys, names, strict=True)
     }
 
 
-def _grades(doc_ids: Mapping[str, None], *, unanswerable: bool) -> dict[str, float]:
-    labelled = list(doc_ids) or ([] if unanswerable else [PLACEHOLDER])
-    return dict.fromkeys(labelled, float(RELEVANT_GRADE))
+def _grades(grades: dict[str, float], *, unanswerable: bool) -> dict[str, float]:
+    return grades or ({} if unanswerable else {PLACEHOLDER: float(RELEVANT_GRADE)})
 
 
 def _warn(questions: _Questions, names: Mapping[str, str], problems: Collector) -> None:
@@ -199,7 +220,7 @@ def _warn(questions: _Questions, names: Mapping[str, str], problems: Collector) 
             f"{count(len(questions.repeated), 'row')} with a question of an earlier row: their ids are put together"
         )
         problems.warning(f"{questions.repeated[0]}: {message}")
-    if empty := [key for key, doc_ids in questions.ids.items() if not doc_ids and key not in questions.unanswerable]:
+    if empty := [key for key, grades in questions.grades.items() if not grades and key not in questions.unanswerable]:
         each = "it" if len(empty) == 1 else "each of them"
         way = "use `rag-contract label`, or write [] if nothing answers the question"
         advice = f"{PLACEHOLDER} is written for {each}; {way}"

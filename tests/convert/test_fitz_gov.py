@@ -52,6 +52,11 @@ def converted(*paths: Path, as_evaluated: bool = True) -> tuple[list[dict[str, A
     return rows, problems.found()
 
 
+def warnings_of(problems: Problems, folder: Path) -> list[str]:
+    """Return the warnings without the folder."""
+    return [warning.replace(f"{folder}/", "") for warning in problems.warnings]
+
+
 def expected(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a golden row expects of the answer."""
     others = {"id", "query", "tier", "as_evaluated", "tags", "metadata"}
@@ -95,8 +100,59 @@ def test_a_case_that_expects_nothing_stays_a_case(tmp_path: Path) -> None:
         write(tmp_path / "grounding.json", case(id="g"), evaluation_config={"allowed_phrases": ["x"]}),
         write(tmp_path / "relevance.json", case(id="r"), evaluation_config={"min_required": 0}),
     )
-    assert problems == Problems()
+    assert warnings_of(problems, tmp_path) == [
+        (
+            "grounding.json:8: 2 cases ('g', 'r') of grounding or relevance without claims or elements to look for: "
+            "every answer passes; name forbidden_claims, required_elements or forbidden_elements"
+        )
+    ]
     assert list(map(expected, rows)) == [{"forbidden_claims": []}, {"forbidden_elements": []}]
+
+
+@pytest.mark.parametrize(
+    ("cases", "warnings"),
+    [
+        (
+            {"cases": [case(forbidden_claim=["x"]), case(id="b", forbidden_claim=["x"])]},
+            [
+                "grounding.json:1: unknown field 'forbidden_claim' is not read; did you mean 'forbidden_claims'?",
+                (
+                    "grounding.json:1: 2 cases ('t0_price', 'b') of grounding or relevance without claims or elements "
+                    "to look for: every answer passes; name forbidden_claims, required_elements or forbidden_elements"
+                ),
+            ],
+        ),
+        (
+            {"cases": [case(forbidden_claims=["x"], Required_Elements=["y"], must_not_say=["z"])]},
+            [
+                "grounding.json:1: unknown field 'Required_Elements' is not read; did you mean 'required_elements'?",
+                "grounding.json:1: unknown field 'must_not_say' is not read; fitz-gov has no such field",
+            ],
+        ),
+        (
+            {"cases": [case(forbidden_claims=["x"], evaluation_config={"use_regexp": True})]},
+            ["grounding.json:1: unknown field 'use_regexp' is not read; did you mean 'use_regex'?"],
+        ),
+        (
+            {"evaluation_confg": {"use_regex": True}, "cases": [case(forbidden_claims=["x"])]},
+            ["grounding.json:1: unknown field 'evaluation_confg' is not read; did you mean 'evaluation_config'?"],
+        ),
+    ],
+)
+def test_a_field_that_fitz_gov_has_not_is_a_warning_once(
+    cases: dict[str, Any], warnings: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("grounding.json").write_text(json.dumps(cases))
+    code, _, err = rag_contract("convert", "--from", "fitz-gov", "--cases", "grounding.json", "--golden-out", "g.jsonl")
+    assert (code, err.splitlines()) == (0, [f"warning: {warning}" for warning in warnings])
+
+
+def test_many_fields_that_fitz_gov_has_not_are_counted(tmp_path: Path) -> None:
+    made_up = {f"field {number}": 1 for number in range(bounds.PROBLEMS + 2)}
+    _, problems = converted(write(tmp_path / "dispute.json", case(**made_up), case(id="b", **made_up)))
+    assert len(problems.warnings) == bounds.PROBLEMS + 1
+    assert problems.warnings[-1] == "and 2 more unknown fields of cases, not read either"
 
 
 def test_a_setting_of_the_case_replaces_that_of_its_file_as_a_whole(tmp_path: Path) -> None:
@@ -157,7 +213,12 @@ def test_as_a_contract_an_element_counts_once_and_what_cannot_hold_is_refused(tm
     repeated = case(required_elements=["Not said", "not  said", "other"], evaluation_config={"min_required": 3})
     needless = case(id="none", required_elements=["x"], evaluation_config={"min_required": 0})
     rows, problems = converted(write(tmp_path / "relevance.json", repeated, needless), as_evaluated=False)
-    assert problems == Problems()
+    assert warnings_of(problems, tmp_path) == [
+        (
+            "relevance.json:19: 1 case ('none') of grounding or relevance without claims or elements to look for: "
+            "only the mode is compared; name forbidden_claims, required_elements or forbidden_elements"
+        )
+    ]
     assert list(map(expected, rows)) == [
         {
             "expected_mode": "trustworthy",
@@ -209,7 +270,7 @@ def test_the_category_is_that_of_the_folder_the_file_or_the_case(tmp_path: Path)
 
 def test_a_folder_is_read_in_the_order_of_fitz_gov_and_other_files_in_it_are_not(tmp_path: Path) -> None:
     for name in ("tier1_core/grounding", "tier1_core/abstention", "tier0_sanity/relevance", "tier0_sanity/dispute"):
-        write(tmp_path / f"{name}.json", case(id=name))
+        write(tmp_path / f"{name}.json", case(id=name, forbidden_claims=["x"]))
     for other in ("corpus/manifest", "tier0_sanity/notes", "grounding"):
         write(tmp_path / f"{other}.json", {"id": 1})
     rows, problems = converted(tmp_path)
@@ -221,7 +282,7 @@ def test_a_folder_is_read_in_the_order_of_fitz_gov_and_other_files_in_it_are_not
 
 def test_a_folder_of_older_versions_has_a_folder_for_each_category(tmp_path: Path) -> None:
     for name in ("grounding/b", "grounding/a", "abstention/c", "elsewhere/d"):
-        write(tmp_path / f"{name}.json", case(id=name))
+        write(tmp_path / f"{name}.json", case(id=name, forbidden_claims=["x"]))
     rows, problems = converted(tmp_path)
     assert problems == Problems()
     assert [row["id"] for row in rows] == ["abstention/c", "grounding/a", "grounding/b"]

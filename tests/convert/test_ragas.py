@@ -13,6 +13,7 @@ from ragcontract.convert.ragas import Sample
 from ragcontract.convert.samples import Samples
 from ragcontract.files.problems import Collector, Problems
 from tests.convert.builders import ANY_TEXT, collection, collections, lines_of, ranks, read, rows, written
+from tests.process import rag_contract
 
 SAMPLES = [
     {"user_input": "What?", "retrieved_context_ids": ["d2", 1, 1], "reference_context_ids": [1, "d2", "1"]},
@@ -156,3 +157,17 @@ def test_a_pipe_is_read_from_its_first_line_on(tmp_path: Path) -> None:
             "What?",
             "Who?",
         ]
+
+
+def test_what_a_sample_expects_of_the_answer_is_left_out_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sample = {"user_input": "What?", "retrieved_context_ids": ["d"], "reference_context_ids": ["d"], "response": "It."}
+    calls = {"reference_tool_calls": [{"name": "find", "args": {}}], "reference": "It is.", "rubrics": None}
+    Path("s.jsonl").write_text(f"{json.dumps(sample)}\n{json.dumps(sample | calls | {'user_input': 'Who?'})}\n")
+    argv = ("convert", "--from", "ragas", "--samples", "s.jsonl")
+    ended = rag_contract(*argv, "--golden-out", "g.jsonl")
+    left_out = "s.jsonl:2: not read from samples, and left out: reference, reference_tool_calls"
+    assert (ended.code, ended.err) == (0, f"warning: {left_out}\n")
+    assert rag_contract(*argv, "--run-out", "r.jsonl").err == ""

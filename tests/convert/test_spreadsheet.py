@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import json
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -138,6 +139,92 @@ def test_one_id_for_two_questions_is_refused(tmp_path: Path) -> None:
         "csv:3: duplicate id '1' with another question, first defined at csv:2",
         "csv:4: the id of the question: expected text of 1 to 2,000 characters",
     ]
+
+
+def converted(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch, *options: str) -> tuple[int, list[object], str]:
+    """Return the exit code of the command, the grades in the golden rows, and what it prints beside."""
+    monkeypatch.chdir(folder)
+    Path("q.csv").write_text(text)
+    code, _, err = rag_contract("convert", "--from", "csv", "--csv", "q.csv", "--golden-out", "g.jsonl", *options)
+    lines = Path("g.jsonl").read_text().splitlines() if code == 0 else []
+    return code, [json.loads(line)["relevance"] for line in lines], err
+
+
+@pytest.mark.parametrize("name", ["relevance", "Grade"])
+def test_a_column_of_grades_says_what_is_not_relevant(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        f"question,document_id,{name}\nWhy?,doc_policy,2\nWhy?,doc_old_policy,0\nWho?,a;b,1.0\nHow?,c,-1\nWhen?,[],\n"
+    )
+    code, rows, _ = converted(tmp_path, text, monkeypatch)
+    assert code == 0
+    assert rows == [{"doc_policy": 2, "doc_old_policy": 0}, {"a": 1, "b": 1}, {"c": 0}, {}]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            "question,doc_id,relevance\nWhy?,a,\n",
+            'q.csv:2: relevance: expected a grade, a number of at most a billion (0 is not relevant), found ""',
+        ),
+        ("question,doc_id,Grade\nWhy?,a,high\n", "q.csv:2: Grade: expected a grade"),
+        ("question,doc_id,grade\nWhy?,a,inf\n", "q.csv:2: grade: expected a grade"),
+        (
+            "question,doc_id,relevance\nWhy?,a,0\nWhy?,a,1\n",
+            'q.csv:3: "a" has the grade 1 here and 0 in an earlier row',
+        ),
+        ("question,doc_id,relevance,grade\nWhy?,a,0,1\n", 'q.csv:1: has several columns of grades, "relevance" and'),
+        (
+            "question,doc_id,label\nWhy?,a,1\nWho?,b,0\n",
+            (
+                "q.csv:1: the column \"label\" looks like the grades of the documents; call it 'relevance' if it is, "
+                "otherwise remove it"
+            ),
+        ),
+        ("question,doc_id,Relevance-Score\nWhy?,a,0.5\nWho?,b,\n", 'q.csv:1: the column "Relevance-Score" looks like'),
+        ("question,doc_id,judgment\nWhy?,a,Not relevant\n", 'q.csv:1: the column "judgment" looks like the grades'),
+        (
+            "question,doc_id,relevant\nWhy?,a,0\n",
+            'q.csv:1: has the ids in "relevant" or "doc_id"; name the column with --ids-column',
+        ),
+    ],
+)
+def test_what_may_be_grades_is_refused(
+    text: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, _, err = converted(tmp_path, text, monkeypatch)
+    assert code == 2
+    assert f"error: {problem}" in err
+
+
+def test_a_named_column_of_ids_leaves_the_other_to_be_grades(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "question,doc_id,relevant\nWhy?,a,no\n"
+    code, _, err = converted(tmp_path, text, monkeypatch, "--ids-column", "doc_id")
+    assert (code, 'the column "relevant" looks like the grades' in err) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["label", "score", "rating", "owner"])
+def test_a_column_of_other_words_is_no_grade(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"question,doc_ids,{name}\nWhy?,a,billing\nWho?,b,1\n"
+    assert converted(tmp_path, text, monkeypatch) == (0, [{"a": 1}, {"b": 1}], "")
+
+
+def test_a_column_without_any_value_is_no_grade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert converted(tmp_path, "question,doc_ids,label\nWhy?,a,\n", monkeypatch) == (0, [{"a": 1}], "")
+
+
+def test_columns_that_are_called_like_fields_of_golden_rows_are_left_out_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "question,expected_ids,Forbidden Doc IDs,answer_must_includes,tags,owner\nWhy?,a,b,c,d,e\n"
+    code, rows, err = converted(tmp_path, text, monkeypatch)
+    left_out = '"Forbidden Doc IDs", "answer_must_includes", "tags"'
+    assert (code, rows) == (0, [{"a": 1}])
+    assert (
+        err == f"warning: q.csv:1: not read from CSV, and left out: {left_out}; add these fields to the golden rows\n"
+    )
 
 
 MISTAKES = {
