@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from ragcontract.contract.resolve import Contract
-from ragcontract.core.gate import Gate
+from ragcontract.core.gate import every_run_keeps
 from ragcontract.core.metric import Scale
-from ragcontract.core.numbers import SAME, as_written, percent_as_written
+from ragcontract.core.numbers import as_written, percent_as_written
 
 
 def always_held(contract: Contract) -> Iterator[tuple[str, str]]:
@@ -13,20 +13,9 @@ def always_held(contract: Contract) -> Iterator[tuple[str, str]]:
     scales = {metric.key: metric.scale for metric in contract.metrics}
     for gate in contract.gates:
         scale = Scale() if gate.quantity.of_rules else scales.get(gate.quantity.key)
-        if scale and _holds(gate, scale):
+        if scale and every_run_keeps(gate.kind, gate.limit, scale, relative=gate.relative):
             limit = percent_as_written(gate.limit) if gate.relative else as_written(gate.limit)
             yield (
                 gate.location,
                 f"{gate.id}: every run keeps to {limit}, so it never fails; tighten it, or leave it out",
             )
-
-
-def _holds(gate: Gate, scale: Scale) -> bool:
-    """Return whether the worst value, or the largest change, is within a limit."""
-    if gate.kind == "minimum":
-        return gate.limit - scale.low <= SAME
-    if gate.kind == "maximum":
-        return scale.high - gate.limit <= SAME
-    if gate.relative:
-        return gate.kind == "drop" and gate.limit >= 1 - SAME
-    return gate.limit >= scale.high - scale.low - SAME

@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal, Protocol
 from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.metric import Direction
+from ragcontract.core.metric import Direction, Scale
+from ragcontract.core.numbers import SAME
 from ragcontract.core.run import Latency
 from ragcontract.core.scores import Confusion
 
@@ -104,3 +105,14 @@ class Gate(Struct, frozen=True, kw_only=True):
     def needs_baseline(self) -> bool:
         """Whether the gate needs a baseline: it limits a change, or something that itself compares."""
         return self.compares or self.quantity.of_change
+
+
+def every_run_keeps(kind: Kind, limit: float, scale: Scale, *, relative: bool = False) -> bool:
+    """Return whether the worst value, or the largest change, is within a limit, so that it never fails."""
+    if kind == "minimum":
+        return limit - scale.low <= SAME
+    if kind == "maximum":
+        return scale.high - limit <= SAME
+    if relative:
+        return kind == "drop" and limit >= 1 - SAME
+    return limit >= scale.high - scale.low - SAME

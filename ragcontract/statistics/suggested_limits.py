@@ -12,6 +12,7 @@ from operator import mul
 from msgspec import Struct
 
 from ragcontract.core.metric import Metric, Scale
+from ragcontract.core.numbers import SAME
 from ragcontract.statistics.normal import exceeded_by
 from ragcontract.statistics.significance import ALPHA, fewest_changed
 from ragcontract.statistics.student_t import t_quantile
@@ -61,7 +62,10 @@ def suggested(
     largest = max(weights)
     total = fsum(weight / largest for weight in weights)
     of = _of_qualities(qualities, [weight / largest / total for weight in weights], limits)
-    limit = round_up(span * of.change) if 0 < of.change < min(1.0, of.most) else None
+    change = round_up(span * of.change)
+    beyond = 0.0 if of.noise is None else max(Z_POWER * of.noise, of.step)
+    # The largest change that is possible keeps to a limit that is as large, and none is found beyond the whole scale.
+    possible = 0 < change < span * of.most - SAME and not (of.noise and of.change + beyond > 1 + SAME)
     digits = DIGITS + (len(weights) >= LARGE)
     return Suggested(
         queries=len(weights),
@@ -69,8 +73,8 @@ def suggested(
         mean=worst + sign * span * of.mean,
         bound=sign * floor((sign * worst + span * of.least) * 10**digits + ROUNDING) / 10**digits,
         deviation=None if of.deviation is None else span * of.deviation,
-        limit=limit,
-        found=None if of.noise is None or limit is None else limit + span * max(Z_POWER * of.noise, of.step),
+        limit=change if possible else None,
+        found=None if of.noise is None or not possible else change + span * beyond,
     )
 
 

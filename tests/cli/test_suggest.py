@@ -11,6 +11,7 @@ from tests.builders import golden, run, write_jsonl
 from tests.process import files_in, rag_contract
 
 QUERIES = 40
+FEW = 2
 
 
 @pytest.fixture(autouse=True)
@@ -136,6 +137,51 @@ def test_where_queries_are_too_few_for_a_limit_it_says_so() -> None:
     assert "MRR@5: 2 runs of 2 queries cannot tell a drop from chance; give more good runs, or add" in ended.out
 
 
+@pytest.mark.parametrize("queries", [1, FEW, 3, 5])
+def test_a_minimum_that_every_run_keeps_is_left_out(queries: int) -> None:
+    write_jsonl(Path("few.jsonl"), [golden(f"q{n}", f"d{n}") for n in range(queries)])
+    write_jsonl(Path("good.jsonl"), [run(f"q{n}", *["x"] * (n % 2), f"d{n}") for n in range(queries)])
+    ended = rag_contract("suggest", "--golden", "few.jsonl", "--run", "good.jsonl")
+    proposed = yaml.safe_load(configuration(ended.out))
+    minimums = proposed.get("minimums", {})
+    assert all(value > 0 for value in minimums.values())
+    queried = "1 query" if queries == 1 else f"{queries} queries"
+    for name, label in {"mrr_at_k": "MRR@5", "recall_at_k": "Recall@5"}.items():
+        sentence = f"{label}: {queried} cannot carry a minimum; add queries\n"
+        assert (sentence in ended.out) == (name not in minimums)
+    assert ("mrr_at_k" in minimums) == (queries > FEW)
+
+
+def test_a_drop_larger_than_any_that_is_possible_is_left_out_whatever_the_weights() -> None:
+    heavy = [golden(f"q{n}", f"d{n}", weight=1e6 if n == 0 else 1) for n in range(20)]
+    write_jsonl(Path("heavy.jsonl"), heavy)
+    for turn in range(3):
+        rows = [run(f"q{n}", *["x"] * (n % 3 == turn), f"d{n}") for n in range(20)]
+        write_jsonl(Path(f"one{turn}.jsonl"), rows)
+    ended = rag_contract("suggest", "--golden", "heavy.jsonl", "--run", "one*.jsonl")
+    assert yaml.safe_load(configuration(ended.out))["fail_on"] == {"mode": "strict"}
+    assert "MRR@5: 3 runs of 20 queries cannot tell a drop from chance" in ended.out
+    assert "4 times in 5" not in ended.out
+
+
+def test_what_it_proposes_can_always_fail() -> None:
+    for queries in (1, 2, 3, 8):
+        write_jsonl(Path("few.jsonl"), [golden(f"q{n}", f"d{n}", weight=1 + 99 * (n == 0)) for n in range(queries)])
+        for runs in (["good0.jsonl"], ["good0.jsonl", "good1.jsonl", "good2.jsonl"]):
+            given = [f"few-{name}" for name in runs]
+            for name in runs:
+                lines = Path(name).read_text().splitlines(keepends=True)[:queries]
+                Path(f"few-{name}").write_text("".join(lines))
+            proposed = configuration(rag_contract("suggest", "--golden", "few.jsonl", "--run", *given).out)
+            Path("ragcontract.yml").write_text(proposed)
+            assert (
+                rag_contract("baseline", "--golden", "few.jsonl", "--run", *given, "--out", "b.json", "--force").code
+                == 0
+            )
+            assert "never fails" not in rag_contract("lint", "--golden", "few.jsonl", "--baseline", "b.json").out
+            Path("ragcontract.yml").unlink()
+
+
 def test_it_writes_nothing(tmp_path: Path) -> None:
     before = files_in(tmp_path)
     rag_contract("suggest", "--run", "good0.jsonl")
@@ -164,9 +210,10 @@ def test_warnings_about_the_golden_file_come_once() -> None:
 
 
 def test_where_only_answers_are_measured_it_proposes_no_cut_off(tmp_path: Path) -> None:
-    row = {"id": "q1", "query": "x", "reference_tool_calls": [{"name": "f"}]}
-    write_jsonl(tmp_path / "golden.jsonl", [row])
-    write_jsonl(tmp_path / "current_run.jsonl", [{"query_id": "q1", "tool_calls": [{"name": "f"}]}])
+    row = {"query": "x", "reference_tool_calls": [{"name": "f"}]}
+    write_jsonl(tmp_path / "golden.jsonl", [{"id": f"q{n}", **row} for n in range(QUERIES)])
+    rows = [{"query_id": f"q{n}", "tool_calls": [{"name": "f"}]} for n in range(QUERIES)]
+    write_jsonl(tmp_path / "current_run.jsonl", rows)
     ended = rag_contract("suggest")
     assert ended.code == 0
     assert "tool_f1: " in ended.out

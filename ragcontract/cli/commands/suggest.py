@@ -13,6 +13,7 @@ from ragcontract.contract import defaults
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.defaults import InputPaths
 from ragcontract.core.errors import ExitCode, InputError
+from ragcontract.core.gate import Kind, every_run_keeps
 from ragcontract.core.metric import Direction, Metric
 from ragcontract.core.numbers import as_written, count, fixed
 from ragcontract.core.text import visible
@@ -28,6 +29,7 @@ from ragcontract.statistics.suggested_limits import Suggested, round_up, suggest
 
 Suggestions = Mapping[Metric, Suggested]
 BOUNDS: dict[str, Direction] = {"minimums": "higher", "maximums": "lower"}
+KINDS: dict[Direction, Kind] = {"higher": "minimum", "lower": "maximum"}
 NO_CONFIG = ConfigFile()
 
 
@@ -169,6 +171,7 @@ def _explained(limited: Suggestions, files: Sequence[str], judgments: Sequence[s
             runs = f"With these {one.runs} runs as the baseline"
             yield f"{runs}, at most 1 in 20 equally good runs breaks any of the limits:"
         yield from _of_several(limited)
+    yield from _of_bounds(limited)
     if judged := [metric.label for metric in limited if metric.task]:
         yield f"{' and '.join(judged)}: a limit counts only with a calibration (rag-contract judge calibrate)"
     named = [*(("--run", file) for file in files), *(("--judgments", file) for file in judgments)]
@@ -198,6 +201,12 @@ def _of_several(limited: Suggestions) -> Iterator[str]:
             yield f"{metric.label}: {change} of {one.limit}, the loss of one query, because these runs do not differ"
 
 
+def _of_bounds(limited: Suggestions) -> Iterator[str]:
+    for metric, one in limited.items():
+        if not _is_limit(metric, one):
+            yield f"{metric.label}: {count(one.queries, 'query')} cannot carry a {KINDS[metric.better]}; add queries"
+
+
 def _config(found: Suggestions, limited: Suggestions, config_file: ConfigFile) -> Iterator[str]:
     """Yield the configuration; pasted at the end of the existing one, it repeats no key without saying so."""
     k = sorted({metric.k for metric in found if metric.k is not None}, reverse=True)
@@ -224,7 +233,12 @@ def _change(metric: Metric) -> str:
 
 
 def _of(found: Suggestions, better: Direction) -> list[tuple[Metric, Suggested]]:
-    return [(metric, one) for metric, one in found.items() if metric.better == better]
+    return [(metric, one) for metric, one in found.items() if metric.better == better and _is_limit(metric, one)]
+
+
+def _is_limit(metric: Metric, one: Suggested) -> bool:
+    """Return whether a run can miss the minimum, or the maximum."""
+    return not every_run_keeps(KINDS[metric.better], one.bound, metric.scale)
 
 
 def _name(metric: Metric) -> str:
