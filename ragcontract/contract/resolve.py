@@ -169,12 +169,7 @@ def resolve(
         *(wrong_names(golden, config_file, by_rows, by_ids) if names_metrics else ()),
     ]
     keys = {*by_rows, *(one.key for one in by_ids), *(one.quantity.key for one in registry.quantities)}
-    ghosts = ghost_tags(all_golden, config_file.gates)
-    why_not = {
-        gate: list(_impossible(gate, keys, ghosts, config_file.cutoffs, has_baseline=has_baseline)) for gate in gates
-    }
-    # No query of any check has such a tag, so that a check of other tags refuses its limits, too.
-    elsewhere = {gate: [ghosts[gate.tag]] for gate in config_file.gates if gate not in why_not and gate.tag in ghosts}
+    why_not = _why_not(config_file, gates, all_golden, keys, has_baseline=has_baseline)
     rules = tuple(rule for rule in registry.rules if enforced(config, rule))
     named = named_metrics(golden) if names_metrics else set[str]()
     computed = list(_in_use(of_rows, golden, named | _named_in(config_file)))
@@ -192,7 +187,7 @@ def resolve(
         + golden.problems
         + _problems(problems)
         + complaints(computed, golden, config_file.locations),
-        limit_problems=_limit_problems(why_not | elsewhere) + _nothing_decides(config_file, gates),
+        limit_problems=_limit_problems(why_not) + _nothing_decides(config_file, gates),
         impossible=frozenset(gate.id for gate, reasons in why_not.items() if reasons),
         scope=scope,
     )
@@ -243,6 +238,21 @@ def _rule_settings(config: Config, k: int, metrics: Mapping[str, Metric]) -> Rul
         answers=config.answers,
         metrics=metrics,
     )
+
+
+def _why_not(
+    config_file: ConfigFile, within: Sequence[Gate], golden: Golden, known: set[str], *, has_baseline: bool
+) -> dict[Gate, list[str]]:
+    """Return the reasons why gates cannot be judged for any run.
+
+    ``within`` are those of the scope; ``golden`` has the queries outside of it, too. ``known`` are all quantities.
+    """
+    ghosts = ghost_tags(golden, config_file.gates)
+    cutoffs = config_file.cutoffs
+    judged = {gate: list(_impossible(gate, known, ghosts, cutoffs, has_baseline=has_baseline)) for gate in within}
+    # No query has such a tag, so that no check judges its limits: one of other tags refuses them, too.
+    others = [gate for gate in config_file.gates if gate not in judged and gate.tag in ghosts]
+    return judged | {gate: [ghosts[gate.tag]] for gate in others}
 
 
 def _nothing_decides(config_file: ConfigFile, gates: Iterable[Gate]) -> Problems:
