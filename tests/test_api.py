@@ -143,6 +143,11 @@ def test_a_run_at_hand_is_judged_as_one_in_a_file(tmp_path: Path, monkeypatch: p
     assert check(golden="golden.jsonl", run={"q1": [], "7": []}).verdict == "fail"
     with pytest.raises(InputError, match=r"\(in memory\): has no row for golden query '7'"):
         check(golden="golden.jsonl", run={"q1": []})
+    for unordered in ({"doc1", "x"}, frozenset(["doc1"]), {"results": {"doc1", "x"}}):
+        with pytest.raises(InputError, match="results: is a set, which has no order of its own; give a list, the best"):
+            check(golden="golden.jsonl", run={"q1": unordered, "7": ["3"]})
+    ranked = {"doc1": 0.9, "x": 0.1}
+    assert check(golden="golden.jsonl", run={"q1": ranked.keys(), "7": ("3",)}).verdict == "pass"
 
 
 def test_a_run_at_hand_has_the_warnings_of_one_in_a_file(tmp_path: Path) -> None:

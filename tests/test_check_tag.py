@@ -133,6 +133,23 @@ def test_a_tag_that_no_query_has_cannot_be_judged_and_the_nearest_is_named() -> 
     ]
 
 
+@pytest.mark.parametrize("options", [[], ["--tag", "billing"], ["--tag", "smoke"]])
+def test_limits_of_a_tag_that_no_query_has_are_refused_whatever_is_judged(contract: Path, options: list[str]) -> None:
+    docs = zip(("refunds", "sso", "invoices", "shipping"), DOCS, strict=True)
+    write_jsonl(contract / "current_run.jsonl", [run(name, doc) for name, doc in docs])
+    (contract / "ragcontract.yml").write_text("tags:\n  Billing: {minimums: {recall_at_k: 1}}\n")
+    why = "no golden query has the tag 'Billing'; did you mean 'billing'?"
+    message = f"error: ragcontract.yml:2: tags.Billing.minimums.recall_at_k cannot be judged: {why}\n"
+    assert rag_contract("check", *options) == (2, "", message)
+    with pytest.raises(InputError, match="no golden query has the tag 'Billing'"):
+        check(golden="golden.jsonl", run="current_run.jsonl", config="ragcontract.yml", tags=options[1:])
+
+
+def test_of_limits_elsewhere_only_the_tag_must_be_there() -> None:
+    Path("ragcontract.yml").write_text("k: 5\ntags:\n  billing: {fail_on: {mrr_drop_gt: 0.1}}\n")
+    assert smoke().code == 0  # the limit has no baseline, but the queries with its tag are not judged
+
+
 def test_a_baseline_of_all_queries_serves_those_with_the_tag(contract: Path) -> None:
     docs = zip(("refunds", "sso", "invoices"), DOCS, strict=False)
     write_baseline(contract / "baseline.json", *(stored_query(name, doc) for name, doc in docs))

@@ -171,13 +171,14 @@ def test_limits_are_suggested_in_the_scores_direction(folder: Path) -> None:
     workspace(folder, 4, 3, 2, config=config)
     said = rag_contract("suggest", "--run", "current_run.jsonl", "--scores", "scores.jsonl").out
     assert "faithfulness: 3 queries cannot carry a limit on a rise; add queries" in said
-    assert "maximums:\n  faithfulness: " in said
+    assert "faithfulness: 3 queries cannot carry a maximum; add queries" in said
     for name in ("one.jsonl", "two.jsonl"):
         rows = [run(one, "doc1", scores={"faithfulness": value}) for one, value in zip(IDS, (1, 0, 1), strict=True)]
         write_jsonl(folder / name, rows)
     said = rag_contract("suggest", "--run", "one.jsonl", "two.jsonl").out
     assert "faithfulness: rise of 1.7, the loss of one query" in said
     assert "\n  faithfulness_rise_gt: 1.7\n" in said
+    assert "maximums:\n  faithfulness: " in said
 
 
 def test_suggestions_from_several_runs_take_no_scores_file(folder: Path) -> None:

@@ -176,7 +176,7 @@ def test_suggestions_go_by_the_metrics_direction(folder: Path) -> None:
     text = render(suggestions(list(good_runs(paths, None, registry=REGISTRY))), files=paths.run)
     assert "  toxicity_rise_gt: " in text
     assert "\nmaximums:\n  toxicity: " in text
-    assert "  named_at_k: " in text
+    assert "named@5: 4 queries cannot carry a minimum; add queries" in text
 
 
 def test_a_rule_can_be_turned_off(folder: Path) -> None:

@@ -8,7 +8,7 @@ from ragcontract.contract.complaints import complaints
 from ragcontract.contract.config import Config, enforced, only_new
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.golden_file import Golden
-from ragcontract.contract.scope import Scope, gates_within, golden_within, scope_of, unknown_tags
+from ragcontract.contract.scope import Scope, gates_within, ghost_tags, golden_within, scope_of, unknown_tags
 from ragcontract.contract.tiers import unknown_tiers
 from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AnswerSettings
@@ -169,7 +169,7 @@ def resolve(
         *(wrong_names(golden, config_file, by_rows, by_ids) if names_metrics else ()),
     ]
     keys = {*by_rows, *(one.key for one in by_ids), *(one.quantity.key for one in registry.quantities)}
-    why_not = _why_not(gates, golden, keys, config_file.cutoffs, has_baseline=has_baseline)
+    why_not = _why_not(config_file, gates, all_golden, keys, has_baseline=has_baseline)
     rules = tuple(rule for rule in registry.rules if enforced(config, rule))
     named = named_metrics(golden) if names_metrics else set[str]()
     computed = list(_in_use(of_rows, golden, named | _named_in(config_file)))
@@ -241,12 +241,18 @@ def _rule_settings(config: Config, k: int, metrics: Mapping[str, Metric]) -> Rul
 
 
 def _why_not(
-    gates: Iterable[Gate], golden: Golden, known: set[str], cutoffs: Sequence[int], *, has_baseline: bool
+    config_file: ConfigFile, within: Sequence[Gate], golden: Golden, known: set[str], *, has_baseline: bool
 ) -> dict[Gate, list[str]]:
-    """Return the reasons why each gate cannot be judged for any run; ``known`` are the quantities that exist."""
-    # With invalid golden rows, which may have any tag, the tags are not known.
-    tags = None if golden.problems else {tag for query in golden.queries.values() for tag in query.tags}
-    return {gate: list(_impossible(gate, known, tags, cutoffs, has_baseline=has_baseline)) for gate in gates}
+    """Return the reasons why gates cannot be judged for any run.
+
+    ``within`` are those of the scope; ``golden`` has the queries outside of it, too. ``known`` are all quantities.
+    """
+    ghosts = ghost_tags(golden, config_file.gates)
+    cutoffs = config_file.cutoffs
+    judged = {gate: list(_impossible(gate, known, ghosts, cutoffs, has_baseline=has_baseline)) for gate in within}
+    # No query has such a tag, so that no check judges its limits: one of other tags refuses them, too.
+    others = [gate for gate in config_file.gates if gate not in judged and gate.tag in ghosts]
+    return judged | {gate: [ghosts[gate.tag]] for gate in others}
 
 
 def _nothing_decides(config_file: ConfigFile, gates: Iterable[Gate]) -> Problems:
@@ -260,16 +266,16 @@ def _nothing_decides(config_file: ConfigFile, gates: Iterable[Gate]) -> Problems
 def _impossible(
     gate: Gate,
     known: set[str],
-    tags: set[str] | None,
+    ghosts: Mapping[str | None, str],
     cutoffs: Sequence[int],
     *,
     has_baseline: bool,
 ) -> Iterator[str]:
-    """Yield the reasons why no run can be compared with a limit; ``tags`` are those of the golden queries, if known."""
+    """Yield the reasons why no run can be compared with a limit; ``ghosts`` are the tags that no golden query has."""
     if gate.tier is None and gate.quantity.key not in known:
         yield f"k is {', '.join(map(str, sorted(cutoffs)))}"
-    if gate.tag is not None and tags is not None and gate.tag not in tags:
-        yield f"no golden query has the tag {gate.tag!r}"
+    if gate.tag in ghosts:
+        yield ghosts[gate.tag]
     if gate.needs_baseline and not has_baseline:
         yield NO_BASELINE
 

@@ -66,3 +66,17 @@ def unknown_tags(golden: Golden, scope: Scope | None) -> Iterator[tuple[str, str
     for tag in scope.tags:
         if tag not in known:
             yield tag, f"no golden query has it; {near.advice(tag, 'name a tag that one has')}"
+
+
+def ghost_tags(golden: Golden, gates: Sequence[Gate]) -> dict[str | None, str]:
+    """Return the tags with limits that no golden query has, each with a message; none if golden rows are invalid."""
+    limited = dict.fromkeys(gate.tag for gate in gates if gate.tag is not None)
+    if not limited or golden.problems:
+        return {}
+    known = dict.fromkeys(tag for query in golden.queries.values() for tag in query.tags)
+    near = NearNames(known)
+    return {
+        tag: "; ".join(filter(None, (f"no golden query has the tag {tag!r}", near.advice(tag))))
+        for tag in limited
+        if tag not in known
+    }

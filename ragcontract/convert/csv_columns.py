@@ -1,29 +1,41 @@
-"""What the columns of a spreadsheet say beside questions and ids: grades, and what a golden row has and CSV has not."""
+"""What the columns of a spreadsheet say beside questions and ids: the grades, and what is left out."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 
-from ragcontract.contract.golden_row import REFERENCES, RULE_FIELDS, GoldenRow
 from ragcontract.convert.measured import as_number
 from ragcontract.core import bounds
 from ragcontract.core.golden import RELEVANT_GRADE
-from ragcontract.core.nearest import NearNames
+from ragcontract.core.numbers import count
 from ragcontract.core.questions import column_name
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
 
 GRADES = ("relevance", "grade")
-# What may be grades, too: refused if every cell could be one, because a 0 would become what is expected.
+# Words in the names of what may be grades, too: refused if every cell could be one, because a 0 would be expected.
 LIKE_GRADES = frozenset(
-    {
-        *("grades", "label", "labels", "score", "scores", "rating", "judgment", "judgement", "gain", "rel", "qrel"),
-        *("relevant", "is relevant", "relevancy"),
-        *(f"relevance {name}" for name in ("grade", "judgment", "judgement", "label", "level", "rating", "score")),
-    }
+    [
+        "correct",
+        "gain",
+        "grade",
+        "grades",
+        "judgement",
+        "judgment",
+        "label",
+        "labels",
+        "qrel",
+        "rating",
+        "rel",
+        "relevance",
+        "relevancy",
+        "relevant",
+        "score",
+        "scores",
+        "verdict",
+    ]
 )
 VERDICTS = frozenset({"yes", "no", "y", "n", "relevant", "irrelevant", "not relevant", "non relevant", "nonrelevant"})
-GOLDEN_FIELDS = {*GoldenRow.__struct_fields__, *RULE_FIELDS, *REFERENCES} - {"id", "query", "metadata"}
-_SPELLED = NearNames(sorted(GOLDEN_FIELDS))
 
 
 class GradeColumn:
@@ -35,7 +47,7 @@ class GradeColumn:
         others = {at: column_name(name) for at, name in enumerate(header) if at not in found.values()}
         columns = [at for at, name in others.items() if name in GRADES]
         self._at = columns[0] if columns else None
-        self._alike = [at for at, name in others.items() if name in LIKE_GRADES and not columns]
+        self._alike = [at for at, name in others.items() if _is_like_grades(name) and not columns]
         self._filled: set[int] = set()
         if columns[1:]:
             names = " and ".join(shown(header[at]) for at in columns)
@@ -66,15 +78,17 @@ class GradeColumn:
 
 
 def warn_of_unread(path: str, header: Sequence[str], found: Mapping[str, int], problems: Collector) -> None:
-    """Warn of columns that are called like fields of golden rows and are not read."""
-    unread = [name for at, name in enumerate(header) if at not in found.values() and column_name(name) not in GRADES]
-    if lost := [shown(name) for name in unread if _is_field(name)]:
-        names = ", ".join([*lost[: bounds.LISTED], *(["…"] if lost[bounds.LISTED :] else [])])
-        problems.warning(f"{path}:1: not read from CSV, and left out: {names}; add these fields to the golden rows")
+    """Warn of columns that are not read: they may say what is expected, in words of which there is no list."""
+    named = {at: name.strip() for at, name in enumerate(header) if at not in found.values()}
+    unread = [shown(name) for name in named.values() if name and column_name(name) not in GRADES]
+    if unread:
+        names = ", ".join([*unread[: bounds.LISTED], *(["…"] if unread[bounds.LISTED :] else [])])
+        advice = "add what is expected there to the golden rows"
+        problems.warning(f"{path}:1: {count(len(unread), 'column')} not read, and left out: {names}; {advice}")
 
 
-def _is_field(name: str) -> bool:
-    return column_name(name).replace(" ", "_") in GOLDEN_FIELDS or _SPELLED.misspelled(name) is not None
+def _is_like_grades(name: str) -> bool:
+    return not LIKE_GRADES.isdisjoint(re.findall("[a-z]+", name))
 
 
 def _cell(cells: Sequence[str], at: int) -> str:

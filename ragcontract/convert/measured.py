@@ -24,7 +24,7 @@ from ragcontract.runs.score_rows import Check, ScoresRow
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?[Ii]nf(?:inity)?")
 _BLANK = frozenset({"", "nan", "none", "null", "n/a", "na", "<na>"})  # as pandas and people write a missing value
 _BOOLEAN = {"true": 1.0, "false": 0.0}
-ERROR = "error"  # the column of a table that says why a row failed
+ERRORS = frozenset({"error", "errors", "error message", "exception"})  # columns of a table that say why a row failed
 
 
 class Measured(Struct, frozen=True, kw_only=True):
@@ -258,7 +258,7 @@ def as_number(value: object) -> float | None:
 
 def row_error(cells: Mapping[str, object], scores: Sequence[str] = ()) -> str | None:
     """Return the error in a row of a table, None if it did not fail; a column that is one of the scores is none."""
-    errors = (cells[name] for name in cells if column_name(name) == ERROR and name not in scores)
+    errors = (cells[name] for name in cells if column_name(name) in ERRORS and name not in scores)
     return next((error_text(error) for error in errors if _is_error(error)), None)
 
 

@@ -18,7 +18,9 @@ from ragcontract.files.text_length import has_more_text
 
 Id = str | int
 Result = Id | Mapping[str, Any]
-BYTES = bytes | bytearray | memoryview
+BYTES = (bytes, bytearray, memoryview)
+SETS = (set, frozenset)
+UNFIT = (*BYTES, *SETS)  # msgspec would encode them: bytes as base64, a set in any order
 TOO_LONG = f"the row is longer than {mebibytes(bounds.LINE)}"
 
 
@@ -100,11 +102,8 @@ class RowEncoder:
 
     def _encoded(self, row: dict[str, Any], location: str) -> tuple[bytes, RunRow]:
         line = b""
-        if packed := [name for name, value in _texts(row | self._versions) if isinstance(value, BYTES)]:
-            problems = [
-                f"{location}: {name}: is bytes, which is neither an id nor text; decode it first" for name in packed
-            ]
-            raise InputError(problems)
+        if unfit := [(name, value) for name, value in _texts(row | self._versions) if isinstance(value, UNFIT)]:
+            raise InputError([f"{location}: {name}: {_unfit(value)}" for name, value in unfit])
         try:
             line = self._encode(row | self._versions) + b"\n"
             decoded = self._decode(line)
@@ -119,7 +118,15 @@ class RowEncoder:
         return line, decoded
 
 
+def _unfit(value: object) -> str:
+    if isinstance(value, BYTES):
+        return "is bytes, which is neither an id nor text; decode it first"
+    return "is a set, which has no order of its own; give a list"
+
+
 def _listed(results: object, location: str) -> list[dict[str, Any]]:
+    if isinstance(results, SETS):
+        raise InputError([f"{location}: results: {_unfit(results)}, the best result first"])
     if isinstance(results, str | bytes | Mapping) or not isinstance(results, Iterable):
         found = "nothing" if results is UNSET else shorten(repr(results), bounds.VALUE)
         raise InputError([f"{location}: results: expected a list of document ids or results, found {found}"])
@@ -127,7 +134,7 @@ def _listed(results: object, location: str) -> list[dict[str, Any]]:
 
 
 def _texts(row: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values of possible texts; msgspec would encode bytes as base64, which is a different text."""
+    """Yield the names and values of possible texts."""
     for name, value in row.items():
         if name != "results":
             yield from _leaves(name, value)

@@ -21,7 +21,10 @@ def resolved(size: int) -> tuple[Contract, int]:
 def test_a_limit_for_a_tag_that_no_query_has_is_a_problem() -> None:
     contract, _ = resolved(3)
     assert contract.limit_problems.problems == (
-        "ragcontract.yml:7: tags.tag 3.minimums.mrr_at_k cannot be judged: no golden query has the tag 'tag 3'",
+        (
+            "ragcontract.yml:7: tags.tag 3.minimums.mrr_at_k cannot be judged: no golden query has the tag 'tag 3'; "
+            "did you mean 'tag 2'?"
+        ),
     )
 
 

@@ -57,6 +57,7 @@ def converted(tool: str, document: object, folder: Path, monkeypatch: pytest.Mon
         ("deepeval", deepeval_run(error=""), "failed"),
         ("table", table(error="Timeout"), "Timeout"),
         ("table", table(error=True), "failed"),
+        ("table", table(error_message="Timeout"), "Timeout"),
         ("table", table(Error={"type": "Timeout"}), "failed"),
         ("ragas", table(error="Timeout"), "Timeout"),
     ],

@@ -47,7 +47,7 @@ def problems_in(folder: Path, text: str | bytes, **columns: str) -> list[str]:
 @pytest.mark.parametrize("start", ["", "\ufeff", "\ufeffsep={}"])
 def test_tables_of_any_spreadsheet_are_read(delimiter: str, end: str, start: str, tmp_path: Path) -> None:
     rows = [
-        ["Expected IDs", "Question", "Notes"],
+        ["Expected IDs", "Question", ""],
         ["d1|d2", '"Über, ""alle""; wo?"', ""],
         [" d3 ", "Why?", "x"],
         [],
@@ -184,6 +184,7 @@ def test_a_column_of_grades_says_what_is_not_relevant(
             ),
         ),
         ("question,doc_id,Relevance-Score\nWhy?,a,0.5\nWho?,b,\n", 'q.csv:1: the column "Relevance-Score" looks like'),
+        ("question,doc_id,Relevance (0-2)\nWhy?,a,0\n", 'q.csv:1: the column "Relevance (0-2)" looks like'),
         ("question,doc_id,judgment\nWhy?,a,Not relevant\n", 'q.csv:1: the column "judgment" looks like the grades'),
         (
             "question,doc_id,relevant\nWhy?,a,0\n",
@@ -208,23 +209,20 @@ def test_a_named_column_of_ids_leaves_the_other_to_be_grades(tmp_path: Path, mon
 @pytest.mark.parametrize("name", ["label", "score", "rating", "owner"])
 def test_a_column_of_other_words_is_no_grade(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = f"question,doc_ids,{name}\nWhy?,a,billing\nWho?,b,1\n"
-    assert converted(tmp_path, text, monkeypatch) == (0, [{"a": 1}, {"b": 1}], "")
+    assert converted(tmp_path, text, monkeypatch)[:2] == (0, [{"a": 1}, {"b": 1}])
 
 
 def test_a_column_without_any_value_is_no_grade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert converted(tmp_path, "question,doc_ids,label\nWhy?,a,\n", monkeypatch) == (0, [{"a": 1}], "")
+    assert converted(tmp_path, "question,doc_ids,label\nWhy?,a,\n", monkeypatch)[:2] == (0, [{"a": 1}])
 
 
-def test_columns_that_are_called_like_fields_of_golden_rows_are_left_out_with_a_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = "question,expected_ids,Forbidden Doc IDs,answer_must_includes,tags,owner\nWhy?,a,b,c,d,e\n"
+def test_columns_that_are_not_read_are_left_out_with_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "question,expected_ids,Forbidden Doc IDs,must_rank_at_most,,owner\nWhy?,a,b,1,x,e\n"
     code, rows, err = converted(tmp_path, text, monkeypatch)
-    left_out = '"Forbidden Doc IDs", "answer_must_includes", "tags"'
     assert (code, rows) == (0, [{"a": 1}])
-    assert (
-        err == f"warning: q.csv:1: not read from CSV, and left out: {left_out}; add these fields to the golden rows\n"
-    )
+    names = '"Forbidden Doc IDs", "must_rank_at_most", "owner"'
+    advice = "add what is expected there to the golden rows"
+    assert err == f"warning: q.csv:1: 3 columns not read, and left out: {names}; {advice}\n"
 
 
 MISTAKES = {

@@ -87,6 +87,14 @@ WRONG_ANSWERS: dict[str, tuple[dict[str, Any], str]] = {
     "no text": ({"response": 1}, "response: expected text of at most 1,048,576 characters"),
     "bytes": ({"response": b"30 days"}, "response: is bytes"),
     "bytes in a list": ({"retrieved_contexts": ["a", b"b"]}, "retrieved_contexts[1]: is bytes"),
+    "a set of texts": (
+        {"retrieved_contexts": {"a", "b"}},
+        "retrieved_contexts: is a set, which has no order of its own",
+    ),
+    "a set in an argument": (
+        {"tool_calls": [{"name": "f", "arguments": {"ids": {1, 2}}}]},
+        "tool_calls[0].arguments.ids: is a set, which has no order of its own; give a list",
+    ),
     "one text for a list": ({"retrieved_contexts": "a"}, "retrieved_contexts: expected a list"),
     "no number": ({"scores": {"rating": math.nan}}, "scores.rating: expected a number, found nan"),
     "an infinite argument": (
@@ -208,6 +216,11 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "numpy's bytes": (("q", np.array([b"a"])), "results[0].doc_id: is bytes"),
     "one of numpy's bytes": (("q", [np.array(b"a")]), "cannot be written as JSON"),
     "a chunk id of bytes": (("q", [{"doc_id": 1, "chunk_id": bytearray(b"c")}]), "results[0].chunk_id: is bytes"),
+    "a set of documents": (
+        ("q", {"a", "b"}),
+        "results: is a set, which has no order of its own; give a list, the best",
+    ),
+    "a frozen set": (("q", frozenset({"a"})), "results: is a set, which has no order of its own; give a list"),
     "a query twice": (("7", []), 'query "7": is written already; a run has one row a query, unless `repeats=True`'),
 }
 
