@@ -20,7 +20,9 @@ from tests.builders import golden, run, write_jsonl
 from tests.github.standin import ACTIONS_BOT, TOKEN, Fault, GitHub
 from tests.process import files_in, spawn
 from tests.runner import ROOT, SHA, InProcess, Runner
+from tests.secret_forms import forms_of, pieces_in
 
+ODD_TOKEN = "ghs_own+42=Zz~and/more&that"
 IMPORTABLE = {"PYTHONPATH": str(ROOT)}
 
 
@@ -351,6 +353,20 @@ def test_the_token_is_in_nothing_that_is_written(runner: Runner, github: GitHub)
     result = runner.run()
     written = [file.read_text() for file in runner.workspace.iterdir()]
     assert not any(TOKEN in text for text in [result.log, result.summary, *written, *github.bodies()])
+
+
+@pytest.mark.parametrize("form", dict.fromkeys(form for forms in forms_of(ODD_TOKEN).values() for form in forms))
+def test_no_form_of_the_token_that_github_echoes_is_in_anything_that_is_written(
+    form: str, runner: Runner, github: GitHub
+) -> None:
+    scenarios.failing(runner.workspace)
+    github.faults = [Fault(status=422, message=f"bad credentials {form} of octo")]
+    result = runner.run({"github-token": ODD_TOKEN})
+    written = [file.read_text() for file in runner.workspace.iterdir()]
+    annotated = [annotation.message for annotation in result.annotations]  # without the escapes of workflow commands
+    assert any("bad credentials" in message for message in annotated)
+    for text in (result.log, result.summary, *annotated, *result.outputs.values(), *written):
+        assert pieces_in(text, form) == []
 
 
 def test_paths_are_relative_to_the_working_directory_and_outputs_to_the_workspace(runner: Runner) -> None:

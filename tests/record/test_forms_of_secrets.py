@@ -1,33 +1,16 @@
 """Each form of a secret that the page on security lists is in nothing that ``record`` writes or prints."""
 
-import base64
-import html
-import json
 import re
 from pathlib import Path
-from urllib.parse import quote
 
 import pytest
 
 from tests.builders import golden, write_jsonl
 from tests.process import files_in, spawn
 from tests.runner import ROOT
+from tests.secret_forms import SECRET, forms_of, pieces_in
 
-SECRET = 'sk/é&own"for<nobody>+42=Zz~and/more'
-DATA = SECRET.encode()
-IN_JSON = json.dumps(SECRET)[1:-1]
-FORMS = {
-    "as it is": [SECRET],
-    "percent-encoded, as in a URL": [quote(SECRET, safe="")],
-    "with the character references of HTML, as `&amp;`": [html.escape(SECRET)],
-    r"with the escapes of JSON, as `\u00e9` or `\/`": [IN_JSON, IN_JSON.replace("/", r"\/")],
-    "in hexadecimal digits, all lowercase or all uppercase": [DATA.hex(), DATA.hex().upper()],
-    "in Base64, also URL-safe, and in the Base64 of a longer text, as of `user:password`": [
-        encode(before + DATA + behind).decode()
-        for encode in (base64.b64encode, base64.urlsafe_b64encode)
-        for before, behind in ((b"", b""), (b"u:", b""), (b"us:", b":x"), (b"user:", b""))
-    ],
-}
+FORMS = forms_of(SECRET)
 APP = """
 FORM = {form!r}
 def find(query, context):
@@ -36,7 +19,6 @@ def find(query, context):
     results = [{{"doc_id": FORM, "text": FORM}}]
     return {{"results": results, "answer": "It is " + FORM, "model": FORM, "usage": {{FORM: 1}}}}
 """
-PIECE = 12
 
 
 def test_the_page_lists_these_forms() -> None:
@@ -60,5 +42,4 @@ def test_no_piece_of_a_secret_is_printed_or_written(form: str, cut: str, tmp_pat
     assert {"current_run.jsonl", "events.jsonl", "details.json"} <= {*map(str, written)}
     assert "***" in written["current_run.jsonl"]
     for text in (ended.out, ended.err, *written.values()):
-        pieces = [echoed[at : at + PIECE] for at in range(len(echoed) - PIECE + 1)]
-        assert not [piece for piece in pieces if piece in text or json.dumps(piece)[1:-1] in text]
+        assert pieces_in(text, echoed) == []
