@@ -10,10 +10,8 @@ from ragcontract.core.numbers import SAME, as_written, percent_as_written
 
 def always_held(contract: Contract) -> Iterator[tuple[str, str]]:
     """Yield the location of each limit that every run keeps to, and a sentence about it."""
-    scales = {metric.key: metric.scale for metric in contract.metrics}
     for gate in contract.gates:
-        scale = Scale() if gate.quantity.of_rules else scales.get(gate.quantity.key)
-        if scale and _holds(gate, scale):
+        if holds_always(gate, contract):
             limit = percent_as_written(gate.limit) if gate.relative else as_written(gate.limit)
             yield (
                 gate.location,
@@ -21,8 +19,12 @@ def always_held(contract: Contract) -> Iterator[tuple[str, str]]:
             )
 
 
-def _holds(gate: Gate, scale: Scale) -> bool:
+def holds_always(gate: Gate, contract: Contract) -> bool:
     """Return whether the worst value, or the largest change, is within a limit."""
+    scales = {metric.key: metric.scale for metric in contract.metrics}
+    scale = Scale() if gate.quantity.of_rules else scales.get(gate.quantity.key)
+    if scale is None:
+        return False
     if gate.kind == "minimum":
         return gate.limit - scale.low <= SAME
     if gate.kind == "maximum":
