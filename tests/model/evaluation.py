@@ -10,6 +10,7 @@ from tests.model.gates import Query
 from tests.model.workspace import Broken, CannotJudgeError, Row, Workspace
 
 RankWrong = dict[str, frozenset[str]]
+OF_ANSWER = ("expected_mode", "expected_label", "reference_tool_calls")  # of which metrics read the answer
 NO_ROW: Sequence[Row | None] = (None,)
 
 
@@ -58,9 +59,22 @@ def check_storable(contract: Contract, workspace: Workspace) -> None:
     everything = dataclasses.replace(contract, queries=workspace.golden)
     rows = rows_of(workspace.baseline or (), everything, "run")
     check_forbidden(everything, rows)
+    check_failed(everything, rows)
     side = Side(rows, {}, current=False, strict=True)
     for golden in workspace.golden:
         _evaluate(golden, everything, side, None)
+
+
+def check_failed(contract: Contract, rows: Mapping[str, list[Row]]) -> None:
+    """Refuse a baseline in which an error stands for results, or for an answer that anything reads."""
+    for golden in contract.queries:
+        answers_count = bool(_answer_rules(golden, contract)) or any(golden.get(name) is not None for name in OF_ANSWER)
+        similar = golden.get("reference") is not None and not {"rouge_l", "exact_match"}.isdisjoint(
+            contract.wanted_metrics
+        )
+        for row in rows.get(str(golden["id"]), []):
+            if row.get("error") and (answers_count or similar or not row.get("results")):
+                raise CannotJudgeError("a baseline with an error")
 
 
 def _answer_rules(golden: Row, contract: Contract) -> set[str]:
