@@ -33,6 +33,7 @@ class Side:
     scores: Mapping[str, Mapping[str, float | None]]
     current: bool
     strict: bool
+    measured: Mapping[str, list[Row]] = dataclasses.field(default_factory=dict)  # the scores of each row of a file
 
 
 def query_of(golden: Row, contract: Contract, run: Side, baseline: Side | None, waivers: Sequence[Row]) -> Query:
@@ -117,12 +118,15 @@ def _evaluate(golden: Row, contract: Contract, side: Side, then: Sequence[Row] |
             collected.setdefault(metric, []).append(value)
         for rule, documents in _rank_rules(golden, contract).broken(row, contract.rank_by).items():
             wrong_ranks.setdefault(rule, set()).update(documents)
-        answer = Answer(golden=golden, row=row, values=values, settings=contract.settings, strict=side.strict)
-        broken, only_warn = _broken_answers(golden, contract, answer)
-        for answer_rule, what in broken.items():
-            wrong_answers.setdefault(answer_rule, set()).update(what)
-        weak |= only_warn
-        strong |= broken.keys() - only_warn
+        for numbers in side.measured.get(query) or [{}]:
+            of_row = {name: value for name, value in numbers.items() if name in values and scores.get(name) is not None}
+            seen = {**values, **of_row}
+            answer = Answer(golden=golden, row=row, values=seen, settings=contract.settings, strict=side.strict)
+            broken, only_warn = _broken_answers(golden, contract, answer)
+            for answer_rule, what in broken.items():
+                wrong_answers.setdefault(answer_rule, set()).update(what)
+            weak |= only_warn
+            strong |= broken.keys() - only_warn
     for name in declared(contract.config):
         rows = side.rows.get(query) or NO_ROW
         own = [((row or {}).get("scores") or {}).get(name) for row in rows]
