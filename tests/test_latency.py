@@ -98,6 +98,23 @@ def test_a_run_as_baseline_has_its_own(folder: Path) -> None:
     assert (ended.code, "p95 latency rose by 5 ms, allowed increase 4 ms" in ended.out) == (1, True)
 
 
+@pytest.mark.parametrize(
+    ("slowest", "limit", "asked"),
+    [
+        (1.9, "p95_ms: 900", True),
+        (1.9, "p95_increase_gt: 50", True),
+        (1.9, 'p95_increase_gt: "50%"', False),
+        (1.9, "max_ms: 5", False),
+        (2, "p95_ms: 900", False),
+    ],
+)
+def test_latencies_far_below_a_limit_may_be_seconds(*, slowest: float, limit: str, asked: bool, folder: Path) -> None:
+    write_run(folder / "current_run.jsonl", 0.5, 0.5, 0.5, slowest)
+    assert rag_contract("baseline").code == 0
+    ended = check_with(folder, f"latency: {{{limit}}}")
+    assert (ended.code, "every latency_ms is below 2" in ended.err) == (0, asked)
+
+
 LEFT_OUT = "3 of 4 rows without latency_ms, which the limits on latency leave out"
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import golden, run, write_jsonl
+from tests.builders import Row, golden, run, write_jsonl
 from tests.process import Ended, rag_contract
 
 Rule = dict[str, Any]
@@ -148,3 +148,66 @@ def test_a_review_notes_the_gates_that_never_fail() -> None:
         "minimums.pass_rate",
         "tags.t.minimums.recall_at_k",
     ]
+
+
+OFF = "per_query: {enforce_must_include: false, enforce_forbidden: false, enforce_rank: false}\n"
+ASKED = {"id": "q1", "query": "Why?"}
+CLASS = {"expected_label": "refund"}
+CALLS = {"reference_tool_calls": [{"name": "refund"}]}
+
+
+@pytest.mark.parametrize(
+    ("row", "config", "idle"),
+    [
+        (golden(), "", False),
+        (golden(), "per_query: {enforce_must_include: false}\n", True),
+        (golden(), "per_query: {enforce_must_include: false}\nminimums: {recall_at_k: 0}\n", True),
+        (golden(), "per_query: {enforce_must_include: false}\nminimums: {recall_at_k: 0.1}\n", False),
+        (golden(), "per_query: {enforce_must_include: false}\nlatency: {p95_ms: 900}\n", False),
+        (golden(severity="warn"), "", True),
+        (golden(severity="warn"), "minimums: {pass_rate: 0.9}\n", True),
+        (golden(severity="warn"), "fail_on: {mrr_drop_gt: 0.1}\n", False),
+        (golden() | {"relevant_doc_ids": []}, "", True),
+        (golden(forbidden_doc_ids=["secret"]) | {"relevant_doc_ids": []}, "", False),
+        (ASKED | CLASS, "", True),
+        (ASKED | CLASS, "minimums: {label_accuracy: 0.9}\n", False),
+        (ASKED | CALLS, "", True),
+        (ASKED | {"expected_mode": "abstain"}, "", False),
+        (ASKED | {"answer_must_include": ["thirty"]}, "", False),
+        (ASKED | {"turns": [{"query": "Why?", "rules": [{"type": "must_not_refuse"}]}]}, "", False),
+    ],
+)
+def test_a_contract_in_which_nothing_can_fail_is_a_finding(row: Row, config: str, *, idle: bool) -> None:
+    write_jsonl(Path("golden.jsonl"), [row])
+    Path("ragcontract.yml").write_text(config or "k: 5\n")
+    ended = rag_contract("lint", "--without-run", "--strict")
+    assert (ended.code, "[nothing-can-fail] nothing in this contract can fail" in ended.out) == (int(idle), idle)
+
+
+@pytest.mark.parametrize(
+    ("fields", "config", "unused"),
+    [
+        (CLASS, "", "expected_label"),
+        (CLASS, "minimums: {label_accuracy: 0.9}\n", None),
+        (CLASS, "minimums: {label_macro_f1: 0.9}\n", None),
+        (CALLS, "minimums: {exact_match: 0.9}\n", "reference_tool_calls"),
+        (CALLS, "minimums: {tool_f1: 0.9}\n", None),
+        (CALLS, "answers: {composite: {metrics: [tool_f1], minimum: 0.8}}\n", None),
+        (CALLS | {"rules": [{"type": "min_score", "metric": "tool_f1", "value": 0.5}]}, "", None),
+        ({"reference": "thirty days"}, "", "reference"),
+        ({"reference": "thirty days"}, "fail_on: {rouge_l_drop_gt: 0.1}\n", None),
+        ({"reference_contexts": ["thirty days"]}, "", "reference_contexts"),
+        ({"reference_contexts": ["thirty days"]}, "minimums: {context_recall_text: 0.9}\n", None),
+        ({"criteria": ["It is short."]}, "", "criteria"),
+        ({"criteria": ["It is short."]}, "judge: {metrics: [criteria_met]}\n", None),
+        ({"criteria": ["It is short."]}, "minimums: {criteria_met: 0.9}\n", None),
+        ({"reference": "a b", "reference_claims": ["a b"]}, "minimums: {context_recall: 0.9}\n", None),
+        ({"expected_mode": "abstain"}, "", None),
+    ],
+)
+def test_a_review_notes_what_queries_expect_and_nothing_uses(fields: Row, config: str, unused: str | None) -> None:
+    write_jsonl(Path("golden.jsonl"), [golden("q0"), golden("q1", **fields)])
+    Path("ragcontract.yml").write_text(config or "k: 5\n")
+    lines = [line for line in rag_contract("lint", "--without-run").out.splitlines() if "[field-not-used]" in line]
+    said = f"golden.jsonl:2: [field-not-used] 1 query has {unused}, and no limit, rule or judgment uses it; limit a"
+    assert [line.startswith(said) for line in lines] == [True] * (unused is not None)

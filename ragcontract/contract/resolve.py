@@ -17,7 +17,7 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
 from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.metric import Family, Gain, Metric, MetricSettings, SwitchedOn
-from ragcontract.core.rule import Plugin, RankRule, RowRule, Rule, RuleSettings, names_of
+from ragcontract.core.rule import Plugin, RankRule, RowRule, Rule, RuleSettings, names_of, row_rules_of
 from ragcontract.evaluation.plan import Plan
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.metrics.families import Families
@@ -80,6 +80,12 @@ class Contract(Families, frozen=True, kw_only=True):
     def metrics(self) -> list[Metric]:
         """All metrics, family by family."""
         return [metric for family in self.every_family for metric in family.metrics]
+
+    def has_rules(self, query: GoldenQuery) -> bool:
+        """Return whether any rule that is enforced applies to a query, or to a turn of it."""
+        if any(True for rule in self.rules for _ in rule.of(query, self.settings)):
+            return True
+        return bool(query.turns and row_rules_of(query, self.rules))
 
     def without_diagnostics(self) -> "Contract":
         """Return the contract without the metrics that describe labels and changes."""

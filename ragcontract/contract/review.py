@@ -33,10 +33,14 @@ Name = (
         "small-tag",
         "limit-needs-queries",
         "limit-never-fails",
+        "field-not-used",
+        "nothing-can-fail",
     ]
     | AnswerName
 )
-NOTES: frozenset[Name] = frozenset({"small-tag", "limit-needs-queries", "limit-never-fails", "no-abstention"})
+NOTES: frozenset[Name] = frozenset(
+    {"small-tag", "limit-needs-queries", "limit-never-fails", "field-not-used", "no-abstention"}
+)
 Queries = Mapping[str, GoldenQuery]
 Found = Iterator[tuple[GoldenQuery, str]]
 

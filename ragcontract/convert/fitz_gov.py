@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct
 
+from ragcontract.answers.dead_patterns import dead_part
 from ragcontract.answers.matchers import pattern_fault
 from ragcontract.answers.normalising import normalised
 from ragcontract.convert.case_files import LocatedCase, read_cases
@@ -134,7 +135,7 @@ class _Converted:
             fault = pattern_fault(phrase)
             if not fault:
                 matchers.append(_matcher("regex", phrase, settings))
-            elif _compiles(phrase):
+            elif _compiles(phrase) and not dead_part(phrase):
                 self._problem(found, f"evaluation_config.allowed_phrases[{index}]", fault)
             else:
                 self._dropped.append(phrase)
@@ -163,7 +164,9 @@ class _Converted:
             self._problems.warning(f"{next(iter(self._never_fail.values()))}: {which}: {effect}; {advice}")
         if self._dropped:
             dropped = some(self._dropped, "allowed phrase")
-            message = f"{dropped} left out: no regex that compiles, and in fitz-gov such a phrase never allows anything"
+            message = (
+                f"{dropped} left out: no regex that can match, and in fitz-gov such a phrase never allows anything"
+            )
             self._problems.warning(f"{self._dropped_first}: {message}")
 
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 from ragcontract.contract.resolve import Contract
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.rule import Violation, row_rules_of
+from ragcontract.core.rule import Violation
 from ragcontract.judging.violations import Violations
 
 
@@ -55,7 +55,7 @@ def outcomes_of(contract: Contract, violations: Violations, skipped: Container[s
     tags = {gate.tag for gate in contract.gates if gate.quantity.of_rules and gate.tag is not None}
     judged, left_out, tiers = _Rates(), _Rates(), _Rates()
     for query in contract.queries.values():
-        if not _has_rules(query, contract):
+        if not contract.has_rules(query):
             continue
         passed = not any(fails(query, one) for one in violations.get(query.id, ()))
         tier = tier_of(query)
@@ -100,13 +100,6 @@ def fails(query: GoldenQuery, violation: Violation) -> bool:
 def tier_of(query: GoldenQuery) -> str | None:
     """Return the tier of a query, if it has one."""
     return query.answer.tier if query.answer else None
-
-
-def _has_rules(query: GoldenQuery, contract: Contract) -> bool:
-    """Return whether any rule that is enforced applies to a query, or to a turn of it."""
-    if any(True for rule in contract.rules for _ in rule.of(query, contract.settings)):
-        return True
-    return bool(query.turns and row_rules_of(query, contract.rules))
 
 
 class _Rates:

@@ -7,13 +7,15 @@ from ragcontract.core import bounds
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.id_forms import difference, matches, most_common
-from ragcontract.core.numbers import count
+from ragcontract.core.numbers import as_written, count
 from ragcontract.core.phrase import render
 from ragcontract.evaluation.side import Side
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gates import observe
 from ragcontract.judging.id_lists import named
+
+SECONDS_BELOW, FAR_ABOVE = 2, 20  # milliseconds, and how many times the slowest a limit is where seconds are likely
 
 
 def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
@@ -84,6 +86,13 @@ def _failed_rows(evaluation: Evaluation, *, complete: bool) -> Problems:
     from ragcontract.judging.failed_rows import failed_rows
 
     return failed_rows(evaluation, complete=complete)
+
+
+def _far_above(slowest: float, gates: Iterable[Gate]) -> Gate | None:
+    """Return the first limit in milliseconds that is so far above all latencies that these may be seconds."""
+    if slowest >= SECONDS_BELOW:
+        return None
+    return next((gate for gate in gates if not gate.relative and gate.limit >= FAR_ABOVE * slowest), None)
 
 
 def _unread_scores(evaluation: Evaluation) -> Iterable[str]:
@@ -178,6 +187,9 @@ def _warnings(evaluation: Evaluation, *, complete: bool) -> Iterator[str]:
         )
     gates = contract.config_file.gates if complete else contract.gates  # those that a baseline will be judged by
     on_latency = [gate for gate in gates if gate.quantity.unit == "ms"]
+    if run.latency and (limit := _far_above(run.latency.max_ms, on_latency)):
+        allowed = f"{limit.id} is {as_written(limit.limit)} ms"
+        yield f"{run.name}: every latency_ms is below {SECONDS_BELOW}, and {allowed}: are these seconds?"
     for side, concerned in ((run, bool(on_latency)), (evaluation.baseline, any(gate.compares for gate in on_latency))):
         if side and concerned and side.latency and side.unmeasured:
             rows = count(side.latency.rows + side.unmeasured, "row")

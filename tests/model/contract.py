@@ -156,6 +156,7 @@ def check_forbidden(contract: Contract, rows: Mapping[str, Sequence[Row]]) -> No
 def scores_of(workspace: Workspace, contract: Contract) -> dict[str, dict[str, float | None]]:
     """Return the numbers of scores files by query and name; of repeated rows, their mean or nothing."""
     collected: dict[str, dict[str, list[float | None]]] = {}
+    times = Counter(str(row["query_id"]) for row in workspace.scores or ())
     for row in workspace.scores or ():
         for name, value in (row.get("scores") or {}).items():
             collected.setdefault(str(row["query_id"]), {}).setdefault(name, []).append(value)
@@ -169,9 +170,17 @@ def scores_of(workspace: Workspace, contract: Contract) -> dict[str, dict[str, f
             scale = contract.settings.scales.get(name)
             if query in known and scale is not None and not all(scale.low <= value <= scale.high for value in numbers):
                 raise CannotJudgeError("a score outside of its scale")
-            whole = len(numbers) == len(values)
+            whole = len(numbers) == (times[query] if workspace.repeats else len(values))
             result.setdefault(query, {})[name] = sum(numbers) / len(numbers) if whole else None
     return result
+
+
+def repeated_scores(workspace: Workspace) -> dict[str, list[Row]]:
+    """Return the numbers of each row of scores files by query: rules must hold in every row."""
+    rows: dict[str, list[Row]] = {}
+    for row in workspace.scores or ():
+        rows.setdefault(str(row["query_id"]), []).append(row.get("scores") or {})
+    return rows
 
 
 def declared(config: Row) -> dict[str, Row]:

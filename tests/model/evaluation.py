@@ -10,6 +10,7 @@ from tests.model.gates import Query
 from tests.model.workspace import Broken, CannotJudgeError, Row, Workspace
 
 RankWrong = dict[str, frozenset[str]]
+OF_ANSWER = ("expected_mode", "expected_label", "reference_tool_calls")  # of which metrics read the answer
 NO_ROW: Sequence[Row | None] = (None,)
 
 
@@ -32,6 +33,7 @@ class Side:
     scores: Mapping[str, Mapping[str, float | None]]
     current: bool
     strict: bool
+    measured: Mapping[str, list[Row]] = dataclasses.field(default_factory=dict)  # the scores of each row of a file
 
 
 def query_of(golden: Row, contract: Contract, run: Side, baseline: Side | None, waivers: Sequence[Row]) -> Query:
@@ -58,9 +60,22 @@ def check_storable(contract: Contract, workspace: Workspace) -> None:
     everything = dataclasses.replace(contract, queries=workspace.golden)
     rows = rows_of(workspace.baseline or (), everything, "run")
     check_forbidden(everything, rows)
+    check_failed(everything, rows)
     side = Side(rows, {}, current=False, strict=True)
     for golden in workspace.golden:
         _evaluate(golden, everything, side, None)
+
+
+def check_failed(contract: Contract, rows: Mapping[str, list[Row]]) -> None:
+    """Refuse a baseline in which an error stands for results, or for an answer that anything reads."""
+    for golden in contract.queries:
+        answers_count = bool(_answer_rules(golden, contract)) or any(golden.get(name) is not None for name in OF_ANSWER)
+        similar = golden.get("reference") is not None and not {"rouge_l", "exact_match"}.isdisjoint(
+            contract.wanted_metrics
+        )
+        for row in rows.get(str(golden["id"]), []):
+            if row.get("error") and (answers_count or similar or not row.get("results")):
+                raise CannotJudgeError("a baseline with an error")
 
 
 def _answer_rules(golden: Row, contract: Contract) -> set[str]:
@@ -103,12 +118,15 @@ def _evaluate(golden: Row, contract: Contract, side: Side, then: Sequence[Row] |
             collected.setdefault(metric, []).append(value)
         for rule, documents in _rank_rules(golden, contract).broken(row, contract.rank_by).items():
             wrong_ranks.setdefault(rule, set()).update(documents)
-        answer = Answer(golden=golden, row=row, values=values, settings=contract.settings, strict=side.strict)
-        broken, only_warn = _broken_answers(golden, contract, answer)
-        for answer_rule, what in broken.items():
-            wrong_answers.setdefault(answer_rule, set()).update(what)
-        weak |= only_warn
-        strong |= broken.keys() - only_warn
+        for numbers in side.measured.get(query) or [{}]:
+            of_row = {name: value for name, value in numbers.items() if name in values and scores.get(name) is not None}
+            seen = {**values, **of_row}
+            answer = Answer(golden=golden, row=row, values=seen, settings=contract.settings, strict=side.strict)
+            broken, only_warn = _broken_answers(golden, contract, answer)
+            for answer_rule, what in broken.items():
+                wrong_answers.setdefault(answer_rule, set()).update(what)
+            weak |= only_warn
+            strong |= broken.keys() - only_warn
     for name in declared(contract.config):
         rows = side.rows.get(query) or NO_ROW
         own = [((row or {}).get("scores") or {}).get(name) for row in rows]

@@ -6,8 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.model import gates
-from tests.model.contract import TOLERANCE, Contract, check_forbidden, contract_of, rows_of, scores_of, waivers_of
-from tests.model.evaluation import Side, check_storable, query_of
+from tests.model.contract import (
+    TOLERANCE,
+    Contract,
+    check_forbidden,
+    contract_of,
+    repeated_scores,
+    rows_of,
+    scores_of,
+    waivers_of,
+)
+from tests.model.evaluation import Side, check_failed, check_storable, query_of
 from tests.model.gates import Query
 from tests.model.workspace import CannotJudgeError, Row, Verdict, Workspace
 
@@ -29,9 +38,11 @@ def _judge(workspace: Workspace, today: dt.date, tolerance: float) -> Verdict:
     before = None if workspace.baseline is None else rows_of(workspace.baseline, contract, "baseline")
     if workspace.stored:
         check_storable(contract, workspace)
+    if before is not None:
+        check_failed(contract, before)
     if before is not None and not workspace.tags and not any(str(row["id"]) in before for row in workspace.golden):
         raise CannotJudgeError("no query in common with the baseline")
-    run = Side(rows, scores_of(workspace, contract), current=True, strict=True)
+    run = Side(rows, scores_of(workspace, contract), current=True, strict=True, measured=repeated_scores(workspace))
     baseline = None if before is None else Side(before, {}, current=False, strict=workspace.stored)
     waived_gates, waivers = waivers_of(workspace, today)
     queries = [query_of(golden, contract, run, baseline, waivers) for golden in contract.queries]

@@ -43,6 +43,7 @@ REGEXES = (
     r"\d{2,}",
     r"\d.+",
 )
+ELEMENTS = (*REGEXES, *(word for word in WORDS if "$" not in word))  # as a regex, $4 matches nothing
 BROKEN = ("(", "a)", "[a", "*")
 
 
@@ -74,8 +75,8 @@ def _case(case_id: str, dice: random.Random) -> dict[str, Any]:
         "subcategory": dice.choice(("one", "other")),
         "domain": dice.choice(("", "law")),
         "forbidden_claims": _some(REGEXES, 3, dice),
-        "required_elements": _some((*REGEXES, *WORDS), 4, dice),
-        "forbidden_elements": _some((*REGEXES, *WORDS), 2, dice),
+        "required_elements": _some(ELEMENTS, 4, dice),
+        "forbidden_elements": _some(ELEMENTS, 2, dice),
         "evaluation_config": _settings(dice),
     }
 

@@ -11,6 +11,7 @@ from ragcontract.cli.console import progress_over, say, warn
 from ragcontract.cli.options import CONFIG, GOLDEN, WITHOUT_RUN, files_option, refuse_empty, refuse_run
 from ragcontract.contract import defaults
 from ragcontract.contract.always_held import always_held
+from ragcontract.contract.cannot_fail import NOTHING_FAILS, nothing_fails, unused_fields
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.defaults import InputPaths
 from ragcontract.contract.golden_file import contract_warnings, read_golden
@@ -38,10 +39,10 @@ def command(golden: Sequence[str], run: Sequence[str], config: str | None, *, wi
     """Review the contract itself for likely mistakes.
 
     Finds duplicate questions, documents that are both relevant and forbidden, placeholders, tags with few queries,
-    limits that need more queries or never fail (notes), and more relevant documents than fit into the top k. For
-    answers, finds rules that the question, the reference or another rule contradicts, and texts that are found within
-    other words. With a run, also finds relevant documents that it never returns, and ranks beyond its depth. Exits 0
-    without --strict.
+    limits that need more queries or never fail (notes), contracts in which nothing can fail, and more relevant
+    documents than fit into the top k. For answers, finds fields that nothing uses (notes), rules that the question,
+    the reference or another rule contradicts, and texts that are found within other words. With a run, also finds
+    relevant documents that it never returns, and ranks beyond its depth. Exits 0 without --strict.
     """
     refuse_empty({"--golden": golden, "--run": run, "--config": [config]})
     refuse_run(run, without_run=without_run)
@@ -76,6 +77,11 @@ def _findings(paths: InputPaths, run_paths: Sequence[str], progress: Progress) -
     notes = [ReviewNote(location=location, rule="limit-needs-queries", message=said) for location, said in limits]
     held = always_held(contract)
     notes += [ReviewNote(location=location, rule="limit-never-fails", message=said) for location, said in held]
+    unused = unused_fields(contract)
+    notes += [ReviewNote(location=location, rule="field-not-used", message=said) for location, said in unused]
+    if nothing_fails(contract):
+        location = paths.config or paths.golden[0]
+        notes.append(ReviewNote(location=location, rule="nothing-can-fail", message=NOTHING_FAILS))
     return [*notes, *findings], warnings
 
 
