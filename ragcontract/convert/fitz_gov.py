@@ -164,10 +164,8 @@ class _Converted:
             self._problems.warning(f"{next(iter(self._never_fail.values()))}: {which}: {effect}; {advice}")
         if self._dropped:
             dropped = some(self._dropped, "allowed phrase")
-            message = (
-                f"{dropped} left out: no regex that can match, and in fitz-gov such a phrase never allows anything"
-            )
-            self._problems.warning(f"{self._dropped_first}: {message}")
+            effect = "no regex that can match, and in fitz-gov such a phrase never allows anything"
+            self._problems.warning(f"{self._dropped_first}: {dropped} left out: {effect}")
 
 
 def _evaluation(found: LocatedCase) -> Evaluation:
