@@ -145,10 +145,17 @@ def evaluate(
 def _config(config: Config | None, registry: Registry) -> ConfigFile:
     if config is None:
         return ConfigFile(config=config_of({}, registry).config)
-    read = config_of(config, registry, location=LINE)
+    read = config_of(_that_is_set(config), registry, location=LINE)
     path, _, line = LINE.rpartition(":")
     locations = Locations(path=path, lines={("waivers", n): int(line) for n in range(len(read.config.waivers))})
     return replace(read, files=(SourceFile(path="ragcontract.yml", sha256="ef" * 32),), locations=locations)
+
+
+def _that_is_set(config: Any) -> Any:
+    """Return a configuration without the keys that have no value, which a file may not have."""
+    if not isinstance(config, Mapping):
+        return config
+    return {name: _that_is_set(value) for name, value in config.items() if value is not None}
 
 
 def report(

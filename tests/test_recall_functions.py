@@ -59,6 +59,7 @@ def test_whole_numbers_are_the_same_ids_as_their_digits_and_any_iterable_will_do
     assert context_recall_text(retrieved_contexts=iter([PARIS]), reference_contexts=(PARIS,), threshold=1) == 1.0
 
 
+THRESHOLD = "threshold: expected a number above 0, with which every text would count, and at most 1, as 0.5, found"
 EMPTY = "is empty, so there is nothing to find; leave out samples that nothing answers"
 
 
@@ -88,9 +89,18 @@ def test_what_are_no_ids_is_refused(given: dict[str, Any], problem: str) -> None
         ({"reference_contexts": []}, f"reference_contexts: {EMPTY}"),
         ({"reference_contexts": [PARIS, "?"]}, "the sample has a text without words in reference_contexts"),
         ({"measure": "levenstein"}, 'measure: expected "coverage" or "hamming" or'),
-        ({"threshold": 50}, "threshold: expected a number from 0 to 1, as 0.5, found 50"),
-        ({"threshold": float("nan")}, 'threshold: expected a number from 0 to 1, as 0.5, found "nan" (text)'),
-        ({"threshold": True}, "threshold: expected a number from 0 to 1, as 0.5, found true"),
+        (
+            {"threshold": 50},
+            f"{THRESHOLD} 50",
+        ),
+        (
+            {"threshold": float("nan")},
+            f'{THRESHOLD} "nan" (text)',
+        ),
+        (
+            {"threshold": True},
+            f"{THRESHOLD} true",
+        ),
     ],
 )
 def test_what_are_no_texts_is_refused(given: dict[str, Any], problem: str) -> None:

@@ -183,7 +183,7 @@ class _Reader(Generic[T]):
 
     def _check_spelling(self, line: bytes, location: str) -> Iterator[Warned]:
         row = msgspec.json.decode(line)
-        for name, meant, advice in unread_fields(row, self._type, self._known):
+        for name, meant, advice in unread_fields(row, self._type, self._known) if isinstance(row, dict) else ():
             if self._named is not None:
                 if name in self._named:
                     continue

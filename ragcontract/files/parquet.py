@@ -53,6 +53,14 @@ def read_parquet(
             yield Problem(path, read_problem(error))
 
 
+def column_names(path: str) -> list[str]:
+    """Return the names of a file's columns; none if it cannot be read, which reading its rows reports."""
+    try:
+        return list(pq.read_schema(path).names)
+    except (pa.ArrowException, OSError):
+        return []
+
+
 class _SpellCheck:
     """Warns once about each column name that looks like a misspelled field."""
 

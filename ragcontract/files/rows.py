@@ -59,6 +59,15 @@ def read_rows(
             )
 
 
+def parquet_columns(path: str) -> list[str]:
+    """Return the names of the columns of a Parquet file; none if it cannot be read, which reading its rows reports."""
+    try:
+        from ragcontract.files.parquet import column_names  # needs an optional dependency
+    except ImportError:
+        return []
+    return column_names(path)
+
+
 def needs_pyarrow(name: str) -> OutputError:
     """Return the error for a file that cannot be written as Parquet without pyarrow."""
     return OutputError([f"{name}: cannot be written as Parquet without pyarrow; {INSTALL}"])

@@ -14,7 +14,7 @@ from ragcontract.files.events import Batch, Event, FileRead
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.patterns import existing_files
 from ragcontract.files.problems import Problem
-from ragcontract.files.rows import PARQUET, is_parquet, read_rows
+from ragcontract.files.rows import PARQUET, is_parquet, parquet_columns, read_rows
 from ragcontract.runs.encoder import Id, Result, RowEncoder
 from ragcontract.runs.journal_name import unfinished
 from ragcontract.runs.stored import StoredEvent, stored_events
@@ -50,10 +50,10 @@ class RunFiles(Struct, frozen=True, kw_only=True):
         found, problems = existing_files(self.paths)
         yield from problems
         yield from (Problem(path, problem) for path in found if (problem := unfinished(path)) is not None)
-        if objects := [name for name in OBJECTS if name in rows.__struct_fields__ and name not in rows.unparsed]:
-            for path in filter(is_parquet, found):
-                yield Problem(path, f"is Parquet, from which {objects[0]} are not read; export the run as JSON lines")
-            found = [path for path in found if not is_parquet(path)]
+        unreadable = {path: field for path in filter(is_parquet, found) if (field := _objects_in(path, rows))}
+        for path, field in unreadable.items():
+            yield Problem(path, f"is Parquet, from which {field} are not read; export the run as JSON lines")
+        found = [path for path in found if path not in unreadable]
         unread = (*UNREAD, *rows.unparsed)
         yield from read_rows(
             found,
@@ -64,6 +64,17 @@ class RunFiles(Struct, frozen=True, kw_only=True):
             unread=unread,
             progress=self.progress,
         )
+
+
+def _objects_in(path: str, rows: type[RunRow]) -> str | None:
+    """Return a field that is wanted of a Parquet file and cannot be read from it.
+
+    Messages are read wherever an answer is, in case they contradict it: where there are none, nothing does.
+    """
+    wanted = [name for name in OBJECTS if name in rows.__struct_fields__ and name not in rows.unparsed]
+    if wanted == ["messages"] and "messages" not in parquet_columns(path):
+        return None
+    return next(iter(wanted), None)
 
 
 class StoredFile(Struct, frozen=True, kw_only=True):

@@ -344,7 +344,7 @@ def test_a_part_says_that_it_is_one_and_is_refused_as_incomplete(tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("out", "problem"),
-    [("golden.jsonl", "is an input"), ("folder/", "is a folder"), ("/dev/null", "is not a regular file")],
+    [("golden.jsonl", "is an input"), ("folder/", "is a folder"), ("/dev/null", "is not a file of its own")],
 )
 def test_a_run_that_could_not_be_written_is_refused_before_anything_is_asked(
     tmp_path: Path, out: str, problem: str

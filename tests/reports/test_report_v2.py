@@ -138,7 +138,10 @@ def test_input_that_cannot_be_judged_is_an_error(workspace: Path) -> None:
     write_run(workspace, run("fine"))
     ended = rag_contract("check", "--report-v2", "v2.json")
     assert ended.code == 2
-    assert json.loads(Path("v2.json").read_text()) == found, "as with all reports, an earlier one stays"
+    [item] = json.loads(Path("v2.json").read_text())["items"]
+    assert (item["title"], item["status_label"]) == ("input", "ERROR"), (
+        "as with all reports, an earlier one is replaced"
+    )
 
 
 def test_a_cluster_has_no_answers_to_list() -> None:

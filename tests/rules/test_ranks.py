@@ -26,14 +26,10 @@ from tests.records import evaluate, query, score_query
 
 
 def broken(asked: GoldenQuery, results: str, k: int = 5, **switches: Any) -> list[Violation]:
-    """Judge a query that returned one document a letter, ``x`` being any other one; a switch of None is not set."""
+    """Judge a query that returned one document a letter, ``x`` being any other document."""
     doc_ids = [f"x{rank}" if doc == "x" else doc for rank, doc in enumerate(results)]
-    evaluation = evaluate([asked], {asked.id: doc_ids}, config={"k": k, "per_query": that_are_set(switches)})
+    evaluation = evaluate([asked], {asked.id: doc_ids}, config={"k": k, "per_query": switches})
     return list(violations_of(evaluation).get(asked.id, ()))
-
-
-def that_are_set(switches: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in switches.items() if value is not None}
 
 
 def names(violations: list[Violation]) -> list[str]:
@@ -201,9 +197,7 @@ def test_no_query_that_breaks_a_rule_looks_as_if_it_held(
         forbidden_doc_ids=("F",) if forbids else (),
     )
     scores = [score_query(asked, row, k) for row in rows]
-    contract = evaluate(
-        [asked], {}, config={"k": k, "per_query": that_are_set({"forbidden_within": forbidden_within})}
-    ).contract
+    contract = evaluate([asked], {}, config={"k": k, "per_query": {"forbidden_within": forbidden_within}}).contract
     rules = RankRules(contract.rules, contract.settings)
     for score in (*scores, averaged(scores)):
         if any(rules.violations(asked, score)):

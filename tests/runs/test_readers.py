@@ -237,3 +237,12 @@ def test_objects_of_answers_are_not_read_from_parquet(field: str, tmp_path: Path
     path = parquet_of(tmp_path / "run.parquet", [{"query_id": "q1", "results": [{"doc_id": "a"}], field: None}])
     found = [*RunFiles(paths=[str(path)]).events(row_type(frozenset({field})))]
     assert found == [Problem(str(path), f"is Parquet, from which {field} are not read; export the run as JSON lines")]
+
+
+def test_answers_are_read_from_parquet_although_messages_could_contradict_them(tmp_path: Path) -> None:
+    path = parquet_of(
+        tmp_path / "run.parquet", [{"query_id": "q1", "results": [{"doc_id": "a"}], "response": "30 days."}]
+    )
+    wanted = row_type(frozenset({"response", "messages"}))
+    [batch] = [event for event in RunFiles(paths=[str(path)]).events(wanted) if isinstance(event, Batch)]
+    assert [row.response for row in batch.rows] == ["30 days."]

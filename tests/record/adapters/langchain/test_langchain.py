@@ -115,7 +115,7 @@ def test_each_question_begins_a_conversation_of_its_own() -> None:
         ({"answer": "a", "result": "b"}, "a"),
         ({"result": Message("ai", "b")}, "b"),
         ({"output": "c", "context": "no documents"}, "c"),
-        ({"messages": [Message("human", "?"), Message("ai", "d"), Message("tool", "e"), Message("ai", "f")]}, "f"),
+        ({"messages": [Message("human", "?"), Message("ai", "d"), Message("tool", "e"), Message("ai", "f")]}, "d\nf"),
     ],
 )
 def test_an_answer_is_found(returned: Any, answer: str) -> None:
