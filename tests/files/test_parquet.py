@@ -1,6 +1,7 @@
 """Parquet instead of JSON lines: the same rows, the same rules, the same sentences for what is wrong."""
 
 import hashlib
+import shutil
 import json
 import re
 import sys
@@ -145,7 +146,8 @@ def test_formats_mix_in_one_set_and_keep_its_rules(tmp_path: Path) -> None:
         write(tmp_path / "r2.parquet", [run("a", notes="x" * (2 * BUFFER))], compression="none"),
         write_jsonl(tmp_path / "r3.jsonl", [run("c")]),
     ]
-    report = check(golden=asked, run=returned, baseline=returned)
+    before = [shutil.copy(path, path.with_name(f"before_{path.name}")) for path in returned]
+    report = check(golden=asked, run=returned, baseline=before)
     assert report.verdict == "pass"
     assert [(file.path, file.sha256) for file in report.inputs.run.files] == [
         (str(path), hashlib.sha256(path.read_bytes()).hexdigest()) for path in returned

@@ -21,6 +21,7 @@ MEASURED = {
     "expected_label": ("label_accuracy", "label_macro_f1"),
 }
 OF_ANSWERS = frozenset({"pass_rate", "faithfulness", "context_recall_ids"})
+JUDGED = frozenset({"context_recall", "criteria_met"})  # which need judgments, and few cases have those
 MEASURED_ALL = frozenset(key for keys in MEASURED.values() for key in keys) | OF_ANSWERS
 
 
@@ -54,6 +55,10 @@ def leave_out_answers(maker: Maker, made: dict[str, Any]) -> None:
     measured = {key for field, keys in MEASURED.items() if field in maker.expected for key in keys}
     stray = {key for keys in MEASURED.values() for key in keys} | OF_ANSWERS
     stray -= (measured | {"faithfulness", "pass_rate"}) if maker.about_answers else set()
+    if not maker.chance(0.2):
+        stray |= JUDGED
+        for name in ("metrics", "second_pass"):
+            (made.get("judge") or {}).pop(name, None)
     if not maker.about_answers:
         for name in ("tiers", "metrics"):
             made.pop(name, None)

@@ -175,7 +175,10 @@ def rules(maker: Maker, types: tuple[str, ...], most: int = 3) -> list[Fields]:
         one = "custom" if maker.chance(maker.oddness / 10) else maker.pick(types)
         return {"type": one, **RULES[one](maker)}
 
-    return different(maker, rule, most)
+    made = different(maker, rule, most)
+    refusals = [one for one in made if one["type"] in {"must_refuse", "must_not_refuse"}]
+    contradict = len({one["type"] for one in refusals}) > 1 and not maker.chance(maker.oddness)
+    return [one for one in made if not contradict or one not in refusals[1:]]
 
 
 def elements(maker: Maker) -> Fields:

@@ -64,7 +64,7 @@ def golden(maker: Maker) -> list[Any]:
         rows.append(row)
     for number, tier in enumerate(maker.tiers if maker.about_answers else ()):  # a tier has a query with a rule
         row = rows[number % len(rows)]
-        row |= {"tier": tier} | ({} if "turns" in row else {"rules": [{"type": "must_not_refuse"}]})
+        row |= {"tier": tier} | ({} if "turns" in row else {"rules": [{"type": "max_chars", "value": 100_000}]})
     if maker.chance(0.8):  # of limits on a tag, at least one query has it
         for row in rows if maker.grown == "tags" else rows[:1]:
             row["tags"] = [str(tag) for tag in maker.tags]

@@ -79,8 +79,9 @@ def said(maker: Maker, query_id: str | int) -> Fields:
     fields = {name: make() for name, make in makes.items() if not maker.chance(maker.oddness / 10)}
     if count := maker.turns.get(str(query_id), 0):
         fields["messages"] = messages(maker, count)
-        if maker.chance(0.5):
+        if maker.chance(0.9):  # or they say something else than the messages
             fields.pop("response", None)
+            fields.pop("tool_calls", None)
     if maker.chance(0.1):
         fields |= maker.pick(
             ({"refusal": "no"}, {"finish_reason": "content_filter"}, {"finish_reason": "length"}, {"error": "timeout"})
