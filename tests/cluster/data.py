@@ -37,7 +37,7 @@ def write_contract(folder: Path, *, rank_by: str = "results") -> tuple[Path, Pat
         if n % 11 == 0:
             row |= {"must_include_any": True, "severity": "warn"}
         if n % 13 == 0:
-            row |= {"relevant_doc_ids": [], "relevance": None, "must_rank_at_most": None}
+            row |= {"relevant_doc_ids": [], "relevance": None, "must_rank_at_most": None, "must_include_any": None}
     asked = write_jsonl(folder / "golden.jsonl", rows)
     config = folder / "ragcontract.yml"
     config.write_text(CONFIG.format(rank_by=rank_by))

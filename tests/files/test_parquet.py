@@ -1,9 +1,9 @@
 """Parquet instead of JSON lines: the same rows, the same rules, the same sentences for what is wrong."""
 
 import hashlib
-import shutil
 import json
 import re
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
