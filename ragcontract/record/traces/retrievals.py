@@ -53,7 +53,9 @@ def kind_of(span: Span) -> str:
     if isinstance(found, str) and found:
         return found.upper()
     operation = at(span.attributes, OPERATION)
-    return _OPERATIONS.get(operation, "") if isinstance(operation, str) else ""
+    if isinstance(operation, str) and operation in _OPERATIONS:
+        return _OPERATIONS[operation]
+    return "LLM" if at(span.attributes, "llm.request.type") in {"chat", "completion"} else ""  # OpenLLMetry
 
 
 _OPERATIONS = {
