@@ -211,3 +211,41 @@ def test_an_earlier_text_is_not_taken_for_an_answer_that_is_not_captured(spans: 
     ended = checked(*spans, retriever(7, "doc1", parent=1), rule=NO_SALARY)
     assert (ended.code, "response" in ended.err) == (2, True), ended
     assert "response" not in row()
+
+
+NO_SECRET: dict[str, Any] = {"relevant_doc_ids": [], "forbidden_doc_ids": ["secret"]}
+EMPTY = {"output.value": "[]"}
+
+
+def silent(number: int, parent: int = 1, **fields: Any) -> Span:
+    return span(number, "RETRIEVER", parent, name="search", **fields)
+
+
+@pytest.mark.parametrize(
+    ("spans", "problem"),
+    [
+        ([retriever(2, "doc1", parent=1, dropped=40)], "lost 40 attributes, maybe documents; set OTEL_SPAN_ATTRIBUTE"),
+        ([retriever(2, "doc1", parent=1), silent(3)], "the retrieval span 'search' says nothing of documents"),
+        ([silent(2), retriever(3, "doc1", parent=1)], "the retrieval span 'search' says nothing of documents"),
+        ([silent(2, attributes=EMPTY, error="timeout")], "the retrieval span 'search' failed: timeout"),
+        ([silent(2, error="timeout"), silent(3, attributes=EMPTY)], "the retrieval span 'search' failed: timeout"),
+    ],
+)
+def test_documents_that_are_not_captured_are_a_problem(spans: list[Span], problem: str) -> None:
+    ended = checked(ROOT, *spans, **NO_SECRET)
+    assert (ended.code, problem in ended.err) == (2, True), ended
+
+
+@pytest.mark.parametrize(
+    "spans",
+    [
+        [silent(2, error="timeout"), retriever(3, "doc1", parent=1)],
+        [silent(2), retriever(3, "doc1", parent=2)],
+        [retriever(2, "doc1", parent=1), silent(3, parent=2)],
+        [replace(silent(2), attributes={
+            **silent(2).attributes, "retrieval.documents": '[{"document.id": "doc1"}]'}, dropped=3)],
+    ],
+)  # fmt: skip
+def test_spans_of_one_retrieval_say_its_documents_together(spans: list[Span]) -> None:
+    assert checked(ROOT, *spans, **NO_SECRET).code == 0
+    assert [result["doc_id"] for result in row()["results"]] == ["doc1"]
