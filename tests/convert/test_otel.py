@@ -70,7 +70,8 @@ def test_traces_become_a_run_in_every_form(lines: list[Any]) -> None:
 
 def test_a_row_has_all_that_a_trace_says() -> None:
     chain = span(1, "CHAIN", attributes={"input.value": "What is q1?", "output.value": "An answer."})
-    model = span(3, "LLM", 1, attributes={"llm.model_name": "m-7"})
+    said = {"llm.output_messages.0.message.content": "An answer."}
+    model = span(3, "LLM", 1, attributes={"llm.model_name": "m-7", **said})
     embedding = span(4, "EMBEDDING", 1, attributes={"embedding.model_name": "e5"})
     long = replace(chain, end=chain.start + 250_000_000)
     assert convert(otlp(long, retriever(2, "doc1", parent=1), model, embedding, *trace(2, BY_ID))).code == 0

@@ -12,7 +12,10 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from ragcontract.answers.messages import calls_in, own_faults
+from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
+from ragcontract.core.text import shorten, visible
+from ragcontract.http.refusals import reason_in
 from ragcontract.http.sending import Answered, Call
 from ragcontract.http.sessions import TrustEnv
 from ragcontract.http.urls_and_headers import header, header_problems, shown, url_problems
@@ -126,6 +129,10 @@ class Chat:
         return {"model": self._model.model, "messages": list(messages), "stream": False, **sent}
 
     def _answer(self, kept: Response, content: Any, answered: Answered) -> Response:
+        if error := _at(content, "error"):  # what else there is may be the beginning of an answer
+            reason = shorten(visible(reason_in(content) or str(error)), bounds.SERVICE_REASON)
+            failure = f"{shown(self._url)}: the answer has an error: {reason}"
+            raise CallFailed("service_error", failure, detail=self._service.detail(answered))
         choice = _at(content, "choices", 0)
         message = _at(choice, "message")
         message = {**message, "role": "assistant"} if isinstance(message, dict) else {}

@@ -52,6 +52,7 @@ class _Span(Struct, frozen=True, rename="camel"):
     start_time_unix_nano: int | str | None = None
     end_time_unix_nano: int | str | None = None
     attributes: list[_Pair] = []
+    dropped_attributes_count: int | str | None = None
     status: _Status = _Status()
 
 
@@ -98,6 +99,7 @@ def _span(span: _Span) -> Span:
         start=_number(span.start_time_unix_nano),
         end=_number(span.end_time_unix_nano),
         error=(span.status.message or "it failed") if failed else None,
+        dropped=_number(span.dropped_attributes_count),
         attributes={pair.key: _plain(pair.value) for pair in span.attributes},
     )
 
@@ -106,7 +108,7 @@ def _number(value: int | str | None) -> int:
     try:
         return int(value or 0)
     except ValueError as error:
-        raise SpanError(f"has a time that is no number: {str(value)[:40]!r}") from error
+        raise SpanError(f"has a time or a count that is no number: {str(value)[:40]!r}") from error
 
 
 def _plain(value: _Value | None) -> Any:

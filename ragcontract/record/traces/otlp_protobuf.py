@@ -41,6 +41,7 @@ def _span(span: Any) -> Span:
         start=span.start_time_unix_nano,
         end=span.end_time_unix_nano,
         error=(span.status.message or "it failed") if span.status.code == FAILED else None,
+        dropped=span.dropped_attributes_count,
         attributes={pair.key: _plain(pair.value) for pair in span.attributes},
     )
 

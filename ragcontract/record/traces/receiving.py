@@ -4,6 +4,7 @@ Each call has a trace of its own: the system continues the one in the ``tracepar
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from ipaddress import ip_address
 from time import perf_counter
@@ -12,6 +13,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct
 from msgspec.structs import replace
 
+from ragcontract.answers.tool_calls import written
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.text import shorten, visible
@@ -194,7 +196,20 @@ def _seconds(wait: str | float) -> float | str:
     return seconds
 
 
-def _calls(*known: Sequence[Json] | None) -> Sequence[Json] | None:
-    """Return the first calls that there are; an empty list if somebody knows that there are none."""
-    stated = [calls for calls in known if calls is not None]
-    return next(filter(None, stated), [] if stated else None)
+def _calls(heard: Sequence[Json] | None, own: Sequence[Json] | None) -> Sequence[Json] | None:
+    """Return the calls of the spans, and those that only the system names; None if neither says which there are."""
+    if heard is None or own is None:
+        return own if heard is None else heard
+    left = Counter(call["name"] for call in heard)
+    left.subtract(Counter(names := [_name(call) for call in own]))
+    unheard = []
+    for call, name in zip(reversed(own), reversed(names), strict=True):
+        if left[name] < 0:
+            left[name] += 1
+            unheard.append(call)
+    return [*heard, *reversed(unheard)]
+
+
+def _name(call: Json) -> str:
+    name, _ = written(call)
+    return name if isinstance(name, str) else ""

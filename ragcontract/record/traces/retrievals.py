@@ -18,6 +18,7 @@ from ragcontract.record.traces.spans import Attributes, Span, ancestors, at, lis
 
 KIND, OPERATION = "openinference.span.kind", "gen_ai.operation.name"
 RETRIEVED, RANKED = "retrieval.documents", "reranker.output_documents"
+GENAI = "gen_ai.retrieval.documents"
 Use = Literal["retriever", "reranker"]
 SEVERAL = "several_retrievals"
 
@@ -46,6 +47,12 @@ class _Ranking(Struct, frozen=True, kw_only=True):
     span: Span
     documents: Sequence[_Document]
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether documents may be missing: each one has attributes of its own, and some were dropped."""
+        lists = (at(self.span.attributes, path) for path in (RETRIEVED, RANKED, GENAI))
+        return self.span.dropped > 0 and not any(isinstance(parsed(one), list) for one in lists)
+
 
 def kind_of(span: Span) -> str:
     """Return what a span stands for, in OpenInference's words; empty if that is not known."""
@@ -53,7 +60,9 @@ def kind_of(span: Span) -> str:
     if isinstance(found, str) and found:
         return found.upper()
     operation = at(span.attributes, OPERATION)
-    return _OPERATIONS.get(operation, "") if isinstance(operation, str) else ""
+    if isinstance(operation, str) and operation in _OPERATIONS:
+        return _OPERATIONS[operation]
+    return "LLM" if at(span.attributes, "llm.request.type") in {"chat", "completion"} else ""  # OpenLLMetry
 
 
 _OPERATIONS = {
@@ -90,12 +99,42 @@ def results_of_spans(spans: Sequence[Span], reading: Reading) -> list[dict[str, 
         counted = ranked if len(retrieved) > 1 else ranked[-1:]
         return _results(_filled(_chosen(counted, reading), retrieved), reading)
     if retrieved:
-        return _results(_chosen(retrieved, reading), reading)
-    if retrievers and not reading.accept_empty:
-        name = shorten(visible(retrievers[0].name), 80)
-        why = "have it record them; in record.yml, `empty_results: accept` takes that for none found"
-        raise CallFailed("no_documents", f"the retrieval span {name!r} says nothing of documents; {why}")
+        if not reading.accept_empty:
+            _refuse_silent(retrievers, retrieved, reading, by_id)
+        if documents := _chosen(retrieved, reading):
+            return _results(documents, reading)
+    if failed := next((span for span in retrievers if span.error is not None), None):
+        raise _silent(failed)
+    if retrievers and not retrieved and not reading.accept_empty:
+        raise _silent(retrievers[0])
     return [] if retrievers else None
+
+
+def _refuse_silent(
+    retrievers: Iterable[Span], retrieved: Sequence[_Ranking], reading: Reading, by_id: Mapping[str, Span]
+) -> None:
+    """Raise CallFailed if a retrieval that counts says nothing of documents, though others do.
+
+    One that is within another or around it is the same retrieval. One that failed has found nothing.
+    """
+    having = {one.span.id for one in retrieved}
+    around = {above.id for one in retrieved for above in ancestors(one.span, by_id)}
+    for span in retrievers:
+        within = {above.id for above in ancestors(span, by_id)}
+        if span.error is not None or span.id in having | around or within & having:
+            continue
+        is_before = span.start < retrieved[0].span.start
+        is_after = span.start > retrieved[-1].span.start
+        if reading.retrieved not in {"first", "last"} or (is_before if reading.retrieved == "first" else is_after):
+            raise _silent(span)
+
+
+def _silent(span: Span) -> CallFailed:
+    name = shorten(visible(span.name), 80)
+    if span.error is not None:
+        return CallFailed("no_documents", f"the retrieval span {name!r} failed: {shorten(visible(span.error), 200)}")
+    why = "have it record them; in record.yml, `empty_results: accept` takes that for none found"
+    return CallFailed("no_documents", f"the retrieval span {name!r} says nothing of documents; {why}")
 
 
 def _outermost(spans: Iterable[tuple[Span, Sequence[_Document] | None]], by_id: Mapping[str, Span]) -> list[_Ranking]:
@@ -109,6 +148,11 @@ def _chosen(rankings: Sequence[_Ranking], reading: Reading) -> Sequence[_Documen
     if len(rankings) > 1 and reading.retrieved is None:
         why = "say which counts, first, last or concat: with `retrieved` under `traces`, or convert --retrieved"
         raise CallFailed(SEVERAL, f"retrieved {len(rankings)} times for one question; {why}")
+    lost = next((one.span for one in rankings if one.is_cut), None)
+    if lost is not None:
+        name, many = shorten(visible(lost.name), 80), lost.dropped
+        why = "set OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=100000 where the application runs"
+        raise CallFailed("no_documents", f"the span {name!r} lost {many:,} attributes, maybe documents; {why}")
     return that_counts([one.documents for one in rankings], reading.retrieved)
 
 
@@ -150,11 +194,11 @@ def _retrieved(span: Span) -> list[_Document] | None:
     found = listed_at(span.attributes, RETRIEVED)
     if found is not None:
         return list(_with_ids(map(_document, found), span))
-    found = listed_at(span.attributes, "gen_ai.retrieval.documents")
+    found = listed_at(span.attributes, GENAI)
     if found is not None:
         return [_genai(one) for one in found]
     output = parsed(at(span.attributes, "output.value"))
-    return [] if output in ([], {"documents": []}) else None
+    return [] if output in ([], {"documents": []}) and span.error is None else None
 
 
 def _ranked(span: Span) -> list[_Document] | None:

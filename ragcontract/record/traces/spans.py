@@ -10,6 +10,7 @@ from ragcontract.core import bounds
 from ragcontract.files.nesting import check_nesting
 
 Attributes = Mapping[str, Any]
+REDACTED = "__REDACTED__"  # what OpenInference has in place of a value that it hides
 
 
 class SpanError(ValueError):
@@ -19,7 +20,8 @@ class SpanError(ValueError):
 class Span(Struct, frozen=True, kw_only=True):
     """What is read of a span. Ids are hexadecimal; ``parent`` is empty if it has none; times are nanoseconds.
 
-    ``error`` is the message of a span that failed, None of another one.
+    ``error`` is the message of a span that failed, None of another one. ``dropped`` is how many of its attributes its
+    sender left out, because they were too many.
     """
 
     trace: str
@@ -29,13 +31,14 @@ class Span(Struct, frozen=True, kw_only=True):
     start: int = 0
     end: int = 0
     error: str | None = None
+    dropped: int = 0
     attributes: Attributes = {}
 
 
 def at(attributes: Attributes, path: str) -> Any:
-    """Return the attribute ``a.b.c``, however it is split into keys; None if there is none."""
+    """Return the attribute ``a.b.c``, however it is split into keys; None if there is none, or it is hidden."""
     if path in attributes:
-        return attributes[path]
+        return None if attributes[path] == REDACTED else attributes[path]
     head, dot, rest = path.partition(".")
     while dot:
         if isinstance(inner := attributes.get(head), Mapping) and (found := at(inner, rest)) is not None:

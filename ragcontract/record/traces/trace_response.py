@@ -7,13 +7,14 @@ from msgspec import UNSET, Struct, UnsetType
 
 from ragcontract.core import bounds
 from ragcontract.record.interface import Response
+from ragcontract.record.traces.model_messages import messages_of
 from ragcontract.record.traces.retrievals import Reading, kind_of, results_of_spans
-from ragcontract.record.traces.spans import Attributes, Span, ancestors, at, listed_at, parsed, text_at
+from ragcontract.record.traces.spans import Span, ancestors, at, parsed, text_at
+from ragcontract.record.traces.traced_calls import tool_calls_of
 
 ANSWERING = {"CHAIN", "AGENT", "LLM"}
 ANSWERS = ("answer", "result", "output", "response", "content", "text")
 QUESTIONS = ("input", "query", "question", "message", "user_input", "query_str")
-THINKING = {"LLM", "AGENT", "TOOL"}  # a trace with one of them says of tools all that there is to say
 OWN = ("assistant", "ai", "AIMessage", "AIMessageChunk")  # roles and types of a model's messages
 QUERY_ID = "rag_contract.query_id"
 
@@ -50,7 +51,7 @@ def response_of_trace(trace: Trace, reading: Reading) -> Response:
         results=results_of_spans(trace.spans, reading),
         response=answer if failed is None else None,
         error=failed,
-        tool_calls=_tool_calls(trace),
+        tool_calls=tool_calls_of(trace.spans),
         llm_model=_last(trace, "LLM", "gen_ai.response.model", "llm.model_name", "gen_ai.request.model"),
     )
 
@@ -86,29 +87,33 @@ def _last(trace: Trace, kind: str, *paths: str) -> str | None:
 
 
 def _answer(trace: Trace) -> str | UnsetType:
-    """Return the answer of the outermost span that says one, otherwise the last that a model gave."""
+    """Return the answer that the last of the outermost spans says, otherwise that of the last model within it.
+
+    An application may first rewrite the question: what an earlier span says is never taken for the answer.
+    """
     by_id = {span.id: span for span in trace.spans}
     answering = [span for span in trace.spans if kind_of(span) in ANSWERING]
     having = {span.id for span in answering}
     outer = [span for span in answering if having.isdisjoint(above.id for above in ancestors(span, by_id))]
-    # The last of them: an application may first rewrite the question.
-    for span in reversed(outer):
-        if (said := _said(span)) is not None:
-            return said
-    models = [span for span in answering if kind_of(span) == "LLM"]
-    return next((said for span in reversed(models) if (said := _said(span)) is not None), UNSET)
+    if not outer:
+        return UNSET
+    text = _said(outer[-1])
+    if text is None:
+        models = [span for span in answering if kind_of(span) == "LLM" and outer[-1] in ancestors(span, by_id)]
+        text = _said(models[-1]) if models else None
+    return UNSET if text is None else text
 
 
 def _said(span: Span) -> str | None:
-    """Return what a span answers."""
-    for path in ("llm.output_messages", "gen_ai.output.messages"):
-        texts = [text for one in listed_at(span.attributes, path) or () if (text := _message_text(one))]
-        if texts:
-            return texts[-1]
-    output = at(span.attributes, "output.value")
-    if kind_of(span) == "LLM" and at(span.attributes, "output.mime_type") == "application/json":
-        return None  # what a library returned, in a form of its own
-    return _in(output, ANSWERS, as_json=at(span.attributes, "output.mime_type") == "application/json")
+    """Return what a span answers: the texts of all messages, or its output; None if it is not there as a whole."""
+    messages = messages_of(span)
+    are_whole = bool(messages) and all(message.is_whole for message in messages)
+    if are_whole and (texts := [message.text for message in messages if message.text]):
+        return "\n".join(texts)
+    as_json = at(span.attributes, "output.mime_type") == "application/json"
+    if kind_of(span) == "LLM" and (are_whole or as_json):
+        return None  # it wrote no text; and its output as JSON is what a library returned, in a form of its own
+    return _in(at(span.attributes, "output.value"), ANSWERS, as_json=as_json)
 
 
 def _in(value: Any, names: Sequence[str], *, as_json: bool = True) -> str | None:
@@ -135,57 +140,3 @@ def _is_own(message: Any) -> bool:
     if isinstance(message, list):
         return bool(message) and message[0] in OWN
     return isinstance(message, Mapping) and (message.get("role") in OWN or message.get("type") in OWN)
-
-
-def _message_text(message: Attributes) -> str | None:
-    text = at(message, "message.content")
-    if isinstance(text, str) and text:
-        return text
-    return "".join(one["content"] for one in _parts(message, "text") if isinstance(one.get("content"), str)) or None
-
-
-def _parts(message: Attributes, kind: str) -> list[Mapping[str, Any]]:
-    parts = message.get("parts")
-    parts = parts if isinstance(parts, list) else []
-    return [one for one in parts if isinstance(one, Mapping) and one.get("type") == kind]
-
-
-def _tool_calls(trace: Trace) -> list[dict[str, Any]] | None:
-    """Return the tool calls, in order; None if nothing in the trace could call tools.
-
-    A model may ask for a tool that there is not, which no span of a tool says. So what the models asked for counts,
-    unless it is less than what was called.
-    """
-    kinds = {kind_of(span) for span in trace.spans}
-    if kinds.isdisjoint(THINKING):
-        return None
-    called = [call for span in trace.spans if kind_of(span) == "TOOL" if (call := _called(span)) is not None]
-    asked = [call for span in trace.spans if kind_of(span) == "LLM" for call in _asked(span)]
-    return asked if len(asked) >= len(called) else called
-
-
-def _called(span: Span) -> dict[str, Any] | None:
-    name = text_at(span.attributes, "tool.name", "gen_ai.tool.name")
-    if name is None:
-        return None
-    given = [at(span.attributes, path) for path in ("gen_ai.tool.call.arguments", "input.value", "tool.parameters")]
-    return {"name": name, "arguments": _arguments(next((one for one in given if one is not None), None))}
-
-
-def _arguments(value: Any) -> Any:
-    """Return the arguments; of a tool that takes a text, as its input. What else is no object stays as it is."""
-    found = parsed(value)
-    if isinstance(found, str) and found and not found.lstrip().startswith(("{", "[", '"')):
-        return {"input": found}
-    return {} if found is None or found == "" else found
-
-
-def _asked(span: Span) -> Iterator[dict[str, Any]]:
-    for message in listed_at(span.attributes, "llm.output_messages") or ():
-        for call in listed_at(message, "message.tool_calls") or ():
-            if name := text_at(call, "tool_call.function.name"):
-                yield {"name": name, "arguments": _arguments(at(call, "tool_call.function.arguments"))}
-    for message in listed_at(span.attributes, "gen_ai.output.messages") or ():
-        for part in _parts(message, "tool_call"):
-            if isinstance(part.get("name"), str):
-                yield {"name": part["name"], "arguments": _arguments(part.get("arguments"))}

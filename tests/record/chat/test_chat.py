@@ -305,6 +305,15 @@ def test_an_answer_without_text_is_a_failure(content: Any) -> None:
     assert found.detail["status_code"] == 200
 
 
+@pytest.mark.parametrize("error", [{"message": "out of\nmemory"}, "out of\nmemory"])
+def test_an_answer_with_an_error_is_a_failure_whatever_is_beside_it(error: Any) -> None:
+    beside = {"choices": [{"message": {"content": "The beginning"}}]}
+    found = fails(Reply(content={"error": error, **beside}))
+    assert (found.kind, r"the answer has an error: out of\nmemory" in str(found)) == ("service_error", True)
+    twice = Reply(content=b'{"choices": [], "choices": []}', headers={"Content-Type": "application/json"})
+    assert "duplicate key 'choices'" in str(fails(twice))
+
+
 @pytest.mark.parametrize(
     ("reply", "kind", "again"),
     [

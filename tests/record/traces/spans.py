@@ -88,6 +88,7 @@ def otlp(*spans: Span) -> dict[str, Any]:
             "startTimeUnixNano": str(one.start),
             "endTimeUnixNano": str(one.end),
             "attributes": [{"key": key, "value": value(given)} for key, given in one.attributes.items()],
+            "droppedAttributesCount": one.dropped,
             "status": {} if one.error is None else {"code": 2, "message": one.error},
         }
         for one in spans
@@ -127,6 +128,7 @@ def protobuf(*spans: Span) -> bytes:
             start_time_unix_nano=one.start,
             end_time_unix_nano=one.end,
             attributes=[KeyValue(key=key, value=any_value(given)) for key, given in one.attributes.items()],
+            dropped_attributes_count=one.dropped,
             status=Status() if one.error is None else Status(code=Status.STATUS_CODE_ERROR, message=one.error),
         )
         for one in spans

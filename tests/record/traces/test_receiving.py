@@ -97,14 +97,22 @@ def test_an_answer_that_the_service_does_not_give_is_the_spans() -> None:
 
 
 def test_tool_calls_and_models_are_the_spans() -> None:
-    tool = span(3, "TOOL", 1, attributes={"tool.name": "search"})
-    model = span(4, "LLM", 1, attributes={"llm.model_name": "m-7"})
+    tool = span(3, "TOOL", 1, attributes={"tool.name": "search", "input.value": "{}"})
+    said = {"llm.output_messages.0.message.content": "30 days."}
+    model = span(4, "LLM", 1, attributes={"llm.model_name": "m-7", **said})
     found = asked([*WHOLE, tool, model])
     assert (found.tool_calls, found.llm_model) == ([{"name": "search", "arguments": {}}], "m-7")
     own = Response(response="", tool_calls=[{"name": "mapped"}], llm_model="mapped")
     assert (asked(WHOLE, answer=own).tool_calls, asked(WHOLE, answer=own).llm_model) == ([{"name": "mapped"}], "mapped")
     assert asked(WHOLE, answer=replace(own, tool_calls=[])).tool_calls == []
     assert asked(WHOLE, answer=replace(own, tool_calls=None)).tool_calls is None
+
+
+def test_a_tool_call_that_only_the_service_names_is_one_too() -> None:
+    tool = span(3, "TOOL", 1, attributes={"tool.name": "search", "input.value": "{}"})
+    own: list[dict[str, Any]] = [{"name": "search"}, {"function": {"name": "refund"}}, {"name": "search"}]
+    found = asked([*WHOLE, tool], answer=Response(response="", tool_calls=own))
+    assert found.tool_calls == [{"name": "search", "arguments": {}}, *own[1:]]
 
 
 def test_waiting_for_spans_is_no_latency() -> None:

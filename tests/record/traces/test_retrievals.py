@@ -102,6 +102,22 @@ def test_a_retrieval_that_says_nothing_of_documents_is_no_empty_one() -> None:
     assert found(silent, accept_empty=True) == []
 
 
+def test_a_silent_retrieval_beside_others_is_a_failure_where_it_may_be_the_one_that_counts() -> None:
+    spans = (span(1, "RETRIEVER"), retriever(2, "doc1"))
+    assert failure(*spans).kind == failure(*spans, retrieved="first").kind == "no_documents"
+    assert failure(*spans, retrieved="concat").kind == "no_documents"
+    assert found(*spans, retrieved="last") == ["doc1"]
+    assert found(retriever(1, "doc1"), span(2, "RETRIEVER"), retrieved="first") == ["doc1"]
+    assert found(*spans, accept_empty=True) == ["doc1"]
+    assert found(*spans, reranker(3, of("doc1"))) == ["doc1"]
+
+
+def test_a_retrieval_that_failed_found_nothing_only_beside_others_that_found_some() -> None:
+    failed = span(1, "RETRIEVER", error="timeout", attributes={"output.value": "[]"})
+    assert failure(failed).kind == failure(failed, accept_empty=True).kind == "no_documents"
+    assert found(failed, retriever(2, "doc1")) == ["doc1"]
+
+
 def test_of_several_retrievals_somebody_must_say_which_counts() -> None:
     spans = (retriever(2, "doc2"), retriever(1, "doc1"))
     assert (failure(*spans).kind, "retrieved 2 times" in str(failure(*spans))) == (SEVERAL, True)

@@ -37,7 +37,7 @@ def test_spans_are_read_from_protobuf() -> None:
         (b'{"resourceSpans": [{"scopeSpans": [{"spans": [{}]}]}]}', "has a span without traceId or spanId"),
         (
             json.dumps(otlp(span(1))).replace('"101"', '"x"').encode(),
-            "has a time that is no number: 'x'",
+            "has a time or a count that is no number: 'x'",
         ),
     ],
 )

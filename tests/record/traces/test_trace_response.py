@@ -98,8 +98,7 @@ def test_tools_that_no_model_asked_for_count_as_called() -> None:
     tools = [
         span(1, "TOOL", attributes={"tool.name": "search", "input.value": '{"q": "refund"}'}),
         span(2, "TOOL", attributes={"tool.name": "look", "input.value": "refund"}),
-        span(3, "TOOL", attributes={"tool.name": "now"}),
-        span(4, "TOOL"),
+        span(3, "TOOL", attributes={"tool.name": "now", "input.value": ""}),
         span(5, "TOOL", attributes={"tool.name": "refund", "input.value": '{"id": 7'}),
     ]
     assert response(*tools).tool_calls == [

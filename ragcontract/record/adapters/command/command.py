@@ -17,6 +17,7 @@ from ragcontract.record.adapters.command.process_serve import ServedProcess
 from ragcontract.record.adapters.command.program import Program
 from ragcontract.record.adapters.user_exceptions import redacting
 from ragcontract.record.interface import CallFailed, Context, Response, Surroundings, System
+from ragcontract.record.returned.decoded_json import decoded_json
 from ragcontract.record.returned.document_ids import DocumentIds
 
 Arguments = Annotated[
@@ -92,7 +93,7 @@ class Each:
         with redacting(self._secrets):
             output = self._programs.output(program, given, context.seconds)
             try:
-                found = json.loads(output)
+                found = decoded_json(output)
             except (ValueError, RecursionError) as error:
                 if not output.strip():
                     problem = "ended without an answer; print it as JSON to standard output"

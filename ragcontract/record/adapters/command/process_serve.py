@@ -25,6 +25,7 @@ from ragcontract.files.streams import Unfailing
 from ragcontract.http.secrets import NO_SECRETS, Secrets
 from ragcontract.record.adapters.command.program import Program, kill, last_words, pipe_of
 from ragcontract.record.interface import CallFailed
+from ragcontract.record.returned.decoded_json import decoded_json
 
 log = logging.getLogger(__name__)
 Line = Mapping[str, Any]
@@ -221,11 +222,7 @@ class _Process:
         return None
 
     def _take(self, line: bytes) -> None:
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            value = None
-        fields = value if isinstance(value, dict) else {}
+        fields = _fields(line)
         if self._awaits_ready and fields.get("ready") is True:
             self._awaits_ready = False
             self._readiness.put(fields)
@@ -255,3 +252,15 @@ class _Process:
             while line := stderr.readline(bounds.STDERR_TAIL):
                 self._tail.extend(line)
                 log.debug("%s: %s", self._name, self._secrets.redacted(line.decode(errors="replace").rstrip()))
+
+
+def _fields(line: bytes) -> dict[str, Any]:
+    """Return the object in a line; of one with a key twice, its id and the error, and nothing of any other line."""
+    try:
+        value = decoded_json(line)
+    except CallFailed as failure:
+        value = json.loads(line)
+        value = {"id": value.get("id"), "error": str(failure)} if isinstance(value, dict) else None
+    except (ValueError, RecursionError):
+        value = None
+    return value if isinstance(value, dict) else {}

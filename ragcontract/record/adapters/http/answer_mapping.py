@@ -11,6 +11,7 @@ from msgspec.structs import asdict
 
 from ragcontract.core import bounds
 from ragcontract.core.text import shorten, visible
+from ragcontract.record.adapters.http.projections import DroppedError, search_of_list
 from ragcontract.record.adapters.http.service_client import keys_in
 from ragcontract.record.interface import CallFailed, Response
 from ragcontract.record.returned.document_ids import DocumentIds
@@ -42,13 +43,17 @@ class Fields(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 TEXTS = ("mode", "label", "refusal", "finish_reason", "llm_model")
 OBJECTS = ("tool_calls", "messages")
+LISTS = ("results", "retrieved_contexts", *OBJECTS)
 MAPPINGS = ("usage", "metadata")
 
 
-def searching(expression: str) -> Search | str:
-    """Return the function that finds what a JMESPath expression stands for, or what is wrong with the expression."""
+def searching(expression: str, *, as_list: bool = False) -> Search | str:
+    """Return the function that finds what a JMESPath expression stands for, or what is wrong with the expression.
+
+    One that finds a list raises DroppedError where a projection drops items.
+    """
     try:
-        search: Search = jmespath.compile(expression).search
+        search: Search = search_of_list(expression) if as_list else jmespath.compile(expression).search
     except JMESPathError as error:
         reason = str(error).partition("\n")[0]
         return f"is not a JMESPath expression: {shorten(repr(expression), bounds.VALUE)} ({reason})"
@@ -67,15 +72,15 @@ class AnswerMapping:
         self._doc_ids, self._empty = doc_ids, empty
         expressions = {name: text for name, text in asdict(fields).items() if text is not None}
         self._expressions: Mapping[str, str] = expressions
-        compiled = {name: self._compiled(f"response.{name}", text) for name, text in expressions.items()}
+        compiled = {name: self._compiled(name, text) for name, text in expressions.items()}
         self._searches = {name: search for name, search in compiled.items() if search}
         if not {"results", "answer"} & set(expressions):
             self.problems.append("response: say where the results are (`results:`), or the answer (`answer:`)")
 
-    def _compiled(self, at: str, expression: str) -> Search | None:
-        search = searching(expression)
+    def _compiled(self, name: str, expression: str) -> Search | None:
+        search = searching(expression, as_list=name in LISTS)
         if isinstance(search, str):
-            self.problems.append(f"{at}: {search}")
+            self.problems.append(f"response.{name}: {search}")
             return None
         return search
 
@@ -103,6 +108,11 @@ class AnswerMapping:
     def _found(self, name: str, search: Search, content: Any) -> Any:
         try:
             return search(content)
+        except DroppedError as error:
+            if error.is_absent and name == "results" and self._empty == "accept":
+                return []
+            advice = "correct it, or leave these items out with a filter, as in `hits[?doc].doc`"
+            raise self._wrong(name, f"{error}; {advice}") from None
         except JMESPathError as error:
             reason = shorten(str(error).partition("\n")[0], bounds.SERVICE_REASON)
             raise CallFailed("bad_answer", f"response.{name}: `{self._expressions[name]}` fails: {reason}") from None

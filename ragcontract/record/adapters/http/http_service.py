@@ -17,6 +17,7 @@ from ragcontract.record.adapters.http.server_events import read_stream
 from ragcontract.record.adapters.http.service_client import ServiceClient, keys_in
 from ragcontract.record.adapters.http.templates import Template, values_of
 from ragcontract.record.interface import CallFailed, Context, Response, Surroundings
+from ragcontract.record.returned.decoded_json import decoded_json
 from ragcontract.record.returned.document_ids import DocumentIds
 
 CONCURRENCY = 8
@@ -45,6 +46,12 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sse: Annotated[
         str | None,
         Meta(description="Where the text is in each event of a streamed answer; `response` finds `text` and `events`."),
+    ] = None
+    sse_end: Annotated[
+        str | None,
+        Meta(
+            description="The data of the last event, as `[DONE]`; a streamed answer without it was cut off, and fails."
+        ),
     ] = None
     trust_env: Annotated[
         TrustEnv, Meta(description="Whether proxies of the environment are used; auto: but for this machine.")
@@ -76,6 +83,7 @@ class HttpService:
         self._ids = DocumentIds(surroundings.doc_id or options.doc_id)
         self._empty = options.empty_results
         self._text_of = None if options.sse is None else searching(options.sse)
+        self._end = options.sse_end
         fields = Fields(answer="text") if options.response is None and options.sse is not None else options.response
         self._mapping = None if fields is None else AnswerMapping(fields, doc_ids=self._ids, empty=self._empty)
         problems = [
@@ -96,6 +104,8 @@ class HttpService:
         problems = header_problems("http.headers", options.headers)
         if self._method not in METHODS:
             problems.append(f"http.method: expected one of {', '.join(sorted(METHODS))}, found {options.method!r}")
+        if options.sse_end is not None and options.sse is None:
+            problems.append("http.sse_end: is for `sse`, which is missing; add it, or remove this")
         if options.json is not None and options.form is not None:
             problems.append("http: `json` and `form` are both the body; remove one of them")
         return problems
@@ -140,8 +150,8 @@ class HttpService:
 
     def _decoded(self, answered: Answered) -> Any:
         if self._text_of is None or isinstance(self._text_of, str):
-            return json.loads(answered.content)
-        return read_stream(answered, self._text_of)
+            return decoded_json(answered.content)
+        return read_stream(answered, self._text_of, self._end)
 
     def versions(self) -> Mapping[str, str]:
         """Return nothing: what answers is not known."""

@@ -1,6 +1,5 @@
 """Calls to a recorded service: what its answers mean for the attempt, and for the ones after it."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -14,12 +13,13 @@ from ragcontract.http.sessions import TrustEnv, open_session
 from ragcontract.http.timing import Timing
 from ragcontract.http.urls_and_headers import shown
 from ragcontract.record.interface import CallFailed, Surroundings
+from ragcontract.record.returned.decoded_json import decoded_json
 
 KEPT_OPEN = 128
 
 
 def _decoded(answered: Answered) -> Any:
-    return json.loads(answered.content)
+    return decoded_json(answered.content)
 
 
 class ServiceClient:
@@ -41,11 +41,16 @@ class ServiceClient:
     def json(self, call: Call, seconds: float, *, decode: Callable[[Answered], Any] = _decoded) -> tuple[Any, Answered]:
         """Return the decoded JSON of a successful answer, and that answer as it came; raises CallFailed.
 
-        ``decode`` reads an answer that is more than JSON; it raises ValueError for what it cannot read.
+        ``decode`` reads an answer that is more than JSON; it raises ValueError for what it cannot read, and CallFailed.
         """
         answered = self._answered(call, seconds)
         try:
             content = self._secrets.redacted(decode(answered))
+        except CallFailed as failure:
+            content = None
+            if 200 <= answered.status < 300:  # noqa: PLR2004
+                message = f"{shown(call.url)}: {self._short(str(failure))}"
+                raise CallFailed(failure.kind, message, detail=self.detail(answered)) from None
         except (ValueError, RecursionError):
             content = None
             if 200 <= answered.status < 300:  # noqa: PLR2004

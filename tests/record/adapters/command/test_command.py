@@ -131,6 +131,15 @@ def test_a_program_that_fails_says_why(program: str, expected: tuple[str, bool, 
     assert SECRET not in str(failed)
 
 
+TWICE = r"""'{"id": %s, "response": "A", "response": "B"}'"""
+
+
+@pytest.mark.parametrize(("make", "number"), [(each, "1"), (serve, "asked['id']")])
+def test_two_values_for_one_key_are_no_answer(make: Any, number: str) -> None:
+    failed = failure(make(f"print({TWICE} % {number}, flush=True)"))
+    assert "duplicate key 'response' in one object" in str(failed)
+
+
 @pytest.mark.parametrize("make", [each, serve])
 def test_one_that_hangs_is_killed_with_what_it_started(make: Any) -> None:
     program = "child = subprocess.Popen(['sleep', '3600']); open('pids', 'w').write(f'{os.getpid()} {child.pid}')"

@@ -102,6 +102,67 @@ def test_results_that_are_not_there_are_no_empty_results() -> None:
     assert response({"hits": None}, results="hits", empty="accept").results == []
 
 
+@pytest.mark.parametrize(
+    ("expression", "content", "problem"),
+    [
+        ("hits[*].doc", {"hits": [{"d": "a"}]}, "finds nothing in 1 of 1 items"),
+        ("hits[*].doc", {"hits": [{"doc": "a"}, {"id": "b"}]}, "finds nothing in 1 of 2 items"),
+        ("hits[*]", {"hits": ["a", None]}, "finds nothing in 1 of 2 items"),
+        ("hits[].doc", {"hits": [{"doc": "a"}, "b"]}, "finds nothing in 1 of 2 items"),
+        ("hits[:1].doc", {"hits": [{"d": "a"}]}, "finds nothing in 1 of 1 items"),
+        ("hits.*.doc", {"hits": {"a": {"d": "a"}}}, "finds nothing in 1 of 1 items"),
+        ("hits[*].doc.{doc_id: id}", {"hits": [{"d": {"id": "a"}}]}, "finds nothing in 1 of 1 items"),
+        ("hits[].docs[].id", {"hits": [{"d": []}]}, "finds nothing in 1 of 1 items"),
+        ("hits[*].doc | sort(@)", {"hits": [{"doc": "a"}, {"d": "b"}]}, "finds nothing in 1 of 2 items"),
+        ("reverse(hits[*].doc)", {"hits": [{"doc": "a"}, {"d": "b"}]}, "finds nothing in 1 of 2 items"),
+        ("found || hits[*].doc", {"hits": [{"d": "a"}]}, "finds nothing in 1 of 1 items"),
+        ("[0] | hits[*].doc", [{"hits": [{"d": "a"}]}], "finds nothing in 1 of 1 items"),
+        ("hits[?doc].doc", {"hits": [{"d": "a"}]}, "its filter looks for what none of 1 items has"),
+        ("hits[?kind=='doc'].id", {"hits": [{"type": "doc", "id": "a"}]}, "looks for what none of 1 items has"),
+        ("hits[?score > `1`].doc", {"hits": [{"score": 2, "d": "a"}]}, "finds nothing in 1 of 1 items"),
+    ],
+)
+def test_items_that_an_expression_drops_are_no_empty_results(expression: str, content: Any, problem: str) -> None:
+    found = failure(content, results=expression)
+    assert found.kind == "bad_answer"
+    assert str(found).startswith(f"response.results: `{expression}`: ")
+    assert problem in str(found)
+
+
+def test_tool_calls_that_an_expression_drops_are_not_none() -> None:
+    for expression in ("calls[*].function", "calls[].function.{name: name}"):
+        found = failure({"a": "x", "calls": [{"fn": {"name": "refund"}}]}, answer="a", tool_calls=expression)
+        assert "finds nothing in 1 of 1 items; correct it" in str(found)
+    assert response({"a": "x", "calls": []}, answer="a", tool_calls="calls[*].function").tool_calls == []
+    assert response({"a": "x"}, answer="a", tool_calls="calls[*].function").tool_calls is None
+
+
+@pytest.mark.parametrize(
+    ("expression", "content", "expected"),
+    [
+        ("hits[*].doc", {"hits": []}, []),
+        ("hits[?doc].doc", {"hits": [{"doc": "a"}, {"id": "b"}]}, ["a"]),
+        ("hits[?score > `1`].doc", {"hits": [{"score": 0, "doc": "a"}]}, []),
+        ("hits[?!deleted].doc", {"hits": [{"deleted": True, "doc": "a"}]}, []),
+        ("events[?sources] | [0].sources", {"events": [{"text": "x"}, {"sources": ["a"]}]}, ["a"]),
+        ("events[*].sources | [0]", {"events": [{"text": "x"}, {"sources": ["a"]}]}, ["a"]),
+        ("events[].sources[].id", {"events": [{"text": "x"}, {"sources": [{"id": "a"}]}]}, ["a"]),
+    ],
+)
+def test_items_that_an_expression_leaves_out_on_purpose_are_left_out(
+    expression: str, content: Any, expected: list[str]
+) -> None:
+    results = response(content, results=expression).results or []
+    assert [one["doc_id"] for one in results] == expected
+
+
+def test_where_missing_results_mean_none_items_without_an_id_are_still_no_empty_results() -> None:
+    for expression in ("events[?sources] | [0].sources", "events[].sources[].id"):
+        assert response({"events": [{"text": "x"}]}, results=expression, empty="accept").results == []
+    with pytest.raises(CallFailed, match="1 of 1 items"):
+        response({"hits": [{"d": "a"}]}, results="hits[*].doc", empty="accept")
+
+
 def test_an_error_in_an_answer_is_a_failure() -> None:
     found = failure({"error": {"message": "index\nis gone"}, "hits": []}, results="hits", error="error.message")
     assert found.kind == "service_error"

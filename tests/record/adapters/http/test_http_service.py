@@ -188,6 +188,51 @@ def test_a_stream_that_cannot_be_read_is_a_failure(data: str) -> None:
     assert raised.value.kind == "not_json"
 
 
+@pytest.mark.parametrize(
+    ("data", "kind", "problem"),
+    [
+        ([{"error": {"message": "overloaded"}}], "service_error", "answered with an error: overloaded"),
+        ([{"error": True}], "service_error", 'answered with an error: {"error": true}'),
+        ([{"type": "error", "message": f"bad key {TOKEN}"}], "service_error", "answered with an error: bad key ***"),
+        (['event: error\ndata: "gone"\n\n'], "service_error", 'answered with an error: "gone"'),
+        ([{"delta": ["b"]}], "bad_answer", "http.sse: expected text, found ['b'] in events[1]"),
+        ([{"delta": {"text": "b"}}], "bad_answer", "http.sse: expected text, found {'text': 'b'} in events[1]"),
+        ([{"delta": 7}], "bad_answer", "http.sse: expected text, found 7 in events[1]"),
+        (['data: {"delta": "b", "delta": "c"}\n\n'], "bad_answer", "duplicate key 'delta' in one object"),
+    ],
+)
+def test_a_stream_that_breaks_off_is_no_shorter_answer(data: list[Any], kind: str, problem: str) -> None:
+    with pytest.raises(CallFailed) as raised:
+        asked(events({"delta": "a"}, *data, "data: [DONE]\n\n"), sse="delta")
+    assert raised.value.kind == kind
+    assert problem in str(raised.value)
+    assert raised.value.detail is not None
+
+
+def test_events_without_text_have_no_part_in_the_answer() -> None:
+    quiet = [{"delta": None}, {"delta": False}, {"delta": ""}, {"delta": {}}, {"error": None}, "event: error\n\n"]
+    assert asked(events({"delta": "a"}, *quiet), sse="delta")[0].response == "a"
+
+
+def test_a_stream_without_its_last_event_was_cut_off() -> None:
+    for end in ("[DONE]", '{"done": true}'):
+        assert asked(events({"d": "a"}, f"data: {end}\n\n"), sse="d", sse_end=end)[0].response == "a"
+        with pytest.raises(CallFailed, match=r"http\.sse_end: the stream ended without"):
+            asked(events({"d": "a"}), sse="d", sse_end=end)
+    assert "http.sse_end: is for `sse`" in problems(sse_end="x")[0]
+
+
+def test_an_answer_with_two_values_for_one_key_is_refused() -> None:
+    twice = Reply(content=b'{"response": "A", "response": "B"}', headers={"Content-Type": "application/json"})
+    with pytest.raises(CallFailed) as raised:
+        asked(twice)
+    assert (raised.value.kind, "duplicate key 'response' in one object" in str(raised.value)) == ("bad_answer", True)
+    status = Reply(status=400, content=b'{"error": "no", "error": "bad"}', headers={"Content-Type": "application/json"})
+    with pytest.raises(CallFailed) as raised:
+        asked(status)
+    assert raised.value.kind == "http_error"
+
+
 def test_a_redirect_keeps_the_secret_within_the_host() -> None:
     headers = {"Authorization": "Bearer ${secret:TOKEN}"}
     moved = Reply(status=307, headers={"Location": "/new"})

@@ -1,0 +1,20 @@
+"""Decodes the JSON of services and commands, and refuses what has two values for one key."""
+
+import json
+from typing import Any
+
+from ragcontract.files.doubled import fault
+from ragcontract.record.interface import CallFailed
+
+
+def decoded_json(content: str | bytes) -> Any:
+    """Return the decoded JSON; raises ValueError if it is none, and CallFailed if an object has a key twice."""
+    return json.loads(content, object_pairs_hook=_object)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise CallFailed("bad_answer", fault(next(name for name in names if names.count(name) > 1)))
+    return made
