@@ -35,7 +35,8 @@ def turns_of(row: RunRow, expected: int) -> tuple[Turn, ...] | str:
     """Return the ``expected`` turns of a row's ``messages``; or what is wrong with them; completes "query 'q1' …".
 
     The response of a turn is the text of the assistant's messages in it, and its calls are theirs. What the assistant
-    says before the user belongs to the first turn. After an ``error``, later turns may be missing: they have no answer.
+    says before the user belongs to the first turn, and what the row says of how it answered to the last. After an
+    ``error``, later turns may be missing: they have no answer.
     """
     if row.messages is None and row.error is None:
         return "has no messages, which its turns need; export the conversation as chat messages with role and content"
@@ -54,6 +55,8 @@ def turns_of(row: RunRow, expected: int) -> tuple[Turn, ...] | str:
         turns.append(turn)
     if why := next(_contradictions(row, messages, in_turns=True), None):
         return why
+    if turns:
+        turns[-1] = replace(turns[-1], row=_with_fields_of(row, turns[-1].row))
     if row.error is not None and len(turns) == expected:  # it ended the last turn
         turns[-1] = replace(turns[-1], row=replace(turns[-1].row, error=row.error))
     return (*turns, *unanswered(row, expected - len(turns)))
@@ -166,6 +169,13 @@ def whole(row: RunRow, turns: Sequence[Turn]) -> RunRow:
     if _reads(row, "tool_calls") and row.tool_calls is None:
         fields["tool_calls"] = [call for turn in turns for call in turn.row.tool_calls or ()]
     return replace(row, **fields) if fields else row
+
+
+def _with_fields_of(row: RunRow, of_turn: RunRow) -> RunRow:
+    """Return the row of the last turn with what the whole row says of how the application answered."""
+    refusals = dict.fromkeys(filter(None, (of_turn.refusal, getattr(row, "refusal", None))))
+    declared = {field: getattr(row, field, None) for field in ("mode", "finish_reason")}
+    return replace(of_turn, refusal="\n".join(refusals) or None, **declared)
 
 
 def _row(row: RunRow, messages: Sequence[Json]) -> RunRow:
