@@ -219,3 +219,19 @@ def test_an_answer_that_was_cut_off_warns_in_the_last_turn() -> None:
     ended = checked(NO_SECRET, turns=SILENT, messages=TALK, finish_reason="length")
     assert ended.code == 0
     assert "1 to warn" in ended.out
+
+
+@pytest.mark.parametrize("field", [{"mode": "abstain"}, {"finish_reason": "content_filter"}])
+def test_a_message_may_say_how_it_came_about(field: Row) -> None:
+    ended = checked(NO_REFUSAL, turns=SILENT, messages=[USER, says("Hm.", **field), USER, says("Yes.")])
+    assert ended.code == 1
+    assert "Expected in turn 1" in ended.out
+    assert "Expected in turn 2" not in ended.out
+
+
+def test_a_row_and_its_last_message_say_the_same_of_how_the_answer_came_about() -> None:
+    messages = [*TALK[:3], says("Hm.", finish_reason="content_filter")]
+    assert checked(NO_REFUSAL, turns=SILENT, messages=messages, finish_reason="content_filter").code == 1
+    ended = checked(NO_REFUSAL, turns=SILENT, messages=messages, finish_reason="stop")
+    assert ended.code == 2
+    assert 'has "stop" as finish_reason, and "content_filter" in messages; export the same in both' in ended.err
