@@ -78,10 +78,10 @@ def contradiction(row: RunRow) -> str | None:
     return next(_contradictions(row, messages, in_turns=False), None)
 
 
-def beside_turn(messages: Sequence[Json], **fields: Any) -> str | None:
+def beside_turn(messages: Sequence[Json], *, in_turns: bool = True, **fields: Any) -> str | None:
     """Return how the messages of one turn contradict the fields of a row beside them; completes "query 'q1' …"."""
     row = RunRow(query_id="-", **fields)
-    return next(_contradictions(row, messages[max(starts_in(messages), default=0) :], in_turns=True), None)
+    return next(_contradictions(row, messages[max(starts_in(messages), default=0) :], in_turns=in_turns), None)
 
 
 def told(messages: Sequence[Json]) -> tuple[str, Hashable, frozenset[str]]:

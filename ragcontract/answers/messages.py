@@ -103,12 +103,14 @@ def texts_in(message: Json) -> Iterator[tuple[str, str]]:
     content = message.get("content")
     for part in [{"type": "text", "text": content}] if isinstance(content, str) else _parts(content):
         kind = part.get("type")
-        fields = ("transcript",) if kind in SPOKEN else TEXTS.get(kind, ()) if isinstance(kind, str) else ()
-        for field in fields:
+        names = ("transcript",) if kind in SPOKEN else TEXTS.get(kind, ()) if isinstance(kind, str) else ()
+        for field in names:
             if isinstance(part.get(field), str):
                 yield "refusal" if field == "refusal" else "text", part[field]
-    if isinstance(message.get("refusal"), str) and message["refusal"]:
-        yield "refusal", message["refusal"]
+    more = message.get(FROM_LANGCHAIN)
+    for fields in (message, more) if isinstance(more, dict) else (message,):
+        if isinstance(fields.get("refusal"), str) and fields["refusal"]:
+            yield "refusal", fields["refusal"]
     audio = message.get("audio")
     if isinstance(audio, dict) and isinstance(audio.get("transcript"), str):
         yield "text", audio["transcript"]

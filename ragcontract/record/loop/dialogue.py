@@ -12,7 +12,7 @@ from ragcontract.answers.messages import with_role
 from ragcontract.core.text import shorten
 from ragcontract.record.golden_questions import Question
 from ragcontract.record.interface import CallFailed, Json, Response
-from ragcontract.record.returned.chat_messages import ASSISTANT
+from ragcontract.record.returned.chat_messages import ASSISTANT, refusal_in
 
 
 class Conversation:
@@ -123,14 +123,14 @@ def _new(before: Sequence[Sequence[Json]], given: Sequence[Json]) -> tuple[Json,
 def _refuse_contradiction(messages: Sequence[Json], response: Response) -> None:
     """Raise CallFailed if a response has another answer, or other calls, than its messages."""
     calls = None if response.tool_calls is None else list(response.tool_calls)
-    beside = {"response": response.response, "tool_calls": calls, "error": response.error}
-    if why := beside_turn(_with_roles(messages), **beside):
+    own = _with_roles(messages)
+    if why := beside_turn(own, response=response.response, tool_calls=calls, error=response.error):
         raise CallFailed("messages", f"the answer to a turn {why}")
 
 
 def _with_refusal(messages: tuple[Json, ...], refusal: str | None) -> tuple[Json, ...]:
     """Return the messages of a turn with a refusal that was given beside them."""
-    if not refusal or "".join(refusal.split()) in told(_with_roles(messages))[2]:
+    if not refusal or "".join(refusal.split()) in "".join((refusal_in(_with_roles(messages)) or "").split()):
         return messages
     return _with_fields(messages, {"refusal": refusal})
 

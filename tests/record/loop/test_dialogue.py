@@ -156,8 +156,14 @@ def test_an_earlier_turn_that_is_told_in_another_way_is_a_failure(tmp_path: Path
 
 def test_an_earlier_turn_may_be_told_in_another_form_and_stays_as_it_was_recorded(tmp_path: Path) -> None:
     called: list[dict[str, Any]] = [HI, {"role": "assistant", "content": "Hello", "tool_calls": [CALL]}]
-    other: list[Row] = [{"type": "human", "content": "Hi"}, {"type": "ai", "content": [{"type": "text", "text": "Hello "}],
-             "tool_calls": [{"name": "wave", "args": "{}", "id": "c1"}]}]  # fmt: skip
+    other: list[Row] = [
+        {"type": "human", "content": "Hi"},
+        {
+            "type": "ai",
+            "content": [{"type": "text", "text": "Hello "}],
+            "tool_calls": [{"name": "wave", "args": "{}", "id": "c1"}],
+        },
+    ]
 
     def answer(query: str, _context: Context) -> Response:
         if query == "Hi":
