@@ -55,6 +55,14 @@ WITH_A_CALL = {
         '{"messages": [HUMAN, {"role": "assistant", "content": None, "function_call": {"name": "get_order"}},'
         ' {"role": "user", "content": [{"type": "tool_result", "content": "shipped"}]}, AIMessage("Done.")]}'
     ),
+    "an item with a role": (
+        '[HUMAN, {"type": "function_call", "role": "assistant", "name": "get_order", "arguments": "{}"}, '
+        'AIMessage("Done.")]'
+    ),
+    "an item of Anthropic's with a role and a text": (
+        '{"messages": [HUMAN, {"type": "tool_use", "role": "assistant", "name": "get_order", "input": {}, '
+        '"content": "Wait."}, AIMessage("Done.")]}'
+    ),
     "items of OpenAI's Responses API": (
         '[HUMAN, {"type": "function_call", "call_id": "c1", "name": "get_order", "arguments": "{}"}, '
         '{"type": "function_call_output", "call_id": "c1", "output": "shipped"}, AIMessage("Done.")]'

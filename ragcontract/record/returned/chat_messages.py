@@ -38,9 +38,9 @@ def as_message(value: object) -> dict[str, Any]:
 
 
 def is_item(value: object) -> bool:
-    """Return whether a value is an item of OpenAI's Responses API that is no message, such as a call."""
+    """Return whether a value is an item of OpenAI's Responses API that is no message, such as a call, with any role."""
     kind = part(value, "type")
-    return isinstance(kind, str) and kind in ITEMS and part(value, "role") is None and fields_of(value) is not None
+    return isinstance(kind, str) and kind in ITEMS and fields_of(value) is not None
 
 
 def as_call(value: object) -> dict[str, Any]:
