@@ -98,6 +98,23 @@ CALLS: dict[str, list[Row]] = {
 }
 
 
+STREAMED = {"type": "tool_use", "id": "c1", "name": "refund", "input": {}, "partial_json": SEVEN}
+
+
+@pytest.mark.parametrize(
+    ("calls", "found"),
+    [
+        ([], "refund(invalid arguments)"),
+        ([{"id": "c1", "name": "refund", "args": {}}], "refund(invalid arguments)"),
+        ([{"id": "c1", "name": "refund", "args": {"id": 7}}], "refund(id=7)"),
+    ],
+)
+def test_the_arguments_of_a_stream_are_not_hidden_by_an_empty_field(calls: list[Row], found: str) -> None:
+    ended = checked(USER, says([STREAMED], tool_calls=calls), says("Done."), rules=[NO_REFUND])
+    assert ended.code == 1
+    assert f"Found: {found}\n" in ended.out
+
+
 @pytest.mark.parametrize("messages", CALLS.values(), ids=CALLS.keys())
 def test_a_forbidden_call_is_found_in_every_form_of_a_message(messages: list[Row]) -> None:
     for order in ([USER, *messages, says("Done.")], [*messages, USER, says("Done.")]):

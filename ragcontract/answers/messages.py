@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ragcontract.answers.json_values import comparable
-from ragcontract.answers.tool_calls import ARGUMENTS, BUILT_IN, arguments_of, written
+from ragcontract.answers.tool_calls import ARGUMENTS, BUILT_IN, arguments_of, more_in, written
 from ragcontract.core.nearest import nearest
 from ragcontract.files.schema import shown
 
@@ -141,7 +141,8 @@ def calls_in(message: Json) -> list[Any]:
     stated.append([{field: message[field] for field in message if field not in MESSAGE}] if is_call else [])
     made, *others = [calls for calls in stated if calls] or [[]]
     for calls in others:
-        known, ids = Counter(map(_identity, made)), {_id(call) for call in made}
+        known = Counter(map(_identity, made))
+        ids = {_id(call) for call in made if arguments_of(written(call)[1]) != {}}
         made = [*made]
         for call in calls:
             identity = _identity(call)
@@ -268,7 +269,7 @@ def _identity(call: Json) -> Hashable:
     """Return what is equal for a call that two fields of a message have."""
     name, arguments = written(call)
     read = arguments_of(arguments)
-    return repr(name), repr(arguments) if read is None else comparable(read)
+    return repr(name), repr(arguments) if read is None else comparable(read), repr(more_in(call))
 
 
 def _id(call: Json) -> Hashable:
