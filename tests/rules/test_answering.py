@@ -29,7 +29,14 @@ ASKED = rule("max_chars", value=100)
         ),
         (
             says("ye", finish_reason="LENGTH"),
-            ["warn answered: expected a complete answer; found: an answer that was cut off: finish_reason is length"],
+            ["warn answered: expected a complete answer; found: an answer that was cut off: finish_reason is LENGTH"],
+        ),
+        (
+            says("ye", finish_reason="max_tokens"),
+            [
+                "warn answered: expected a complete answer; found: an answer that was cut off: finish_reason is "
+                "max_tokens"
+            ],
         ),
         (says("yes", finish_reason="stop"), []),
     ],
