@@ -9,7 +9,7 @@ from tests.builders import Row
 from tests.rules.answers import broken, decided, refusal, rule, says
 
 ASKED = rule("max_chars", value=100)
-CUT_OFF = "max_tokens"  # Anthropic's word
+CUT_OFF = "warn answered: expected a complete answer; found: an answer that was cut off: finish_reason is max_tokens"
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ CUT_OFF = "max_tokens"  # Anthropic's word
             ["warn answered: expected a complete answer; found: an answer that was cut off: finish_reason is LENGTH"],
         ),
         (
-            says("ye", finish_reason=CUT_OFF),
+            says("ye", finish_reason="max_tokens"),
             [
                 f"warn answered: expected a complete answer; found: an answer that was cut off: finish_reason is {CUT_OFF}"
             ],
