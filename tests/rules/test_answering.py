@@ -34,9 +34,7 @@ CUT_OFF = "warn answered: expected a complete answer; found: an answer that was 
         ),
         (
             says("ye", finish_reason="max_tokens"),
-            [
-                f"warn answered: expected a complete answer; found: an answer that was cut off: finish_reason is {CUT_OFF}"
-            ],
+            [CUT_OFF],
         ),
         (says("yes", finish_reason="stop"), []),
     ],
