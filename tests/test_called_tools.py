@@ -89,6 +89,33 @@ def test_an_object_under_a_name_that_nobody_knows_may_be_the_arguments(under: Ro
     assert checked(beside, rules=[FORBIDDEN, VALID]).code == 0
 
 
+@pytest.mark.parametrize("empty", [{}, "", "{}"], ids=["an object", "a text", "an object as text"])
+@pytest.mark.parametrize("under", [{"partial_json": SEVEN}, {"payload": {"id": 7}}, {"toolInput": [{"id": 7}]}])
+def test_an_object_beside_arguments_that_are_empty_may_be_the_arguments(under: Row, empty: Any) -> None:
+    for call in (
+        {"type": "tool_use", "id": "t", "name": "refund", "input": empty, **under},
+        {"function": {"name": "refund", "arguments": empty}, **under},
+    ):
+        assert "Found: refund(invalid arguments)" in broken(checked(call, rules=[FORBIDDEN, VALID]))
+    beside = {"name": "refund", "arguments": empty, "id": "c1", "partial_json": "{}", "payload": {}, "caller": {"a": 1}}
+    assert checked({**beside, "observation": [{"id": 7}]}, rules=[FORBIDDEN, VALID]).code == 0
+    assert checked({"name": "refund", "arguments": {"id": 8}, **under}, rules=[FORBIDDEN, VALID]).code == 0
+
+
+@pytest.mark.parametrize("name", ["", " ", "\u200b"])
+def test_a_call_whose_name_nobody_sees_has_none(name: str) -> None:
+    ended = checked({"name": name, "arguments": {}}, rules=[FORBIDDEN])
+    assert ended.code == 2
+    assert "has no name in tool_calls[0]" in ended.err
+
+
+@pytest.mark.parametrize("came_to", [{"status": "failed"}, {"status": "incomplete"}, {"type": "invalid_tool_call"}])
+def test_a_call_counts_whatever_came_of_it(came_to: Row) -> None:
+    call = {"name": "refund", "arguments": {"id": 7}, **came_to}
+    assert checked(call, rules=[FORBIDDEN]).code == 1
+    assert checked(call, rules=[{**FORBIDDEN, "type": "must_call_tool"}]).code == 0
+
+
 @pytest.mark.parametrize(
     "beside",
     [
@@ -151,7 +178,7 @@ def test_a_forbidden_tool_that_is_named_with_a_namespace_is_found_without_it() -
 
 @pytest.mark.parametrize(
     "name",
-    ["refund_status", "get_refund", "refunds", "refund.status", "prerefund", "\u200b", ".", "()", ":0", "tool_refund"],
+    ["refund_status", "get_refund", "refunds", "refund.status", "prerefund", ".", "()", ":0", "tool_refund"],
 )
 def test_another_tool_is_not_the_forbidden_one(name: str) -> None:
     assert checked({"name": name, "arguments": {"id": 7}}, rules=[FORBIDDEN]).code == 0

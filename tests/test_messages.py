@@ -76,6 +76,14 @@ CALLS: dict[str, list[Row]] = {
         says("", additional_kwargs={"function_call": {"name": "refund", "arguments": SEVEN}})
     ],
     "an item of OpenAI's": [{"type": "function_call", "call_id": "c1", "name": "refund", "arguments": SEVEN}],
+    "an item with a role": [
+        {"role": "assistant", "type": "function_call", "call_id": "c1", "name": "refund", "arguments": SEVEN}
+    ],
+    "an item of Anthropic's with a role": [
+        {"role": "assistant", "type": "tool_use", "id": "c1", "name": "refund", "input": {"id": 7}}
+    ],
+    "an item with a role and a text": [says("Wait.", type="tool_use", name="refund", input={"id": 7})],
+    "pieces of a stream": [says("", tool_call_chunks=[{"name": "refund", "args": SEVEN, "id": "c1", "index": 0}])],
     "an item of a server": [{"type": "mcp_call", "id": "m1", "name": "refund", "arguments": SEVEN}],
     "LangChain's": [{"type": "ai", "content": "", "tool_calls": [{"id": "c1", "name": "refund", "args": {"id": 7}}]}],
     "LangChain's as it stores them": [
@@ -88,6 +96,23 @@ CALLS: dict[str, list[Row]] = {
         )
     ],
 }
+
+
+STREAMED = {"type": "tool_use", "id": "c1", "name": "refund", "input": {}, "partial_json": SEVEN}
+
+
+@pytest.mark.parametrize(
+    ("calls", "found"),
+    [
+        ([], "refund(invalid arguments)"),
+        ([{"id": "c1", "name": "refund", "args": {}}], "refund(invalid arguments)"),
+        ([{"id": "c1", "name": "refund", "args": {"id": 7}}], "refund(id=7)"),
+    ],
+)
+def test_the_arguments_of_a_stream_are_not_hidden_by_an_empty_field(calls: list[Row], found: str) -> None:
+    ended = checked(USER, says([STREAMED], tool_calls=calls), says("Done."), rules=[NO_REFUND])
+    assert ended.code == 1
+    assert f"Found: {found}\n" in ended.out
 
 
 @pytest.mark.parametrize("messages", CALLS.values(), ids=CALLS.keys())
@@ -193,6 +218,26 @@ REFUSED: dict[str, tuple[list[Row], str]] = {
     "steps of an agent": (
         [USER, says("x", steps=[{"tool": "refund"}])],
         "has steps in messages[1], which is not read; write it as tool_calls",
+    ),
+    "a function that is called": (
+        [USER, says("x", function={"name": "refund", "arguments": SEVEN})],
+        "has function in messages[1], which is not read; write it as tool_calls",
+    ),
+    "arguments of a call": (
+        [USER, says("x", type="functionCall", name="refund", arguments=SEVEN)],
+        "has arguments in messages[1], which is not read; write it as tool_calls",
+    ),
+    "an item of the user": (
+        [USER, {"role": "user", "type": "function_call", "name": "refund", "arguments": SEVEN}],
+        'has a tool call in messages[1], whose role is "user"; only the assistant calls tools',
+    ),
+    "a call in a text": (
+        [USER, says([{"type": "text", "text": "x", "tool_calls": [{"name": "refund"}]}])],
+        'has tool_calls in messages[1].content[0], which is not read in a part whose type is "text"',
+    ),
+    "another text in a text": (
+        [USER, says([{"type": "text", "text": "x", "content": "A salary."}])],
+        'has content in messages[1].content[0], which is not read in a part whose type is "text"',
     ),
     "parts in another field": (
         [USER, says(None, parts=[{"functionCall": {"name": "refund"}}])],

@@ -28,6 +28,7 @@ from ragcontract.core.rule import Turn
 from ragcontract.core.run import Json, RunRow
 from ragcontract.files.schema import shown
 
+DECLARED = ("mode", "finish_reason")  # how an answer came about; also in a message, for turns before the last
 ALONE = "; or leave messages out, which only turns need"
 
 
@@ -35,14 +36,15 @@ def turns_of(row: RunRow, expected: int) -> tuple[Turn, ...] | str:
     """Return the ``expected`` turns of a row's ``messages``; or what is wrong with them; completes "query 'q1' …".
 
     The response of a turn is the text of the assistant's messages in it, and its calls are theirs. What the assistant
-    says before the user belongs to the first turn. After an ``error``, later turns may be missing: they have no answer.
+    says before the user belongs to the first turn, and what the row says of how it answered to the last. After an
+    ``error``, later turns may be missing: they have no answer.
     """
     if row.messages is None and row.error is None:
         return "has no messages, which its turns need; export the conversation as chat messages with role and content"
     messages = [*map(with_role, row.messages or ())]
     if why := next(_faults(row, messages, []), None):
         return why
-    starts = _starts(messages)
+    starts = starts_in(messages)
     if len(starts) > expected or (len(starts) < expected and row.error is None):
         had = f"has {count(len(starts), 'turn')} in messages, and its golden row has {expected:,}"
         return f"{had}; a turn begins at each message of the user"
@@ -54,6 +56,12 @@ def turns_of(row: RunRow, expected: int) -> tuple[Turn, ...] | str:
         turns.append(turn)
     if why := next(_contradictions(row, messages, in_turns=True), None):
         return why
+    if turns:
+        for field in DECLARED:
+            of_row, of_turn = getattr(row, field, None), getattr(turns[-1].row, field)
+            if of_row and of_turn and of_row != of_turn:
+                return f"has {shown(of_row)} as {field}, and {shown(of_turn)} in messages; export the same in both"
+        turns[-1] = replace(turns[-1], row=_with_fields_of(row, turns[-1].row))
     if row.error is not None and len(turns) == expected:  # it ended the last turn
         turns[-1] = replace(turns[-1], row=replace(turns[-1].row, error=row.error))
     return (*turns, *unanswered(row, expected - len(turns)))
@@ -70,7 +78,26 @@ def contradiction(row: RunRow) -> str | None:
     return next(_contradictions(row, messages, in_turns=False), None)
 
 
-def _starts(messages: Sequence[Json]) -> list[int]:
+def beside_turn(messages: Sequence[Json], *, in_turns: bool = True, **fields: Any) -> str | None:
+    """Return how the messages of one turn contradict the fields of a row beside them; completes "query 'q1' …"."""
+    row = RunRow(query_id="-", **fields)
+    return next(_contradictions(row, messages[max(starts_in(messages), default=0) :], in_turns=in_turns), None)
+
+
+def told(messages: Sequence[Json]) -> tuple[str, Hashable, frozenset[str]]:
+    """Return what the assistant says, calls and refuses in messages: equal if another version of them says the same."""
+    own = [message for message in messages if message["role"] == "assistant"]
+    made = [call for message in own for call in calls_in(message)]
+    try:
+        calls: Hashable = frozenset(Counter(map(_identity, tool_calls(made))).items())
+    except CannotScoreError:
+        calls = repr(made)
+    refusals = (text for message in own for kind, text in texts_in(message) if kind == "refusal")
+    return _letters(answer_of(own)), calls, frozenset(map(_letters, refusals))
+
+
+def starts_in(messages: Sequence[Json]) -> list[int]:
+    """Return where turns begin: at each message of the user that has more than results of tools."""
     return [index for index, message in enumerate(messages) if message["role"] == "user" and not is_of_tools(message)]
 
 
@@ -92,7 +119,7 @@ def _contradictions(row: RunRow, messages: Sequence[Json], *, in_turns: bool) ->
         yield from _other_calls(row.tool_calls, messages, in_turns=in_turns)
     if not _reads(row, "response") or row.response is UNSET or row.error is not None:
         return
-    _, *later = _starts(messages) or [0]
+    _, *later = starts_in(messages) or [0]
     own = [message for message in messages[later[-1] if later else 0 :] if message["role"] == "assistant"]
     said = answer_of(own)
     refusals = [text for message in own for _, text in texts_in(message)]
@@ -168,14 +195,22 @@ def whole(row: RunRow, turns: Sequence[Turn]) -> RunRow:
     return replace(row, **fields) if fields else row
 
 
+def _with_fields_of(row: RunRow, of_turn: RunRow) -> RunRow:
+    """Return the row of the last turn with what the whole row says of how the application answered."""
+    refusals = dict.fromkeys(filter(None, (of_turn.refusal, getattr(row, "refusal", None))))
+    declared = {field: getattr(row, field, None) or getattr(of_turn, field) for field in DECLARED}
+    return replace(of_turn, refusal="\n".join(refusals) or None, **declared)
+
+
 def _row(row: RunRow, messages: Sequence[Json]) -> RunRow:
     """Return the row of one turn, without what is only known of the whole row."""
     said = [message for message in messages if message["role"] == "assistant"]
     refusals = [text for message in said for kind, text in texts_in(message) if kind == "refusal"]
-    of_turn = {
+    of_turn: dict[str, Any] = {
         "response": answer_of(said),
         "refusal": "\n".join(refusals) or None,
         "tool_calls": [call for message in said for call in calls_in(message)],
     }
-    left_out = dict.fromkeys(("error", "mode", "finish_reason", "messages"))
+    left_out = dict.fromkeys(("error", *DECLARED, "messages"))
+    of_turn |= {field: message[field] for message in said for field in DECLARED if isinstance(message.get(field), str)}
     return RunRow(**{**asdict(row), **left_out, **of_turn})

@@ -2,13 +2,18 @@
 
 from typing import get_args
 
+from ragcontract.answers.finish_reasons import letters_of
 from ragcontract.core.golden import Mode
 from ragcontract.core.nearest import nearest
 from ragcontract.files.schema import shown
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 ABSTAIN: Mode = "abstain"
-REFUSING = ("refus", "declin", "abst", "unanswer", "no_answer")  # how the words begin that others use for abstain
+# How the words begin that others use for abstain, without what joins their parts.
+REFUSING = (
+    "refus", "declin", "abst", "unanswer", "noanswer", "nonanswer", "notanswer", "cannotanswer", "unable", "denied",
+    "deny", "reject", "blocked", "norespon", "noresult", "guardrail", "contentfilter",
+)  # fmt: skip
 _ANY = f"{', '.join(MODES[:-1])} or {MODES[-1]}"
 
 
@@ -31,4 +36,4 @@ def _meant(mode: str) -> str | None:
     from ragcontract.core.invisible import without_invisible
 
     visible = without_invisible(mode).strip()
-    return nearest(visible, MODES) or (ABSTAIN if visible.casefold().startswith(REFUSING) else None)
+    return nearest(visible, MODES) or (ABSTAIN if letters_of(visible).startswith(REFUSING) else None)

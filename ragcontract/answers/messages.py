@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ragcontract.answers.json_values import comparable
-from ragcontract.answers.tool_calls import BUILT_IN, arguments_of, written
+from ragcontract.answers.tool_calls import ARGUMENTS, BUILT_IN, arguments_of, more_in, written
 from ragcontract.core.nearest import nearest
 from ragcontract.files.schema import shown
 
@@ -74,11 +74,14 @@ MISNAMED = {
     "intermediatesteps": "tool_calls",
     "functioncall": "function_call",
     "functioncalls": "tool_calls",
+    "function": "tool_calls",
+    **{name.replace("_", ""): "tool_calls" for name in ARGUMENTS},
     "parts": "content",
     "blocks": "content",
     **dict.fromkeys(TEXT_FIELDS, "content"),
 }
-CALL_FIELDS = ("tool_calls", "invalid_tool_calls", "function_call")
+CALL_FIELDS = ("tool_calls", "invalid_tool_calls", "function_call", "tool_call_chunks")
+MESSAGE = frozenset({"role", "content", *CALL_FIELDS})  # what a message that is a call has beside the call
 RESULT_IDS = ("tool_call_id", "call_id", "tool_use_id")
 CALL_IDS = ("id", *RESULT_IDS)
 FROM_LANGCHAIN = "additional_kwargs"
@@ -88,6 +91,9 @@ CALLING = frozenset({*CALL_FIELDS, FROM_LANGCHAIN})
 def with_role(message: dict[str, Any]) -> dict[str, Any]:
     """Return a message with its role, which LangChain's messages and OpenAI's items have as their type."""
     kind = message.get("type")
+    if isinstance(kind, str) and kind in ITEMS and message.get("role") is not None and "content" not in message:
+        item = {field: value for field, value in message.items() if field != "role"}
+        return {"role": message["role"], "content": [item]}
     if message.get("role") is not None or not isinstance(kind, str):
         return message
     if kind in ITEMS:
@@ -103,12 +109,14 @@ def texts_in(message: Json) -> Iterator[tuple[str, str]]:
     content = message.get("content")
     for part in [{"type": "text", "text": content}] if isinstance(content, str) else _parts(content):
         kind = part.get("type")
-        fields = ("transcript",) if kind in SPOKEN else TEXTS.get(kind, ()) if isinstance(kind, str) else ()
-        for field in fields:
+        names = ("transcript",) if kind in SPOKEN else TEXTS.get(kind, ()) if isinstance(kind, str) else ()
+        for field in names:
             if isinstance(part.get(field), str):
                 yield "refusal" if field == "refusal" else "text", part[field]
-    if isinstance(message.get("refusal"), str) and message["refusal"]:
-        yield "refusal", message["refusal"]
+    more = message.get(FROM_LANGCHAIN)
+    for fields in (message, more) if isinstance(more, dict) else (message,):
+        if isinstance(fields.get("refusal"), str) and fields["refusal"]:
+            yield "refusal", fields["refusal"]
     audio = message.get("audio")
     if isinstance(audio, dict) and isinstance(audio.get("transcript"), str):
         yield "text", audio["transcript"]
@@ -122,16 +130,19 @@ def answer_of(messages: Iterable[Json]) -> str | None:
 
 def calls_in(message: Json) -> list[Any]:
     """Return the calls of a message, each once where several of its fields have it."""
-    if CALLING.isdisjoint(message) and not isinstance(message.get("content"), list):  # the common case
+    is_call = _is(message, CALLS)
+    if CALLING.isdisjoint(message) and not is_call and not isinstance(message.get("content"), list):  # the common case
         return []
     more = message.get(FROM_LANGCHAIN)
     fields = [message, more] if isinstance(more, dict) else [message]
     stated = [_listed(one.get("tool_calls")) + _listed(one.get("invalid_tool_calls")) for one in fields]
-    stated += [_listed(one.get("function_call")) for one in fields]
+    stated += [_listed(one.get(field)) for one in fields for field in ("function_call", "tool_call_chunks")]
     stated.append([part for part in _parts(message.get("content")) if _is(part, CALLS)])
+    stated.append([{field: message[field] for field in message if field not in MESSAGE}] if is_call else [])
     made, *others = [calls for calls in stated if calls] or [[]]
     for calls in others:
-        known, ids = Counter(map(_identity, made)), {_id(call) for call in made}
+        known = Counter(map(_identity, made))
+        ids = {_id(call) for call in made if arguments_of(written(call)[1]) != {}}
         made = [*made]
         for call in calls:
             identity = _identity(call)
@@ -207,7 +218,7 @@ def own_faults(message: Json, at: str) -> Iterator[str]:
             yield f"has {shown(value)} as the {field} of {at}; expected {expected}"
     for field, value in message.items():
         is_said = isinstance(value, str | list | dict) and value and value != answer_of([message])
-        if is_said and (meant := meant_by(field)):
+        if is_said and (meant := meant_by(field)) and not (meant == "tool_calls" and _is(message, CALLS)):
             yield f"has {field} in {at}, which is not read; write it as {meant}"
 
 
@@ -230,8 +241,14 @@ def _content_faults(content: Any, at: str) -> Iterator[str]:
             )
             advice = f"did you mean {shown(near)}?" if near else f"expected one of {others}"
             yield f"has {shown(kind)} as the type of {place}; {advice}"
-        elif (fields := TEXTS.get(kind)) and not any(isinstance(part.get(field), str) for field in fields):
-            yield f"has no {' or '.join(fields)} in {place}, whose type is {shown(kind)}"
+        elif fields := TEXTS.get(kind):
+            texts = [part[field] for field in fields if isinstance(part.get(field), str)]
+            if not texts:
+                yield f"has no {' or '.join(fields)} in {place}, whose type is {shown(kind)}"
+            for field, value in part.items():
+                is_read = field in fields or not (field in MESSAGE or meant_by(field))
+                if not is_read and isinstance(value, str | list | dict) and value and value not in texts:
+                    yield f"has {field} in {place}, which is not read in a part whose type is {shown(kind)}"
 
 
 def _parts(content: Any) -> list[Json]:
@@ -252,7 +269,7 @@ def _identity(call: Json) -> Hashable:
     """Return what is equal for a call that two fields of a message have."""
     name, arguments = written(call)
     read = arguments_of(arguments)
-    return repr(name), repr(arguments) if read is None else comparable(read)
+    return repr(name), repr(arguments) if read is None else comparable(read), repr(more_in(call))
 
 
 def _id(call: Json) -> Hashable:

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from ragcontract.answers.answer_text import Answer, answer_of
-from ragcontract.answers.finish_reasons import CONTENT_FILTER, stopped_for
+from ragcontract.answers.finish_reasons import is_filtered
 from ragcontract.answers.known_modes import ABSTAIN
 from ragcontract.answers.matchers import occurrences, text_spans
 from ragcontract.answers.normalising import Form
@@ -77,7 +77,7 @@ def declared_evidence(row: RunRow) -> Evidence | None:
     """Return what the row says of a refusal beside the answer's text, or None."""
     if row.refusal and says_something(answer_of(row.refusal)):
         return Evidence(kind="refusal")
-    if stopped_for(CONTENT_FILTER, row.finish_reason):
+    if is_filtered(row.finish_reason):
         return Evidence(kind="finish_reason")
     return Evidence(kind="mode") if row.mode == ABSTAIN else None
 

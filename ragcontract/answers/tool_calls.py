@@ -12,6 +12,7 @@ from msgspec import Struct
 from ragcontract.answers.cannot_score import CannotScoreError
 from ragcontract.answers.json_values import TooDeepError, comparable
 from ragcontract.core import bounds
+from ragcontract.core.invisible import without_invisible
 from ragcontract.core.text import shorten
 
 # In this order: OpenAI's and LangChain's names, those of deepeval, Anthropic and Cohere, of frameworks' agents.
@@ -33,6 +34,13 @@ OTHERS = frozenset(
     {"function", "output", "result", "response", "error", "metadata", "caller", "extras", "cache_control"}
 )
 NO_ARGUMENTS = OTHERS.union(NAMES, ARGUMENTS)
+# And beside arguments that are empty, as of a tool that takes none.
+RETURNED = NO_ARGUMENTS.union(
+    {
+        "observation", "observations", "outputs", "results", "return_value", "tool_output", "tool_result", "content",
+        "provider_metadata", "providerMetadata", "provider_details", "response_metadata", "usage", "_meta",
+    }
+)  # fmt: skip
 
 PARALLEL = "multi_tool_use.parallel"
 _LETTERS = partial(re.sub, r"[\W_]+", "")
@@ -86,13 +94,16 @@ def _call(call: Mapping[str, Any], number: int) -> Call:
     call = _named(call)
     names, given = _given(call, NAMES), _given(call, ARGUMENTS)
     name = names[0][1] if names else None
-    if not isinstance(name, str) or not name:
+    if not isinstance(name, str) or not without_invisible(name).strip():
         raise CannotScoreError(
             f'has no name in tool_calls[{number}]; write {{"name": …, "arguments": {{…}}}}, or export OpenAI\'s form'
         )
     if len(name) > bounds.ID:
         raise CannotScoreError(f"has a name of more than {bounds.ID:,} characters in tool_calls[{number}]")
-    made = Call(name, arguments_of(given[0][1])) if given else _without_arguments(name, call)
+    if not given:
+        made = _without_arguments(name, call)
+    else:
+        made = Call(name, None if more_in(call) else arguments_of(given[0][1]))
     for field, other in names[1:]:
         _refuse_unless(other == name, names[0][0], field, number)
     for field, other in given[1:]:
@@ -147,6 +158,18 @@ def _without_arguments(name: str, call: Mapping[str, Any]) -> Call:
     if any(map(_is_composite, others.values())):
         return Call(name, None)
     return Call(name, {}, Call(name, others) if others else None)
+
+
+def more_in(call: Mapping[str, Any]) -> list[Any]:
+    """Return what a call whose arguments are empty has under other names, and what may be its arguments.
+
+    Anthropic's streams leave ``input`` empty and have the arguments in ``partial_json``.
+    """
+    if any(arguments_of(value) != {} for _, value in _given(call, ARGUMENTS)):
+        return []
+    levels = (call, call["function"]) if isinstance(call.get("function"), dict) else (call,)
+    beside = (value for level in levels for field, value in level.items() if field not in RETURNED)
+    return [value for value in beside if _is_composite(value) and value != [] and arguments_of(value) != {}]
 
 
 def _is_composite(value: object) -> bool:

@@ -6,7 +6,7 @@ from typing import ClassVar
 from msgspec import UNSET
 
 from ragcontract.answers.answer_text import Answer, answer_of
-from ragcontract.answers.finish_reasons import CUT_OFF, stopped_for
+from ragcontract.answers.finish_reasons import is_cut_off
 from ragcontract.answers.saying import says_something
 from ragcontract.core import bounds
 from ragcontract.core.excerpt import excerpt
@@ -91,8 +91,11 @@ class Answered(AnswerRule, frozen=True, kw_only=True, gc=False, tag="answered"):
             yield self._broken("error", the_error(row.error))
         elif not self._has_text(query, row) and not (self.refusal_answers and _has_refused(row)):
             yield self._broken("no answer", _nothing_in(row))
-        if stopped_for(CUT_OFF, row.finish_reason):
-            found = ("an answer that was cut off: finish_reason is ", Name(CUT_OFF))
+        if is_cut_off(row.finish_reason):
+            found = (
+                "an answer that was cut off: finish_reason is ",
+                Name(shorten(row.finish_reason or "", bounds.NAME)),
+            )
             yield Violation(
                 rule="answered", expected=("a complete answer",), found=found, causes=("cut off",), warns=True
             )

@@ -55,6 +55,14 @@ WITH_A_CALL = {
         '{"messages": [HUMAN, {"role": "assistant", "content": None, "function_call": {"name": "get_order"}},'
         ' {"role": "user", "content": [{"type": "tool_result", "content": "shipped"}]}, AIMessage("Done.")]}'
     ),
+    "an item with a role": (
+        '[HUMAN, {"type": "function_call", "role": "assistant", "name": "get_order", "arguments": "{}"}, '
+        'AIMessage("Done.")]'
+    ),
+    "an item of Anthropic's with a role and a text": (
+        '{"messages": [HUMAN, {"type": "tool_use", "role": "assistant", "name": "get_order", "input": {}, '
+        '"content": "Wait."}, AIMessage("Done.")]}'
+    ),
     "items of OpenAI's Responses API": (
         '[HUMAN, {"type": "function_call", "call_id": "c1", "name": "get_order", "arguments": "{}"}, '
         '{"type": "function_call_output", "call_id": "c1", "output": "shipped"}, AIMessage("Done.")]'
@@ -99,7 +107,7 @@ def test_a_call_that_langchain_could_not_parse_is_recorded_with_arguments_that_c
     assert "Expected a call of get_order\n  Found: get_order(invalid arguments)" in ended.out
 
 
-@pytest.mark.parametrize("returned", ['"Done."', '{"answer": "Done."}', '{"role": "user", "content": "Done."}'])
+@pytest.mark.parametrize("returned", ['"Done."', '{"answer": "Done."}'])
 def test_of_a_form_that_carries_no_calls_nobody_knows_whether_there_were_any(returned: str) -> None:
     ended = recorded_and_checked(returned)
     assert ended.code == 2
@@ -149,3 +157,33 @@ def test_a_model_behind_a_retriever_that_calls_no_tool_breaks_the_contract() -> 
     ended = rag_contract("check")
     assert ended.code == 1
     assert "Expected a call of get_order\n  Found: no tool was called" in ended.out
+
+
+ANSWER = '{"role": "assistant", "content": "A salary of 1"}'
+CALLING = '{"role": "assistant", "content": "Done.", "tool_calls": [{"name": "refund", "args": {}}]}'
+
+
+@pytest.mark.parametrize(
+    ("returned", "code", "said"),
+    [
+        (f'{{"answer": "Done.", "output": {ANSWER}}}', 2, "two answers that differ, as 'answer' and 'output'"),
+        (f'{{"response": {CALLING}, "tool_calls": []}}', 2, "a message, and other calls beside it"),
+        ('{"results": ["a"], "documents": ["secret"]}', 2, "two lists of results that differ"),
+        (
+            '{"type": "error", "content": "Internal"}',
+            2,
+            "no_answer: 1, such as query 'q1': a message whose role or type",
+        ),
+        ('{"role": "assistant", "content": "partial", "error": "boom"}', 2, "boom"),
+        ('{"role": "assistant", "content": "Hi", "refusal": "A salary"}', 1, ""),
+    ],
+)
+def test_nothing_that_is_returned_beside_an_answer_is_dropped(returned: str, code: int, said: str) -> None:
+    write_jsonl(
+        Path("golden.jsonl"), [{"id": "q1", "query": "?", "rules": [{"type": "must_not_contain", "value": "salary"}]}]
+    )
+    Path("app.py").write_text(f"{OBJECTS}\n\ndef ask(query):\n    return {returned}\n")
+    recorded = rag_contract("record", "app.py:ask")
+    assert said in recorded.err
+    assert recorded.code == (2 if code == 2 else 0)
+    assert rag_contract("check").code == code

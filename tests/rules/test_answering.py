@@ -9,6 +9,7 @@ from tests.builders import Row
 from tests.rules.answers import broken, decided, refusal, rule, says
 
 ASKED = rule("max_chars", value=100)
+CUT_OFF = "warn answered: expected a complete answer; found: an answer that was cut off: finish_reason is max_tokens"
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,11 @@ ASKED = rule("max_chars", value=100)
         ),
         (
             says("ye", finish_reason="LENGTH"),
-            ["warn answered: expected a complete answer; found: an answer that was cut off: finish_reason is length"],
+            ["warn answered: expected a complete answer; found: an answer that was cut off: finish_reason is LENGTH"],
+        ),
+        (
+            says("ye", finish_reason="max_tokens"),
+            [CUT_OFF],
         ),
         (says("yes", finish_reason="stop"), []),
     ],

@@ -49,6 +49,25 @@ def test_a_refusal_that_is_not(tmp_path: Path, answered: Row, config: str, evide
     assert broken(tmp_path, rule("must_not_refuse"), answered, config) == expected
 
 
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "content-filter", "content_filtered", "SAFETY", "FinishReason.SAFETY", "IMAGE_SAFETY", "guardrail_intervened",
+        "refusal", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "ERROR_TOXIC",
+    ],
+)  # fmt: skip
+def test_what_services_call_a_filter_is_a_refusal(tmp_path: Path, reason: str) -> None:
+    answered = says("Well", finish_reason=reason)
+    found = f"fail must_not_refuse: expected no refusal; found: finish_reason {reason}"
+    assert broken(tmp_path, rule("must_not_refuse"), answered) == [found]
+    assert broken(tmp_path, rule("must_refuse"), answered) == []
+
+
+@pytest.mark.parametrize("reason", ["stop", "end_turn", "tool_calls", "unblocked", "not_refused", "length"])
+def test_why_a_model_stopped_otherwise_is_no_refusal(tmp_path: Path, reason: str) -> None:
+    assert broken(tmp_path, rule("must_refuse"), says("It is 5.", finish_reason=reason), PINNED)[0] == SURE
+
+
 @pytest.mark.parametrize("nothing", ["", " ", "\u200b", ".", "**", "<!-- No. -->"])
 def test_a_refusal_that_says_nothing_is_no_evidence(tmp_path: Path, nothing: str) -> None:
     assert broken(tmp_path, rule("must_refuse"), ANSWER | {"refusal": nothing}, PINNED) == [SURE]
@@ -61,14 +80,20 @@ def test_without_a_response_only_other_evidence_can_be_judged(tmp_path: Path) ->
     assert "has no response" in refusal(tmp_path, rule("must_refuse"), {"mode": "trustworthy"})[0]
 
 
-@pytest.mark.parametrize("mode", ["ABSTAIN", "Abstained", " abstain", "abs\u200btain", "refusal", "unanswerable"])
+@pytest.mark.parametrize(
+    "mode",
+    [
+        "ABSTAIN", "Abstained", " abstain", "abs\u200btain", "refusal", "unanswerable", "no-answer", "no answer",
+        "noanswer", "No_Answer", "not answered", "unable", "unable_to_answer", "denied", "rejected", "blocked",
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("name", ["must_refuse", "must_not_refuse"])
 def test_a_mode_that_nearly_says_that_it_refuses_cannot_be_judged(tmp_path: Path, name: str, mode: str) -> None:
     (problem,) = refusal(tmp_path, rule(name), says("Well", mode=mode))
     assert "expected trustworthy, disputed or abstain; did you mean 'abstain'?" in problem
 
 
-@pytest.mark.parametrize("mode", ["hybrid", "chat", "answered"])
+@pytest.mark.parametrize("mode", ["hybrid", "chat", "answered", "no_citations", "unblocked", "rerank"])
 def test_an_application_may_have_modes_of_its_own(tmp_path: Path, mode: str) -> None:
     assert broken(tmp_path, rule("must_not_refuse"), says("It is 5.", mode=mode)) == []
     assert broken(tmp_path, rule("must_refuse"), says("It is 5.", mode=mode)) == [SURE]

@@ -1,6 +1,6 @@
 """Reads the messages that chat models and agents return, of OpenAI, Anthropic and LangChain: objects or mappings."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ragcontract.answers.messages import (
@@ -12,9 +12,10 @@ from ragcontract.answers.messages import (
     calls_in,
     meant_by,
     own_faults,
+    texts_in,
     with_role,
 )
-from ragcontract.record.returned.plain_values import fields_of, part, plain
+from ragcontract.record.returned.plain_values import as_json, fields_of, part, plain
 
 ASSISTANT = "assistant"
 CALL_EXAMPLE = '{"name": "get_order", "arguments": {"id": "7"}}'
@@ -29,16 +30,17 @@ def as_message(value: object) -> dict[str, Any]:
     made = {"role": ROLES_OF_TYPES.get(role, role) if isinstance(role, str) else role, "content": _content(value)}
     made |= {name: _field(name, inner) for name in KEPT if (inner := part(value, name))}
     more = part(value, FROM_LANGCHAIN)
-    if isinstance(more, Mapping) and (calls := {name: plain(more[name]) for name in CALL_FIELDS if more.get(name)}):
-        made[FROM_LANGCHAIN] = calls
+    added = ("refusal", *CALL_FIELDS)
+    if isinstance(more, Mapping) and (kept := {name: plain(more[name]) for name in added if more.get(name)}):
+        made[FROM_LANGCHAIN] = kept
     unread = {name: plain(inner) for name, inner in (fields_of(value) or {}).items() if inner and meant_by(name)}
     return {**made, **unread}
 
 
 def is_item(value: object) -> bool:
-    """Return whether a value is an item of OpenAI's Responses API that is no message, such as a call."""
+    """Return whether a value is an item of OpenAI's Responses API that is no message, such as a call, with any role."""
     kind = part(value, "type")
-    return isinstance(kind, str) and kind in ITEMS and part(value, "role") is None and fields_of(value) is not None
+    return isinstance(kind, str) and kind in ITEMS and fields_of(value) is not None
 
 
 def as_call(value: object) -> dict[str, Any]:
@@ -60,6 +62,25 @@ def answer_in(message: Mapping[str, Any]) -> str | None:
 def calls_of(message: Mapping[str, Any]) -> list[Any] | None:
     """Return the calls of a message; None if it is not the assistant's, which alone can have some."""
     return calls_in(message) if message.get("role") == ASSISTANT else None
+
+
+def refusal_in(messages: Iterable[Mapping[str, Any]]) -> str | None:
+    """Return what messages refuse with, each text once; None if they do not."""
+    refusals = (text for message in messages for kind, text in texts_in(message) if kind == "refusal")
+    return "\n".join(dict.fromkeys(refusals)) or None
+
+
+def finish_reason_of(value: object) -> str | None:
+    """Return why a model stopped, as OpenAI, Anthropic and LangChain say it of a message."""
+    places = (value, part(value, "response_metadata"))
+    stated = (part(place, name) for place in places if place is not None for name in ("finish_reason", "stop_reason"))
+    return next((reason for reason in stated if isinstance(reason, str)), None)
+
+
+def error_of(value: object) -> str | None:
+    """Return the error that something which a system returned has beside its answer."""
+    error = plain(part(value, "error"))
+    return error if isinstance(error, str) or not error else as_json(error).decode()
 
 
 def _content(value: object) -> Any:

@@ -7,11 +7,14 @@ framework is imported for it.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ragcontract.answers.conversation import beside_turn, told
 from ragcontract.answers.messages import calls_in, is_of_tools
+from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.nearest import nearest
 from ragcontract.core.run import OTHER_NAMES
-from ragcontract.record.interface import Response
+from ragcontract.core.text import shorten
+from ragcontract.record.interface import CallFailed, Response
 from ragcontract.record.returned.chat_messages import (
     ASSISTANT,
     CALL_EXAMPLE,
@@ -19,7 +22,10 @@ from ragcontract.record.returned.chat_messages import (
     as_call,
     as_message,
     calls_of,
+    error_of,
+    finish_reason_of,
     is_item,
+    refusal_in,
 )
 from ragcontract.record.returned.document_ids import DocumentIds
 from ragcontract.record.returned.plain_values import fields_of, part, plain
@@ -44,6 +50,15 @@ FIELDS: Mapping[str, str] = {
     "turn_history": "messages",
 }
 STEPS = "intermediate_steps"  # of LangChain's older agents: their last message does not have their calls
+# The fields that must be the same under all of their names, and what each is called.
+COMPARED = {
+    "response": "two answers",
+    "results": "two lists of results",
+    "tool_calls": "two lists of tool calls",
+    "messages": "two lists of messages",
+    "mode": "two modes",
+}
+ONLY_ONE = "return only one"
 UNORDERED = (Mapping, set, frozenset, bytes)
 
 
@@ -84,7 +99,8 @@ def _completion(value: object, _ids: DocumentIds) -> Response:
     return Response(
         response=answer_in(message),
         tool_calls=calls_of(message),
-        refusal=message.get("refusal"),
+        refusal=refusal_in([message]),
+        error=error_of(value),
         finish_reason=part(choice, "finish_reason"),
         llm_model=part(value, "model"),
         usage=plain(fields_of(usage)) if usage is not None else None,
@@ -112,8 +128,27 @@ def _is_message(value: object) -> bool:
 
 
 def _message(value: object, _ids: DocumentIds) -> Response:
+    return _of_message(value)
+
+
+def _spoken(value: object) -> dict[str, Any]:
+    """Return a message of the assistant; raises CallFailed if it is somebody else's, or an error."""
     message = as_message(value)
-    return Response(response=answer_in(message), tool_calls=calls_of(message))
+    if (role := message.get("role")) != ASSISTANT:
+        found = f"a message whose role or type is {shorten(repr(role), bounds.RETURNED_SHOWN)}"
+        raise CallFailed("no_answer", f"{found}; an answer is a message of the assistant")
+    return message
+
+
+def _of_message(value: object) -> Response:
+    message = _spoken(value)
+    return Response(
+        response=answer_in(message),
+        tool_calls=calls_of(message),
+        refusal=refusal_in([message]),
+        finish_reason=finish_reason_of(value),
+        error=error_of(value),
+    )
 
 
 def _has_fields(value: object) -> bool:
@@ -127,9 +162,8 @@ def _fields(value: object, ids: DocumentIds) -> Response:
     fields = fields_of(value)
     if fields is None:
         fields = {name: getattr(value, name) for name in FIELDS if hasattr(value, name)}
-    found: dict[str, Any] = {}
+    found: dict[str, tuple[str, Any]] = {}  # the fields of a response, each with the name that it was returned under
     further: dict[str, Any] = {}
-    of_answer: list[Any] | None = None
     for name, inner in fields.items():
         meant = FIELDS.get(name)
         if meant is None:
@@ -140,26 +174,58 @@ def _fields(value: object, ids: DocumentIds) -> Response:
         elif inner is not None or meant == "response":
             if meant == "retrieved_contexts" and _is_retrieved(inner):  # as LangChain's chains return it
                 meant = "results"
-            if meant == "response" and _is_message(inner) and STEPS not in fields:
-                of_answer = calls_of(as_message(inner))
-            if found.get(meant) is None:
-                found[meant] = _field(meant, inner, ids)
-    _refuse_two_answers(fields)
-    if (metadata := found.pop("metadata", None)) is not None:
+            _take(found, meant, name, _field(meant, inner, ids))
+    own = {name: inner for name, (_, inner) in found.items()}
+    if (metadata := own.pop("metadata", None)) is not None:
         further = {**metadata, **further} if isinstance(metadata, dict) else {"metadata": metadata, **further}
-    own = {} if of_answer is None else {"tool_calls": of_answer}
-    return Response(**{**own, **_from_messages(found), **found}, metadata=further or None)
+    made = {**_from_messages(own), **own}
+    for name, inner in fields.items():
+        if FIELDS.get(name) == "response" and _is_message(inner):
+            made = _with_message(made, name, inner, has_steps=STEPS in fields)
+    return Response(**made, metadata=further or None)
 
 
-def _refuse_two_answers(fields: Mapping[str, Any]) -> None:
-    """Raise InputError if two fields have texts for the answer that differ in more than blanks."""
-    texts = {name: inner for name, inner in fields.items() if FIELDS.get(name) == "response" and isinstance(inner, str)}
-    first = next(iter(texts), "")
-    for name, text in texts.items():
-        if text.split() != texts[first].split():
-            raise InputError(
-                [f"the target returned two answers that differ, as {first!r} and {name!r}; return only one"]
-            )
+def _take(found: dict[str, tuple[str, Any]], meant: str, name: str, value: Any) -> None:
+    """Note the value of a field; raises InputError if another name of the field has something else."""
+    before, known = found.get(meant, (name, None))
+    if known is None:
+        found[meant] = (name, value)
+    elif value is not None and meant in COMPARED and _compared(meant, known) != _compared(meant, value):
+        raise InputError([f"the target returned {COMPARED[meant]} that differ, as {before!r} and {name!r}; {ONLY_ONE}"])
+
+
+def _compared(meant: str, value: Any) -> object:
+    """Return what must be equal where two fields have the same under two names."""
+    match meant:
+        case "response":
+            return value.split()
+        case "results":
+            return [result.get("doc_id") for result in value]
+        case "tool_calls":
+            return told([{"role": ASSISTANT, "tool_calls": value}])
+        case _:
+            return value
+
+
+def _with_message(fields: dict[str, Any], name: str, answer: object, *, has_steps: bool) -> dict[str, Any]:
+    """Return the fields of a response with what the message that is its answer has beside its text.
+
+    Raises InputError if they contradict each other.
+    """
+    of_answer = _of_message(answer)
+    calls = fields.get("tool_calls")
+    if calls is None and not has_steps:
+        calls = of_answer.tool_calls
+    elif calls is not None and (why := beside_turn([as_message(answer)], in_turns=False, tool_calls=calls)):
+        raise InputError([f"the target returned {name!r}, a message, and other calls beside it: it {why}"])
+    refusals = dict.fromkeys(filter(None, (fields.get("refusal"), of_answer.refusal)))
+    more = {
+        "tool_calls": calls,
+        "refusal": "\n".join(refusals) or None,
+        "error": fields.get("error") or of_answer.error,
+        "finish_reason": fields.get("finish_reason") or of_answer.finish_reason,
+    }
+    return {**fields, **more}
 
 
 def _is_retrieved(value: object) -> bool:
@@ -192,6 +258,8 @@ def _from_messages(found: Mapping[str, Any]) -> dict[str, Any]:
     if not own:
         return {}
     made: dict[str, Any] = {"tool_calls": [call for message in own for call in calls_in(message)]}
+    if refusal := refusal_in(own):
+        made["refusal"] = refusal
     answers = [answer for message in own if (answer := answer_in(message)) is not None]
     return {**made, "response": "\n".join(filter(None, answers))} if answers else made
 
@@ -234,7 +302,7 @@ def _text(value: object) -> str | None:
     if isinstance(value, list) and all(isinstance(part(one, "text"), str) or isinstance(one, str) for one in value):
         return "".join(one if isinstance(one, str) else part(one, "text") for one in value)
     if _is_message(value):
-        return answer_in(as_message(value))
+        return answer_in(_spoken(value))
     inner = part(value, "content")
     if isinstance(inner, str | list):
         return _text(inner)
@@ -274,7 +342,7 @@ FORMS: tuple[Form, ...] = (
     ),
     Form(
         "a message of a chat, of LangChain and Anthropic, too",
-        "`response`, `tool_calls` (`[]` for none)",
+        "`response`, `tool_calls` (`[]` for none), `refusal`, `finish_reason`, `error`",
         _is_message,
         _message,
     ),

@@ -245,7 +245,38 @@ TABLE: list[tuple[str, object, Mapping[str, Any]]] = [
         {"response": "yes", "tool_calls": [], "finish_reason": "stop", "llm_model": "m-1"},
     ),
     ("a message", {"role": "assistant", "content": "yes"}, {"response": "yes", "tool_calls": []}),
-    ("a message of the user", {"role": "user", "content": "yes"}, {"response": "yes"}),
+    (
+        "a message with a refusal and an error",
+        {"role": "assistant", "content": "yes", "refusal": "No.", "error": "boom"},
+        {"response": "yes", "tool_calls": [], "refusal": "No.", "error": "boom"},
+    ),
+    (
+        "a message of Anthropic that was stopped",
+        {"role": "assistant", "content": "yes", "stop_reason": "refusal"},
+        {"response": "yes", "tool_calls": [], "finish_reason": "refusal"},
+    ),
+    (
+        "a refusal in messages",
+        [TURNS[0], {"role": "assistant", "content": "yes", "refusal": "No."}],
+        {
+            "messages": [TURNS[0], {"role": "assistant", "content": "yes", "refusal": "No."}],
+            "response": "yes",
+            "tool_calls": [],
+            "refusal": "No.",
+        },
+    ),
+    (
+        "the same answer, results and calls under two names",
+        {
+            "answer": "yes",
+            "output": Message("ai", [{"type": "text", "text": "yes\n"}], [CALL]),
+            "tool_calls": [CALL],
+            "results": ["a"],
+            "documents": [{"doc_id": "a"}],
+            "context": [Document("A", source="a")],
+        },
+        {"response": "yes", "tool_calls": [CALL], "results": [{"doc_id": "a"}]},
+    ),
     (
         "a message with the older form of a call",
         {"role": "assistant", "content": None, "function_call": {"name": "find", "arguments": "{}"}},
@@ -345,6 +376,49 @@ def test_anything_else_is_refused_with_what_it_was(returned: object, said: str) 
 def test_a_refusal_shows_a_line_of_code() -> None:
     with pytest.raises(InputError, match=r'return \["doc_a", "doc_b"\]'):
         response_of(None, IDS)
+
+
+ANSWER = {"role": "assistant", "content": "A salary of 1."}
+CALLING = {"role": "assistant", "content": "ok", "tool_calls": [{"name": "refund", "args": {}}]}
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        ({"answer": "ok", "output": ANSWER}, "two answers that differ, as 'answer' and 'output'"),
+        ({"answer": "ok", "response": [{"type": "text", "text": "A salary"}]}, "two answers that differ"),
+        ({"answer": "ok", "result": {"content": "A salary"}}, "two answers that differ, as 'answer' and 'result'"),
+        ({"answer": ANSWER, "output": {**ANSWER, "content": "ok"}}, "two answers that differ"),
+        ({"answer": "", "response": "A salary"}, "two answers that differ"),
+        ({"results": ["a"], "documents": ["secret"]}, "two lists of results that differ, as 'results' and 'documents'"),
+        ({"results": [], "source_documents": ["secret"]}, "two lists of results that differ"),
+        ({"documents": ["a"], "context": [Document("A", source="secret")]}, "two lists of results that differ"),
+        ({"response": "ok", "tool_calls": [], "tools_called": CALLING["tool_calls"]}, "two lists of tool calls"),
+        ({"response": CALLING, "tool_calls": []}, "returned 'response', a message, and other calls beside it"),
+        ({"response": CALLING, "tool_calls": [{"name": "look", "args": {}}]}, "and other calls beside it"),
+        ({"response": CALLING, "output": {**CALLING, "tool_calls": []}, "messages": [TURNS[0], ANSWER]}, "other calls"),
+        ({"response": "x", "mode": "trustworthy", "actual_mode": "abstain"}, "two modes that differ"),
+    ],
+)
+def test_what_is_returned_twice_must_be_the_same(returned: object, said: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        response_of(returned, IDS)
+    assert said in refusal.value.problems[0]
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        {"type": "error", "content": "Internal"},
+        {"role": "user", "content": "Q?"},
+        {"role": "system", "content": "Be brief."},
+        {"answer": {"role": "user", "content": "Q?"}},
+        {"type": "function_call_output", "call_id": "c1", "output": "A salary"},
+    ],
+)
+def test_a_message_that_is_not_the_assistants_is_no_answer(returned: object) -> None:
+    with pytest.raises(CallFailed, match="an answer is a message of the assistant"):
+        response_of(returned, IDS)
 
 
 def test_a_result_that_names_no_document_fails_its_question_only() -> None:
