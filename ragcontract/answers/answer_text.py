@@ -73,6 +73,15 @@ class Answer:
         return self._shown(found, markup=True) if found else None
 
     @cached_property
+    def is_json(self) -> bool:
+        """Whether the answer is JSON, alone or in one fenced block."""
+        if not _MAY_BE_JSON.match(self.text):
+            return False
+        from ragcontract.answers.json_text import is_json
+
+        return is_json(self.text)
+
+    @cached_property
     def reworded(self) -> "tuple[Shown, ...]":
         """The forms of the answer that may be other texts also in normal form."""
         return tuple(filter(None, (self.shown, self.stripped))) if self._is_reworded else ()
@@ -134,6 +143,11 @@ class Shown(Answer):
         """Take the text, with where each part of it is written in the one that it was made of."""
         super().__init__(made.text, compose=False, markup=markup)
         self._made, self._of = made, of
+
+    @cached_property
+    def is_json(self) -> bool:
+        """Whether the answer that this is made of is JSON: without its escapes, it may be none."""
+        return self._of.is_json
 
     def written(self, span: Span) -> Span:
         """Return where in the whole answer a span of this text is written."""

@@ -21,13 +21,20 @@ class NotJsonError(ValueError):
 
 def unescaped(answer: str) -> Traced | None:
     """Return an answer with what the escapes in it stand for; None if it is not JSON, in which they may be anything."""
-    try:
-        parsed(answer)
-    except NotJsonError:
+    if not is_json(answer):
         return None
     tracing = Tracing(answer)
     tracing.take(replaced(_ESCAPES, answer, _meant))
     return tracing.result()
+
+
+def is_json(answer: str) -> bool:
+    """Return whether an answer is JSON."""
+    try:
+        parsed(answer)
+    except NotJsonError:
+        return False
+    return True
 
 
 def _meant(escapes: re.Match[str]) -> str:
