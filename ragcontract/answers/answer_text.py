@@ -5,13 +5,14 @@ from functools import cached_property, lru_cache
 
 from ragcontract.answers.composing import composed
 from ragcontract.answers.normalising import Form, normalised, traced
+from ragcontract.answers.scripts import RAISED, UNSPACED, has_raised
 from ragcontract.answers.tracing import Span, Traced
 from ragcontract.core.text import encodable
 
 # What can make a page show markup as it is written, or leave out a title or a definition.
 _LITERAL = ("`", "~~~", "<", "&", "\\", "    ", "\t", ">", "]:", ' "', " '", " (")
 _MAY_BE_JSON = re.compile(r"\s*(?:[\[{\"]|```)")
-WORD = re.compile(r"[^\W_]+")
+WORD = re.compile(rf"[^\W_{UNSPACED}{RAISED}]+")
 # What can make a page show other words than are written, once both are in normal form.
 _REWORDS = ("<", ">", "&", "\\", "](", "][", "]:", "~", "```")
 
@@ -71,6 +72,11 @@ class Answer:
 
         found = unescaped(self.text)
         return self._shown(found, markup=True) if found else None
+
+    @cached_property
+    def has_raised(self) -> bool:
+        """Whether the answer has marks that may follow words, as superscripts do."""
+        return not self.text.isascii() and has_raised(self.text) is not None
 
     @cached_property
     def is_json(self) -> bool:

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from ragcontract.answers.composing import continues, pieces
 from ragcontract.answers.plain_letters import plain
+from ragcontract.answers.scripts import RAISED
 from ragcontract.answers.tracing import Change, Traced, Tracing, replaced
 from ragcontract.core.invisible import invisible_characters, without_invisible
 
@@ -22,13 +23,18 @@ TITLE = r"""(?:"[^"\n]*"|'[^'\n]*'|\([^()\n]*\))"""
 LINK = re.compile(rf"!?\[([^\[\]\n]*)\]\([^\S\n]*+{TARGET}([^\S\n]++{TITLE})?[^\S\n]*+\)")
 _EMPHASIS = re.compile(r"\*\*|__|`")
 _BLANKS = re.compile(r"\s+")
+_RAISED = re.compile(f"[{RAISED}]")
 
 
 class Form(Struct, frozen=True):
-    """How texts are compared: in the normal form or as they are, with case or without."""
+    """How texts are compared: in the normal form or as they are, with case or without.
+
+    With ``raised``, superscripts and other marks after words are the digits and letters that they show; or else blanks.
+    """
 
     normalise: bool = True
     ignore_case: bool = True
+    raised: bool = True
 
 
 DEFAULT = Form()
@@ -42,7 +48,8 @@ def normalised(text: str, form: Form = DEFAULT, *, links: bool = True) -> str:
 
 
 def _folded(text: str, form: Form) -> str:
-    text = plain(text) if form.normalise else text
+    if form.normalise:
+        text = plain(text if form.raised else _RAISED.sub(" ", text))
     return text.casefold() if form.ignore_case else text
 
 
