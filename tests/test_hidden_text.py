@@ -15,6 +15,7 @@ FORBIDDING: dict[str, Row] = {
     "forbidden_claims": {"forbidden_claims": ["sec[r]et"]},
     "regex_must_not_match": {"rules": [{"type": "regex_must_not_match", "pattern": r"\bsecret\b"}]},
 }
+ESCAPED = r'"The \u0073ecret is out."'
 HIDDEN = {
     "zero width": "The sec\u200bret is out.",
     "an invisible operator": "The sec\u2063ret is out.",
@@ -79,6 +80,21 @@ HIDDEN = {
     "an escape in JSON": r'{"a": "The \u0073ecret is out."}',
     "an escape in the key of JSON": r'[{"s\u0065cret": 1}]',
     "an escape in JSON in a fence": "```json\n" + r'"\u0073\u0065cret"' + "\n```",
+    "an escape in JSON after a blank before its language": "``` json\n" + ESCAPED + "\n```",
+    "an escape in JSON in four backquotes": "````json\n" + ESCAPED + "\n````",
+    "an escape in JSON in a fence with a title": '```json title="x"\n' + ESCAPED + "\n```",
+    "an escape in JSON after a backslash that is none": "```json \\d\\u\n" + ESCAPED + "\n```",
+    "an escape in JSON-LD": "```json-ld\n" + ESCAPED + "\n```",
+    "an escape in JSON in tildes": "~~~json\n" + ESCAPED + "\n~~~",
+    "an escape in JSON in tildes around backquotes": "~~~ `json`\n" + ESCAPED + "\n~~~~\n",
+    "an escape in JSON in an indented fence": "  ```json\r\n" + ESCAPED + "\r\n  ```",
+    "an escape in JSON in a fence that is closed by a longer one": "```json\n" + ESCAPED + "\n`````",
+    "an escape in JSON in a fence that is not closed": "```json\n" + ESCAPED + "\n",
+    "an escape in JSON beside three backquotes": "```json\n" + r'["\u0073ecret", "```x```"]' + "\n```",
+    "an escape in JSON after a byte order mark": "\ufeff" + ESCAPED,
+    "an escape in JSON after a blank without width": "\u200b\n" + ESCAPED,
+    "an escape in JSON in a fence with invisible characters": "\u200b```\u200bjson\n" + ESCAPED + "\n```\ufeff",
+    "an escape in JSON with a control character": '{\x01"a": ' + ESCAPED + "}",
     "a tag in JSON": r'{"a": "The sec\u003cb\u003er\u003c/b>et is out."}',
 }
 
@@ -187,7 +203,12 @@ def test_a_forbidden_text_is_compared_with_what_a_page_shows_literally(wanted: s
 
 
 def test_json_that_is_none_has_no_escapes() -> None:
-    for answer in (r"Write \u0073ecret.", r'{"a": "\u0073ecret"', r"`\u0073ecret`"):
+    for answer in (
+        r"Write \u0073ecret.",
+        r'{"a": "\u0073ecret"',
+        r"`\u0073ecret`",
+        "Here:\n```json\n" + ESCAPED + "\n```",
+    ):
         assert check(FORBIDDING["must_not_contain"], answer).code == 0
 
 

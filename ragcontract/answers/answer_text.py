@@ -7,11 +7,13 @@ from ragcontract.answers.composing import composed
 from ragcontract.answers.normalising import Form, normalised, traced
 from ragcontract.answers.scripts import RAISED, UNSPACED, has_raised
 from ragcontract.answers.tracing import Span, Traced
+from ragcontract.core.invisible import without_invisible
 from ragcontract.core.text import encodable
 
 # What can make a page show markup as it is written, or leave out a title or a definition.
 _LITERAL = ("`", "~~~", "<", "&", "\\", "    ", "\t", ">", "]:", ' "', " '", " (")
-_MAY_BE_JSON = re.compile(r"\s*(?:[\[{\"]|```)")
+_MAY_BE_JSON = re.compile(r"\s*(?:[\[{\"]|```|~~~)")
+_BEGINS_PLAIN = re.compile(r"\s*[!-~]")
 WORD = re.compile(rf"[^\W_{UNSPACED}{RAISED}]+")
 # What can make a page show other words than are written, once both are in normal form.
 _REWORDS = ("<", ">", "&", "\\", "](", "][", "]:", "~", "```")
@@ -66,7 +68,7 @@ class Answer:
     @cached_property
     def decoded(self) -> "Shown | None":
         """The answer with what the escapes of JSON stand for, if it is JSON and has any."""
-        if not self._markup or "\\" not in self.text or not _MAY_BE_JSON.match(self.text):
+        if not self._markup or "\\" not in self.text or not self._may_be_json:
             return None
         from ragcontract.answers.json_text import unescaped
 
@@ -81,11 +83,16 @@ class Answer:
     @cached_property
     def is_json(self) -> bool:
         """Whether the answer is JSON, alone or in one fenced block."""
-        if not _MAY_BE_JSON.match(self.text):
+        if not self._may_be_json:
             return False
         from ragcontract.answers.json_text import is_json
 
         return is_json(self.text)
+
+    @property
+    def _may_be_json(self) -> bool:
+        text = self.text if _BEGINS_PLAIN.match(self.text) else without_invisible(self.text)
+        return _MAY_BE_JSON.match(text) is not None
 
     @cached_property
     def reworded(self) -> "tuple[Shown, ...]":
