@@ -337,3 +337,18 @@ def test_a_word_of_two_alphabets_is_a_warning() -> None:
     assert ended.code == 0
     assert "WARN q  answered only warns" in ended.out
     assert "`s\u0435cret`, which has Latin and Cyrillic letters" in Path("report.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "answer"),
+    [
+        ("well-known", "It is well\u2012known."),
+        ("well-known", "It is well\u2015known, or well\u2e3aknown."),
+        ("don't", "They don\u00b4t."),
+        ("don't", "They <b>don\u201bt</b>."),
+        ('"deal"', "A «deal»."),
+        ('"deal"', "A \u2033deal\u2033."),
+    ],
+)
+def test_unusual_dashes_and_quotation_marks_hide_nothing(wanted: str, answer: str) -> None:
+    assert check({"forbidden_elements": [wanted]}, answer).code == 1
