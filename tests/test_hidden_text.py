@@ -352,3 +352,41 @@ def test_a_word_of_two_alphabets_is_a_warning() -> None:
 )
 def test_unusual_dashes_and_quotation_marks_hide_nothing(wanted: str, answer: str) -> None:
     assert check({"forbidden_elements": [wanted]}, answer).code == 1
+
+
+UNSEEN = (
+    *("<!-- 30 days -->Ask support.", "Ask support.\n\n<!-- 30 days", "<style>30 days</style>Ask support."),
+    *("<script>30 days</script>Ask.", "<template>30 days</template>Ask.", '<p title="30 days">Ask support.</p>'),
+    *("Ask support.\n\n[30 days]: http://x", "[Ask](<30 days>) support.", "<br data-x='30 days'/>Ask support."),
+)
+REQUIRING: list[Row] = [
+    {"answer_must_include": ["30 days"]},
+    {"required_elements": ["30 days"]},
+    {"rules": [{"type": "must_contain", "value": "30 days", "word": True}]},
+]
+
+
+@pytest.mark.parametrize("answer", UNSEEN)
+def test_a_required_text_that_nobody_sees_is_missing(answer: str) -> None:
+    for asked in REQUIRING:
+        assert check(asked, answer).code == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *("<p>30 days</p>", "<p>30 <b>days</b></p>", "<table><tr><td>30 days</td></tr></table>", "[30 days](http://x)"),
+        *("[terms](http://x '30 days')", "`30 days` <br>", "```html\n<b>30 days</b>\n```", "30&nbsp;days<br>"),
+        *("| a |\n| - |\n| 30 *days* |\n\n[x]: http://x", "[30 days][x]\n\n[x]: http://x", "<!-- x --> 30 days"),
+        *("If a < b: 30 days", "1 < 2, 30 days, 3 > 2", "<del>30 days</del> 60", "~~30 days~~ 60 <br>"),
+        *("30<br>days", "<b>30\ndays</b>", "_30 days_ <br>", "> 30 days\n\n<hr>", "    30 days\n\n<hr>"),
+    ],
+)
+def test_a_required_text_that_readers_see_is_found(answer: str) -> None:
+    for asked in REQUIRING:
+        assert check(asked, answer).code == 0, asked
+
+
+def test_a_required_text_may_be_markup() -> None:
+    for wanted in ("<b>", '<p title="30 days">', "<!-- x -->", "[x]: http://x"):
+        assert check({"answer_must_include": [wanted]}, f"Write this: {wanted}").code == 0

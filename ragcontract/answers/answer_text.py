@@ -18,6 +18,9 @@ WORD = re.compile(rf"[^\W_{UNSPACED}{RAISED}]+")
 # What can make a page show other words than are written, once both are in normal form.
 _REWORDS = ("<", ">", "&", "\\", "](", "][", "]:", "~", "```")
 
+# What can hide texts from readers: a tag or a comment, a definition, a target in angle brackets.
+_HIDING = ("<", "]:")
+
 
 class Answer:
     """An answer: ``text`` is what is quoted, without lone surrogates and, if it is ``compose``d, in normal form C.
@@ -105,6 +108,15 @@ class Answer:
         text = self.text
         single = any(text.count(mark) != 2 * text.count(2 * mark) for mark in "*_")
         return self._markup and (single or any(part in text for part in _REWORDS))
+
+    @cached_property
+    def seen(self) -> "tuple[Shown, ...]":
+        """What readers see of the answer, with and without titles of links; nothing if they see all of it."""
+        if not self._markup or not any(part in self.text for part in _HIDING) or not self.shown:
+            return ()
+        from ragcontract.answers.rendering import cited
+
+        return self.shown, Shown(cited(self.text), self, markup=True)
 
     def _shown(self, made: Traced, *, markup: bool = False) -> "Shown | None":
         return None if made.text == self.text else Shown(made, self, markup=markup)

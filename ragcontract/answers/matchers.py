@@ -1,7 +1,9 @@
 """Searches answers for what matchers look for: a text, a pattern or alternatives."""
 
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
+from itertools import chain
 
 from msgspec import convert
 from msgspec.structs import replace
@@ -20,6 +22,7 @@ from ragcontract.core.invisible import is_visible, without_invisible
 from ragcontract.core.rule import Fault
 from ragcontract.core.text import shorten, visible
 
+_MARKUP = re.compile(r"[<>\[\]\\&~]")
 _FAIL = 1  # instruction, of a pattern that RE2 knows to match nothing
 _LONG = 1 << 14  # characters; whether a longer answer has a word at all is looked up, because there may be many words
 
@@ -213,10 +216,17 @@ def finds(one: Matcher | Single, answer: Answer, *, normalise: bool = True) -> b
 
 
 def finds_text(text: str, answer: Answer, form: Form, *, word: bool) -> bool:
-    """Return whether a text is in an answer, as it is written or as a page shows it."""
-    if _is_in(text, answer, form, word=word):
+    """Return whether a text is in an answer, as it is written or as a page shows it, and is not hidden there.
+
+    Of a text that is markup itself, nothing is hidden.
+    """
+    if not form.normalise:
+        return _is_in(text, answer, form, word=word)
+    if not any(_is_in(text, each, form, word=word) for each in chain((answer,), answer.reworded)):
+        return False
+    if not answer.seen or _MARKUP.search(text):
         return True
-    return form.normalise and any(_is_in(text, shown, form, word=word) for shown in answer.reworded)
+    return any(_is_in(text, each, form, word=word) for each in answer.seen)
 
 
 def _is_in(text: str, answer: Answer, form: Form, *, word: bool) -> bool:
