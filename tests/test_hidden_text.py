@@ -357,7 +357,7 @@ def test_unusual_dashes_and_quotation_marks_hide_nothing(wanted: str, answer: st
 UNSEEN = (
     *("<!-- 30 days -->Ask support.", "Ask support.\n\n<!-- 30 days", "<style>30 days</style>Ask support."),
     *("<script>30 days</script>Ask.", "<template>30 days</template>Ask.", '<p title="30 days">Ask support.</p>'),
-    *("Ask support.\n\n[30 days]: http://x", "[Ask](<30 days>) support.", "<br data-x='30 days'/>Ask support."),
+    *("Ask support.\n\n[30 days]: http://x", "<br data-x='30 days'/>Ask support."),
 )
 REQUIRING: list[Row] = [
     {"answer_must_include": ["30 days"]},

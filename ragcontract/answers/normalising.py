@@ -20,8 +20,7 @@ from ragcontract.core.invisible import invisible_characters, without_invisible
 _DASHES = "֊־᐀᠆‐‑‒–—―⸗⸚⸺⸻⹀⹝〜〰゠︱︲﹘﹣－\U00010ead−˗⁃➖"
 _SINGLE, _DOUBLE = "‘’‚‛‹›′‵ʹʻʼʽʾʿˈˊ׳ꞌ❛❜❟", "“”„‟«»″‶ʺ״⹂「」『』〝〞〟❝❞❠\U0001f676\U0001f677\U0001f678"
 _SIMPLER = {char: simple for simple, chars in (("-", _DASHES), ("'", _SINGLE), ('"', _DOUBLE)) for char in chars}
-# Either character of a pair of brackets may be its stand-in (literal.py).
-TARGET = r"(?:[<\U000f003c][^<>\U000f003c\U000f003e\n]*[>\U000f003e]|(?:[^\s()<>]|\([^\s()]*\))*+)"
+TARGET = r"(?:<[^<>\s]*>|(?:[^\s()<>]|\([^\s()]*\))*+)"
 TITLE = r"""(?:"[^"\n]*"|'[^'\n]*'|\([^()\n]*\))"""
 # A target has no blanks, so [note](the salary is 180,000) keeps its text. People see the title that may follow it.
 LINK = re.compile(rf"!?\[([^\[\]\n]*)\]\([^\S\n]*+{TARGET}([^\S\n]++{TITLE})?[^\S\n]*+\)")
