@@ -15,6 +15,7 @@ FORBIDDING: dict[str, Row] = {
     "forbidden_claims": {"forbidden_claims": ["sec[r]et"]},
     "regex_must_not_match": {"rules": [{"type": "regex_must_not_match", "pattern": r"\bsecret\b"}]},
 }
+ESCAPED = r'"The \u0073ecret is out."'
 HIDDEN = {
     "zero width": "The sec\u200bret is out.",
     "an invisible operator": "The sec\u2063ret is out.",
@@ -79,6 +80,21 @@ HIDDEN = {
     "an escape in JSON": r'{"a": "The \u0073ecret is out."}',
     "an escape in the key of JSON": r'[{"s\u0065cret": 1}]',
     "an escape in JSON in a fence": "```json\n" + r'"\u0073\u0065cret"' + "\n```",
+    "an escape in JSON after a blank before its language": "``` json\n" + ESCAPED + "\n```",
+    "an escape in JSON in four backquotes": "````json\n" + ESCAPED + "\n````",
+    "an escape in JSON in a fence with a title": '```json title="x"\n' + ESCAPED + "\n```",
+    "an escape in JSON after a backslash that is none": "```json \\d\\u\n" + ESCAPED + "\n```",
+    "an escape in JSON-LD": "```json-ld\n" + ESCAPED + "\n```",
+    "an escape in JSON in tildes": "~~~json\n" + ESCAPED + "\n~~~",
+    "an escape in JSON in tildes around backquotes": "~~~ `json`\n" + ESCAPED + "\n~~~~\n",
+    "an escape in JSON in an indented fence": "  ```json\r\n" + ESCAPED + "\r\n  ```",
+    "an escape in JSON in a fence that is closed by a longer one": "```json\n" + ESCAPED + "\n`````",
+    "an escape in JSON in a fence that is not closed": "```json\n" + ESCAPED + "\n",
+    "an escape in JSON beside three backquotes": "```json\n" + r'["\u0073ecret", "```x```"]' + "\n```",
+    "an escape in JSON after a byte order mark": "\ufeff" + ESCAPED,
+    "an escape in JSON after a blank without width": "\u200b\n" + ESCAPED,
+    "an escape in JSON in a fence with invisible characters": "\u200b```\u200bjson\n" + ESCAPED + "\n```\ufeff",
+    "an escape in JSON with a control character": '{\x01"a": ' + ESCAPED + "}",
     "a tag in JSON": r'{"a": "The sec\u003cb\u003er\u003c/b>et is out."}',
 }
 
@@ -187,7 +203,12 @@ def test_a_forbidden_text_is_compared_with_what_a_page_shows_literally(wanted: s
 
 
 def test_json_that_is_none_has_no_escapes() -> None:
-    for answer in (r"Write \u0073ecret.", r'{"a": "\u0073ecret"', r"`\u0073ecret`"):
+    for answer in (
+        r"Write \u0073ecret.",
+        r'{"a": "\u0073ecret"',
+        r"`\u0073ecret`",
+        "Here:\n```json\n" + ESCAPED + "\n```",
+    ):
         assert check(FORBIDDING["must_not_contain"], answer).code == 0
 
 
@@ -316,3 +337,56 @@ def test_a_word_of_two_alphabets_is_a_warning() -> None:
     assert ended.code == 0
     assert "WARN q  answered only warns" in ended.out
     assert "`s\u0435cret`, which has Latin and Cyrillic letters" in Path("report.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "answer"),
+    [
+        ("well-known", "It is well\u2012known."),
+        ("well-known", "It is well\u2015known, or well\u2e3aknown."),
+        ("don't", "They don\u00b4t."),
+        ("don't", "They <b>don\u201bt</b>."),
+        ('"deal"', "A «deal»."),
+        ('"deal"', "A \u2033deal\u2033."),
+    ],
+)
+def test_unusual_dashes_and_quotation_marks_hide_nothing(wanted: str, answer: str) -> None:
+    assert check({"forbidden_elements": [wanted]}, answer).code == 1
+
+
+UNSEEN = (
+    *("<!-- 30 days -->Ask support.", "Ask support.\n\n<!-- 30 days", "<style>30 days</style>Ask support."),
+    *("<script>30 days</script>Ask.", "<template>30 days</template>Ask.", '<p title="30 days">Ask support.</p>'),
+    *("Ask support.\n\n[30 days]: http://x", "<br data-x='30 days'/>Ask support."),
+)
+REQUIRING: list[Row] = [
+    {"answer_must_include": ["30 days"]},
+    {"required_elements": ["30 days"]},
+    {"rules": [{"type": "must_contain", "value": "30 days", "word": True}]},
+]
+
+
+@pytest.mark.parametrize("answer", UNSEEN)
+def test_a_required_text_that_nobody_sees_is_missing(answer: str) -> None:
+    for asked in REQUIRING:
+        assert check(asked, answer).code == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *("<p>30 days</p>", "<p>30 <b>days</b></p>", "<table><tr><td>30 days</td></tr></table>", "[30 days](http://x)"),
+        *("[terms](http://x '30 days')", "`30 days` <br>", "```html\n<b>30 days</b>\n```", "30&nbsp;days<br>"),
+        *("| a |\n| - |\n| 30 *days* |\n\n[x]: http://x", "[30 days][x]\n\n[x]: http://x", "<!-- x --> 30 days"),
+        *("If a < b: 30 days", "1 < 2, 30 days, 3 > 2", "<del>30 days</del> 60", "~~30 days~~ 60 <br>"),
+        *("30<br>days", "<b>30\ndays</b>", "_30 days_ <br>", "> 30 days\n\n<hr>", "    30 days\n\n<hr>"),
+    ],
+)
+def test_a_required_text_that_readers_see_is_found(answer: str) -> None:
+    for asked in REQUIRING:
+        assert check(asked, answer).code == 0, asked
+
+
+def test_a_required_text_may_be_markup() -> None:
+    for wanted in ("<b>", '<p title="30 days">', "<!-- x -->", "[x]: http://x"):
+        assert check({"answer_must_include": [wanted]}, f"Write this: {wanted}").code == 0

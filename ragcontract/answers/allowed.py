@@ -11,8 +11,21 @@ from ragcontract.answers.matchers import spans_by_form, spans_in_form
 from ragcontract.answers.tracing import Span
 from ragcontract.core import bounds
 
-# A sentence ends with its mark and what closes it, before a blank; with an ideographic mark; or with a blank line.
-_SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s)|[。！？]+|\n[^\S\n]*\n")
+# What may stand between the mark of a sentence and the blank after it: what closes a quote or emphasis, and tags.
+_CLOSING = r"[\"'”’)\]»›」』】*_~†‡]|</?[a-z][^<>]*>"
+# A citation, which may also stand without a blank after it: [1], [^1], [1](http://x), (1), 【1】, ¹, ^1^, <sup>1</sup>.
+_CITATION = (
+    r"(?:\\?\[[^\[\]\n]*(?:\[[^\[\]\n]*\])*\]|[(（][\s0-9,;–-]{1,20}[)）]|【[^【】\n]*】|［[^［］\n]*］)(?:\([^\s()]*\))?"
+    r"|[¹²³⁰⁴-⁹]+|\$?\^[\[{(]?[0-9]{1,3}[\]})]?[\^$]?|<[^<>]*>[\[(]?[0-9]{1,3}[\])]?(?=<)|&sup[1-3];"
+)
+# Marks that end a sentence wherever they stand, as Unicode's property Sentence_Terminal has them, and the Tibetan ones.
+_MARKS = "։؝-؟۔܀-܂߹࠷࠹࠽࠾।॥༎།၊။።፧፨᙮᜵᜶។៕᠃᠉᥄᥅᪨-᪫᭚᭛᭞᭟᭽᭾᰻᰼᱾᱿‼‽⁇-⁉⸮⸼。꓿꘎꘏꛳꛷꡶꡷꣎꣏꤯꧈꧉꩝-꩟꫰꫱꯫﹒﹖﹗！？｡"
+# What ends a line but is no line break of a paragraph, a blank line, and where an item, a row or a cell begins.
+_BREAK = r"[\v\f\x1c-\x1e\x85\u2028\u2029]|\r(?!\n)|\n[^\S\n]*\n|\n(?=[^\S\n]*(?:[-*+#]+|[0-9]{1,9}[.)])\s)|\|"
+_CELL = r"</?(?:d[dt]|div|h[1-6]|li|p|t[dhr])\b[^<>]*>"
+_END = rf"[.!?…]+(?:{_CLOSING})*(?:(?=\s)|{_CITATION})|[{_MARKS}]+|．(?![0-9０-９])|{_BREAK}|{_CELL}"
+_SENTENCE_END = re.compile(_END, re.IGNORECASE)
+_SENTENCE_END_IN_JSON = re.compile(rf'{_END}|"(?=\s*[,:\]}}])', re.IGNORECASE)
 
 
 def forbidden(claim: Matcher, allowed: Sequence[Matcher], answer: Answer, *, normalise: bool = True) -> Iterator[Span]:
@@ -39,7 +52,7 @@ def _is_covered(span: Span, allowed: Sequence[Matcher], form: Answer, *, normali
     start, end = span
     if end - start > bounds.ALLOWED_PHRASE or not allowed:
         return False
-    window = _window(form.text, start, end)
+    window = _window(form, start, end)
     return window is not None and any(
         first <= start and end <= last and last - first <= bounds.ALLOWED_PHRASE
         for one in allowed
@@ -47,10 +60,11 @@ def _is_covered(span: Span, allowed: Sequence[Matcher], form: Answer, *, normali
     )
 
 
-def _window(text: str, start: int, end: int) -> Span | None:
+def _window(form: Answer, start: int, end: int) -> Span | None:
     """Return the part of the sentence around a span in which a phrase that covers it can lie; None across sentences."""
-    first, last = max(0, end - bounds.ALLOWED_PHRASE), min(len(text), start + bounds.ALLOWED_PHRASE)
-    for found in _SENTENCE_END.finditer(text, first, last):
+    first, last = max(0, end - bounds.ALLOWED_PHRASE), min(len(form.text), start + bounds.ALLOWED_PHRASE)
+    ends = _SENTENCE_END_IN_JSON if form.is_json else _SENTENCE_END
+    for found in ends.finditer(form.text, first, last):
         if found.end() <= start:
             first = found.end()
         elif found.end() < end:

@@ -5,15 +5,21 @@ from functools import cached_property, lru_cache
 
 from ragcontract.answers.composing import composed
 from ragcontract.answers.normalising import Form, normalised, traced
+from ragcontract.answers.scripts import RAISED, UNSPACED, has_raised
 from ragcontract.answers.tracing import Span, Traced
+from ragcontract.core.invisible import without_invisible
 from ragcontract.core.text import encodable
 
 # What can make a page show markup as it is written, or leave out a title or a definition.
 _LITERAL = ("`", "~~~", "<", "&", "\\", "    ", "\t", ">", "]:", ' "', " '", " (")
-_MAY_BE_JSON = re.compile(r"\s*(?:[\[{\"]|```)")
-WORD = re.compile(r"[^\W_]+")
+_MAY_BE_JSON = re.compile(r"\s*(?:[\[{\"]|```|~~~)")
+_BEGINS_PLAIN = re.compile(r"\s*[!-~]")
+WORD = re.compile(rf"[^\W_{UNSPACED}{RAISED}]+")
 # What can make a page show other words than are written, once both are in normal form.
 _REWORDS = ("<", ">", "&", "\\", "](", "][", "]:", "~", "```")
+
+# What can hide texts from readers: a tag or a comment, a definition, a target in angle brackets.
+_HIDING = ("<", "]:")
 
 
 class Answer:
@@ -65,12 +71,31 @@ class Answer:
     @cached_property
     def decoded(self) -> "Shown | None":
         """The answer with what the escapes of JSON stand for, if it is JSON and has any."""
-        if not self._markup or "\\" not in self.text or not _MAY_BE_JSON.match(self.text):
+        if not self._markup or "\\" not in self.text or not self._may_be_json:
             return None
         from ragcontract.answers.json_text import unescaped
 
         found = unescaped(self.text)
         return self._shown(found, markup=True) if found else None
+
+    @cached_property
+    def has_raised(self) -> bool:
+        """Whether the answer has marks that may follow words, as superscripts do."""
+        return not self.text.isascii() and has_raised(self.text) is not None
+
+    @cached_property
+    def is_json(self) -> bool:
+        """Whether the answer is JSON, alone or in one fenced block."""
+        if not self._may_be_json:
+            return False
+        from ragcontract.answers.json_text import is_json
+
+        return is_json(self.text)
+
+    @property
+    def _may_be_json(self) -> bool:
+        text = self.text if _BEGINS_PLAIN.match(self.text) else without_invisible(self.text)
+        return _MAY_BE_JSON.match(text) is not None
 
     @cached_property
     def reworded(self) -> "tuple[Shown, ...]":
@@ -83,6 +108,15 @@ class Answer:
         text = self.text
         single = any(text.count(mark) != 2 * text.count(2 * mark) for mark in "*_")
         return self._markup and (single or any(part in text for part in _REWORDS))
+
+    @cached_property
+    def seen(self) -> "tuple[Shown, ...]":
+        """What readers see of the answer, with and without titles of links; nothing if they see all of it."""
+        if not self._markup or not any(part in self.text for part in _HIDING) or not self.shown:
+            return ()
+        from ragcontract.answers.rendering import cited
+
+        return self.shown, Shown(cited(self.text), self, markup=True)
 
     def _shown(self, made: Traced, *, markup: bool = False) -> "Shown | None":
         return None if made.text == self.text else Shown(made, self, markup=markup)
@@ -134,6 +168,11 @@ class Shown(Answer):
         """Take the text, with where each part of it is written in the one that it was made of."""
         super().__init__(made.text, compose=False, markup=markup)
         self._made, self._of = made, of
+
+    @cached_property
+    def is_json(self) -> bool:
+        """Whether the answer that this is made of is JSON: without its escapes, it may be none."""
+        return self._of.is_json
 
     def written(self, span: Span) -> Span:
         """Return where in the whole answer a span of this text is written."""

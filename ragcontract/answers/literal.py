@@ -21,6 +21,9 @@ _HAS_STAND_IN = re.compile("[\U000f0021-\U000f007e]")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _QUOTE = re.compile(r"(?: {0,3}> ?)+")
 _FENCE = re.compile(r"[ \t]*(?P<marks>`{3,}(?=[^`\n]*$)|~{3,})", re.MULTILINE)
+_CODE = re.compile(
+    r"^[ \t>]*(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})(?s:.*?)(?:^[ \t>]*(?P=fence)|\Z)|(?P<ticks>`+)", re.MULTILINE
+)
 _LIST = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
 _INDENTED = re.compile(r"(?: {4}| {0,3}\t)[ \t]*\S")
 _BLOCKS = (
@@ -62,6 +65,23 @@ def literally(text: str, start: int, end: int, markup: re.Pattern[str] = MARKUP)
     """Yield the changes that replace what would be markup in a part of a text."""
     for match in markup.finditer(text, start, end):
         yield match.start(), match.end(), stand_ins(match[0])
+
+
+def without_brackets_of_code(text: str) -> Iterator[Change]:
+    """Yield the changes that replace the brackets in code by others, one for one: ``list[9]`` cites nothing."""
+    runs = CodeSpans(text)
+    at = 0
+    while match := _CODE.search(text, at):
+        start, at = match.span()
+        if match["ticks"]:
+            close = runs.close(at, at - start)
+            if close is None:
+                continue
+            start, at = at, close
+        for bracket in re.compile(r"[\[\]]").finditer(text, start, at):
+            yield bracket.start(), bracket.end(), "⟦" if bracket[0] == "[" else "⟧"
+        if match["ticks"]:
+            at += len(match["ticks"])
 
 
 def blocks(text: str) -> Iterator[Change]:

@@ -1,7 +1,9 @@
 """Searches answers for what matchers look for: a text, a pattern or alternatives."""
 
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
+from itertools import chain
 
 from msgspec import convert
 from msgspec.structs import replace
@@ -13,12 +15,14 @@ from ragcontract.answers.dead_patterns import dead_part
 from ragcontract.answers.matcher_records import AsWritten, Matcher, Reading, Single
 from ragcontract.answers.normalising import Form, wanted
 from ragcontract.answers.regexes import Pattern, PatternError, compiled
+from ragcontract.answers.scripts import is_no_part_of_words
 from ragcontract.answers.tracing import Span
 from ragcontract.core import bounds
 from ragcontract.core.invisible import is_visible, without_invisible
 from ragcontract.core.rule import Fault
 from ragcontract.core.text import shorten, visible
 
+_MARKUP = re.compile(r"[<>\[\]\\&~]")
 _FAIL = 1  # instruction, of a pattern that RE2 knows to match nothing
 _LONG = 1 << 14  # characters; whether a longer answer has a word at all is looked up, because there may be many words
 
@@ -167,7 +171,17 @@ def spans_in_form(one: Single, form: Answer, *, normalise: bool, within: Span | 
     if one.regex is not None:
         return compiled(one.regex, ignore_case=ignore_case, dot_all=bool(one.dot_all)).matches(form, within)
     compared = Form(normalise=normalise, ignore_case=ignore_case)
-    return (form.origin(compared, *span) for span in _in_form(one.text or "", form, compared, word=bool(one.word)))
+    sought = wanted(one.text or "", compared)
+    return (
+        form.origin(each, *span)
+        for each in _forms(form, compared, word=bool(one.word))
+        for span in _in_form(sought, form, each, word=bool(one.word))
+    )
+
+
+def _forms(answer: Answer, form: Form, *, word: bool) -> tuple[Form, ...]:
+    """Return the forms in which a text is looked for: a word also as it is without the footnote marks after it."""
+    return (form, replace(form, raised=False)) if word and form.normalise and answer.has_raised else (form,)
 
 
 def _texts_of(answer: Answer) -> Iterator[Answer]:
@@ -202,16 +216,25 @@ def finds(one: Matcher | Single, answer: Answer, *, normalise: bool = True) -> b
 
 
 def finds_text(text: str, answer: Answer, form: Form, *, word: bool) -> bool:
-    """Return whether a text is in an answer, as it is written or as a page shows it."""
-    if _is_in(text, answer, form, word=word):
+    """Return whether a text is in an answer, as it is written or as a page shows it, and is not hidden there.
+
+    Of a text that is markup itself, nothing is hidden.
+    """
+    if not form.normalise:
+        return _is_in(text, answer, form, word=word)
+    if not any(_is_in(text, each, form, word=word) for each in chain((answer,), answer.reworded)):
+        return False
+    if not answer.seen or _MARKUP.search(text):
         return True
-    return form.normalise and any(_is_in(text, shown, form, word=word) for shown in answer.reworded)
+    return any(_is_in(text, each, form, word=word) for each in answer.seen)
 
 
 def _is_in(text: str, answer: Answer, form: Form, *, word: bool) -> bool:
+    sought = wanted(text, form)
     if word:
-        return next(_in_form(text, answer, form, word=True), None) is not None
-    return wanted(text, form) in answer.normal(form)
+        forms = _forms(answer, form, word=True)
+        return any(next(_in_form(sought, answer, each, word=True), None) is not None for each in forms)
+    return sought in answer.normal(form)
 
 
 def text_spans(text: str, answer: Answer, form: Form, *, word: bool) -> Iterator[Span]:
@@ -226,9 +249,9 @@ def pattern_spans(pattern: Pattern, answer: Answer, *, normalise: bool = True) -
     return _different(form.written(span) for form in forms for span in pattern.matches(form))
 
 
-def _in_form(text: str, answer: Answer, form: Form, *, word: bool) -> Iterator[Span]:
+def _in_form(sought: str, answer: Answer, form: Form, *, word: bool) -> Iterator[Span]:
     """Yield the spans of a text in a form of an answer, without overlaps."""
-    sought, searched = wanted(text, form), answer.normal(form)
+    searched = answer.normal(form)
     if word and len(searched) > _LONG and not answer.words(form).issuperset(WORD.findall(sought)):
         return iter(())
     return occurrences(sought, searched, word=word)
@@ -245,7 +268,7 @@ def _different(found: Iterable[Span]) -> Iterator[Span]:
 def occurrences(sought: str, searched: str, *, word: bool) -> Iterator[Span]:
     """Yield the spans of one text in another; with ``word``, only where no word goes on before or after it.
 
-    ``secret`` is a word of ``_secret_``, but not of ``secret_key``.
+    ``secret`` is a word of ``_secret_``, but not of ``secret_key``. In scripts without blanks, words end anywhere.
     """
     start = searched.find(sought)
     while start >= 0:
@@ -264,7 +287,7 @@ def _joins(text: str, at: int) -> bool:
 def _goes_on(text: str, at: int, step: int) -> bool:
     """Return whether a character is part of a word; an underscore is emphasis, unless the word goes on beyond it."""
     if text[at] != "_":
-        return text[at].isalnum()
+        return text[at].isalnum() and not is_no_part_of_words(text[at])
     beyond = at + step
     return 0 <= beyond < len(text) and (text[beyond].isalnum() or text[beyond] == "_")
 

@@ -12,23 +12,32 @@ from msgspec import Struct
 
 from ragcontract.answers.composing import continues, pieces
 from ragcontract.answers.plain_letters import plain
+from ragcontract.answers.scripts import RAISED
 from ragcontract.answers.tracing import Change, Traced, Tracing, replaced
 from ragcontract.core.invisible import invisible_characters, without_invisible
 
-_SIMPLER = dict(zip("’‘ʼ“”„‐‑–—−", "'''\"\"\"-----", strict=True))
+# Unicode's category Pd and what else is drawn as a dash; its property Quotation_Mark, apostrophes and primes.
+_DASHES = "֊־᐀᠆‐‑‒–—―⸗⸚⸺⸻⹀⹝〜〰゠︱︲﹘﹣－\U00010ead−˗⁃➖"
+_SINGLE, _DOUBLE = "‘’‚‛‹›′‵ʹʻʼʽʾʿˈˊ׳ꞌ❛❜❟", "“”„‟«»″‶ʺ״⹂「」『』〝〞〟❝❞❠\U0001f676\U0001f677\U0001f678"
+_SIMPLER = {char: simple for simple, chars in (("-", _DASHES), ("'", _SINGLE), ('"', _DOUBLE)) for char in chars}
 TARGET = r"(?:<[^<>\s]*>|(?:[^\s()<>]|\([^\s()]*\))*+)"
 TITLE = r"""(?:"[^"\n]*"|'[^'\n]*'|\([^()\n]*\))"""
 # A target has no blanks, so [note](the salary is 180,000) keeps its text. People see the title that may follow it.
 LINK = re.compile(rf"!?\[([^\[\]\n]*)\]\([^\S\n]*+{TARGET}([^\S\n]++{TITLE})?[^\S\n]*+\)")
 _EMPHASIS = re.compile(r"\*\*|__|`")
 _BLANKS = re.compile(r"\s+")
+_RAISED = re.compile(f"[{RAISED}]")
 
 
 class Form(Struct, frozen=True):
-    """How texts are compared: in the normal form or as they are, with case or without."""
+    """How texts are compared: in the normal form or as they are, with case or without.
+
+    With ``raised``, superscripts and other marks after words are the digits and letters that they show; or else blanks.
+    """
 
     normalise: bool = True
     ignore_case: bool = True
+    raised: bool = True
 
 
 DEFAULT = Form()
@@ -42,7 +51,8 @@ def normalised(text: str, form: Form = DEFAULT, *, links: bool = True) -> str:
 
 
 def _folded(text: str, form: Form) -> str:
-    text = plain(text) if form.normalise else text
+    if form.normalise:
+        text = plain(text if form.raised else _RAISED.sub(" ", text))
     return text.casefold() if form.ignore_case else text
 
 
@@ -55,8 +65,8 @@ def wanted(text: str, form: Form = DEFAULT) -> str:
 def simplified(text: str) -> str:
     """Return the text with simple quotes and dashes, one character for one."""
     if not text.isascii():
-        for char, simpler in _SIMPLER.items():  # str.translate: ten times as long
-            text = text.replace(char, simpler)
+        for char in _SIMPLER.keys() & frozenset(text):  # str.translate: ten times as long
+            text = text.replace(char, _SIMPLER[char])
     return text
 
 

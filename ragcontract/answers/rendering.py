@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from ragcontract.answers.literal import HTML, CodeSpans, blocks, literally, meant, stand_ins
+from ragcontract.answers.literal import HTML, CodeSpans, blocks, literally, meant, stand_ins, without_brackets_of_code
 from ragcontract.answers.normalising import LINK, TARGET, TITLE, by_cluster, invisible, link_targets, simplified
 from ragcontract.answers.plain_letters import plain
 from ragcontract.answers.tracing import Change, Traced, Tracing, replaced
@@ -43,6 +43,7 @@ _DEFINITION = re.compile(
     rf"(?:<[^<>\n]*>|(?:[a-z][a-z0-9+.-]*+:|\.{{0,2}}/|\#|www\.)[^\s<>]*+)(?:[ \t]++{TITLE})?[ \t]*+(?:\n|\Z))+)",
     re.IGNORECASE,
 )
+_ESCAPED_BRACKETS = re.compile(r"\\(?=[\[\]])")
 _REFERENCE = re.compile(r"!?\[([^\[\]\n]*)\](?:\[([^\[\]\n]*)\])?")
 _PAIR = re.compile(r"(\*{1,3})([^\s*](?:[^*\n]*[^\s*])?)\1")
 _STRUCK = re.compile(r"(?<!~)(~)([^\s~](?:[^~\n]*[^\s~])?)~(?!~)")
@@ -66,6 +67,18 @@ def stripped(text: str) -> Traced:
     return _after(text, _STRIPPING)
 
 
+def cited(text: str) -> Traced:
+    """Return what a page shows of a text, but with its links as they are written, and without brackets of code."""
+    tracing = Tracing(text)
+    tracing.take(invisible(text))
+    tracing.take(without_brackets_of_code(tracing.text))
+    tracing.take(replaced(_ESCAPED_BRACKETS, tracing.text))
+    _take(tracing, _SHOWING[:-1])
+    tracing.text = meant(tracing.text)
+    tracing.take(_simpler(tracing.text))
+    return tracing.result()
+
+
 def flowing(text: str) -> Traced:
     """Return a text whose blanks within a paragraph are one each, as pages show them."""
     tracing = Tracing(text)
@@ -77,18 +90,20 @@ def _after(text: str, steps: Sequence[_Step]) -> Traced:
     tracing = Tracing(text)
     tracing.take(invisible(text))
     labels = frozenset(map(str.casefold, _DEFINED.findall(tracing.text))) if "]:" in tracing.text else frozenset()
-    for marks, changes in steps:
-        if any(mark in tracing.text for mark in marks):
-            tracing.take(changes(tracing.text))
+    _take(tracing, steps)
     if labels:
         tracing.take(_without_references(tracing.text, labels))
-    for marks, changes in _EMPHASIS:
-        if any(mark in tracing.text for mark in marks):
-            tracing.take(changes(tracing.text))
+    _take(tracing, _EMPHASIS)
     tracing.text = meant(tracing.text)
     tracing.take(_simpler(tracing.text))
     tracing.text = simplified(tracing.text)
     return tracing.result()
+
+
+def _take(tracing: Tracing, steps: Sequence[_Step]) -> None:
+    for marks, changes in steps:
+        if any(mark in tracing.text for mark in marks):
+            tracing.take(changes(tracing.text))
 
 
 def _without_html(text: str, *, literal: bool) -> Iterator[Change]:

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 
 from ragcontract.answers.known_modes import ABSTAIN
 from ragcontract.answers.matcher_records import Matcher, Single
+from ragcontract.answers.scripts import is_written_together
 from ragcontract.contract.config import Config, enforced
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
@@ -93,7 +94,7 @@ def _of_rules(queries: Iterable[GoldenQuery], asked: _Asked, find: Callable[[Row
 
 def _short(rule: RowRule) -> Iterator[str]:
     for text, as_rule in _texts(rule, (MustNotContain, ForbiddenClaims, ForbiddenElements)):
-        if text.isalpha() and len(text) < SHORT:
+        if text.isalpha() and len(text) < SHORT and not is_written_together(text):
             advice = 'add "word": true to the rule' if as_rule else f'write {{"text": "{text}", "word": true}}'
             yield f"forbids {text!r} anywhere, also within longer words; {advice}"
 

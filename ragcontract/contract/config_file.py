@@ -234,6 +234,11 @@ def _wrong_judge(judge: JudgeSettings) -> Iterator[Mismatch]:
 
 def _wrong_waivers(waivers: Sequence[Waiver]) -> Iterator[Mismatch]:
     for number, waiver in enumerate(waivers):
+        from ragcontract.core.invisible import is_visible
+
+        for name in ("reason", "owner"):
+            if not is_visible(text := getattr(waiver, name)):
+                yield Mismatch(("waivers", number, name), f"expected text that a reader sees, found {text!r}")
         targets = [name for name in ("query", "tag", "gate") if getattr(waiver, name) is not None]
         if len(targets) != 1:
             yield Mismatch(("waivers", number), "needs one of query, tag and gate, to say what it waives")

@@ -106,13 +106,22 @@ class Answered(AnswerRule, frozen=True, kw_only=True, gc=False, tag="answered"):
                     yield from _mixed_alphabets(answer)
 
     def _has_text(self, query: GoldenQuery, row: RunRow) -> bool:
-        if not isinstance(row.response, str):
-            return False
-        answer = answer_in(row)
-        return self.blank_answers or says_something(answer) or _is_wanted_json(query, answer)
+        return isinstance(row.response, str) and (self.blank_answers or _says_something(query, row))
 
     def _broken(self, cause: str, found: Phrase) -> Violation:
         return Violation(rule="answered", expected=("an answer",), found=found, causes=(cause,))
+
+
+def says_nothing(query: GoldenQuery, row: RunRow) -> bool:
+    """Return whether a row has a response in which a reader sees no answer; benchmarks judge any response."""
+    if row.response is UNSET or (query.answer and query.answer.as_evaluated):
+        return False
+    return not _says_something(query, row)
+
+
+def _says_something(query: GoldenQuery, row: RunRow) -> bool:
+    answer = answer_in(row)
+    return says_something(answer) or _is_wanted_json(query, answer)
 
 
 def _has_refused(row: RunRow) -> bool:

@@ -38,6 +38,64 @@ def test_a_phrase_covers_what_lies_within_it(answer: str, found: str | None) -> 
     assert left(answer) == found
 
 
+NOT_MENTIONED = Matcher(regex="not mention .*")
+CITATIONS = (
+    *(".[1] ", ".[^1] ", ".[1, 3] ", ".[1](http://x) ", ".[[1]](http://x) ", ".[1][2] ", ".[1]", r".\[1\] ", ".【1】 "),
+    *(
+        ".【1†source】 ",
+        ".(1) ",
+        ".¹ ",
+        ".^1^ ",
+        ".^[1]^ ",
+        ".$^{1}$ ",
+        ".&sup1; ",
+        ".<sup>1</sup> ",
+        ".<sup>[1]</sup> ",
+    ),
+    *(".<sup><a href='#1'>1</a></sup> ", ".» ", ".”[1] ", ".) ", "?[1] ", "![1] ", "…[1] ", ".**[1] "),
+)
+MARKS = tuple("\r\f\v\x85\u2028\u2029।॥؟۔։።。．｡！‼⁇។။།|")
+
+
+@pytest.mark.parametrize("end", [*CITATIONS, *MARKS, "\n- ", "\n2. ", "</td><td>", "</li><li>", "</p>", "\r\n\r\n"])
+@pytest.mark.parametrize("phrase", [NOT_MENTIONED, Matcher(regex="not mention .*", dot_all=True)])
+def test_a_phrase_covers_nothing_of_the_next_sentence(end: str, phrase: Matcher) -> None:
+    assert left(f"It does not mention $5{end}It costs $9.", PRICE, phrase) == "$9"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"a": "It does not mention $5", "b": "It costs $9"}',
+        '["It does not mention $5","It costs $9"]',
+        '```json\n{"a": "It does not mention $5", "b": "It costs $9"}\n```',
+        '{"a": "It does not mention $5", "b": "\\"It\\" costs \\u00249"}',
+        "| It does not mention $5 | It costs $9 |",
+    ],
+)
+def test_a_phrase_covers_nothing_of_the_next_string_or_cell(answer: str) -> None:
+    assert left(answer, PRICE, NOT_MENTIONED) in ("$9", "\\u00249")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "It does not mention $5 [1] or $9.",
+        "It does not mention [the](http://x.y/a) price of $9",
+        "It does not mention 1.5 kg, v1.2 or $9.",
+        "It does not mention １．５ kg or $9.",
+        'It does not mention "this", "that" or $9.',
+        "It does not mention the\nprice of $5 or $9, says the page.",
+        "It does not mention <b>$5</b>, x² or <i>$9</i>.",
+        '{"a": "It does not mention $5 or $9"}',
+        "- It does not mention $5 or $9.",
+        "| a | It does not mention $5 or $9 |",
+    ],
+)
+def test_a_phrase_covers_the_rest_of_its_sentence(answer: str) -> None:
+    assert left(answer, PRICE, Matcher(regex="not mention .*", dot_all=True)) is None
+
+
 def test_a_claim_that_crosses_the_end_of_a_sentence_is_never_covered() -> None:
     claim = Matcher(regex=r"costs\. \$5")
     assert left("no costs. $5 mentioned", claim, Matcher(regex="no .* mentioned", dot_all=True)) == "costs. $5"

@@ -101,13 +101,29 @@ def test_the_first_failure_says_where_and_what() -> None:
         ('```json\n{"a": 1}\n```', {"a": 1}),
         ("\n```\n[1]\n```\n", [1]),
         (' "```" ', "```"),
+        ('``` json title="x"\n["```"]\n```', ["```"]),
+        ("````json-ld\n[1]\n`````\n", [1]),
+        ("~~~\n[1]\n~~~", [1]),
     ],
 )
 def test_json_may_stand_in_one_fenced_block(answer: str, document: object) -> None:
     assert parsed(answer) == document
 
 
-@pytest.mark.parametrize("answer", ["", "It is 5.", "Here: ```json\n1\n```", '{"a": NaN}', "[1,]", "```1```"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "It is 5.",
+        "Here: ```json\n1\n```",
+        '{"a": NaN}',
+        "[1,]",
+        "```1```",
+        "```\n1\n``",
+        "````\n1\n```",
+        "~~~\n1\n```",
+    ],
+)
 def test_other_answers_are_no_json(answer: str) -> None:
     with pytest.raises(NotJsonError, match="is no JSON"):
         parsed(answer)

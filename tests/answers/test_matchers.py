@@ -74,6 +74,44 @@ def test_an_underscore_is_emphasis_unless_the_word_goes_on(answer: str, found: b
     assert finds(one, Answer(answer)) == finds(one, Answer(answer), normalise=False) == found
 
 
+@pytest.mark.parametrize(
+    ("word", "answer"),
+    [
+        ("机密", "这是机密信息。"),
+        ("ひみつ", "これはひみつです"),
+        ("データ", "このデータは"),
+        ("ความลับ", "นี่คือความลับของเรา"),
+        ("ຄວາມລັບ", "ນີ້ແມ່ນຄວາມລັບຂອງ"),
+        ("សម្ងាត់", "នេះជារឿងសម្ងាត់ណា"),
+        ("လျှို့ဝှက်", "ဒါကလျှို့ဝှက်ချက်"),
+        ("secret", "这是secret信息"),
+        ("30", "需要30天"),
+        ("secret", "The secret¹ is"),
+        ("secret", "The secret²³."),
+        ("Secret", "Secret™ is a brand"),
+        ("secret", "The **secret**¹ is"),
+        ("secret", "The secret① is"),
+        ("m²", "5 m² of it"),
+        ("m2", "5 m² of it"),
+    ],
+)
+@pytest.mark.parametrize("more", ["", " word" * 4_000])
+def test_words_end_anywhere_in_scripts_without_blanks_and_before_raised_marks(
+    word: str, answer: str, more: str
+) -> None:
+    one = {"text": word, "word": True}
+    assert quoted(one, answer + more)
+    assert finds(Matcher(text=word, word=True), Answer(answer + more))
+
+
+@pytest.mark.parametrize(
+    ("word", "answer"),
+    [("ret", "secret¹"), ("secret", "secret1"), ("secret", "secrets¹"), ("비밀", "비밀은"), ("m", "m2")],
+)
+def test_a_raised_mark_begins_no_word_and_digits_and_affixes_belong_to_it(word: str, answer: str) -> None:
+    assert not finds(Matcher(text=word, word=True), Answer(answer))
+
+
 def test_a_word_may_begin_within_a_part_that_is_none() -> None:
     assert quoted({"text": "a a", "word": True}, "xa a a") == ["a a"]
 

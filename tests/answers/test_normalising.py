@@ -1,5 +1,8 @@
 """How texts are compared, and where what was found stands in the answer."""
 
+import sys
+import unicodedata
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -8,10 +11,13 @@ from ragcontract.answers.normalising import Form, normalised, traced
 from ragcontract.answers.rendering import rendered
 from tests.answers.work import grows_linearly
 
-FORMS = [Form(normalise=normalise, ignore_case=case) for normalise in (True, False) for case in (True, False)]
+FORMS = [
+    *(Form(normalise=normalise, ignore_case=case) for normalise in (True, False) for case in (True, False)),
+    Form(raised=False),
+]
 ODD = st.text(
     alphabet=st.sampled_from(
-        "aBcßİſǰﬁée\u0301’“–\u200b\u00ad*_`[]()! \t\n\u00a0ｶﾞ½…1가\u1100\u1161\ud800\u2063\u3164\ufe0f\x07\x1f\"'<>"
+        "aBcßİſǰﬁée\u0301’“–´″¹①\u200b\u00ad*_`[]()! \t\n\u00a0ｶﾞ½…1가\u1100\u1161\ud800\u2063\u3164\ufe0f\x07\x1f\"'<>"
     ),
     max_size=60,
 )
@@ -135,3 +141,21 @@ def test_a_span_is_what_the_application_said(answer: str, sought: str, quoted: s
 @pytest.mark.parametrize("part", ["[a](", "**", "\u0301\u0316", "ｶﾞ ", "[](", "a ", "Ab’"])
 def test_hostile_answers_take_linear_time(part: str) -> None:
     assert grows_linearly(lambda size: (normalised(part * size), traced(part * size)), 5_000)
+
+
+CHARACTERS = tuple(map(chr, range(sys.maxunicode + 1)))
+EDITORIAL = frozenset("⸂⸃⸄⸅⸉⸊⸌⸍⸜⸝⸠⸡")  # of editions of old texts: among the quotation marks, but none
+
+
+def test_every_dash_is_a_simple_one() -> None:
+    dashes = [*"−˗⁃", *(char for char in CHARACTERS if unicodedata.category(char) == "Pd")]
+    assert {normalised(f"well{dash}known") for dash in dashes} == {"well-known"}
+
+
+def test_every_quotation_mark_and_prime_is_a_simple_one() -> None:
+    marks = {char for char in CHARACTERS if unicodedata.category(char) in {"Pi", "Pf"}} - EDITORIAL
+    single = frozenset("‘’‚‛‹›´′‵ʼʻʹ＇׳")
+    assert {normalised(f"don{mark}t") for mark in single} == {"don't"}
+    assert {normalised(f"A {mark}deal{mark}") for mark in marks - single | {*"„″‶˝ʺ〝〞〟「」『』｢｣＂״❝❞"}} == {
+        'a "deal"'
+    }

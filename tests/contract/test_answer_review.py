@@ -68,6 +68,7 @@ NOT_SHORT: list[Row] = [
     {"rules": [{"type": "must_not_contain", "value": "sorry"}]},
     {"rules": [{"type": "must_not_contain", "value": "$ 5"}]},
     {"rules": [{"type": "must_contain", "value": "yes"}]},
+    *({"forbidden_elements": [text]} for text in ("机密", "ひみつ", "ລັບ", "비밀", "سري", "סוד")),
     {"forbidden_claims": [r"\byes\b", {"text": "yes", "word": True}]},
 ]
 

@@ -351,6 +351,16 @@ def test_a_value_that_is_in_no_file_is_read_as_one() -> None:
         config_of({"minimums": {"mrr_at_k": 5}}, BUILT_IN, location="here")
 
 
+@pytest.mark.parametrize("blank", [" ", "\\t", "\\u200b", "\\u3164 "])
+def test_a_waiver_says_why_and_whose_it_is(tmp_path: Path, blank: str) -> None:
+    text = f'waivers:\n- {{query: q, reason: "{blank}", owner: "{blank}", expires: 2026-12-31}}\n'
+    found = problems_of(tmp_path, text)
+    assert [problem.partition(", found")[0] for problem in found] == [
+        "2: waivers[0].reason: expected text that a reader sees",
+        "2: waivers[0].owner: expected text that a reader sees",
+    ]
+
+
 def test_problems_are_all_reported_in_the_order_of_lines(tmp_path: Path) -> None:
     other = "reason: r, owner: o"
     text = f"""\

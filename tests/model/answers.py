@@ -176,10 +176,14 @@ def _unanswered(rules: Sequence[Rule], answer: Answer) -> bool:
         return True
     if "response" not in row:
         raise CannotJudgeError("no response")
-    wants_json = any(rule.name == "json_schema" for rule in rules)
-    blank = not (texts.says_something(answer.text) or (wants_json and _is_container(answer.text)))
+    blank = not _says_something(answer)
     refused = any(rule.name == "must_refuse" for rule in rules) and _refused_by_field(row)
     return blank and not refused
+
+
+def _says_something(answer: Answer) -> bool:
+    wants_json = any(rule["type"] == "json_schema" for rule in answer.golden.get("rules") or [])
+    return texts.says_something(answer.text) or (wants_json and _is_container(answer.text))
 
 
 def _refused_by_field(row: Row) -> bool:
@@ -340,7 +344,10 @@ def _wrong_tools(rule: Rule, answer: Answer) -> Wrong:
 def _wrong_mode(rule: Rule, answer: Answer) -> Wrong:
     mode = actual_mode(answer.row, answer.settings)
     failed = answer.row is not None and answer.row.get("error") is not None
-    return HOLDS if mode == rule.content else frozenset({"no answer" if failed or mode is None else rule.name})
+    silent = rule.content != "abstain" and "response" in (answer.row or {}) and not _says_something(answer)
+    if mode == rule.content and not silent:
+        return HOLDS
+    return frozenset({"no answer" if failed or mode in {None, rule.content} else rule.name})
 
 
 def actual_mode(row: Row | None, settings: Settings) -> str | None:

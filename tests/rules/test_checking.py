@@ -35,6 +35,47 @@ def test_a_citation_points_to_something(tmp_path: Path, answer: str, found: str)
     assert finding.startswith(f"fail must_cite: {found}")
 
 
+NOWHERE = (
+    *("[1; 99]", "[ 99 ]", "[1 and 99]", "[1 & 99]", "[1/99]", "[1,99,]", "[1—99]", "[1−99]", "[1‒99]", "[1 99]"),
+    *("[1,\n99]", "[**99**]", "[`99`]", r"\[99\]", "［99］", "【99】", "【99†source】", "［９９］", "[٩٩]", "[[99]]"),
+    *(f"[{'1, ' * 22}99]", f"[1{' ' * 3000}, 99]", "[9<b>9</b>]", "[9\u200b9]", "[9&#57;]", "&#91;99]", "[^1, ^99]"),
+    *("<b>[99]</b>", "<p>See [99]</p>", "[99](http://x)", "**[99]**", "| [99] |", "> [99]"),
+)
+
+
+@pytest.mark.parametrize("citation", NOWHERE)
+def test_a_number_that_points_to_nothing_is_found_however_it_is_written(tmp_path: Path, citation: str) -> None:
+    (finding,) = broken(tmp_path, rule("must_cite"), says(f"30 days {citation}. Also [1].", **SOURCES))
+    assert finding.startswith("fail must_cite: expected citations up to [3]; found: [99] in ")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *("30 days <!-- [1] -->", "30 days <!-- doc_refunds -->", "30 days.\n\n[1]: http://x", "[9999]"),
+        *("`[1]`", "```\nlist[1]\n\nlist[2]\n```", "~~~\n[1]\n~~~"),
+        *("30 days <style>[1]</style>", "30 days <a title='[1]'>here</a>"),
+    ],
+)
+def test_what_a_page_does_not_show_and_code_cite_nothing(tmp_path: Path, answer: str) -> None:
+    (finding,) = broken(tmp_path, rule("must_cite"), says(answer, **SOURCES))
+    assert finding.startswith("fail must_cite: expected a citation: [1]")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *("In [2026], `list[9]` [1].", "```\nlist[9]\n\nlist[8]\n```\nSee [1]", "``list[9]`` [1] and `x"),
+        *("Costs [$99] [1]", "[1] takes 1.5 days [2.5]", "- 30 days [1]\n- [3]", "30 days [1, 2 and 3]"),
+        *("30 days[1](http://x).", "30 days [1].\n\n[1]: http://x", "30 days 【1†source】", "**30 days** [**2**]"),
+        *("<p>30 days [1]</p>", "<p>30 days<sup>[1]</sup></p>", "<p>doc_refunds</p>", "`doc_refunds`"),
+        *("<a href='doc_refunds'>terms</a>", "[terms](doc_refunds)"),
+    ],
+)
+def test_honest_citations_count(tmp_path: Path, answer: str) -> None:
+    assert broken(tmp_path, rule("must_cite"), says(answer, **SOURCES)) == []
+
+
 def test_numbers_count_what_the_model_saw(tmp_path: Path) -> None:
     saw = {"retrieved_contexts": ["one"], **SOURCES}
     assert broken(tmp_path, rule("must_cite"), says("x [1]", **saw)) == []

@@ -1,5 +1,6 @@
 """The rule made from ``expected_mode``."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,9 @@ from ragcontract.core.phrase import render
 from ragcontract.core.rule import RowContext, RuleSettings
 from ragcontract.core.run import RunRow
 from ragcontract.rules.expected_mode import ExpectedMode
+from tests.builders import run
 from tests.records import query
+from tests.rules.answers import broken, says
 
 RULE = ExpectedMode(mode="abstain")
 ASKED = query("q1")
@@ -58,3 +61,17 @@ def test_an_application_that_failed_answered_in_no_mode(error: str, found: str) 
     assert render(violation.found) == found
     (abstaining,) = RULE.violations(ASKED, RunRow(query_id="q1", mode="abstain", error=error), context())
     assert render(abstaining.found) == found, "or all questions without an answer pass while it is down"
+
+
+@pytest.mark.parametrize("response", [None, "", " \n", "\u200b", "<!-- x -->", "..."])
+@pytest.mark.parametrize("mode", ["trustworthy", "disputed"])
+def test_a_response_that_says_nothing_is_an_answer_in_no_mode_but_abstain(
+    tmp_path: Path, response: str | None, mode: str
+) -> None:
+    (broken_rule,) = broken(tmp_path, {"expected_mode": mode}, says(response, mode=mode))
+    assert broken_rule == f"fail expected_mode: expected mode {mode}; found: no answer"
+    assert broken(tmp_path, {"expected_mode": "abstain"}, says(response, mode="abstain")) == []
+
+
+def test_a_row_may_have_a_mode_without_a_response(tmp_path: Path) -> None:
+    assert broken(tmp_path, {"expected_mode": "trustworthy"}, run("q", mode="trustworthy")) == []
