@@ -190,7 +190,7 @@ def test_what_nothing_needs_is_not_read_from_columns(spark: SparkSession, tmp_pa
     for of in (plan, plan.for_baseline()):
         assert of.needs - of.ranking.needs == {"response", "results.text", "mode"}
         (part,) = parts_of(spark, [pattern], of, Collector())
-        assert set(part.rows.columns) == {"query_id", "results", "latency_ms", "response", "mode", "file"}
+        assert set(part.rows.columns) == {"query_id", "results", "latency_ms", "error", "response", "mode", "file"}
         assert "results:array<struct<doc_id:string,score:double,text:string>>" in executed(part.rows)
     side = OnSpark(spark, [pattern]).evaluate(plan.for_baseline())
     assert set(side.violations) <= set(side.scores)

@@ -14,6 +14,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.nearest import nearest
 from ragcontract.core.run import OTHER_NAMES
 from ragcontract.core.text import shorten
+from ragcontract.files.text_length import has_more_text
 from ragcontract.record.interface import CallFailed, Response
 from ragcontract.record.returned.chat_messages import (
     ASSISTANT,
@@ -38,6 +39,7 @@ from ragcontract.record.returned.result_forms import (
     refused,
     results_of,
 )
+from ragcontract.runs.encoder import TOO_LONG
 
 # Other names of these fields, in this order: other tools' rows, LangChain's chains, OpenAI, the eval harness.
 FIELDS: Mapping[str, str] = {
@@ -253,7 +255,10 @@ def _from_messages(found: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answer and the tool calls of a conversation's last turn, which an agent may not return beside it."""
     turn: list[dict[str, Any]] = []
     for message in found.get("messages") or ():
-        turn = [] if message.get("role") == "user" and not is_of_tools(message) else [*turn, message]
+        if message.get("role") == "user" and not is_of_tools(message):
+            turn.clear()
+        else:
+            turn.append(message)
     own = [message for message in turn if message.get("role") == "assistant"]
     if not own:
         return {}
@@ -261,6 +266,8 @@ def _from_messages(found: Mapping[str, Any]) -> dict[str, Any]:
     if refusal := refusal_in(own):
         made["refusal"] = refusal
     answers = [answer for message in own if (answer := answer_in(message)) is not None]
+    if has_more_text(answers, bounds.LINE):
+        raise InputError([TOO_LONG])
     return {**made, "response": "\n".join(filter(None, answers))} if answers else made
 
 
