@@ -267,7 +267,7 @@ def _from_messages(found: Mapping[str, Any]) -> dict[str, Any]:
         made["refusal"] = refusal
     answers = [answer for message in own if (answer := answer_in(message)) is not None]
     if has_more_text(answers, bounds.LINE):
-        raise InputError([TOO_LONG])
+        raise CallFailed("invalid", TOO_LONG)
     return {**made, "response": "\n".join(filter(None, answers))} if answers else made
 
 
