@@ -58,7 +58,7 @@ def _is_invisible(character: str) -> bool:
 def written(text: str) -> str:
     """Return the text as it is written, without links' targets and emphasis."""
     text = unicodedata.normalize("NFKC", without_invisible(text))
-    text = LINK.sub(lambda link: f"{link[1]} {link[2]}" if link[2] else link[1], text)
+    text = LINK.sub(lambda link: f'{link[1]} "{link[2]}"' if link[2] else link[1], text)
     return WRITTEN_EMPHASIS.sub("", text)
 
 
