@@ -25,6 +25,7 @@ ON_TOOLS = frozenset({"must_call_tool", "must_not_call_tool", "tool_arguments_va
 ON_SCORES = frozenset({"min_score", "max_score", "max_hallucination_risk", "composite"})
 MODES = ("trustworthy", "disputed", "abstain")
 NUMBERS = re.compile(r"\[\^?(\d{1,3}(?:\s*[-,]\s*\d{1,3})*)\]")
+UNREAD = re.compile(r"<!--.*?-->|```.*?```|`[^`]*`", re.DOTALL)  # comments and code, which cite nothing
 FENCED = re.compile(r"\s*```[a-z]*\n(.*?)\n?```\s*", re.DOTALL)
 
 
@@ -315,7 +316,8 @@ def _wrong_citations(answer: Answer) -> Wrong:
     documents = [str(result["doc_id"]) for result in row.get("results") or []]
     contexts = row.get("retrieved_contexts")
     size = len(documents) if contexts is None else len(contexts)
-    numbers = [int(number) for found in NUMBERS.finditer(answer.text) for number in _numbers(found[1])]
+    read = UNREAD.sub(" ", answer.text)
+    numbers = [int(number) for found in NUMBERS.finditer(read) for number in _numbers(found[1])]
     if any(not 1 <= number <= size for number in numbers):
         return frozenset({"a number of nothing"})
     exact = texts.Reading(normalise=False)
