@@ -142,6 +142,7 @@ def test_an_answer_that_failed_is_compared_with_nothing(asked: Row, config: str,
 def test_results_may_stay_where_only_the_answer_failed_and_is_not_compared() -> None:
     write_jsonl(Path("golden.jsonl"), [golden("q1"), golden("q2", reference="thirty days")])
     Path("ragcontract.yml").write_text("fail_on: {rouge_l_drop_gt: 0.1, mrr_drop_gt: 0.1}\n")
-    write_jsonl(Path("current_run.jsonl"), [run("q1", error="429"), run("q2", response="thirty days")])
-    assert rag_contract("check", "--baseline", "current_run.jsonl")[::2] == (0, "")
+    for path in ("base.jsonl", "current_run.jsonl"):
+        write_jsonl(Path(path), [run("q1", error="429"), run("q2", response="thirty days")])
+    assert rag_contract("check", "--baseline", "base.jsonl")[::2] == (0, "")
     assert rag_contract("baseline").code == 0

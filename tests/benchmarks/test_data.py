@@ -1,3 +1,4 @@
+import shutil
 from pathlib import Path
 
 import pytest
@@ -58,8 +59,9 @@ def test_the_good_run_keeps_the_contract_and_the_other_breaks_it_without_a_warni
     folder = data.make(data.Shape(queries=500), tmp_path)
     golden, config = ("--golden", str(folder / data.GOLDEN)), ("--config", str(folder / data.CONFIG_FILE))
     reports = ("--report-md", "", "--report-json", "", "--junit", "")
+    baseline = shutil.copy(folder / data.GOOD_RUN, tmp_path / "before.jsonl")
     for run, code in ((data.GOOD_RUN, 0), (data.RUN, 1)):
-        runs = ("--run", str(folder / run), "--baseline", str(folder / data.GOOD_RUN))
+        runs = ("--run", str(folder / run), "--baseline", str(baseline))
         done = rag_contract("check", *golden, *runs, *config, *reports)
         assert done.code == code, done.out
         assert "warning" not in done.err
