@@ -197,8 +197,9 @@ def whole(row: RunRow, turns: Sequence[Turn]) -> RunRow:
 
 def _with_fields_of(row: RunRow, of_turn: RunRow) -> RunRow:
     """Return the row of the last turn with what the whole row says of how the application answered."""
-    refusals = dict.fromkeys(filter(None, (of_turn.refusal, getattr(row, "refusal", None))))
-    declared = {field: getattr(row, field, None) or getattr(of_turn, field) for field in DECLARED}
+    said = {field: getattr(row, field) for field in ("refusal", *DECLARED) if _reads(row, field)}
+    refusals = dict.fromkeys(filter(None, (of_turn.refusal, said.get("refusal"))))
+    declared = {field: said.get(field) or getattr(of_turn, field) for field in DECLARED}
     return replace(of_turn, refusal="\n".join(refusals) or None, **declared)
 
 
