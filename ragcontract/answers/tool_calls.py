@@ -1,15 +1,14 @@
 """Tool calls of an application, in the forms in which applications export them."""
 
 import json
-import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from ragcontract.answers.cannot_score import CannotScoreError
+from ragcontract.answers.finish_reasons import letters_of
 from ragcontract.answers.json_values import TooDeepError, comparable
 from ragcontract.core import bounds
 from ragcontract.core.invisible import without_invisible
@@ -43,7 +42,6 @@ RETURNED = NO_ARGUMENTS.union(
 )  # fmt: skip
 
 PARALLEL = "multi_tool_use.parallel"
-_LETTERS = partial(re.sub, r"[\W_]+", "")
 
 
 class Call(Struct, frozen=True, gc=False):
@@ -79,7 +77,7 @@ def tool_calls(called: Sequence[Mapping[str, Any]]) -> tuple[Call, ...]:
 def _with_parallel(call: Call, number: int) -> Iterator[Call]:
     """Yield a call, and those that are made by it if it is of OpenAI's tool that makes several calls at once."""
     yield call
-    if not _LETTERS(call.name.casefold()).endswith("multitooluseparallel"):
+    if not letters_of(call.name).endswith("multitooluseparallel"):
         return
     uses = (call.arguments or {}).get("tool_uses")
     if not isinstance(uses, list) or not all(isinstance(use, dict) for use in uses):
@@ -153,8 +151,7 @@ def _given(call: Mapping[str, Any], names: Sequence[str]) -> list[tuple[str, Any
 
 def _without_arguments(name: str, call: Mapping[str, Any]) -> Call:
     """Return a call that has no arguments under a known name; what it has under others may be all of them, or some."""
-    levels = (call, call["function"]) if isinstance(call.get("function"), dict) else (call,)
-    others = {field: value for level in levels for field, value in level.items() if field not in NO_ARGUMENTS}
+    others = {field: value for level in _levels(call) for field, value in level.items() if field not in NO_ARGUMENTS}
     if any(map(_is_composite, others.values())):
         return Call(name, None)
     return Call(name, {}, Call(name, others) if others else None)
@@ -167,9 +164,13 @@ def more_in(call: Mapping[str, Any]) -> list[Any]:
     """
     if any(arguments_of(value) != {} for _, value in _given(call, ARGUMENTS)):
         return []
-    levels = (call, call["function"]) if isinstance(call.get("function"), dict) else (call,)
-    beside = (value for level in levels for field, value in level.items() if field not in RETURNED)
+    beside = (value for level in _levels(call) for field, value in level.items() if field not in RETURNED)
     return [value for value in beside if _is_composite(value) and value != [] and arguments_of(value) != {}]
+
+
+def _levels(call: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """Return the objects that have the fields of a call: itself, and in OpenAI's form its ``function``."""
+    return (call, call["function"]) if isinstance(call.get("function"), dict) else (call,)
 
 
 def _is_composite(value: object) -> bool:

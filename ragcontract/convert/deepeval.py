@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 from ragcontract.convert.collection import Collection, Files, Part
 from ragcontract.convert.measured import Measured, ScoreRows, error_text, golden_ids
 from ragcontract.convert.result_files import read_results
+from ragcontract.files.doubled import first_doubled
 from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
 
@@ -58,7 +59,7 @@ def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progre
 
 def _add(case: SavedCase, location: str, rows: ScoreRows, problems: Collector) -> None:
     metrics = case.metricsData or []
-    if repeated := _repeated([metric.name for metric in metrics]):
+    if repeated := first_doubled([metric.name for metric in metrics]):
         problems.problem(f"{location}: metricsData", f"has several metrics {repeated!r}; give each a name of its own")
         return
     own_name = case.name if case.name and not _DEFAULT.fullmatch(case.name) else None
@@ -83,7 +84,3 @@ def _add(case: SavedCase, location: str, rows: ScoreRows, problems: Collector) -
 
 def _reason(metric: MetricData) -> str | None:
     return metric.reason if metric.error is None else error_text(metric.error)
-
-
-def _repeated(names: list[str]) -> str | None:
-    return next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ragcontract.files.arrow_types import Kind, column_mismatches, is_text, kind_of, leaves
-from ragcontract.files.doubled import doubled_key, fault
+from ragcontract.files.doubled import doubled_key, fault, first_doubled
 from ragcontract.files.schema import Mismatch, mismatches
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -102,8 +102,7 @@ def _mapping(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
     """Return the pairs of a map; raises _DoubledKeyError if a key is there twice."""
     made = dict(pairs)
     if len(made) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise _DoubledKeyError(next(key for number, key in enumerate(keys) if key in keys[:number]))
+        raise _DoubledKeyError(first_doubled(key for key, _ in pairs))
     return made
 
 

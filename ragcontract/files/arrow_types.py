@@ -1,7 +1,6 @@
 """Checks whether the Arrow types of a schema fit the fields of a record, before any row is read."""
 
 from collections.abc import Iterator
-from itertools import chain
 from typing import Any
 
 import msgspec
@@ -10,6 +9,7 @@ import pyarrow as pa
 from ragcontract.core import bounds
 from ragcontract.core.nearest import nearest
 from ragcontract.core.text import shorten
+from ragcontract.files.doubled import first_doubled
 from ragcontract.files.schema import Mismatch
 
 Path = tuple[str | int, ...]
@@ -119,9 +119,10 @@ def _type_mismatches(kind: Kind, found: pa.DataType, path: Path) -> Iterator[Mis
 def _doubled_field(found: pa.DataType) -> str | None:
     """Return the name of a field that a struct at any depth has twice: nothing could tell its values apart."""
     inner = [found.field(number) for number in range(found.num_fields)]
-    names = [field.name for field in inner] if pa.types.is_struct(found) else []
-    doubled = (name for number, name in enumerate(names) if name in names[:number])
-    return next(chain(doubled, filter(None, (_doubled_field(field.type) for field in inner))), None)
+    names: list[str] = [field.name for field in inner] if pa.types.is_struct(found) else []
+    if (name := first_doubled(names)) is not None:
+        return name
+    return next((name for field in inner if (name := _doubled_field(field.type)) is not None), None)
 
 
 def _fits(kind: Kind, found: pa.DataType) -> bool:

@@ -3,8 +3,9 @@
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import repeat
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import astuple
@@ -12,6 +13,7 @@ from msgspec.structs import astuple
 from ragcontract.core import bounds
 from ragcontract.core.text import shorten
 
+Name = TypeVar("Name", bound=Hashable)
 _NAME = re.compile(rb'"([^"\\]*+)"\s*+:')
 
 
@@ -38,7 +40,17 @@ def _refuse_doubled(pairs: Sequence[tuple[str, object]]) -> None:
     """Raise _DoubledError for an object with a key twice; return nothing, so that no objects are held."""
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
-        raise _DoubledError(next(name for number, name in enumerate(names) if name in names[:number]))
+        raise _DoubledError(first_doubled(names))
+
+
+def first_doubled(names: Iterable[Name]) -> Name | None:
+    """Return the first name that has come before; None if each comes once."""
+    seen: set[Name] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
 
 
 def fault(key: str) -> str:

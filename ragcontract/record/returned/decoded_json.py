@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from ragcontract.files.doubled import fault
+from ragcontract.files.doubled import fault, first_doubled
 from ragcontract.record.interface import CallFailed
 
 
@@ -14,7 +14,6 @@ def decoded_json(content: str | bytes) -> Any:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
-    if len(made) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise CallFailed("bad_answer", fault(next(name for name in names if names.count(name) > 1)))
+    if len(made) < len(pairs) and (name := first_doubled(name for name, _ in pairs)) is not None:
+        raise CallFailed("bad_answer", fault(name))
     return made
