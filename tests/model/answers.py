@@ -224,7 +224,7 @@ def _wrong_text(rule: Rule, answer: Answer) -> Wrong:
     reading, text, content = answer.settings.reading, answer.text, rule.content
     match rule.name:
         case "answer_must_include":
-            return frozenset(item for item in content if not texts.contains(text, item, reading))
+            return frozenset(item for item in content if not texts.shows(text, item, reading))
         case "required_elements":
             missing = [item for item in content if not texts.matches(text, item, reading)]
             enough = len(content) - len(missing) >= (answer.golden.get("min_required") or len(content))
@@ -257,8 +257,10 @@ def _wrong_contents(rule: Rule, text: str, reading: texts.Reading) -> Wrong:
     options = {name: content[name] for name in ("ignore_case", "word") if name in content}
     listed = content.get("value", content.get("any"))
     wanted = [listed] if isinstance(listed, str) else listed
-    found = [item for item in wanted if texts.contains(text, item, reading, **options)]
-    if rule.name == "must_not_contain":
+    forbidden = rule.name == "must_not_contain"
+    finds = texts.contains if forbidden else texts.shows
+    found = [item for item in wanted if finds(text, item, reading, **options)]
+    if forbidden:
         return frozenset(found)
     if "any" in content:
         return HOLDS if found else frozenset({"none of them"})
@@ -272,8 +274,8 @@ def _breaks(rule: Rule, answer: Answer) -> bool:
         case "regex_must_match" | "regex_must_not_match":
             options = {name: content[name] for name in ("ignore_case", "dot_all") if name in content}
             forbidden = rule.name == "regex_must_not_match"
-            searched = texts.searched(text, answer.settings.reading) if forbidden else [text]
             pattern = texts.pattern(content["pattern"], **options)
+            searched = texts.searched(text, answer.settings.reading, content["pattern"]) if forbidden else [text]
             return forbidden == any(pattern.search(single) is not None for single in searched)
         case "must_refuse":
             return not _refused(answer)

@@ -67,6 +67,8 @@ def contract_of(workspace: Workspace, tolerance: float) -> Contract:
     for row in workspace.golden:
         refused.check_fields(row, config.get("allow_fields") or ())
         _check_golden(row, settings, level)
+    for row in scoped:
+        refused.check_thresholds(answers.rules_of(row, _alone(settings)), settings.scales)
     _check_level(workspace.golden, level)
     named = set(config.get("metrics") or {})
     named |= {gate.metric for gate in gates.gates_of(config, ks, ())}
@@ -91,14 +93,18 @@ def _settings(config: Row) -> Settings:
     )
 
 
+def _alone(settings: Settings) -> Settings:
+    """Return the settings without the rule that the configuration adds to every query."""
+    return dataclasses.replace(settings, composite=None)
+
+
 def _check_golden(golden: Row, settings: Settings, level: float) -> None:
     """Refuse a golden row that expects nothing, or what no run can satisfy."""
-    alone = dataclasses.replace(settings, composite=None)
+    alone = _alone(settings)
     rules = answers.rules_of(golden, alone)
     for turn in golden.get("turns") or []:
         refused.check_contents(turn, answers.rules_of(turn, alone))
     refused.check_contents(golden, rules)
-    refused.check_thresholds(rules, settings.scales)
     ranks.wanted_documents(golden, level)
     others = ("relevant_doc_ids", "relevance", "expected_label", "reference", "reference_contexts", "turns")
     if all(golden.get(name) is None for name in (*others, "reference_tool_calls")) and not rules:
@@ -146,6 +152,11 @@ def check_forbidden(contract: Contract, rows: Mapping[str, Sequence[Row]]) -> No
     different = frozenset(ranks.ids(options.get("different_documents") or ()))
     for golden in contract.queries:
         wanted = ranks.wanted_documents(golden, contract.level)
+        others = wanted.relevant or golden.get("turns") or answers.rules_of(golden, _alone(contract.settings))
+        only_forbids = bool(wanted.forbidden) and not others
+        for row in rows.get(str(golden["id"]), ()) if only_forbids else ():
+            if row.get("error") is not None and not row.get("results"):
+                raise CannotJudgeError("an error leaves unknown which documents would have been returned")
         wishes = alike.Wishes(wanted.relevant, of_any, different)
         for row in rows.get(str(golden["id"]), ()):
             searched = ranks.returned(row, contract.rank_by)[: options.get("forbidden_within")]

@@ -24,6 +24,8 @@ WRITTEN_EMPHASIS = re.compile(r"\*\*|__|`+")
 SHOWN_EMPHASIS = re.compile(r"(?<![\w\\])(\*{1,3}|_{1,3}|~~)(?=\S)(.+?)(?<=\S)\1(?!\w)")
 ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
+MARKUP = re.compile(r"[<>\[\]\\&~]")
+BLANKS_OF_PARAGRAPH = re.compile(r"[^\S\n]*\n(?![^\S\n]*(?:\n|$))[^\S\n]*|[^\S\n]+")
 COVERED = 200  # characters of an allowed phrase
 BUILT_IN = ("i can't help with",)  # of some forty phrases, the one that the documents name
 BUILT_IN_WITHIN = 300
@@ -62,12 +64,15 @@ def written(text: str) -> str:
     return WRITTEN_EMPHASIS.sub("", text)
 
 
-def shown(text: str) -> str:
-    """Return the text as a page shows it: without tags, targets, emphasis and escapes, and with entities decoded."""
+def shown(text: str, *, titles: bool = False) -> str:
+    """Return the text as a page shows it: without tags, targets, emphasis and escapes, and with entities decoded.
+
+    With ``titles``, those of links are kept, because a page shows them under the pointer.
+    """
     text = without_invisible(html.unescape(html.unescape(without_invisible(text))))
     text = TAG.sub(lambda tag: " " if (tag[1] or "").lower() in SEPARATING else "", text)
     labels = {found[1].casefold() for found in DEFINITION.finditer(text)}
-    text = LINK.sub(r"\1", text)
+    text = LINK.sub(lambda link: f'{link[1]} "{link[2]}"' if titles and link[2] else link[1], text)
     text = NAMED_LINK.sub(lambda link: link[1] if link[2].casefold() in labels else link[0], text)
     before = ""
     while before != text:
@@ -89,6 +94,17 @@ def contains(answer: str, text: str, reading: Reading, *, ignore_case: bool = Tr
     needle = plain(written(text))
     haystacks = {plain(written(answer)), plain(shown(answer))}
     return any(_finds(haystack, needle, ignore_case=ignore_case, word=word) for haystack in haystacks)
+
+
+def shows(answer: str, text: str, reading: Reading, *, ignore_case: bool = True, word: bool = False) -> bool:
+    """Whether the answer has a required text where readers see it; of a text that is markup, nothing is hidden."""
+    if not contains(answer, text, reading, ignore_case=ignore_case, word=word):
+        return False
+    if not reading.normalise or MARKUP.search(text):
+        return True
+    needle = plain(written(text))
+    seen = (plain(shown(answer, titles=titles)) for titles in (False, True))
+    return any(_finds(haystack, needle, ignore_case=ignore_case, word=word) for haystack in seen)
 
 
 def _finds(haystack: str, needle: str, *, ignore_case: bool, word: bool) -> bool:
@@ -120,21 +136,26 @@ def as_pattern(matcher: str | dict[str, Any]) -> re.Pattern[str]:
     return pattern(matcher["regex"], **options)
 
 
-def searched(answer: str, reading: Reading) -> list[str]:
-    """Return the texts in which a forbidden pattern is searched for."""
-    return [answer, shown(answer)] if reading.normalise else [answer]
+def searched(answer: str, reading: Reading, source: str) -> list[str]:
+    """Return the texts in which a forbidden pattern is searched for; the last is for patterns with a blank."""
+    if not reading.normalise:
+        return [answer]
+    flowing = [BLANKS_OF_PARAGRAPH.sub(" ", shown(answer))] if " " in source else []
+    return [answer, shown(answer), *flowing]
 
 
 def matches(answer: str, matcher: str | dict[str, Any], reading: Reading, *, forbidden: bool = False) -> bool:
     """Whether an element, a text or a matcher, is in the answer."""
+    finds = contains if forbidden else shows
     if isinstance(matcher, str):
-        return contains(answer, matcher, reading)
+        return finds(answer, matcher, reading)
     if "any" in matcher:
         return any(matches(answer, single, reading, forbidden=forbidden) for single in matcher["any"])
     if "regex" in matcher:
-        found = searched(answer, reading) if forbidden else [answer]
-        return any(as_pattern(matcher).search(text) is not None for text in found)
-    return contains(
+        wanted = as_pattern(matcher)
+        forms = searched(answer, reading, wanted.pattern) if forbidden else [answer]
+        return any(wanted.search(text) is not None for text in forms)
+    return finds(
         answer,
         matcher["text"],
         reading,
@@ -147,7 +168,8 @@ def claimed(
     answer: str, claim: str | dict[str, Any], allowed: Iterable[str | dict[str, Any]], reading: Reading
 ) -> bool:
     """Whether a claim is in the answer outside of the allowed phrases."""
-    return any(_claimed(text, as_pattern(claim), allowed) for text in searched(answer, reading))
+    wanted = as_pattern(claim)
+    return any(_claimed(text, wanted, allowed) for text in searched(answer, reading, wanted.pattern))
 
 
 def _claimed(answer: str, claim: re.Pattern[str], allowed: Iterable[str | dict[str, Any]]) -> bool:

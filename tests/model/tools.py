@@ -132,7 +132,8 @@ def _texts(value: Any) -> list[str]:
         return [text for inner in value for text in _texts(inner)]
     if isinstance(value, str):
         return [value]
-    return [] if value is None else [json.dumps(value)]
+    whole = [str(int(value))] if isinstance(value, float) and value.is_integer() else []
+    return [] if value is None else [json.dumps(value), *whole]
 
 
 def _fits(value: Any, wanted: Any) -> bool:
