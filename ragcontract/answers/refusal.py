@@ -9,13 +9,14 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from ragcontract.answers.answer_text import Answer, answer_of
-from ragcontract.answers.finish_reasons import is_filtered
+from ragcontract.answers.finish_reasons import is_filtered, letters_of
 from ragcontract.answers.known_modes import ABSTAIN
 from ragcontract.answers.matchers import occurrences, text_spans
 from ragcontract.answers.normalising import Form
 from ragcontract.answers.saying import says_something
 from ragcontract.answers.tracing import Span
 from ragcontract.core.answer_settings import AnswerSettings
+from ragcontract.core.invisible import without_invisible
 from ragcontract.core.run import RunRow
 
 Kind: TypeAlias = Literal["refusal", "finish_reason", "mode", "refusal_phrases", "common phrases"]
@@ -53,6 +54,11 @@ PHRASES = (
     "i do not know the answer",
     "i don't know the answer",
 )
+# The letters of what programs and models write into `refusal` if there was none; "no" is such a word, "No." refuses.
+_NO_REFUSAL = frozenset(
+    {"none", "null", "nil", "undefined", "nan", "na", "notapplicable", "objectobject", "false", "n", "0", "norefusal"}
+)
+_NO_REFUSAL_LENGTH = 1000  # characters in which such words are looked for
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
@@ -75,11 +81,20 @@ def evidence(row: RunRow, answer: Answer, settings: AnswerSettings) -> Evidence 
 
 def declared_evidence(row: RunRow) -> Evidence | None:
     """Return what the row says of a refusal beside the answer's text, or None."""
-    if row.refusal and says_something(answer_of(row.refusal)):
+    if row.refusal and _says_refusal(row.refusal):
         return Evidence(kind="refusal")
     if is_filtered(row.finish_reason):
         return Evidence(kind="finish_reason")
     return Evidence(kind="mode") if row.mode == ABSTAIN else None
+
+
+def _says_refusal(text: str) -> bool:
+    """Return whether ``refusal``, which has a line for each message, says something else than that there was none."""
+    if len(text) <= _NO_REFUSAL_LENGTH:
+        lines = [line for line in without_invisible(text).splitlines() if letters_of(line)]
+        if lines and all(letters_of(line) in _NO_REFUSAL or line.strip().casefold() == "no" for line in lines):
+            return False
+    return says_something(answer_of(text))
 
 
 def _common(answer: Answer) -> Evidence | None:

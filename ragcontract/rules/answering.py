@@ -7,7 +7,7 @@ from msgspec import UNSET
 
 from ragcontract.answers.answer_text import Answer, answer_of
 from ragcontract.answers.finish_reasons import is_cut_off
-from ragcontract.answers.saying import says_something
+from ragcontract.answers.saying import says_something, stands_for_nothing
 from ragcontract.core import bounds
 from ragcontract.core.excerpt import excerpt
 from ragcontract.core.golden import GoldenQuery
@@ -121,7 +121,7 @@ def says_nothing(query: GoldenQuery, row: RunRow) -> bool:
 
 def _says_something(query: GoldenQuery, row: RunRow) -> bool:
     answer = answer_in(row)
-    return says_something(answer) or _is_wanted_json(query, answer)
+    return says_something(answer) or _is_wanted_json(query, answer) or _is_reference(query, answer)
 
 
 def _has_refused(row: RunRow) -> bool:
@@ -136,19 +136,27 @@ def _nothing_in(row: RunRow) -> Phrase:
         return ("null",)
     if not without_invisible(row.response).strip():
         return ("an empty response",)
+    if stands_for_nothing(row.response):
+        return (excerpt(row.response), ", which programs write for nothing")
     return (excerpt(answer_in(row).text), ", which has no letter, digit or symbol")
 
 
 def _is_wanted_json(query: GoldenQuery, answer: Answer) -> bool:
-    """Return whether an answer is an array or an object, as ``[]``, of a query for which a JSON schema decides."""
+    """Return whether an answer is ``null``, an array or an object of a query for which a JSON schema decides."""
     if not any(isinstance(rule, RowRule) and "json_schema" in names_of(type(rule.judged)) for rule in query.rules):
         return False
     from ragcontract.answers.json_text import NotJsonError, parsed
 
     try:
-        return isinstance(parsed(answer.text), list | dict)
+        return isinstance(parsed(answer.text), list | dict | None)
     except NotJsonError:
         return False
+
+
+def _is_reference(query: GoldenQuery, answer: Answer) -> bool:
+    """Return whether an answer such as ``null`` is the very one that the golden query has as its reference."""
+    reference = query.answer.reference if query.answer else None
+    return stands_for_nothing(answer.text) and answer.text.strip() == (reference or "").strip()
 
 
 def _forbids(query: GoldenQuery) -> bool:

@@ -66,6 +66,10 @@ class Rule:
     content: Any = dataclasses.field(compare=False)
 
 
+NO_TEXTS = ("None", "null", "undefined", "nan", "NaN", "nil", "[object Object]")
+NO_REFUSALS = ("none", "null", "undefined", "nan", "false", "no", "0", "n/a", "[object object]")
+
+
 def rules_of(golden: Row, settings: Settings) -> list[Rule]:
     """Return the rules on the answer that a golden row has, those that are turned off included."""
     rules = [Rule(name, -1, golden[name]) for name in FIELDS if golden.get(name) is not None]
@@ -184,11 +188,14 @@ def _unanswered(rules: Sequence[Rule], answer: Answer) -> bool:
 
 def _says_something(answer: Answer) -> bool:
     wants_json = any(rule["type"] == "json_schema" for rule in answer.golden.get("rules") or [])
+    if answer.text.strip() in NO_TEXTS:
+        return answer.golden.get("reference") == answer.text or (wants_json and answer.text == "null")
     return texts.says_something(answer.text) or (wants_json and _is_container(answer.text))
 
 
 def _refused_by_field(row: Row) -> bool:
-    return bool(row.get("refusal") and row["refusal"].strip()) or row.get("finish_reason") == "content_filter"
+    refusal = (row.get("refusal") or "").strip()
+    return bool(refusal and refusal.casefold() not in NO_REFUSALS) or row.get("finish_reason") == "content_filter"
 
 
 def _refused(answer: Answer) -> bool:

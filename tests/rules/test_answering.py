@@ -94,6 +94,31 @@ def test_what_says_nothing_is_no_answer(tmp_path: Path, response: str) -> None:
     assert found.endswith(("an empty response", ", which has no letter, digit or symbol"))
 
 
+WRITTEN_FOR_NOTHING = (
+    "None", " None\n", "null", "NULL", "undefined", "nan", "NaN", "nil", "<nil>", "<NA>", "[object Object]", "No\u200bne",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("response", WRITTEN_FOR_NOTHING)
+def test_what_programs_write_for_nothing_is_no_answer(tmp_path: Path, response: str) -> None:
+    found = broken(tmp_path, ASKED, says(response))
+    assert [line for line in found if "programs write for nothing" in line], found
+
+
+@pytest.mark.parametrize(
+    "response", ["No", "no", "0", "none", "None.", "None of them", "false", "`null`", "n/a", "Nan"]
+)
+def test_a_short_answer_is_one(tmp_path: Path, response: str) -> None:
+    assert broken(tmp_path, ASKED, says(response)) == []
+
+
+def test_a_word_for_nothing_is_the_answer_where_the_golden_query_says_so(tmp_path: Path) -> None:
+    assert broken(tmp_path, ASKED | {"reference": "null"}, says("null")) == []
+    assert broken(tmp_path, ASKED | {"reference": "null"}, says("undefined")) != []
+    schema = {"type": "json_schema", "schema": {"type": ["string", "null"]}}
+    assert broken(tmp_path, {"rules": [schema]}, says("null")) == []
+
+
 @pytest.mark.parametrize(
     "response",
     [

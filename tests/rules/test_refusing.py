@@ -75,6 +75,24 @@ def test_a_refusal_that_says_nothing_is_no_evidence(tmp_path: Path, nothing: str
     assert "has no response" in refusal(tmp_path, rule("must_refuse"), {"refusal": nothing})[0]
 
 
+NO_REFUSAL = (
+    "None", "none", "NULL", "null", "nil", "undefined", "nan", "n/a", "N/A.", "False", "false", "no", "0",
+    "[object Object]", " None ", "No\u200bne", "None\nNone", "not applicable",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("word", NO_REFUSAL)
+def test_what_programs_write_for_no_refusal_is_none(tmp_path: Path, word: str) -> None:
+    assert broken(tmp_path, rule("must_refuse"), ANSWER | {"refusal": word}, PINNED) == [SURE]
+    assert broken(tmp_path, rule("must_not_refuse"), ANSWER | {"refusal": word}) == []
+    assert "has no response" in refusal(tmp_path, rule("must_refuse"), {"refusal": word})[0]
+
+
+@pytest.mark.parametrize("words", ["None of that is public.", "No.", "No, sorry.", "None\nI cannot say.", "拒否", "🙅"])
+def test_a_refusal_may_be_short_or_begin_with_such_a_word(tmp_path: Path, words: str) -> None:
+    assert broken(tmp_path, rule("must_refuse"), ANSWER | {"refusal": words}, PINNED) == []
+
+
 def test_without_a_response_only_other_evidence_can_be_judged(tmp_path: Path) -> None:
     assert "has no response" in refusal(tmp_path, rule("must_refuse"), {})[0]
     assert "has no response" in refusal(tmp_path, rule("must_refuse"), {"mode": "trustworthy"})[0]
