@@ -155,6 +155,13 @@ OTHER_NAMES = {
     "functions.refund:12": "functions.refund:12",
     "tools-refund": "tools-refund",
     "functions_refund": "functions_refund",
+    "refund<|channel|>commentary": "refund<|channel|>commentary",
+    "<|channel|>commentary to=functions.refund <|constrain|>json": (
+        "<|channel|>commentary to=functions.refund <|constrain|>json"
+    ),
+    "refund<|chan": "refund<|chan",
+    '"refund"': '"refund"',
+    "$refund": "$refund",
 }
 
 
@@ -178,10 +185,43 @@ def test_a_forbidden_tool_that_is_named_with_a_namespace_is_found_without_it() -
 
 @pytest.mark.parametrize(
     "name",
-    ["refund_status", "get_refund", "refunds", "refund.status", "prerefund", ".", "()", ":0", "tool_refund"],
+    [
+        "refund_status",
+        "get_refund",
+        "refunds",
+        "refund.status",
+        "prerefund",
+        ".",
+        "()",
+        ":0",
+        "tool_refund",
+        "<|channel|>",
+        "$",
+    ],
 )
 def test_another_tool_is_not_the_forbidden_one(name: str) -> None:
     assert checked({"name": name, "arguments": {"id": 7}}, rules=[FORBIDDEN]).code == 0
+
+
+@pytest.mark.parametrize(
+    ("tool", "char"),
+    [
+        *(("delete_*", "*"), ("*", "*"), ("refund|cancel", "|"), ("refund.*", "*"), ("^refund", "^"), ("refund$", "$")),
+        *(("refund, cancel", ","), ("[refund]", "["), ("(refund)", "("), ("refund.+", "+"), ("delete_%", "%")),
+        *(("refund?", "?"), ("refund;cancel", ";"), ("{refund}", "{"), (r"\brefund\b", "\\"), ("refund cancel", " ")),
+    ],
+)
+def test_a_pattern_or_a_list_is_no_name_of_a_forbidden_tool(tool: str, char: str) -> None:
+    ended = checked({"name": "refund"}, rules=[{"type": "must_not_call_tool", "tool": tool}])
+    assert ended.code == 2
+    assert f"golden.jsonl:1: rules[0].tool: has {char!r}, and is compared as a name" in ended.err
+    assert "write a rule for each tool, with its name" in ended.err
+
+
+def test_a_tool_with_a_blank_in_its_name_is_forbidden_with_an_underscore_and_required_as_it_is() -> None:
+    call = {"name": "Delete the file"}
+    assert checked(call, rules=[{"type": "must_not_call_tool", "tool": "delete_the_file"}]).code == 1
+    assert checked(call, rules=[{"type": "must_call_tool", "tool": "Delete the file"}]).code == 0
 
 
 PARALLEL = "multi_tool_use.parallel"

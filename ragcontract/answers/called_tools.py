@@ -13,6 +13,9 @@ from ragcontract.core.invisible import without_invisible
 _NAMESPACES = re.compile(r"__+|[./:\\]+")  # mcp__server__refund, functions.refund, server/refund, server:refund
 _KINDS = re.compile(r"^(tools|functions)[_-]+")  # also namespaces: tools-refund
 _NUMBER = re.compile(r":[0-9]+$")  # of the call: functions.refund:0
+# Markup of a model's channels that a server left in a name: refund<|channel|>commentary, commentary to=functions.refund
+_MARKUP = re.compile(r"<\|[^|]*(?:\|>|$)|\bto=")
+_AROUND = " \t\n\"'`$"  # a name that is encoded twice; $web_search, as some services call their own tools
 _JOINTS = re.compile(r"[\s_-]+")  # of words: delete_user is deleteUser, and delete-user
 
 
@@ -25,11 +28,12 @@ class CalledTools:
         self._named: dict[str, list[Call]] = {}
         for call in self.calls:
             self._named.setdefault(call.name, []).append(call)
-        self._ending: dict[str, list[str]] = {}  # the names by the last of their parts
+        self._ending: dict[str, list[tuple[tuple[str, ...], str]]] = {}  # the names by the last of their parts
         self._joined: dict[str, list[str]] = {}  # and by all of them: shop_refund is shop.refund
         for name in self._named:
-            self._ending.setdefault(parts_of(name)[-1], []).append(name)
-            self._joined.setdefault("".join(parts_of(name)), []).append(name)
+            for parts in map(parts_of, _without_markup(name)):
+                self._ending.setdefault(parts[-1], []).append((parts, name))
+                self._joined.setdefault("".join(parts), []).append(name)
         self._arguments: dict[int, dict[str, Hashable] | None] = {}
         self._briefs: dict[int, str] = {}
         self._answers: dict[str, Answer] = {}
@@ -42,10 +46,10 @@ class CalledTools:
         """Return the calls whose name is that of the tool in any form, in their order.
 
         The forms differ in case, in characters that nobody sees, in how words are joined, in a namespace that one of
-        the two has, or in parentheses or the number of the call behind it.
+        the two has, in markup of a model's channels, or in parentheses or the number of the call behind it.
         """
         sought = parts_of(tool)
-        names = {name for name in self._ending.get(sought[-1], ()) if _ends_alike(parts_of(name), sought)}
+        names = {name for parts, name in self._ending.get(sought[-1], ()) if _ends_alike(parts, sought)}
         names.update(self._joined.get("".join(sought), ()))
         if len(names) <= 1:
             return self._named[names.pop()] if names else ()
@@ -76,12 +80,17 @@ def parts_of(name: str) -> tuple[str, ...]:
 
     A name that has nothing to compare is its own only part.
     """
-    seen = without_invisible(unicodedata.normalize("NFKC", name)).casefold().strip()
+    seen = without_invisible(unicodedata.normalize("NFKC", name)).casefold().strip(_AROUND)
     if seen.endswith(")"):  # refund(), refund(id=7)
         seen = seen.partition("(")[0]
     seen = _KINDS.sub(r"\1.", _NUMBER.sub("", seen))
     parts = (_JOINTS.sub("", part) for part in _NAMESPACES.split(seen))
     return tuple(filter(None, parts)) or (name,)
+
+
+def _without_markup(name: str) -> list[str]:
+    """Return what stands before, between and after the markup of channels in a name; the name itself without any."""
+    return [part for part in _MARKUP.split(name) if part.strip()] or [name]
 
 
 def _ends_alike(first: tuple[str, ...], second: tuple[str, ...]) -> bool:

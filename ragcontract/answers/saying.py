@@ -18,7 +18,7 @@ _NO_TEXT_LENGTH = 100  # characters, also invisible ones, in which such a word i
 def says_something(answer: Answer) -> bool:
     """Return whether a reader sees a letter, a digit or a symbol; punctuation and markup alone say nothing.
 
-    Code is seen as it is written: a tag in it is what the answer is about. What programs write for nothing says nothing.
+    Neither does what programs write for nothing. Code is seen as it is written: a tag in it is what an answer is about.
     """
     if stands_for_nothing(answer.text):
         return False

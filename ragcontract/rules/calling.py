@@ -1,5 +1,6 @@
 """Rules about tool calls: must_call_tool, must_not_call_tool, tool_arguments_valid."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from ragcontract.answers.tool_calls import Call
 
 Times = Annotated[int, Meta(ge=1, le=bounds.CALLS, title=f"a whole number from 1 to {bounds.CALLS:,}")]
+# What patterns and lists have, and no name of a tool.
+NOT_IN_NAMES = re.compile(r"[*|^$,;()\[\]{}?+%\\\s]")
 
 
 class ToolRule(RowRule, frozen=True, kw_only=True, gc=False):
@@ -181,13 +184,19 @@ class MustNotCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_no
     __hash__ = OneTool.__hash__
 
     def faults(self) -> Iterable[Fault]:
-        """Return also arguments that look like matchers: as values they would never be found, and the rule holds."""
+        """Return also what would never be found, so that the rule holds: a pattern as the tool, or as a value."""
         values = {name: value for name, value in self.arguments.items() if not is_pattern(value)}
         likely = ((name, path) for name, value in values.items() for path in likely_matchers(value))
         wrong = [(("arguments", name, *path), AS_PATTERN) for name, path in likely]
-        known = list(OneTool.faults(self))
+        known = [*OneTool.faults(self), *self._pattern_as_tool()]
         places = [path for path, _ in known]
         return [*known, *(fault for fault in wrong if fault[0] not in places)]
+
+    def _pattern_as_tool(self) -> Iterator[Fault]:
+        if other := NOT_IN_NAMES.search(self.tool.strip()):
+            has = f"has {other[0]!r}, and is compared as a name; patterns and lists are not read"
+            blank = ", and _ for a blank in a name" if other[0].isspace() else ""
+            yield ("tool",), f"{has}: write a rule for each tool, with its name{blank}"
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield one violation with all such calls; without a row, nobody knows that there was none."""

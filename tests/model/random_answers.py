@@ -15,7 +15,9 @@ ALLOWED = (r"not .*", r"never free", r"refund.{0,30}days", "no price")
 REFUSALS = ("I can't help with that.", "Well, I can’t  help with `this`.", "That is none of my business.")
 OWN_PHRASE = "none of my business"
 INVISIBLE = ("\u200b", "\u00ad", "\u2060", "\u202e", "\u034f", "\ufe0f", "\u115f", "\U000e0041", "\x07")
-SAYS_NOTHING = ("None", "null", 
+SAYS_NOTHING = (
+    "None",
+    "null",
     ".",
     "-",
     "**",

@@ -95,7 +95,8 @@ def test_what_says_nothing_is_no_answer(tmp_path: Path, response: str) -> None:
 
 
 WRITTEN_FOR_NOTHING = (
-    "None", " None\n", "null", "NULL", "undefined", "nan", "NaN", "nil", "<nil>", "<NA>", "[object Object]", "No\u200bne",
+    "None", " None\n", "null", "NULL", "undefined", "nan", "NaN", "nil", "<nil>", "<NA>", "[object Object]",
+    "No\u200bne",
 )  # fmt: skip
 
 
