@@ -335,6 +335,27 @@ LIKELY: dict[str, tuple[Any, str]] = {
     "with an option": ({"startsWith": "7", "ignore_case": True}, "id.startsWith"),
     "a pattern within": ({"of": {"regex": "^7"}}, "id.of.regex"),
     "a pattern in a list": ([{"regex": "^7"}], "id.0.regex"),
+    "a comparison": ({"gt": 100}, "id.gt"),
+    "two comparisons": ({"gte": 100, "lte": 200}, "id.gte"),
+    "an operator": ({"op": ">", "value": 100}, "id.op"),
+    "MongoDB's": ({"$gt": 100}, "id.$gt"),
+    "MongoDB's, beside another": ({"$near": 1, "of": 2}, "id.$near"),
+    "a range": ({"min": 1, "max": 9}, "id.min"),
+    "a minimum": ({"minimum": 100}, "id.minimum"),
+    "camel case": ({"greaterThan": 100}, "id.greaterThan"),
+    "an enumeration": ({"enum": ["7", "8"]}, "id.enum"),
+    "a constant": ({"const": 7}, "id.const"),
+    "that it exists": ({"exists": True}, "id.exists"),
+    "its type": ({"type": "string"}, "id.type"),
+    "a schema": ({"type": "string", "pattern": "^7"}, "id.pattern"),
+    "a comparison as text": (">100", "id"),
+    "another one": ("<= 7", "id"),
+    "a star": ("*", "id"),
+    "a star at the end": ("7*", "id"),
+    "any characters": (".*", "id"),
+    "a beginning": ("^7", "id"),
+    "a class": (r"\d+", "id"),
+    "a star in a list": (["*"], "id.0"),
 }
 
 
@@ -347,11 +368,37 @@ def test_an_argument_that_looks_like_a_matcher_is_refused_where_it_would_forbid_
     assert checked({"name": "refund", "arguments": {"id": value}}, rules=[wanted]).code == 0
 
 
-@pytest.mark.parametrize("value", [{"text": "7", "to": "her"}, {"currency": "EUR"}, {}, ["7"], {"regexes": 1, "id": 7}])
-def test_an_argument_that_is_an_object_is_compared_as_a_value(value: Any) -> None:
+PLAIN: list[Any] = [
+    *({"text": "7", "to": "her"}, {"currency": "EUR"}, {}, ["7"], {"regexes": 1, "id": 7}),
+    *({"type": "fixed", "value": 5}, {"min": 1, "max": 9, "currency": "EUR"}, "50%", "> see below", "US$", "2 * 3 = 6"),
+    *("SELECT * FROM orders", r"C:\data", "7.5", "-7", "<b>7</b>", None, True),
+]
+
+
+@pytest.mark.parametrize("value", PLAIN)
+def test_an_argument_that_looks_like_no_matcher_is_compared_as_a_value(value: Any) -> None:
     rule = {**FORBIDDEN, "arguments": {"id": value}}
     assert checked({"name": "refund", "arguments": {"id": value}}, rules=[rule]).code == 1
     assert checked({"name": "refund", "arguments": {"id": 7}}, rules=[rule]).code == 0
+
+
+@pytest.mark.parametrize("name", ["orderId", "OrderID", "order-id", "ORDER_ID", "order id", "order\u200b_id"])
+def test_a_forbidden_argument_is_found_under_its_name_in_another_form(name: str) -> None:
+    forbidden: Row = {"type": "must_not_call_tool", "tool": "refund", "arguments": {"order_id": 7}}
+    pattern = {**forbidden, "arguments": {"order_id": {"regex": "^7$"}}}
+    call = {"name": "refund", "arguments": {name: 7}}
+    assert checked(call, rules=[forbidden]).code == 1
+    assert checked(call, rules=[pattern]).code == 1
+    assert checked({"name": "refund", "arguments": {name: 8}}, rules=[forbidden, pattern]).code == 0
+    assert checked(call, rules=[{**forbidden, "type": "must_call_tool"}]).code == 1
+    once = {**forbidden, "type": "must_call_tool", "at_most": 1}
+    assert checked({"name": "refund", "arguments": {"order_id": 7}}, call, rules=[once]).code == 1
+
+
+@pytest.mark.parametrize("name", ["order", "id", "order_ids", "orders.id2"])
+def test_another_argument_is_not_the_forbidden_one(name: str) -> None:
+    forbidden = {"type": "must_not_call_tool", "tool": "refund", "arguments": {"order_id": 7}}
+    assert checked({"name": "refund", "arguments": {name: 7}}, rules=[forbidden]).code == 0
 
 
 def test_a_call_that_names_its_tool_or_arguments_twice_must_say_the_same() -> None:

@@ -1,7 +1,7 @@
 """Rules about tool calls: must_call_tool, must_not_call_tool, tool_arguments_valid."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
@@ -20,13 +20,11 @@ from ragcontract.rules.patterns_of_arguments import (
     is_pattern,
     likely_matchers,
     misspelled_pattern,
-    texts_in,
 )
 
 if TYPE_CHECKING:
     from ragcontract.answers.called_tools import CalledTools
     from ragcontract.answers.cannot_score import CannotScoreError
-    from ragcontract.answers.matcher_records import Matcher
     from ragcontract.answers.tool_calls import Call
 
 Times = Annotated[int, Meta(ge=1, le=bounds.CALLS, title=f"a whole number from 1 to {bounds.CALLS:,}")]
@@ -100,28 +98,21 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
     def fitting(self, called: "CalledTools", calls: Sequence["Call"], *, unreadable: bool) -> Sequence["Call"]:
         """Return the calls that have the arguments.
 
-        ``unreadable`` says whether those do that cannot be read, and in which a pattern finds what is no text.
+        ``unreadable`` says whether those do that cannot be read, those in which a pattern finds what is no text, and
+        those whose arguments have their names in another form.
         """
-        from msgspec import convert
-
-        from ragcontract.answers.json_values import comparable
-        from ragcontract.answers.matcher_records import Matcher
-        from ragcontract.answers.matchers import matcher
-
         if not self.arguments or not calls:
             return calls if unreadable else [call for call in calls if call.arguments is not None]
+        form: Callable[[str], str] = called.form_of if unreadable else str
         patterns = {name: value for name, value in self.arguments.items() if is_pattern(value)}
-        sought = {name: matcher(convert(value, Matcher), "regex") for name, value in patterns.items()}
-        equal = {name: comparable(value) for name, value in self.arguments.items() if name not in patterns}
+        searches = [(form(name), _search(called, value, anywhere=unreadable)) for name, value in patterns.items()]
+        equal = {(form(name), called.key_of(self.arguments[name])) for name in self.arguments.keys() - patterns.keys()}
 
         def fits(call: "Call") -> bool:
-            made, values = call.arguments, called.arguments(call)
-            if made is None or values is None:
+            made = called.arguments(call, in_any_form=unreadable)
+            if made is None:
                 return unreadable
-            return all(name in values and values[name] == value for name, value in equal.items()) and all(
-                name in made and _finds(called, pattern, made[name], anywhere=unreadable)
-                for name, pattern in sought.items()
-            )
+            return made.keys >= equal and all(any(map(finds, made.values.get(name, ()))) for name, finds in searches)
 
         return [call for call in calls if fits(call)]
 
@@ -288,14 +279,24 @@ def _pattern_faults(value: dict[str, Any]) -> Iterator[Fault]:
     yield from faults(pattern, "regex", of_answers=False)  # any value of an argument may be wanted
 
 
-def _finds(called: "CalledTools", pattern: "Matcher", value: object, *, anywhere: bool) -> bool:
-    """Return whether a pattern is found in an argument that is a text.
+def _search(called: "CalledTools", written: dict[str, Any], *, anywhere: bool) -> "Callable[[object], bool]":
+    """Return what says whether a pattern is found in an argument that is a text, and looks at equal ones once.
 
     Where it may be ``anywhere``, it is also found in numbers, booleans, and all that lists and objects hold, and a text
     that is too long to be searched may have it.
     """
-    from ragcontract.answers.matchers import finds
+    from msgspec import convert
 
-    if not anywhere:
-        return isinstance(value, str) and len(value) <= bounds.ANSWER and finds(pattern, called.answer(value))
-    return any(len(text) > bounds.ANSWER or finds(pattern, called.answer(text)) for text in texts_in(value))
+    from ragcontract.answers.matcher_records import Matcher
+    from ragcontract.answers.matchers import matcher
+
+    pattern = matcher(convert(written, Matcher), "regex")
+    known: dict[tuple[str, ...], bool] = {}
+
+    def finds(value: object) -> bool:
+        texts = called.texts(value) if anywhere or isinstance(value, str) else ()
+        if texts not in known:
+            known[texts] = called.has(pattern, texts, too_long=anywhere)
+        return known[texts]
+
+    return finds

@@ -1,24 +1,37 @@
 """What is a pattern among the arguments of a rule on tool calls, what looks like one, and in what one is searched."""
 
-import json
+import re
 from collections.abc import Iterator
 
 from ragcontract.core import bounds
 from ragcontract.core.nearest import NearNames
 
 PATTERN = "regex"
-OPTIONS = frozenset({"ignore_case", "word", "dot_all"})
+OPTIONS = frozenset({"ignorecase", "word", "dotall"})
 # Other names of a pattern, which no argument of a tool is likely to have.
-MISNAMED = frozenset({"re", "reg", "regular_expression", "regex_pattern", "regexp_pattern"})
-# How other fields and tools write what is searched for. A tool may have such an argument, too.
-LIKELY = frozenset(
+MISNAMED = frozenset({"re", "reg", "regularexpression", "regexpattern", "regexppattern"})
+# How other fields and tools compare numbers and describe values; without what joins words.
+COMPARING = frozenset(
     {
-        "text", "any", "any_of", "anyof", "all", "all_of", "allof", "one_of", "oneof", "in", "not", "pattern", "match",
-        "matches", "contains", "contain", "icontains", "includes", "starts_with", "startswith", "ends_with", "endswith",
-        "prefix", "suffix", "glob", "wildcard", "like", "equals", "eq", "value",
+        "gt", "gte", "ge", "lt", "lte", "le", "ne", "neq", "nin", "notin", "min", "max", "minimum", "maximum",
+        "between", "range", "greaterthan", "greaterthanorequal", "greaterthanorequals", "lessthan", "lessthanorequal",
+        "lessthanorequals", "exclusiveminimum", "exclusivemaximum", "above", "below", "over", "under", "atleast",
+        "atmost", "minlength", "maxlength", "enum", "const", "exists", "operator", "op", "pattern",
     }
 )  # fmt: skip
-AS_PATTERN = 'is compared as a value, not searched for; write {"regex": …}, which is also searched for within objects'
+# How they write what is searched for. A tool may have such an argument, too.
+LIKELY = COMPARING | {
+    "text", "any", "anyof", "all", "allof", "oneof", "in", "not", "match", "matches", "contains", "contain",
+    "icontains", "includes", "startswith", "endswith", "prefix", "suffix", "glob", "wildcard", "like", "ilike",
+    "equals", "eq", "value", "type",
+}  # fmt: skip
+# Texts that compare numbers (">100"), or that have what only patterns have: a star at an end, ".*", "^", classes.
+_COMPARES = re.compile(r"\s*(?:[<>]=?|[!=]=|[≤≥≠])\s*[-+$€£]?[0-9.]")
+_AS_PATTERN = re.compile(r"%|%\S*%|\S*\*|\*\S*|\^.*|.*\.[*+].*|.*\\[bdswBDSW](?![A-Za-z]).*", re.DOTALL)
+AS_PATTERN = (
+    'is compared as a value, not searched for; write {"regex": …}, which is also searched for within objects, as in '
+    r'{"regex": "^[0-9]{3,}$"} for numbers from 100, or {"regex": "^\\*$"} for a star'
+)
 
 
 def is_pattern(value: object) -> bool:
@@ -35,9 +48,11 @@ def misspelled_pattern(value: object) -> str | None:
 
 
 def likely_matchers(value: object, level: int = 0) -> Iterator[tuple[str, ...]]:
-    """Yield the paths of keys in a value that look like matchers: patterns within it, and those of other fields."""
-    key = _only_key(value)
-    if key is not None and (key == PATTERN or _plain(key) in LIKELY or misspelled_pattern(value)):
+    """Yield the paths in a value of what looks like a matcher: patterns, and how other fields and tools write them."""
+    if isinstance(value, str) and (_COMPARES.match(value) or _AS_PATTERN.fullmatch(value)):
+        yield ()
+        return
+    if (key := _key_of_matcher(value)) is not None:
         yield (key,)
         return
     if level > bounds.ARGUMENT_LEVELS:  # which is refused
@@ -48,21 +63,15 @@ def likely_matchers(value: object, level: int = 0) -> Iterator[tuple[str, ...]]:
             yield (str(name), *path)
 
 
-def texts_in(value: object) -> Iterator[str]:
-    """Yield all that a value has as texts: numbers and booleans as JSON writes them, and the keys of objects."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for name, inner in value.items():
-            yield name
-            yield from texts_in(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from texts_in(inner)
-    elif value is not None:
-        yield json.dumps(value)
-        if isinstance(value, float) and value.is_integer():  # 900.0 is 900
-            yield str(int(value))
+def _key_of_matcher(value: object) -> str | None:
+    """Return the key that makes an object look like a matcher: its only one, or one that compares beside others."""
+    key = _only_key(value)
+    if key is not None:
+        return key if key == PATTERN or _plain(key) in LIKELY or misspelled_pattern(value) else None
+    names = [key for key in value if _plain(key) not in OPTIONS] if isinstance(value, dict) else []
+    if not all(_plain(name) in LIKELY for name in names):
+        return next((name for name in names if name.startswith("$")), None)
+    return next((name for name in names if _plain(name) in COMPARING), None)
 
 
 def _only_key(value: object) -> str | None:
@@ -72,4 +81,4 @@ def _only_key(value: object) -> str | None:
 
 
 def _plain(key: str) -> str:
-    return key.casefold().replace("-", "_").replace(" ", "_")
+    return re.sub(r"[\W_]+", "", key.casefold())

@@ -19,6 +19,12 @@ def calls_of_a_row(lab: Lab, size: int) -> bool:
     return accepted(lab.check(wanted, rows), "tool_calls, more than")
 
 
+def searched_arguments(lab: Lab, size: int) -> bool:
+    forbidden = {"type": "must_not_call_tool", "tool": "f", "arguments": {"a": {"regex": "y"}}}
+    rows = [run("q1", "doc1", tool_calls=[{"name": "f", "arguments": {"a": "x" * size}}])]
+    return accepted(lab.check([golden("q1", "doc1", rules=[forbidden])], rows), "whose arguments are too long")
+
+
 def wanted_calls(lab: Lab, size: int) -> bool:
     wanted = [golden("q1", "doc1", reference_tool_calls=[{"name": "f"}] * size)]
     return accepted(lab.check(wanted, [run("q1", "doc1", tool_calls=[])]), "reference_tool_calls: has 101 calls")
@@ -60,6 +66,7 @@ CASES: Cases = {
     "CALLS": Case(calls_of_a_row),
     "REFERENCE_CALLS": Case(wanted_calls),
     "ARGUMENTS": Case(arguments),
+    "ARGUMENTS_SEARCHED": Case(searched_arguments, small=20_000),
     "ARGUMENT_LEVELS": Case(levels_of_arguments),
     "DISTANCE": Case(texts_of_a_distance, small=1_000, past=lambda product: product + 10),
     "SUBSEQUENCE": Case(words_of_rouge, small=100),

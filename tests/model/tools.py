@@ -115,14 +115,19 @@ def has_arguments(call: Call, wanted: dict[str, Any]) -> bool:
 
 
 def _may_have(call: Call, wanted: dict[str, Any]) -> bool:
-    """Whether a call may have these arguments: a pattern is searched for in all that an argument holds."""
+    """Whether a call may have these arguments: a pattern is searched for in all that one holds."""
     if call.arguments is None:
         return True
-    patterns = {key: value["regex"] for key, value in wanted.items() if isinstance(value, dict) and "regex" in value}
-    others = {key: value for key, value in wanted.items() if key not in patterns}
-    return has_arguments(call, others) and all(
-        any(re.search(pattern, text) for text in _texts(call.arguments.get(key))) for key, pattern in patterns.items()
+    return all(
+        any(_joined(name) == _joined(key) and _may_be(value, sought) for name, value in call.arguments.items())
+        for key, sought in wanted.items()
     )
+
+
+def _may_be(value: Any, sought: Any) -> bool:
+    if isinstance(sought, dict) and "regex" in sought:
+        return any(re.search(sought["regex"], text) for text in _texts(value))
+    return _fits(value, sought)
 
 
 def _texts(value: Any) -> list[str]:
