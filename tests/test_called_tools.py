@@ -250,6 +250,37 @@ def test_calls_within_another_one_that_cannot_be_read_are_refused(arguments: Any
     assert "has a call of multi_tool_use.parallel in tool_calls[0], whose tool_uses cannot be read" in ended.err
 
 
+NESTING = (
+    "tool_calls",
+    "toolCalls",
+    "calls",
+    "children",
+    "steps",
+    "actions",
+    "function_calls",
+    "sub_calls",
+    "messages",
+)
+
+
+@pytest.mark.parametrize("field", NESTING)
+def test_calls_in_a_field_of_another_one_are_refused(field: str) -> None:
+    inner = [{"name": "refund", "arguments": {"id": 7}}]
+    agent = {"name": "billing_agent", "arguments": {"task": "x"}}
+    for nested in (inner, inner[0], json.dumps(inner)):
+        for call in (
+            {**agent, field: nested},
+            {"function": agent, field: nested},
+            {"function": {**agent, field: nested}},
+        ):
+            ended = checked(call, rules=[FORBIDDEN])
+            assert ended.code == 2
+            assert f"has {field} in tool_calls[0], where calls within it may be, which are not read" in ended.err
+    for nothing in ([], {}, None, "", 3):
+        assert checked({**agent, field: nothing}, rules=[FORBIDDEN, VALID]).code == 0
+    assert checked({"name": "plan", "arguments": {field: inner}}, rules=[FORBIDDEN]).code == 0  # as the docs say
+
+
 def test_a_tool_that_must_be_called_has_exactly_its_name_and_the_message_points_to_another_form_of_it() -> None:
     wanted = {"type": "must_call_tool", "tool": "refund"}
     assert broken(checked({"name": "functions.refund"}, rules=[wanted])) == [

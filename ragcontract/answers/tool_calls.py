@@ -40,6 +40,14 @@ RETURNED = NO_ARGUMENTS.union(
         "provider_metadata", "providerMetadata", "provider_details", "response_metadata", "usage", "_meta",
     }
 )  # fmt: skip
+# Fields in which formats of traces and of agents have the calls that are made within a call; without what joins words.
+NESTED = frozenset(
+    {
+        "toolcall", "toolcalls", "calls", "functioncall", "functioncalls", "tooluse", "tooluses", "toolinvocations",
+        "invocations", "toolscalled", "children", "childcalls", "childruns", "nestedcalls", "subcalls", "steps",
+        "intermediatesteps", "actions", "messages", "spans",
+    }
+)  # fmt: skip
 
 PARALLEL = "multi_tool_use.parallel"
 
@@ -98,6 +106,11 @@ def _call(call: Mapping[str, Any], number: int) -> Call:
         )
     if len(name) > bounds.ID:
         raise CannotScoreError(f"has a name of more than {bounds.ID:,} characters in tool_calls[{number}]")
+    if nested := _nested_in(call):
+        raise CannotScoreError(
+            f"has {nested} in tool_calls[{number}], where calls within it may be, which are not read; export those as "
+            "calls of their own, and leave the field out"
+        )
     if not given:
         made = _without_arguments(name, call)
     else:
@@ -108,6 +121,12 @@ def _call(call: Mapping[str, Any], number: int) -> Call:
         same = Call(name, arguments_of(other)).comparable() == made.comparable()
         _refuse_unless(same, given[0][0], field, number)
     return made
+
+
+def _nested_in(call: Mapping[str, Any]) -> str | None:
+    """Return the name of a field in which a call has others."""
+    fields = (field for level in _levels(call) for field in level.items())
+    return next((name for name, value in fields if _is_composite(value) and value and letters_of(name) in NESTED), None)
 
 
 def _refuse_unless(same: bool, first: str, second: str, number: int) -> None:  # noqa: FBT001

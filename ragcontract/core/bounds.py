@@ -123,8 +123,7 @@ VIOLATIONS = 1_000  # violations; those of a row's rules in all turns that are l
 # Time grows with these products: a second for texts at the limit, and for the worst patterns half a minute.
 SEARCHED = 4 * 10**9  # ; characters of an answer times instructions of a compiled pattern; exit code 2
 DISTANCE = 10**10  # ; characters of a query's contexts times those of `reference_contexts`, for a distance; exit code 2
-# A text among the arguments counts as 1,000 characters, at least.
-ARGUMENTS_SEARCHED = 2 * 10**9  # ; characters of the arguments of a row's calls times patterns of rules; exit code 2
+ARGUMENTS_SEARCHED = 2 * 10**9  # ; characters in a row's calls, 1,000 a text or more, times patterns; exit code 2
 SUBSEQUENCE = 10**9  # ; words of a response times words of its `reference`, for `rouge_l`; exit code 2
 
 # All reports
