@@ -276,7 +276,8 @@ def test_calls_in_a_field_of_another_one_are_refused(field: str) -> None:
             ended = checked(call, rules=[FORBIDDEN])
             assert ended.code == 2
             assert f"has {field} in tool_calls[0], where calls within it may be, which are not read" in ended.err
-    for nothing in ([], {}, None, "", 3):
+    nothings: list[Any] = [[], {}, None, "", 3]
+    for nothing in nothings:
         assert checked({**agent, field: nothing}, rules=[FORBIDDEN, VALID]).code == 0
     assert checked({"name": "plan", "arguments": {field: inner}}, rules=[FORBIDDEN]).code == 0  # as the docs say
 
@@ -452,3 +453,79 @@ def test_a_tool_without_a_name_is_refused_because_no_call_can_be_of_it(tool: str
     ended = checked({"name": "refund", "arguments": {}}, rules=[{"type": rule, "tool": tool}])
     assert ended.code == 2
     assert "golden.jsonl:1: rules[0].tool: has nothing but blanks and invisible characters" in ended.err
+
+
+REASONS = (
+    "tool_calls", "tool_use", "function_call", "MALFORMED_FUNCTION_CALL", "FinishReason.UNEXPECTED_TOOL_CALL",
+    "tool-calls", "ToolUse",
+)  # fmt: skip
+RULES: list[Row] = [{"type": "must_not_call_tool", "tool": "refund"}, VALID, {"type": "must_call_tool", "tool": "look"}]
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_a_model_that_stopped_for_calls_of_which_there_are_none_has_lost_them(reason: str) -> None:
+    contracts: list[Row] = [*({"rules": [rule]} for rule in RULES), {"reference_tool_calls": []}]
+    for expected in contracts:
+        write_jsonl(Path("golden.jsonl"), [golden(**expected)])
+        write_jsonl(Path("current_run.jsonl"), [run(response="Done.", tool_calls=[], finish_reason=reason)])
+        ended = rag_contract("check")
+        assert ended.code == 2
+        assert f"has [] as tool_calls, and {reason!r} as finish_reason; export the calls" in " ".join(ended.err.split())
+        write_jsonl(Path("current_run.jsonl"), [run(tool_calls=[{"name": "look"}], finish_reason=reason)])
+        assert rag_contract("check").code < 2
+
+
+@pytest.mark.parametrize("reason", ["stop", "end_turn", "STOP", "length", None])
+def test_a_model_that_stopped_otherwise_called_nothing(reason: str | None) -> None:
+    write_jsonl(Path("golden.jsonl"), [golden(rules=RULES[:2])])
+    write_jsonl(Path("current_run.jsonl"), [run(response="Done.", tool_calls=[], finish_reason=reason)])
+    assert rag_contract("check").code == 0
+
+
+def talked(*messages: Row, **turns: Any) -> Ended:
+    write_jsonl(Path("golden.jsonl"), [golden(rules=RULES[:1], **turns)])
+    fields: Row = {} if turns else {"tool_calls": [], "response": "Done."}
+    write_jsonl(Path("current_run.jsonl"), [run(messages=[{"role": "user", "content": "?"}, *messages], **fields)])
+    return rag_contract("check")
+
+
+@pytest.mark.parametrize("turns", [{}, {"turns": [{"query": "?"}]}], ids=["without turns", "with a turn"])
+@pytest.mark.parametrize(
+    "reason",
+    [
+        {"finish_reason": "tool_calls"},
+        {"stop_reason": "tool_use"},
+        {"response_metadata": {"finish_reason": "tool_calls"}},
+    ],
+)
+def test_a_message_that_stopped_for_calls_of_which_there_are_none_has_lost_them(reason: Row, turns: Row) -> None:
+    answer = {"role": "assistant", "content": "Done."}
+    ended = talked({**answer, **reason}, **turns)
+    assert ended.code == 2
+    assert "has a message that stopped for tool calls in messages[1], and no call" in " ".join(ended.err.split())
+    assert talked(answer, **turns).code == 0
+
+
+def test_a_conversation_that_answers_after_the_result_of_a_tool_may_keep_the_reason_of_its_call() -> None:
+    call: Row = {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "function": {"name": "look"}}]}
+    result: Row = {"role": "tool", "tool_call_id": "c", "content": "7"}
+    answer: Row = {"role": "assistant", "content": "Done."}
+    reasons: list[Row] = [{}, {"finish_reason": "tool_calls"}]
+    for reason in reasons:
+        turns: Row = {"turns": [{"query": "?"}]}
+        assert talked({**call, **reason}, result, answer, **turns).code == 0
+        assert talked({**call, **reason}, result, {**answer, **reason}, **turns).code == 0
+
+
+def test_a_recorded_completion_that_lost_its_calls_has_none_that_are_known() -> None:
+    write_jsonl(Path("golden.jsonl"), [{"id": "q1", "query": "?", "rules": RULES[:1]}])
+    message = {"role": "assistant", "content": "Done.", "tool_calls": None}
+    for reason, code in (("tool_calls", 2), ("stop", 0)):
+        completion = {"choices": [{"finish_reason": reason, "message": message}]}
+        target = Path(f"{reason}.py")
+        target.write_text(f"def ask(question):\n    return {completion!r}\n")
+        assert rag_contract("record", f"{target}:ask", "--fresh").code == 0
+        row = json.loads(Path("current_run.jsonl").read_text().splitlines()[-1])
+        assert row.get("tool_calls") == (None if code else [])
+        ended = rag_contract("check")
+        assert ended.code == code, ended

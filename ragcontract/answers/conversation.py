@@ -12,6 +12,7 @@ from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
 from ragcontract.answers.cannot_score import CannotScoreError
+from ragcontract.answers.finish_reasons import is_for_calls
 from ragcontract.answers.messages import (
     answer_of,
     calls_in,
@@ -108,6 +109,24 @@ def _faults(row: RunRow, messages: Sequence[Json], called: Sequence[Json]) -> It
     if _reads(row, "tool_calls"):
         for index in results_without_call(messages, called):
             yield f"has the result of a tool in messages[{index}], and not its call; export the call, too"
+        yield from _uncalled(messages, called)
+
+
+def _uncalled(messages: Sequence[Json], called: Sequence[Json]) -> Iterator[str]:
+    """Yield where a model stopped to have tools called, in a turn in which none is; a reason may be that of before."""
+    for start, end in pairwise([0, *starts_in(messages)[1:], len(messages)]):
+        if called or any(map(calls_in, messages[start:end])):
+            continue
+        for index, message in enumerate(messages[start:end], start):
+            if any(map(is_for_calls, _reasons(message))):
+                yield f"has a message that stopped for tool calls in messages[{index}], and no call; export the calls"
+
+
+def _reasons(message: Json) -> Iterator[object]:
+    """Yield why a model stopped after a message, as OpenAI, Anthropic and LangChain have it beside its text."""
+    more = message.get("response_metadata")
+    for fields in (message, more) if isinstance(more, dict) else (message,):
+        yield from (fields.get(name) for name in ("finish_reason", "stop_reason"))
 
 
 def _contradictions(row: RunRow, messages: Sequence[Json], *, in_turns: bool) -> Iterator[str]:

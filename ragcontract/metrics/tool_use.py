@@ -43,7 +43,7 @@ def tool_use(settings: MetricSettings) -> Iterable[Family]:
 class ToolUse:
     """One of the tool metrics; a query where it is not defined (a recall of nothing wanted) does not count."""
 
-    needs = frozenset({"tool_calls", "messages", "error"})
+    needs = frozenset({"tool_calls", "messages", "error", "finish_reason"})
     from_ids = False
     switch = "reference_tool_calls"
 
@@ -62,8 +62,11 @@ class ToolUse:
         if row.tool_calls is None:
             return Missing(LACKING) if row.error is None else (self.metrics[0].worst,)
         from ragcontract.answers.cannot_score import CannotScoreError
+        from ragcontract.answers.finish_reasons import uncalled
         from ragcontract.answers.tool_calls import tool_calls
 
+        if lacking := uncalled(row.tool_calls, row.finish_reason):
+            return Missing(lacking)
         try:
             called = tool_calls(row.tool_calls)
         except CannotScoreError as error:

@@ -35,11 +35,12 @@ NOT_IN_NAMES = re.compile(r"[*|^$,;()\[\]{}?+%\\\s]")
 class ToolRule(RowRule, frozen=True, kw_only=True, gc=False):
     """A rule about the calls in ``tool_calls``."""
 
-    needs: ClassVar[frozenset[str]] = frozenset({"tool_calls", "messages", "error"})
+    needs: ClassVar[frozenset[str]] = frozenset({"tool_calls", "messages", "error", "finish_reason"})
 
     def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002
         """Return that the row has no calls, or why they are none; with an error, none are known, and no rule holds."""
         from ragcontract.answers.cannot_score import CannotScoreError
+        from ragcontract.answers.finish_reasons import uncalled
 
         if row.tool_calls is None:
             if row.error is not None:
@@ -47,7 +48,7 @@ class ToolRule(RowRule, frozen=True, kw_only=True, gc=False):
             rule = type(self).__struct_config__.tag
             return f"has no tool_calls, which {rule} needs; export them ([] if no tool was called)"
         made = context.once.made(_read, row)
-        return str(made) if isinstance(made, CannotScoreError) else None
+        return str(made) if isinstance(made, CannotScoreError) else uncalled(row.tool_calls, row.finish_reason)
 
 
 class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):

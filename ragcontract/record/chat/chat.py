@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from ragcontract.answers.finish_reasons import is_for_calls
 from ragcontract.answers.messages import calls_in, own_faults
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -149,7 +150,7 @@ class Chat:
         return replace(
             kept,
             response=text,
-            tool_calls=[*(kept.tool_calls or ()), *calls],
+            tool_calls=None if not calls and is_for_calls(finish) else [*(kept.tool_calls or ()), *calls],
             refusal=refusal if isinstance(refusal, str) else None,
             finish_reason=finish if isinstance(finish, str) else None,
             llm_model=model if isinstance(model, str) and model else self._model.model,

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ragcontract.answers.finish_reasons import is_for_calls
 from ragcontract.answers.messages import (
     CALL_FIELDS,
     FROM_LANGCHAIN,
@@ -59,9 +60,13 @@ def answer_in(message: Mapping[str, Any]) -> str | None:
     return "" if answer is None and message.get("content") is not None else answer
 
 
-def calls_of(message: Mapping[str, Any]) -> list[Any] | None:
-    """Return the calls of a message; None if it is not the assistant's, which alone can have some."""
-    return calls_in(message) if message.get("role") == ASSISTANT else None
+def calls_of(message: Mapping[str, Any], finish_reason: object = None) -> list[Any] | None:
+    """Return the calls of a message; None if it is not the assistant's, which alone can have some, or has lost them.
+
+    It has lost them if the model stopped to have tools called, and there is no call.
+    """
+    calls = calls_in(message) if message.get("role") == ASSISTANT else None
+    return None if not calls and is_for_calls(finish_reason) else calls
 
 
 def refusal_in(messages: Iterable[Mapping[str, Any]]) -> str | None:

@@ -100,7 +100,7 @@ def _completion(value: object, _ids: DocumentIds) -> Response:
     usage = part(value, "usage")
     return Response(
         response=answer_in(message),
-        tool_calls=calls_of(message),
+        tool_calls=calls_of(message, part(choice, "finish_reason")),
         refusal=refusal_in([message]),
         error=error_of(value),
         finish_reason=part(choice, "finish_reason"),
@@ -146,7 +146,7 @@ def _of_message(value: object) -> Response:
     message = _spoken(value)
     return Response(
         response=answer_in(message),
-        tool_calls=calls_of(message),
+        tool_calls=calls_of(message, finish_reason_of(value)),
         refusal=refusal_in([message]),
         finish_reason=finish_reason_of(value),
         error=error_of(value),
