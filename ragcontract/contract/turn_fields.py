@@ -20,6 +20,11 @@ ALL_OWN = (
 )
 OF_THE_ROW = "is about the whole row, not about a turn; write it into the row's rules"
 
+NOT_IN_ANY = (
+    'is "any", with which the rule would hold as soon as one turn keeps to it; write "each" for what no turn may have, '
+    "or write the rule into the turns that it is for"
+)
+
 
 def fields_of(row: GoldenRow) -> AnswerFields:
     """Convert the fields of a row about the answer, of which it has at least one, and of its turns."""
@@ -77,6 +82,8 @@ def _in_faults(row: GoldenRow) -> Iterator[Mismatch]:
             yield Mismatch(("rules", number, "in"), "needs `turns`, which this row does not have")
         elif not is_of_turns(rule):
             yield Mismatch(("rules", number, "in"), "does not apply: the rule is about the whole row")
+        elif rule.in_turns == "any" and not rule.in_any_turn:
+            yield Mismatch(("rules", number, "in"), NOT_IN_ANY)
 
 
 def _is_for_others(rule: Rule) -> bool:

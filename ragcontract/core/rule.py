@@ -149,12 +149,14 @@ class RowRule(Rule, frozen=True, kw_only=True, gc=False):
 
     ``needs`` names the fields of the row that it reads. ``about_answer`` says that the query must be answered, too.
     ``in_turns`` says to which turns it applies, if the query has turns. ``on_spark`` says that it can be checked there.
+    ``in_any_turn`` says that it can be asked to hold in any of them; what must not be in any turn must hold in each.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset()
     needs_metrics: ClassVar[bool] = False
     about_answer: ClassVar[bool] = False
     on_spark: ClassVar[bool] = False
+    in_any_turn: ClassVar[bool] = True
     in_turns: Annotated[
         Literal["each", "any", "last"] | None, Meta(description="In which turns it must hold; only with `turns`.")
     ] = msgspec.field(default=None, name="in")

@@ -173,6 +173,7 @@ class MustCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_call_
 class MustNotCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_not_call_tool"):
     """The application does not call a tool, or not with these arguments."""
 
+    in_any_turn: ClassVar[bool] = False
     __hash__ = OneTool.__hash__
 
     def faults(self) -> Iterable[Fault]:

@@ -63,6 +63,7 @@ class Flagging(AnswerRule, frozen=True, kw_only=True, gc=False):
 
     needs: ClassVar[frozenset[str]] = AnswerRule.needs | {"refusal"}
     forbids: ClassVar[bool] = True
+    in_any_turn: ClassVar[bool] = False
 
     def flags(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Flag]:
         """Yield the violations that :meth:`violations` yields, in the same order, with what was found."""

@@ -219,7 +219,7 @@ def test_an_imported_benchmark_is_taken_as_it_is(tmp_path: Path) -> None:
 
 def test_each_turn_is_reviewed_with_its_own_rules(tmp_path: Path) -> None:
     turns = [{"query": "Hello?", "rules": [{"type": "must_not_contain", "value": "no"}]}, {"query": "And?"}]
-    rules = [{"type": "must_refuse", "in": "last"}, {"type": "must_not_refuse", "in": "any"}]
+    rules = [{"type": "must_refuse", "in": "last"}, {"type": "must_cite", "in": "any"}]
     found = findings(tmp_path, asks(turns=turns, rules=rules))
     assert names(found) == ["short-text"]
 

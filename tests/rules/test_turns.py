@@ -14,6 +14,7 @@ from ragcontract.evaluation.source import Local
 from ragcontract.pipeline import Outcome
 from ragcontract.runs.readers import open_baseline, open_run
 from tests.builders import Row, write_jsonl
+from tests.process import rag_contract
 from tests.records import NOW
 from tests.toys import MustSay
 
@@ -157,3 +158,24 @@ def test_of_turns_that_an_error_cut_off_no_rule_about_tools_holds(rule: Row, end
     assert [one.rule for one in broken] == [rule["type"]] * 2
     missing = check(tmp_path, query, {"query_id": "other"}, "missing_queries: zero\n")
     assert len(missing.decision.violations["q1"]) == 2
+
+
+FORBIDDING: list[Row] = [
+    {"type": "must_not_contain", "value": "secret"},
+    {"type": "regex_must_not_match", "pattern": "secret"},
+    {"type": "must_not_refuse"},
+    {"type": "must_not_call_tool", "tool": "refund"},
+]
+
+
+@pytest.mark.parametrize("forbidding", FORBIDDING, ids=lambda rule: rule["type"])
+def test_what_must_not_be_in_any_turn_is_written_for_each(forbidding: Row, tmp_path: Path) -> None:
+    said = answered("Hello", "secret")
+    write_jsonl(tmp_path / "current_run.jsonl", [said])
+    files = "--golden", str(tmp_path / "golden.jsonl"), "--run", str(tmp_path / "current_run.jsonl")
+    write_jsonl(tmp_path / "golden.jsonl", [asked(None, None, rules=[{**forbidding, "in": "any"}])])
+    ended = rag_contract("check", *files)
+    assert ended.code == 2
+    assert 'golden.jsonl:1: rules[0].in: is "any", with which the rule would hold as soon as one turn' in ended.err
+    write_jsonl(tmp_path / "golden.jsonl", [asked(None, None, rules=[{**forbidding, "in": "each"}])])
+    assert rag_contract("check", *files).code == (1 if "secret" in str(forbidding) else 0)
