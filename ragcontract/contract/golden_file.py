@@ -252,6 +252,11 @@ class _Builder:
             self.problems.warning(f"{self._further}: {message}")
         for message in contract_warnings(self._queries.values()):
             self.problems.warning(message)
+        if self._answer_fields:
+            from ragcontract.contract.text_or_pattern import warnings  # for contracts about answers only
+
+            for message in warnings(self._queries.values()):
+                self.problems.warning(message)
         if self._level is not None and self._below_level:
             from ragcontract.contract.graded import below_level
 
