@@ -1,6 +1,6 @@
 """The options that several commands share, and the functions that process them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -18,7 +18,7 @@ from ragcontract.core.errors import InputError, OutputError
 from ragcontract.evaluation.source import Local, Source
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.patterns import existing_files
-from ragcontract.files.writing import check_outputs, wrong_unless_named
+from ragcontract.files.writing import check_outputs, goes_to_a_stream, wrong_unless_named
 from ragcontract.reports.report import Report
 from ragcontract.runs.readers import open_baseline, open_run
 
@@ -202,14 +202,20 @@ def refuse_run(run: Sequence[str], *, without_run: bool) -> None:
         raise click.UsageError("--run names what --without-run leaves out; give one of them")
 
 
-def refuse_outputs(outputs: Mapping[str, str], inputs: Sequence[str]) -> None:
+def refuse_outputs(outputs: Mapping[str, str], inputs: Sequence[str], pages: Collection[str] = ()) -> None:
     """Raise OutputError if a file cannot be written, is one of the inputs, or is a link that nobody named.
 
     ``outputs`` has the paths by the names of the parameters that could name them, ``inputs`` are paths and globs.
+    ``pages`` are parameters of pages, whose text would act on a terminal or a CI runner.
     """
-    links = _links(outputs)
-    rest = [path for name, path in outputs.items() if name not in links]
-    if problems := [*links.values(), *check_outputs(rest, existing_files(inputs)[0])]:
+    wrong = _links(outputs)
+    wrong |= {
+        name: f"{path}: is a standard stream, where the text of a page could act as commands; name a file"
+        for name, path in outputs.items()
+        if name in pages and goes_to_a_stream(path)
+    }
+    rest = [path for name, path in outputs.items() if name not in wrong]
+    if problems := [*wrong.values(), *check_outputs(rest, existing_files(inputs)[0])]:
         raise OutputError(problems)
 
 
