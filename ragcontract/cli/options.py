@@ -1,8 +1,10 @@
 """The options that several commands share, and the functions that process them."""
 
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import click
@@ -109,9 +111,29 @@ def refuse_empty(given: Mapping[str, Sequence[str | None]]) -> None:
         )
 
 
+def refuse_links_away(unnamed: Mapping[str, str | None]) -> None:
+    """Raise InputError if files that nobody named, by the option that could, are links that lead out of the repository.
+
+    Whoever brings files into it could have any file read, and quoted in a message. Without a repository, the current
+    folder counts.
+    """
+    links = {option: path for option, path in unnamed.items() if path and os.path.islink(path)}  # noqa: PTH114 (Path.is_symlink raises if a name is too long)
+    if not links:
+        return
+    from ragcontract.cli.workflow_file import repository_root
+
+    here = repository_root(Path()) or Path.cwd()
+    if away := [
+        f"{path}: is a symbolic link that leads out of {here}, and nobody named it; remove it, or name it with {option}"
+        for option, path in links.items()
+        if not Path(os.path.realpath(path)).is_relative_to(here)
+    ]:
+        raise InputError(away)
+
+
 def find_paths(
     golden: Sequence[str],
-    run: Sequence[str],
+    run: Sequence[str] | None,
     config: str | None,
     baseline: Sequence[str] | None = None,
     scores: Sequence[str] = (),
@@ -119,11 +141,14 @@ def find_paths(
     judgments: Sequence[str] = (),
     calibration: str | None = None,
 ) -> InputPaths:
-    """Return the input paths with defaults; if ``baseline`` is None, no baseline is used even if the file exists."""
+    """Return the input paths with defaults; if ``baseline`` is None, no baseline is used even if the file exists.
+
+    Nor is a run if ``run`` is None. Raises InputError if a default file is a link that leads out of the repository.
+    """
     refuse_empty(
         {
             "--golden": golden,
-            "--run": run,
+            "--run": run or (),
             "--scores": scores,
             "--judgments": judgments,
             "--calibration": [calibration],
@@ -133,12 +158,20 @@ def find_paths(
     )
     paths = defaults.find_inputs(
         golden=golden,
-        run=run,
+        run=run or (),
         scores=scores,
         judgments=judgments,
         calibration=calibration,
         baseline=baseline or (),
         config=config,
+    )
+    refuse_links_away(
+        {
+            "--golden": None if golden else defaults.GOLDEN,
+            "--run": None if run or run is None else defaults.RUN,
+            "--baseline": None if baseline or baseline is None else defaults.BASELINE,
+            "--config": None if config else paths.config,
+        }
     )
     return paths if baseline is not None else replace(paths, baseline=None)
 
