@@ -256,3 +256,33 @@ def test_a_file_that_somebody_made_meanwhile_is_not_overwritten_by_init(tmp_path
     fed(tmp_path / "pipe", b"How long does a refund take?\n", process, lambda: file.write_text("# theirs\n"))
     assert process.communicate()[1] == "error: ragcontract.yml: exists already; use --force to overwrite it\n"
     assert (process.returncode, files_in(tmp_path)) == (2, {"ragcontract.yml": b"# theirs\n"})
+
+
+@pytest.mark.parametrize(
+    ("command", "journal", "advice"),
+    [
+        (("judge",), ".judgments.jsonl.journal", "wait for its end, or give another --judgments"),
+        (
+            ("judge", "calibrate", "--labels", "people.jsonl"),
+            ".judge-calibration.json.1.journal",
+            "wait for its end, or give another --out",
+        ),
+        (("claims",), ".golden.jsonl.journal", "wait for its end"),
+    ],
+    ids=["judge", "calibrate", "claims"],
+)
+def test_the_second_of_two_judgings_is_told_what_it_can_do(
+    command: tuple[str, ...], journal: str, advice: str, tmp_path: Path
+) -> None:
+    workspace(tmp_path)
+    write_jsonl(tmp_path / "people.jsonl", LABELS)
+    if command == ("claims",):
+        write_jsonl(tmp_path / "golden.jsonl", [golden("q1", reference=CLAIM)])
+    second: list[Ended] = []
+    with JudgeServer() as server:
+        server.answer = honest_but_first(lambda: second.append(ask(tmp_path, server, *command)))
+        first = ask(tmp_path, server, *command)
+    assert [(ended.code, ended.err) for ended in second] == [
+        (2, f"error: {journal}: another judging writes it; {advice}\n")
+    ]
+    assert first.code == 0, first.err
