@@ -148,7 +148,7 @@ VALUES: dict[str, Callable[[Any], Any]] = {
 
 def changed(value: Any, change: Callable[[Any], Any]) -> list[Any]:
     """Return copies of a value: in each one, another part of it is changed."""
-    parts = []
+    parts: list[Any] = []
     if isinstance(value, dict):
         parts = [value | {name: part} for name in value for part in changed(value[name], change)]
     elif isinstance(value, list):
