@@ -1,6 +1,8 @@
 """``check --judgments`` as users meet it: what a judge said is replayed, and counts only if the judge is calibrated."""
 
+import gzip
 import json
+import os
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 import ragcontract
+from ragcontract.core import bounds
 from ragcontract.core.label_counts import LabelCounts
 from ragcontract.runs.judgments import write_judgments
 from tests.builders import write_jsonl
@@ -27,7 +30,7 @@ from tests.judgment_files import (
     write_good_calibration,
     write_judgments_on,
 )
-from tests.process import rag_contract
+from tests.process import rag_contract, spawn
 from tests.runs.judgment_lines import JUDGE
 
 MINIMUM = "minimums: {context_recall: 0.75}\n"
@@ -549,3 +552,17 @@ def test_without_answers_no_reason_is_in_an_error_either(folder: Path) -> None:
     for error in errors(check(*BOTH, "--no-answers")):
         assert error.endswith("has no verdict on 1 of 1 item: claim:1 (unsure: (not shown)")
         assert "A secret." not in error
+
+
+@pytest.mark.parametrize("name", ["judgments.jsonl.gz", "judgments.jsonl"])
+def test_a_gzip_file_of_judgments_that_unpacks_to_too_much_is_refused_before_any_row_is_read(
+    name: str, tmp_path: Path
+) -> None:
+    judged_workspace(tmp_path, "", [TRUE])
+    faulty = gzip.compress(b'{"key": "' + os.urandom(2_800_000).hex().encode() + b'"}\n')
+    blank = gzip.compress(b"\n" * (1 << 20))
+    (tmp_path / name).write_bytes(faulty + 450 * blank)
+    ended = spawn("check", "--judgments", name, cwd=tmp_path)
+    size = (tmp_path / name).stat().st_size * bounds.UNPACKED_TOTAL_RATIO / (1 << 20)
+    why = f"unpacks to more than {size:,.1f} MiB, which is too much for a gzip file of its size; give it unpacked"
+    assert (ended.code, ended.out, ended.err) == (2, "", f"error: {name}: {why}\n")

@@ -110,3 +110,77 @@ def test_a_malformed_word_of_a_judge_is_reported_by_line_and_field_without_it(fo
     assert ended.code == 2
     assert f"error: judgments.jsonl:1: {field}: expected text" in ended.err
     assert "found (not shown)" in ended.err
+
+
+CALL = {"name": "pay", "arguments": {"to": "x", "more": [{"a": 1}]}}
+OPENAI_CALL = {"type": "function", "function": {"name": "a", "arguments": "{}"}}
+SAID = [
+    {"role": "user", "content": "x"},
+    {"role": "assistant", "content": [{"type": "text", "text": "x"}, {"type": "tool_use", "name": "a", "input": {}}]},
+    {"role": "assistant", "content": "x", "tool_calls": [OPENAI_CALL]},
+    {"role": "tool", "content": [{"type": "tool_result", "content": "x"}]},
+    {"type": "function_call", "name": "a", "arguments": "{}"},
+]
+ROW: Row = {
+    "results": [{"doc_id": "d", "text": "x", "score": 0.5, "metadata": {"a": {"b": "x"}}}],
+    "response": "x",
+    "retrieved_contexts": ["x"],
+    "tool_calls": [CALL],
+    "messages": SAID,
+    "turns": [{"response": "x", "tool_calls": [CALL], "messages": SAID[:3], "retrieved_contexts": ["x"]}],
+    "mode": "x",
+    "usage": {"input_tokens": 1},
+}
+RULES = [
+    {"type": "must_not_contain", "value": "never"},
+    {"type": "must_not_call_tool", "tool": "never", "arguments": {"a": 1}},
+    {"type": "tool_arguments_valid"},
+]
+TWICE = "twice"  # stands for a key that a row has twice, which no dict has
+VALUES: dict[str, Callable[[Any], Any]] = {
+    "text": lambda _: SECRET,
+    "a list": lambda _: [SECRET],
+    "a key": lambda value: {SECRET: value},
+    "one more key": lambda value: {**(value if isinstance(value, dict) else {"type": "x"}), SECRET: SECRET},
+    "a key twice": lambda value: {TWICE: value},
+}
+
+
+def changed(value: Any, change: Callable[[Any], Any]) -> list[Any]:
+    """Return copies of a value: in each one, another part of it is changed."""
+    parts: list[Any] = []
+    if isinstance(value, dict):
+        parts = [value | {name: part} for name in value for part in changed(value[name], change)]
+    elif isinstance(value, list):
+        parts = [
+            [*value[:at], part, *value[at + 1 :]] for at in range(len(value)) for part in changed(value[at], change)
+        ]
+    return [change(value), *parts]
+
+
+def unreported(folder: Path, line: str) -> str:
+    """Return what a check without answers shows of a run of one row."""
+    (folder / "current_run.jsonl").write_text(line.replace(f'"{TWICE}":', f'"{SECRET}": 1, "{SECRET}":'))
+    return shown(folder, rag_contract("check", "--no-answers"))
+
+
+@pytest.mark.parametrize("wrong", VALUES)
+@pytest.mark.parametrize("field", ROW)
+def test_no_word_is_shown_wherever_it_is_in_a_row(folder: Path, field: str, wrong: str) -> None:
+    write_jsonl(folder / "golden.jsonl", [{"id": "q1", "query": "?", "rules": RULES}])
+    (folder / "ragcontract.yml").write_text("k: 5\n")
+    others: Row = {} if field in {"messages", "turns"} else {"response": "x", "tool_calls": []}
+    lines = [
+        json.dumps({"query_id": "q1", "results": [], **others, field: value})
+        for value in changed(ROW[field], VALUES[wrong])
+    ]
+    assert [line for line in lines if "Zebras" in unreported(folder, line)] == []
+
+
+def test_a_key_that_a_judgment_has_twice_is_not_shown(folder: Path) -> None:
+    line, *others = (folder / "judgments.jsonl").read_text().splitlines()
+    twice = f'{{"{SECRET}": 1, "{SECRET}": 2, {line[1:]}'
+    (folder / "judgments.jsonl").write_text("\n".join([twice, *others]))
+    ended = rag_contract("check", *OPTIONS, "--no-answers")
+    assert (ended.code, "Zebras" in shown(folder, ended)) == (2, False)
+    assert "error: judgments.jsonl:1: duplicate key (not shown)" in ended.err

@@ -207,6 +207,24 @@ def test_a_baseline_that_another_program_wrote_meanwhile_stays(options: tuple[st
     assert f"error: baseline.json: {CHANGED}" in said
 
 
+def test_baselines_that_are_updated_at_the_same_time_are_one_of_them_whole(tmp_path: Path) -> None:
+    names = [f"run{number}.jsonl" for number in range(4)]
+    for name in names:
+        write_jsonl(tmp_path / name, [run(f"q{at}", f"doc{at}", f"only in {name}") for at in range(200)])
+    write_jsonl(tmp_path / "golden.jsonl", [golden(f"q{at}", f"doc{at}") for at in range(200)])
+    update = [("baseline", "--update", "--run", name) for name in names]
+    for _ in range(3):
+        write_baseline(tmp_path / "baseline.json", *(stored_query(f"q{at}", "other") for at in range(200)))
+        ended = all_at_once(update, tmp_path)
+        assert {one.code for one in ended} <= {0, 2}
+        assert all(one.err.startswith("error: baseline.json: ") and "changed" in one.err for one in ended if one.code)
+        written = (tmp_path / "baseline.json").read_text()
+        assert sorted(written.count(f'"only in {name}"') for name in names) == [0, 0, 0, 200]
+        of_winner = next(number for number, name in enumerate(names) if f'"only in {name}"' in written)
+        assert ended[of_winner].code == 0
+    assert sorted(files_in(tmp_path)) == ["baseline.json", "golden.jsonl", *names]
+
+
 def test_a_label_is_not_added_to_labels_that_another_program_wrote_meanwhile(tmp_path: Path) -> None:
     file = workspace(tmp_path) / "labels.jsonl"
     with AtATerminal("judge", "label", cwd=tmp_path) as person:
@@ -256,3 +274,33 @@ def test_a_file_that_somebody_made_meanwhile_is_not_overwritten_by_init(tmp_path
     fed(tmp_path / "pipe", b"How long does a refund take?\n", process, lambda: file.write_text("# theirs\n"))
     assert process.communicate()[1] == "error: ragcontract.yml: exists already; use --force to overwrite it\n"
     assert (process.returncode, files_in(tmp_path)) == (2, {"ragcontract.yml": b"# theirs\n"})
+
+
+@pytest.mark.parametrize(
+    ("command", "journal", "advice"),
+    [
+        (("judge",), ".judgments.jsonl.journal", "wait for its end, or give another --judgments"),
+        (
+            ("judge", "calibrate", "--labels", "people.jsonl"),
+            ".judge-calibration.json.1.journal",
+            "wait for its end, or give another --out",
+        ),
+        (("claims",), ".golden.jsonl.journal", "wait for its end"),
+    ],
+    ids=["judge", "calibrate", "claims"],
+)
+def test_the_second_of_two_judgings_is_told_what_it_can_do(
+    command: tuple[str, ...], journal: str, advice: str, tmp_path: Path
+) -> None:
+    workspace(tmp_path)
+    write_jsonl(tmp_path / "people.jsonl", LABELS)
+    if command == ("claims",):
+        write_jsonl(tmp_path / "golden.jsonl", [golden("q1", reference=CLAIM)])
+    second: list[Ended] = []
+    with JudgeServer() as server:
+        server.answer = honest_but_first(lambda: second.append(ask(tmp_path, server, *command)))
+        first = ask(tmp_path, server, *command)
+    assert [(ended.code, ended.err) for ended in second] == [
+        (2, f"error: {journal}: another judging writes it; {advice}\n")
+    ]
+    assert first.code == 0, first.err

@@ -1,8 +1,10 @@
 """The options that several commands share, and the functions that process them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import click
@@ -18,7 +20,7 @@ from ragcontract.core.errors import InputError, OutputError
 from ragcontract.evaluation.source import Local, Source
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.patterns import existing_files
-from ragcontract.files.writing import check_outputs, wrong_unless_named
+from ragcontract.files.writing import check_outputs, goes_to_a_stream, wrong_unless_named
 from ragcontract.reports.report import Report
 from ragcontract.runs.readers import open_baseline, open_run
 
@@ -109,9 +111,29 @@ def refuse_empty(given: Mapping[str, Sequence[str | None]]) -> None:
         )
 
 
+def refuse_links_away(unnamed: Mapping[str, str | None]) -> None:
+    """Raise InputError if files that nobody named, by the option that could, are links that lead out of the repository.
+
+    Whoever brings files into it could have any file read, and quoted in a message. Without a repository, the current
+    folder counts.
+    """
+    links = {option: path for option, path in unnamed.items() if path and os.path.islink(path)}  # noqa: PTH114 (Path.is_symlink raises if a name is too long)
+    if not links:
+        return
+    from ragcontract.cli.workflow_file import repository_root
+
+    here = repository_root(Path()) or Path.cwd()
+    if away := [
+        f"{path}: is a symbolic link that leads out of {here}, and nobody named it; remove it, or name it with {option}"
+        for option, path in links.items()
+        if not Path(os.path.realpath(path)).is_relative_to(here)
+    ]:
+        raise InputError(away)
+
+
 def find_paths(
     golden: Sequence[str],
-    run: Sequence[str],
+    run: Sequence[str] | None,
     config: str | None,
     baseline: Sequence[str] | None = None,
     scores: Sequence[str] = (),
@@ -119,11 +141,14 @@ def find_paths(
     judgments: Sequence[str] = (),
     calibration: str | None = None,
 ) -> InputPaths:
-    """Return the input paths with defaults; if ``baseline`` is None, no baseline is used even if the file exists."""
+    """Return the input paths with defaults; if ``baseline`` is None, no baseline is used even if the file exists.
+
+    Nor is a run if ``run`` is None. Raises InputError if a default file is a link that leads out of the repository.
+    """
     refuse_empty(
         {
             "--golden": golden,
-            "--run": run,
+            "--run": run or (),
             "--scores": scores,
             "--judgments": judgments,
             "--calibration": [calibration],
@@ -133,12 +158,20 @@ def find_paths(
     )
     paths = defaults.find_inputs(
         golden=golden,
-        run=run,
+        run=run or (),
         scores=scores,
         judgments=judgments,
         calibration=calibration,
         baseline=baseline or (),
         config=config,
+    )
+    refuse_links_away(
+        {
+            "--golden": None if golden else defaults.GOLDEN,
+            "--run": None if run or run is None else defaults.RUN,
+            "--baseline": None if baseline or baseline is None else defaults.BASELINE,
+            "--config": None if config else paths.config,
+        }
     )
     return paths if baseline is not None else replace(paths, baseline=None)
 
@@ -202,14 +235,20 @@ def refuse_run(run: Sequence[str], *, without_run: bool) -> None:
         raise click.UsageError("--run names what --without-run leaves out; give one of them")
 
 
-def refuse_outputs(outputs: Mapping[str, str], inputs: Sequence[str]) -> None:
+def refuse_outputs(outputs: Mapping[str, str], inputs: Sequence[str], pages: Collection[str] = ()) -> None:
     """Raise OutputError if a file cannot be written, is one of the inputs, or is a link that nobody named.
 
     ``outputs`` has the paths by the names of the parameters that could name them, ``inputs`` are paths and globs.
+    ``pages`` are parameters of pages, whose text would act on a terminal or a CI runner.
     """
-    links = _links(outputs)
-    rest = [path for name, path in outputs.items() if name not in links]
-    if problems := [*links.values(), *check_outputs(rest, existing_files(inputs)[0])]:
+    wrong = _links(outputs)
+    wrong |= {
+        name: f"{path}: is a standard stream, where the text of a page could act as commands; name a file"
+        for name, path in outputs.items()
+        if name in pages and goes_to_a_stream(path)
+    }
+    rest = [path for name, path in outputs.items() if name not in wrong]
+    if problems := [*wrong.values(), *check_outputs(rest, existing_files(inputs)[0])]:
         raise OutputError(problems)
 
 

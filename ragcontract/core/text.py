@@ -63,6 +63,13 @@ def printable_json(document: str) -> str:
     return escaped.replace("##[", r"##\u005b")
 
 
+def printable_xml(document: str) -> str:
+    """Escape in XML what would act on a terminal or a CI runner; the document stays equal as XML."""
+    escaped = re.sub(_INVISIBLE, lambda match: match[0] if match[0] in "\n\t\r" else f"&#{ord(match[0])};", document)
+    escaped = re.sub(r"^([^\S\n]*):(?=:)", r"\1&#58;", escaped, flags=re.MULTILINE)
+    return escaped.replace("##[", "##&#91;")
+
+
 def _in_json(char: str) -> str:
     units = char.encode("utf-16-be", errors="surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

@@ -6,6 +6,8 @@ import io
 import os
 import zlib
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any, Self
 
 from ragcontract.core import bounds
@@ -124,6 +126,17 @@ class InputFile:
         """Close the file, whether or not it was read to its end."""
         self.stream.close()
         self._raw.close()
+
+
+def unpacked_size(path: str) -> int:
+    """Return how many bytes a file has once it is unpacked; none of them are held.
+
+    Raises one of ``READ_ERRORS``, among them TooLargeError if a gzip file unpacks to far more than its size.
+    """
+    with InputFile(path) as file:
+        if file.longest is None:
+            return Path(path).stat().st_size
+        return sum(map(len, iter(partial(file.stream.read, BUFFER), b"")))
 
 
 def read_whole(path: str, progress: Progress = no_progress) -> tuple[bytes, SourceFile]:

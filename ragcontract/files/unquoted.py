@@ -10,7 +10,8 @@ LEFT_OUT = "(not shown)"
 # Everything behind the start of a value goes, the advice too: a value can look like any text of ours.
 _VALUES = (
     re.compile(
-        r"(, found |, before |its JSON object: |, which failed: |; found instead: |with the keys ).*", re.DOTALL
+        r"(, found |, before |its JSON object: |, which failed: |; found instead: |with the keys |duplicate key ).*",
+        re.DOTALL,
     ),
     # The item of a judgment that was edited; an item that a judge was asked about has a name as `claim:3`.
     re.compile(r"( has a judgment on )(?![a-z_]+:[0-9]+ that ).*", re.DOTALL),

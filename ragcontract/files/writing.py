@@ -7,12 +7,13 @@ failure leaves the old one unchanged.
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 from ragcontract.core.errors import OutputError
+from ragcontract.core.text import printable_json, printable_xml
 
 STDOUT, STDERR = 1, 2
 PART = 1 << 20  # bytes that are copied at once
@@ -62,6 +63,11 @@ def refuse_existing(outputs: Iterable[str]) -> None:
     """Raise OutputError if one of the files exists already."""
     if problems := check_existing(outputs):
         raise OutputError(problems)
+
+
+def goes_to_a_stream(output: str) -> bool:
+    """Return whether a path is a standard stream of this process, or the terminal itself."""
+    return descriptor_of(output) in {STDOUT, STDERR} or output == "/dev/tty"
 
 
 def goes_to_stdout(output: str) -> bool:
@@ -171,7 +177,19 @@ def _write_device(output: Output, content: Content) -> None:
     descriptor = descriptor_of(output)
     # Opening it by name would truncate a standard output that is redirected to a file.
     with Path(output).open("wb") if descriptor is None else os.fdopen(os.dup(descriptor), "wb") as stream:
-        stream.writelines(_parts(content))
+        stream.writelines(_printable(_parts(content)))
+
+
+def _printable(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield JSON or XML, equal in what it says, without what would act on a terminal or a CI runner; other text as is.
+
+    The reports as text have nothing that acts, wherever they are written.
+    """
+    escape: Callable[[str], str] = str
+    for number, part in enumerate(parts):
+        if number == 0:
+            escape = {b"{": printable_json, b"<": printable_xml}.get(part[:1], str)
+        yield part if escape is str else escape(part.decode()).encode()
 
 
 def _parts(content: Content) -> Iterable[bytes]:

@@ -240,8 +240,12 @@ def draft_of(
     settings: Settings,
     *,
     when: str,
+    contract: str = "",
 ) -> Draft:
-    """Return the comment on a verdict, which ends with ``when`` it was made and by which run."""
+    """Return the comment on a verdict, which ends with ``when`` it was made and by which run.
+
+    ``contract`` is the name that a report from another workflow run has for its contract.
+    """
     tail = foot(context, when)
 
     def body(max_bytes: int, before: State | None) -> str:
@@ -253,7 +257,7 @@ def draft_of(
         state=state,
         run=context.run,
         content=render(Layout(inputs=False)),
-        contract=contract_of(context, settings),
+        contract=contract_of(context, settings, contract),
         body=body,
     )
 

@@ -66,7 +66,7 @@ def relay(context: Context, settings: Settings, world: World) -> int:
         # The paths in the report are those of the first workflow.
         here = changed_here(client, pull_request, report, context, elsewhere=True)
         noted = partial(render, replaced_here=here.baseline, judged_here=here.judgments)
-        return draft_of(report.verdict, noted, origin, settings, when=when)
+        return draft_of(report.verdict, noted, origin, settings, when=when, contract=report.contract)
 
     commented = post_comment(
         lambda client: _pull_request(context, client, settings, report),
@@ -126,6 +126,7 @@ def _report(path: Path) -> Report | ErrorReport:
     if (key := doubled_key(data)) is not None:
         raise InputError([f"{path}: {fault(key)}"])
     if isinstance(report, Report):
+        _refuse_another_verdict(report, path)
         _refuse_unwritten(report, path)
     return report
 
@@ -146,6 +147,24 @@ def _read(path: Path) -> bytes:
         advice = "report-json-detail: failed makes a smaller one"
         raise InputError([f"{path}: is larger than {mebibytes(bounds.REPORT)}; {advice}"])
     return data
+
+
+def _refuse_another_verdict(report: Report, path: Path) -> None:
+    """Raise :class:`InputError` if the verdict does not follow from its reasons, so that a red check would look green.
+
+    Only a report that was edited has such a verdict.
+    """
+    reasons = {
+        "failed_checks": len(report.failed_checks),
+        "findings": sum(finding.status == "fail" for finding in report.findings),
+        "gates": sum(gate.status == "fail" for gate in report.gates),
+        "queries": sum(query.status == "fail" for query in report.queries),
+    }
+    failed = ", ".join(name for name, number in reasons.items() if number)
+    if report.verdict == "pass" and failed:
+        raise InputError([f'{path}: verdict: is "pass", but {failed} say what failed; upload the report of the check'])
+    if report.verdict == "fail" and not failed:
+        raise InputError([f'{path}: verdict: is "fail", but nothing in it failed; upload the report of the check'])
 
 
 def _refuse_unwritten(report: Report, path: Path) -> None:

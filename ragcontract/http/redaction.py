@@ -4,8 +4,11 @@ A proxy or a server may echo a request's header in an error, a link or an addres
 """
 
 import re
+from array import array
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from html import unescape
 from json import dumps
 from typing import Any
 from urllib.parse import quote
@@ -15,6 +18,15 @@ REDACTED = "***"
 WINDOW, STEP = 8, 5
 IN_HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 MARK = "\0"  # in place of a piece of a secret, and part of the word around it
+# Runs of what may stand for characters of a secret: encoders differ in which characters they write in this way.
+ESCAPES = re.compile(
+    r"(?P<url>(?:%[0-9A-Fa-f]{2})+)"
+    r"|(?P<html>(?:&(?:#[0-9]{1,9};?|#[xX][0-9A-Fa-f]{1,8};?|[A-Za-z][A-Za-z0-9]{1,31};))+)"
+    r"|(?P<units>(?:\\u[0-9A-Fa-f]{4})+)"
+    r"|(?P<bytes>(?:\\x[0-9A-Fa-f]{2})+)"
+    r"|(?P<themselves>(?:\\[\"'\\/])+)"
+    r"|\\u\{0*(?P<point>[0-9A-Fa-f]{1,5})\}"
+)
 
 
 class Redaction:
@@ -28,14 +40,15 @@ class Redaction:
 
     def text(self, value: str) -> str:
         """Return a text without the secret."""
-        if not self._in(value):
+        pieces = [*self._pieces(value)]
+        if "%" in value or "&" in value or "\\" in value:
+            decoded = [*self._pieces(ESCAPES.sub(_meant, value))]
+            pieces += _as_written(value, decoded) if decoded else []
+        if not pieces:
             return value
         marked = list(value)
-        for window in self._windows:
-            at = value.find(window)
-            while at >= 0:
-                marked[at : at + WINDOW] = MARK * WINDOW
-                at = value.find(window, at + 1)
+        for start, end in pieces:
+            marked[start:end] = MARK * (end - start)
         return re.sub(r"[^\s'\"<>]+", lambda word: REDACTED if MARK in word[0] else word[0], "".join(marked))
 
     def json(self, value: Any) -> Any:
@@ -50,11 +63,59 @@ class Redaction:
             return {self.text(name): self.json(inner) for name, inner in value.items()}
         return value
 
+    def _pieces(self, value: str) -> Iterator[tuple[int, int]]:
+        """Yield where windows begin and end in a text."""
+        if not self._in(value):
+            return
+        for window in self._windows:
+            at = value.find(window)
+            while at >= 0:
+                yield at, at + WINDOW
+                at = value.find(window, at + 1)
+
     def _in(self, value: str) -> bool:
         pieces = len(value) - WINDOW + 1
         if pieces < len(self._windows):  # an answer may have millions of short texts
             return any(value[at : at + WINDOW] in self._windows for at in range(pieces))
         return any(window in value for window in self._windows)
+
+
+def _as_written(value: str, pieces: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield where pieces of a text that was decoded begin and end in the text; a run of escapes counts as a whole."""
+    # Where each part begins, decoded and as written: every other part is a run. Arrays, because there may be millions.
+    begins, origins = array("Q"), array("Q")
+    begin = end = 0
+    for escapes in ESCAPES.finditer(value):
+        literal = escapes.start() - end
+        begins.extend((begin, begin + literal))
+        origins.extend((end, escapes.start()))
+        begin += literal + len(_meant(escapes))
+        end = escapes.end()
+    begins.append(begin)
+    origins.append(end)
+    for start, stop in pieces:
+        first, last = (bisect_right(begins, at) - 1 for at in (start, stop - 1))
+        yield (
+            origins[first] + (0 if first % 2 else start - begins[first]),
+            origins[last + 1] if last % 2 else origins[last] + stop - begins[last],
+        )
+
+
+def _meant(escapes: re.Match[str]) -> str:
+    """Return what a run of escapes stands for; what is encoded twice is still encoded."""
+    run = escapes[0]
+    match escapes.lastgroup:
+        case "url":
+            return bytes.fromhex(run.replace("%", "")).decode(errors="replace")
+        case "html":
+            return unescape(run)
+        case "units":
+            return bytes.fromhex(run.replace("\\u", "")).decode("utf-16-be", errors="replace")
+        case "bytes":
+            return bytes.fromhex(run.replace("\\x", "")).decode("latin-1")
+        case "themselves":
+            return run[1::2]
+    return chr(int(escapes["point"], 16))
 
 
 def _forms(secret: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from ragcontract.http.redaction import Redaction
 
 NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 PLACEHOLDER = re.compile(rf"\$\{{secret:({NAME})\}}")
-ESCAPE = re.compile(r"\\(?:u00([0-7][0-9A-Fa-f])|/)")  # of ASCII in JSON; keys have nothing else
+ESCAPE = re.compile(r"\\(?:u00([0-7][0-9A-Fa-f])|([/\\]))")  # of ASCII in JSON; keys have nothing else
 
 
 class Secrets:
@@ -44,7 +44,7 @@ class Secrets:
         """
         if not self._values:
             return document
-        plain = ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else "/", document)
+        plain = ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else found[2], document)
         redacted: str = self._redaction.text(plain)
         return document if redacted == plain else redacted
 

@@ -110,7 +110,7 @@ def _pass(
 ) -> Judged:
     """Judge everything; other passes have other dice, so they are asked otherwise."""
     path = _journal_path(judging, number)
-    journal = open_journal(path, key=journal_key(judging.environ), refresh=judging.refresh)
+    journal = open_journal(path, key=journal_key(judging.environ), refresh=judging.refresh, option="--out")
     try:
         to_ask = lacking(labelled.cases, model, judging.settings, _cache(judging, journal))
         return judge_lacking(to_ask, judging, model, journal, spending, stop=stop, watch=watch)

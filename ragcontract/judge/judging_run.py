@@ -74,7 +74,8 @@ def judge_cases(
     KeyboardInterrupt if somebody asked to stop.
     """
     path = Path(judging.path)
-    journal = open_journal(path_beside(path), key=journal_key(judging.environ), refresh=judging.refresh)
+    key = journal_key(judging.environ)
+    journal = open_journal(path_beside(path), key=key, refresh=judging.refresh, option="--judgments")
     spending = Spending(judging.budget)
     model = open_model(judging, spending)
     is_all = False

@@ -208,14 +208,18 @@ def path_beside(path: Path) -> Path:
     return path.with_name(f".{path.name}.journal")
 
 
-def open_journal(path: Path, *, key: bytes, refresh: bool) -> JudgmentJournal:
-    """Open or create the journal at ``path``; raises InputError if another judging has it open, or OutputError."""
+def open_journal(path: Path, *, key: bytes, refresh: bool, option: str = "") -> JudgmentJournal:
+    """Open or create the journal at ``path``; raises InputError if another judging has it open, or OutputError.
+
+    ``option`` is the one of the command that names another file, beside which another journal is.
+    """
     try:
         file = locked(path)
     except OSError as error:
         raise OutputError([f"{path}: cannot be written ({error.strerror or error})"]) from error
     if file is None:
-        raise InputError([f"{path}: another judging writes it; wait for its end, or give another --judgments"])
+        otherwise = f", or give another {option}" if option else ""
+        raise InputError([f"{path}: another judging writes it; wait for its end{otherwise}"])
     try:
         return JudgmentJournal(file, path, key=key, refresh=refresh)
     except OutputError:  # not even its first line could be written

@@ -19,8 +19,10 @@ from ragcontract.files.problems import Collector
 from ragcontract.files.rows import read_rows
 
 # Versions 1, 4, 6 and 7; those of versions 3 and 5 are made of what they stand for, and stay the same.
+# Anything may stand around one, as in `doc-<UUID>` or `<UUID>_0`, but other digits: they would make it a digest.
 RANDOM = re.compile(
-    r"(?:urn:uuid:)?[0-9a-f]{8}-?[0-9a-f]{4}-?[1467][0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}", re.IGNORECASE
+    r"(?<![0-9a-f])[0-9a-f]{8}-?[0-9a-f]{4}-?[1467][0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}(?![0-9a-f])",
+    re.IGNORECASE,
 )
 
 
@@ -76,5 +78,5 @@ def _earlier(out: AnchoredPath | None) -> Iterator[_EarlierRow]:
 def _random(results: object) -> Iterator[str]:
     for result in results if isinstance(results, list) else ():
         doc_id = result.get("doc_id") if isinstance(result, Mapping) else result
-        if isinstance(doc_id, str) and RANDOM.fullmatch(doc_id):
+        if isinstance(doc_id, str) and RANDOM.search(doc_id):
             yield doc_id

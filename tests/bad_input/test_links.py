@@ -154,6 +154,69 @@ def test_a_link_that_a_person_names_is_followed_and_stays(
     assert files_in(elsewhere) != before
 
 
+# What reads a file that no option names, and the option that could.
+READ = {
+    "a check of the golden file": (("check",), "golden.jsonl", "--golden"),
+    "a check of the run": (("check",), "current_run.jsonl", "--run"),
+    "a check of the baseline": (("check",), "baseline.json", "--baseline"),
+    "a check of the configuration": (("check",), "ragcontract.yml", "--config"),
+    "a validation": (("validate",), "current_run.jsonl", "--run"),
+    "a review": (("lint",), "current_run.jsonl", "--run"),
+    "scores": (("score",), "golden.jsonl", "--golden"),
+    "a comparison": (("compare", "people.jsonl", "baseline.json"), "golden.jsonl", "--golden"),
+    "a difference": (("diff",), "baseline.json", "--baseline"),
+    "suggestions": (("suggest",), "ragcontract.yml", "--config"),
+    "documents without labels": (("unjudged",), "current_run.jsonl", "--run"),
+    "a new baseline": (("baseline", "--force"), "current_run.jsonl", "--run"),
+    "a recording": (("record", "target.py:search"), "golden.jsonl", "--golden"),
+    "a waiver": (WAIVE, "golden.jsonl", "--golden"),
+    "labelling": (("label",), "current_run.jsonl", "--run"),
+    "a judging": (("judge",), "current_run.jsonl", "--run"),
+    "a calibration": (("judge", "calibrate"), "labels.jsonl", "--labels"),
+    "claims": (("claims",), "ragcontract.yml", "--config"),
+}
+PRIVATE = "root:zebras-cost-42-dollars:0:0\n"
+
+
+@pytest.mark.parametrize(("command", "name", "option"), READ.values(), ids=READ.keys())
+def test_a_link_that_leads_an_input_out_of_the_repository_is_not_read(
+    command: tuple[str, ...], name: str, option: str, tmp_path: Path
+) -> None:
+    (folder := tmp_path / "repository").mkdir()
+    workspace(folder)
+    (tmp_path / "private").write_text(PRIVATE)
+    (folder / name).unlink(missing_ok=True)
+    (folder / name).symlink_to("../private")
+    with JudgeServer() as server:
+        ended = called(folder, command, server)
+    why = f"is a symbolic link that leads out of {folder}, and nobody named it; remove it, or name it with {option}"
+    assert (ended.code, errors(ended), server.asked) == (2, [f"{name}: {why}"], [])
+    assert not any(b"zebras" in data for path, data in files_in(folder).items() if path != name)
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["within the repository", "named"])
+def test_a_link_within_the_repository_and_one_that_is_named_are_read(named: bool, tmp_path: Path) -> None:
+    (folder := tmp_path / "repository" / "service").mkdir(parents=True)
+    workspace(folder)
+    if not named:
+        (tmp_path / "repository" / ".git").mkdir()
+        (tmp_path / "repository" / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    options = {"golden.jsonl": "--golden", "current_run.jsonl": "--run", "ragcontract.yml": "--config"}
+    for name in options:
+        (folder / name).rename(folder.parent / name)
+        (folder / name).symlink_to(f"../{name}")
+    words = [word for name, option in options.items() for word in (option, name)] if named else []
+    assert spawn("check", *words, cwd=folder).code == 0
+
+
+def test_a_link_of_a_file_that_a_command_does_not_read_is_left_alone(tmp_path: Path) -> None:
+    (folder := tmp_path / "repository").mkdir()
+    lead_away(workspace(folder) / "current_run.jsonl", tmp_path / "run.jsonl")
+    for command in (("lint", "--without-run"), ("validate", "--without-run"), WAIVE):
+        ended = spawn(*command, cwd=folder)
+        assert ended.code == 0, ended.err
+
+
 def test_a_report_that_has_a_second_name_is_replaced_and_the_other_name_keeps_the_old_one(tmp_path: Path) -> None:
     workspace(tmp_path)
     (tmp_path / "victim").hardlink_to(tmp_path / "report.md")

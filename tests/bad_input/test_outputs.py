@@ -1,12 +1,14 @@
 """Paths that cannot be written to: reported before any work is done, and what was there before stays as it was."""
 
+import json
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.bad_input.test_rows import errors, inputs_in, refused
-from tests.builders import good_workspace
+from tests.builders import golden, good_workspace, run, write_jsonl
 from tests.process import (
     COMMAND,
     Ended,
@@ -216,3 +218,59 @@ def test_nowhere_takes_any_number_of_reports_and_so_does_no_name(
     assert ended.code == 0
     assert inputs_in(tmp_path) == before
     assert Path("/dev/null").is_char_device()
+
+
+HOSTILE = "x\n::warning::pwned\n##[error]pwned \u202e \u2028 \x9b31m \x1b[31m\r::error::y \U000e0041"
+ACTING = "[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\U000e0000-\U000e007f]|##\\[|^[ \t]*::"
+PRINTED = {
+    "the Markdown report": ("check", "--report-md"),
+    "the JSON report": ("check", "--report-json"),
+    "the JUnit report": ("check", "--junit"),
+    "the report for others": ("check", "--report-v2"),
+    "a comparison": ("compare", "current_run.jsonl", "baseline.jsonl", "--format", "json", "--out"),
+    "a baseline": ("baseline", "--out"),
+}
+
+
+def hostile_workspace(folder: Path) -> Path:
+    """Write a broken contract with text that acts on a terminal and a runner in every place; returns the folder."""
+    rows = [
+        golden(query_id, "doc1", tags=["a"], rules=[{"type": "must_not_contain", "value": "pwned"}])
+        for query_id in ("q1", HOSTILE)
+    ]
+    write_jsonl(folder / "golden.jsonl", [row | {"query": row["id"]} for row in rows])
+    said = {"response": HOSTILE, "tool_calls": [{"name": HOSTILE, "arguments": {HOSTILE: HOSTILE}}]}
+    write_jsonl(folder / "current_run.jsonl", [run(row["id"], HOSTILE, "b", **said) for row in rows])
+    write_jsonl(folder / "baseline.jsonl", [run(row["id"], "doc1", HOSTILE, response="x") for row in rows])
+    return folder
+
+
+@pytest.mark.parametrize("stream", ["/dev/stdout", "/dev/stderr", "/proc/self/fd/1", "/dev/fd/2"])
+@pytest.mark.parametrize("command", PRINTED.values(), ids=PRINTED.keys())
+def test_what_is_printed_acts_on_no_terminal_or_runner(command: tuple[str, ...], stream: str, tmp_path: Path) -> None:
+    hostile_workspace(tmp_path)
+    ended = spawn(*command, stream, cwd=tmp_path)
+    assert ended.code in {0, 1}, ended.err
+    assert "pwned" in ended.out + ended.err
+    assert not re.search(ACTING, ended.out + ended.err, re.MULTILINE)
+
+
+@pytest.mark.parametrize("option", ["--report-json", "--report-v2"])
+def test_json_that_is_printed_says_what_the_file_says(option: str, tmp_path: Path) -> None:
+    hostile_workspace(tmp_path)
+    printed = json.loads(spawn("check", option, "/dev/stdout", cwd=tmp_path).out)
+    spawn("check", option, "report", cwd=tmp_path)
+    written = json.loads((tmp_path / "report").read_text())
+    differs = {name for name in printed.keys() | written.keys() if printed.get(name) != written.get(name)}
+    assert differs <= {"generated_at", "created_at"}
+
+
+@pytest.mark.parametrize("stream", ["/dev/stdout", "/dev/stderr", "/proc/self/fd/1"])
+@pytest.mark.parametrize(
+    "command",
+    [("check", "--report-html"), ("compare", "current_run.jsonl", "baseline.jsonl", "--format", "html", "--out")],
+)
+def test_a_page_is_not_printed(command: tuple[str, ...], stream: str, tmp_path: Path) -> None:
+    ended = spawn(*command, stream, cwd=hostile_workspace(tmp_path))
+    why = "is a standard stream, where the text of a page could act as commands; name a file"
+    assert (ended.code, ended.out, errors(ended)) == (2, "", [f"{stream}: {why}"])

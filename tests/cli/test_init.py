@@ -102,11 +102,25 @@ def test_the_workflow_names_the_config_that_is_there(tmp_path: Path, monkeypatch
     assert "config: ragcontract.yaml\n" in Path(WORKFLOW).read_text()
 
 
-def test_a_link_that_leads_nowhere_is_not_written_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("options", [(), ("--force",), ("--answers",)])
+@pytest.mark.parametrize("name", ["golden.jsonl", "ragcontract.yml", "ragcontract.yaml", WORKFLOW])
+def test_a_link_that_leads_nowhere_is_no_file_to_keep(
+    name: str, options: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("golden.jsonl").symlink_to("nowhere.jsonl")
+    Path(name).parent.mkdir(parents=True, exist_ok=True)
+    Path(name).symlink_to("nowhere")
+    ended = rag_contract("init", *options)
+    refused = f"error: {name}: is a symbolic link, which nobody named; remove it\n"
+    assert (ended.code, ended.out, ended.err) == (2, "", refused)
+    assert [path for path in Path().rglob("*") if path.is_file()] == []
+
+
+def test_a_link_to_a_file_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("shared.jsonl").write_text('{"id": "q1", "query": "?", "relevant_doc_ids": ["a"]}\n')
+    Path("golden.jsonl").symlink_to("shared.jsonl")
     assert "kept golden.jsonl" in rag_contract("init").out
-    assert not Path("nowhere.jsonl").exists()
 
 
 def test_where_all_exist_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ WITHOUT = {
     'run.jsonl:3: query "q1" has ["secret"] as the role of messages[2]; expected "user"': (
         'run.jsonl:3: query "q1" has '
     ),
+    "run.jsonl:3: duplicate key 'secret' in one object; leave one of the two values": "run.jsonl:3: duplicate key ",
     "run.jsonl:3: query \"q1\" cannot be judged by the plugin 'P', which failed: ValueError: secret": (
         "run.jsonl:3: query \"q1\" cannot be judged by the plugin 'P', which failed: "
     ),

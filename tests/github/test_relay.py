@@ -20,6 +20,7 @@ from tests.github.relayed import (
     Json,
     assert_contained,
     event,
+    everything,
     failing,
     nothing_posted,
     passing,
@@ -191,6 +192,38 @@ def test_a_file_of_16_mib_is_read_and_one_byte_more_is_refused(runner: Runner, g
 def test_a_report_with_a_key_twice_is_refused(runner: Runner) -> None:
     data = json.dumps(failing()).encode().replace(b'"verdict":', b'"verdict": "pass", "verdict":', 1)
     nothing_posted(runner, relayed(runner, data), "report.json: duplicate key 'verdict' in one object")
+
+
+@pytest.mark.parametrize("kept", [("failed_checks",), ("findings",), ("queries",), ("failed_checks", "queries")])
+def test_a_verdict_that_its_own_reasons_deny_is_refused(runner: Runner, kept: Sequence[str]) -> None:
+    edited = failing() | {"verdict": "pass"}
+    edited |= {name: [] for name in ("failed_checks", "findings", "queries") if name not in kept}
+    why = f'report.json: verdict: is "pass", but {", ".join(kept)} say what failed; upload the report of the check'
+    nothing_posted(runner, relayed(runner, edited), why)
+
+
+def test_a_pass_with_a_gate_that_failed_is_refused(runner: Runner) -> None:
+    edited = everything()
+    assert [gate["status"] for gate in edited["gates"]].count("fail") > 0
+    edited |= {"verdict": "pass", "failed_checks": [], "findings": [], "queries": []}
+    nothing_posted(runner, relayed(runner, edited), 'report.json: verdict: is "pass", but gates say what failed')
+
+
+def test_a_failure_without_a_reason_is_refused(runner: Runner) -> None:
+    result = relayed(runner, passing() | {"verdict": "fail"})
+    nothing_posted(runner, result, 'report.json: verdict: is "fail", but nothing in it failed')
+
+
+@pytest.mark.parametrize("contract", ["b", None])
+def test_a_green_report_of_another_contract_does_not_replace_a_red_one(
+    runner: Runner, github: GitHub, contract: str | None
+) -> None:
+    relayed(runner, failing() | {"source": {"contract": "a"}}, run_attempt=2)
+    relayed(runner, passing() | {"source": {"contract": contract}}, run_attempt=3)
+    assert said(github.bodies()[0]).startswith("### ❌ ")
+    relayed(runner, passing() | {"source": {"contract": "a"}}, run_attempt=4)
+    assert said(github.bodies()[0]).startswith("### ✅ ")
+    assert len(github.comments) == 1
 
 
 @pytest.mark.parametrize("make", [lambda path: path.mkdir(), os.mkfifo])

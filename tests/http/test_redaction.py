@@ -1,10 +1,7 @@
 """The token is taken out of whatever a server says, and nothing else is."""
 
-import html
-import json
 import re
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -14,6 +11,7 @@ from hypothesis import strategies as st
 
 from ragcontract.http.redaction import REDACTED, Redaction
 from tests.runner import ROOT
+from tests.secret_forms import every_character_escaped, forms_of
 
 SECRET = "ghs_16C7e42F292c6912E7710c838347Ae178B4a"
 LONGEST_LEFT = 12
@@ -33,43 +31,59 @@ def test_it_is_found_in_a_url() -> None:
     assert Redaction(secret).text(f"at <https://h/?t={quote(secret, safe='')}>.") == f"at <{REDACTED}>."
 
 
-def in_json(secret: str) -> str:
-    return json.dumps(secret)[1:-1]
-
-
-FORMS: dict[str, list[Callable[[str], str]]] = {
-    "as it is": [str],
-    "percent-encoded, as in a URL": [lambda secret: quote(secret, safe="")],
-    "with the character references of HTML, as `&amp;`": [html.escape],
-    "with the escapes of JSON, as `\\u00e9` or `\\/`": [in_json, lambda secret: in_json(secret).replace("/", r"\/")],
-    "in hexadecimal digits, all lowercase or all uppercase": [
-        lambda secret: secret.encode().hex(),
-        lambda secret: secret.encode().hex().upper(),
-    ],
-    "in Base64, also URL-safe, and in the Base64 of a longer text, as of `user:password`": [
-        lambda secret: b64encode(secret.encode()).decode(),
-        lambda secret: urlsafe_b64encode(secret.encode()).decode(),
-        lambda secret: b64encode(f"user:{secret}@host".encode()).decode(),
-    ],
-}
 SECRETS = [SECRET, "a+/?b~&\"<é'" * 4, "k3Y-9x/Q", "sk-proj-/é&<>'\"\\=+"]
 
 
 def test_the_page_on_security_lists_these_forms() -> None:
     section = (ROOT / "docs" / "security.md").read_text().partition("\n## The forms of a secret that are removed\n")[2]
-    assert re.findall(r"^- (.*)$", section.partition("\n## ")[0], re.MULTILINE) == list(FORMS)
+    assert re.findall(r"^- (.*)$", section.partition("\n## ")[0], re.MULTILINE) == list(forms_of(SECRET))
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", forms_of(SECRET))
 def test_it_is_found_in_every_form_of_the_page(form: str, secret: str) -> None:
-    for encode in FORMS[form]:
-        encoded = encode(secret)
+    for encoded in forms_of(secret)[form]:
         shown = Redaction(secret).text(f"key={encoded}&x got")
         assert shown.endswith(" got")
         assert REDACTED in shown
         assert encoded not in shown
         assert not any(encoded[at : at + LONGEST_LEFT] in shown for at in range(len(encoded) - LONGEST_LEFT + 1))
+
+
+@pytest.mark.parametrize(
+    "around", ["", "x%41&amp;é%C3%A9\\u00e9 ", "&#9;%20%F0%9F%98%80 🦓 &unknown; %zz \\u12 \\", "%e9&"]
+)
+@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize("kind", every_character_escaped(SECRET))
+def test_it_is_found_if_every_character_is_an_escape(kind: str, secret: str, around: str) -> None:
+    encoded = every_character_escaped(secret)[kind]
+    shown = Redaction(secret).text(f"before {around} {encoded} {around} behind")
+    assert shown == f"before {around} {REDACTED} {around} behind"
+
+
+@pytest.mark.parametrize("kind", every_character_escaped(SECRET))
+@pytest.mark.parametrize("at", [0, 3, 28])
+def test_twelve_escaped_characters_are_found(at: int, kind: str) -> None:
+    piece = every_character_escaped(SECRET[at : at + LONGEST_LEFT])[kind]
+    assert Redaction(SECRET).text(f"{piece}, sorry") == f"{REDACTED} sorry"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        r"aB3\u002BdE6/hI9\u002BkL2/nO5\u002BqR8=",
+        "aB3&#43;dE6&#47;hI9&#43;kL2&#47;nO5&#43;qR8&#61;",
+        "aB3%2bdE6%2fhI9%2bkL2%2fnO5%2bqR8%3d",
+        r"aB3+dE6\/hI9+kL2&sol;nO5\x2bqR8\u{3d}",
+    ],
+)
+def test_it_is_found_as_servers_write_it_in_their_pages(written: str) -> None:
+    assert Redaction("aB3+dE6/hI9+kL2/nO5+qR8=").text(f"bad key {written} of you") == f"bad key {REDACTED} of you"
+
+
+def test_escapes_of_other_text_stay() -> None:
+    text = r"50 %25 &amp; \u00e9 &#60; \\ &#999999999; \u{fffff} \x2b &#1; \ud800 %"
+    assert Redaction(SECRET).text(text) == text
 
 
 @given(st.integers(0, len(SECRET) - LONGEST_LEFT))

@@ -10,10 +10,12 @@ import pytest
 
 from tests.builders import golden, write_jsonl
 from tests.http.service import Reply, Service, refused
-from tests.http.test_redaction import FORMS
 from tests.process import Ended, rag_contract
+from tests.secret_forms import every_character_escaped, forms_of
 
 TOKEN = "sk-standin-0123456789abcdef"
+WHOLLY_ESCAPED = {kind: [form] for kind, form in every_character_escaped(TOKEN).items()}
+FORMS_OF_TOKEN = {**forms_of(TOKEN), **WHOLLY_ESCAPED}
 ECHO = {"error": f"bad key {TOKEN}, also {TOKEN[:14]}", TOKEN: TOKEN}
 FOUND = Reply(content={"results": [{"doc_id": "doc1", "text": f"A text with {TOKEN} in it."}]})
 FILE = """
@@ -108,9 +110,9 @@ def test_what_may_pass_is_asked_again_and_then_recorded(fault: str) -> None:
     assert row["results"] == [{"doc_id": "doc1", "text": "A text with *** in it."}]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", FORMS_OF_TOKEN)
 def test_a_secret_that_a_service_echoes_in_a_form_of_the_page_on_security_is_recorded_in_none(form: str) -> None:
-    echoed = [encode(TOKEN) for encode in FORMS[form]]
+    echoed = FORMS_OF_TOKEN[form]
     text = " and ".join(["A text with", *echoed, "."])
     with Service(Reply(content={"results": [{"doc_id": "doc1", "text": text}]})) as service:
         assert recorded(service.url).code == 0

@@ -39,8 +39,13 @@ def record(returned: str, *argv: str) -> Ended:
     return ended
 
 
+PARTS = ['["doc-" + NEW[0]]', '[one + "_0" for one in NEW]', '["docs/" + NEW[0] + ".md#3"]', '["é" + NEW[0].upper()]']
+
+
 @pytest.mark.parametrize("out", ["current_run.jsonl", "runs/run.jsonl.gz"])
-@pytest.mark.parametrize("returned", ["NEW", '[one.replace("-", "").upper() for one in NEW]', '["urn:uuid:" + NEW[0]]'])
+@pytest.mark.parametrize(
+    "returned", ["NEW", '[one.replace("-", "").upper() for one in NEW]', '["urn:uuid:" + NEW[0]]', *PARTS]
+)
 def test_ids_that_differ_from_those_of_the_run_that_is_overwritten_are_a_warning(returned: str, out: str) -> None:
     assert record(returned, "--out", out).err == ""
     assert record(returned, "--out", out).err == WARNING
@@ -61,6 +66,8 @@ def test_ids_that_differ_between_rounds_are_a_warning() -> None:
         "[str(uuid.uuid4())] if 'q1' in query else [ONE]",
         "[]",
         "['3f2b8c9e-1d4a-4b6f-8a7c']",
+        "['doc-' + ONE]",
+        "['sha256:' + ''.join(NEW[:2]).replace('-', '')]",
     ],
 )
 def test_other_ids_are_none(returned: str) -> None:

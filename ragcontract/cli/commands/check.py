@@ -107,7 +107,7 @@ def command(
     given = [*golden, *run, *scores, *judgments, *baseline, config or "", calibration or ""]
     with replaced_on_error(wanted, given, clock(), source):
         paths = find_paths(golden, run, config, baseline, scores, judgments=judgments, calibration=calibration)
-        refuse_outputs({option: out for option, _, out in wanted}, paths.all)
+        refuse_outputs({option: out for option, _, out in wanted}, paths.all, pages={"report_html"})
         with sources_of(paths, engine) as sources:
             request = replace(
                 sources.request(paths, k=k, repeats=repeats, tags=tags),

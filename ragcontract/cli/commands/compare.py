@@ -84,7 +84,7 @@ def command(
     if form == "html" and not out:
         raise click.UsageError("--format html needs --out FILE")
     paths = find_paths(golden, runs, config, judgments=judgments)
-    refuse_outputs({"out": out} if out else {}, paths.all)
+    refuse_outputs({"out": out} if out else {}, paths.all, pages={"out"} if form == "html" else ())
     with progress_over([*paths.golden, *runs]) as progress:
         made = _compared(paths, k, tag, repeats=repeats, progress=progress)
     warn(made.warnings)

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -128,6 +128,7 @@ def command(*, questions: str | None, from_run: Sequence[str], top: int, answers
 def _existing(wanted: Sequence[str], asked_for: set[str], *, force: bool) -> list[str]:
     """Return the existing files that are not overwritten; raises OutputError if nothing could be written."""
     existing = [name for name in wanted if os.path.lexists(name)]
+    _refuse_links(name for name in existing if not os.path.exists(name))  # noqa: PTH110 (as in wrong_unless_named)
     if force:
         return [name for name in existing if asked_for and name not in asked_for]
     in_the_way = existing if len(existing) == len(wanted) else [name for name in existing if name in asked_for]
@@ -155,11 +156,16 @@ def _asked(questions: str | None, from_run: Sequence[str], top: int, examples: l
 
 
 def _write(texts: Mapping[str, str], inputs: Sequence[str], *, force: bool) -> None:
-    unnamed = [f"{name}: {why}; remove it" for name in texts if (why := wrong_unless_named(name))]
-    if problems := unnamed or check_outputs(texts, inputs):
+    _refuse_links(texts)
+    if problems := check_outputs(texts, inputs):
         raise OutputError(problems)
     new = [] if force else texts  # nor what somebody has written by now
     write_files({name: text.encode() for name, text in texts.items()}, before=partial(refuse_existing, new))
+
+
+def _refuse_links(names: Iterable[str]) -> None:
+    if problems := [f"{name}: {why}; remove it" for name in names if (why := wrong_unless_named(name))]:
+        raise OutputError(problems)
 
 
 def template(name: str) -> str:

@@ -28,6 +28,7 @@ from ragcontract.cli.options import (
     find_paths,
     out_option,
     refuse_empty,
+    refuse_links_away,
     refuse_outputs,
 )
 from ragcontract.contract.config_file import read_config
@@ -152,6 +153,7 @@ def calibrate_command(
     refuse_empty({"--labels": labels, "--out": [out], "--config": [config]})
     options, endpoint = given_judge(given, configured(config).judge)
     named = labels or [LABELS]
+    refuse_links_away({"--labels": None if labels else LABELS})
     refuse_outputs({"out": out}, named)
     _refuse_other_files(out)
     labelled = read_labels(named)

@@ -10,7 +10,7 @@ from ragcontract.cli.console import say
 from ragcontract.cli.keyboard import Keyboard
 from ragcontract.cli.label_screen import LabelScreen
 from ragcontract.cli.label_sheet import read_sheet
-from ragcontract.cli.options import files_option, refuse_empty, refuse_links, top_option
+from ragcontract.cli.options import files_option, refuse_empty, refuse_links, refuse_links_away, top_option
 from ragcontract.contract import defaults
 from ragcontract.contract.config import Config
 from ragcontract.core.errors import ExitCode
@@ -72,6 +72,7 @@ def command(
         raise click.UsageError("--golden: answers are written to one golden file; name one")
     path = golden[0] if golden else defaults.GOLDEN
     asked = read_questions(questions)[0] if questions is not None else []
+    refuse_links_away({"--run": None if run else defaults.RUN})
     return _ask(*read_sheet(path, asked, run or [defaults.RUN], top, may_add=True, config=settings))
 
 

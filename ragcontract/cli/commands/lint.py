@@ -8,7 +8,7 @@ import click
 
 from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import progress_over, say, warn
-from ragcontract.cli.options import CONFIG, GOLDEN, WITHOUT_RUN, files_option, refuse_empty, refuse_run
+from ragcontract.cli.options import CONFIG, GOLDEN, WITHOUT_RUN, files_option, find_paths, refuse_run
 from ragcontract.contract import defaults
 from ragcontract.contract.always_held import always_held
 from ragcontract.contract.cannot_fail import NOTHING_FAILS, nothing_fails, unused_fields
@@ -44,9 +44,8 @@ def command(golden: Sequence[str], run: Sequence[str], config: str | None, *, wi
     the reference or another rule contradicts, and texts that are found within other words. With a run, also finds
     relevant documents that it never returns, and ranks beyond its depth. Exits 0 without --strict.
     """
-    refuse_empty({"--golden": golden, "--run": run, "--config": [config]})
     refuse_run(run, without_run=without_run)
-    paths = defaults.find_inputs(golden=golden, run=run, config=config)
+    paths = find_paths(golden, run if run or not without_run else None, config)
     runs = paths.run if run or (os.path.lexists(defaults.RUN) and not without_run) else ()
     with progress_over([*paths.golden, *runs]) as progress:
         findings, warnings = _findings(paths, runs, progress)

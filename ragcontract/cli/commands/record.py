@@ -113,7 +113,7 @@ def command(target: str, *, golden: Sequence[str], config: str | None, **given: 
     on where it ended. Exits 0 if the run is written, 2 if it is not, 130 if it was interrupted, never 1.
     """
     gc.enable()  # other commands are short; users' code may make garbage for hours
-    paths = find_paths(golden, (), config)
+    paths = find_paths(golden, None, config)
     asked = _given(given, paths)
     secrets = asked.known(os.environ)
     outputs = {name: given[name] for name in ("out", "details", "stream_out") if given[name] is not None}

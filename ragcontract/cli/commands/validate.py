@@ -71,7 +71,9 @@ def command(
     yet. Gives no verdict. With --without-run, all files but the run are read.
     """
     refuse_run(run, without_run=without_run)
-    paths = find_paths(golden, run, config, baseline, scores, judgments=judgments, calibration=calibration)
+    paths = find_paths(
+        golden, None if without_run else run, config, baseline, scores, judgments=judgments, calibration=calibration
+    )
     found = _contract(paths, tags, repeats=repeats) if without_run else _all(paths, tags, repeats=repeats)
     if not quiet:
         say(f"valid: {', '.join(found.content)}\n{awaiting(found.gates)}")

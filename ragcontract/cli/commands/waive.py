@@ -64,9 +64,9 @@ def command(
 
     Adds a waiver to the configuration. Its comments and everything else in it stay as they are.
     """
-    paths = find_paths(golden, [], config)
+    refuse_links({} if config else {"config": defaults.find_inputs(golden=(), run=()).config or defaults.CONFIG})
+    paths = find_paths(golden, None, config)
     path = paths.config or defaults.CONFIG
-    refuse_links({"config": path})
     wanted = {"query": query, "rule": rule, "reason": reason, "owner": owner, "expires": until}
     waiver = {name: value for name, value in wanted.items() if value is not None}
     config_file = read_config(paths.config, BUILT_IN, others=paths.other_configs)
