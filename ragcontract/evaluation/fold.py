@@ -21,13 +21,14 @@ from ragcontract.evaluation.row_locations import RowLocations, location_of
 from ragcontract.evaluation.score_gaps import ScoreGaps
 from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.stored_rows import has_other_reference, stored_values, stored_violations
+from ragcontract.evaluation.turns_of_row import asks_otherwise
 from ragcontract.evaluation.unknown_queries import UnknownQueries
 from ragcontract.evaluation.unseen_ids import UnseenIdSearch
 from ragcontract.files.events import Batch, FileRead
 from ragcontract.files.problems import Collector, MoreProblems, Problem, Warned
 from ragcontract.files.schema import Mismatch, shown
 from ragcontract.runs.order import OrderCheck, descending, falls
-from ragcontract.runs.past import Expected, expected_of
+from ragcontract.runs.past import Expected, expected_of, has_other_turns
 from ragcontract.runs.readers import RunEvent
 from ragcontract.runs.stored import StoredBatch, StoredHead
 from ragcontract.statistics.latency import summary
@@ -84,7 +85,8 @@ class _Builder:
         self._order = OrderCheck()
         self._depths = DepthCounter()
         self._unseen_ids = UnseenIdSearch({} if plan.is_baseline else plan.golden)
-        self._changed: list[str] = []  # queries for which a stored baseline has a different question
+        self._changed: dict[str, None] = {}  # queries for which a baseline has a different question
+        self._asked_otherwise: dict[str, None] = {}
         self._expected: dict[str, Expected] = {}
         self._doc_ids: dict[str, list[list[str]]] = {}
         self._listed = ListedResults(plan)
@@ -94,7 +96,7 @@ class _Builder:
     def batch(self, event: Batch[RunRow]) -> None:
         golden, lines, note_duplicates = self._plan.golden, self._locations.lines, self._duplicates.note
         first = self._locations.start_of(event)
-        needs_row = bool(self._plan.families or self._plan.row_rules)
+        needs_row, has_turns = bool(self._plan.families or self._plan.row_rules), self._plan.turns
         results_optional = not self._plan.results_required
         order, forbidden_forms = self._order, self._forbidden_forms
         falling = order.falling
@@ -119,6 +121,8 @@ class _Builder:
             if results_optional and lacks_results(row) and query.needs_results:
                 self.problems.mismatch(location_of(event, index), without_results(query))
                 continue
+            if has_turns and self._has_other_question(query, row):
+                continue
             known.append(row)
             doc_ids = row.doc_ids
             retrieved.append((query, doc_ids))
@@ -138,6 +142,15 @@ class _Builder:
         self._unmeasured += len(known) - len(latencies)
         self._versions |= dict.fromkeys(map(versions_in, known))
 
+    def _has_other_question(self, query: GoldenQuery, row: RunRow) -> bool:
+        """Note a conversation with other questions; return whether it is a baseline's, which is then not compared."""
+        if not asks_otherwise(query, row):
+            return False
+        self._asked_otherwise[query.id] = None
+        if self._plan.is_baseline:
+            self._changed[query.id] = None
+        return self._plan.is_baseline
+
     def stored_batch(self, event: StoredBatch) -> None:
         golden = self._plan.golden
         retrieved: list[Retrieved] = []
@@ -148,10 +161,11 @@ class _Builder:
             if query is None:
                 self._unknown.note(query_id)
                 continue
-            if stored.expects is not None and stored.expects != expected_of(query):
+            expected = expected_of(query)
+            if stored.expects is not None and stored.expects != expected:
                 self._expected[query.id] = stored.expects
-            if stored.query != query.query:
-                self._changed.append(query.id)
+            if stored.query != query.query or has_other_turns(stored.expects, expected):
+                self._changed[query.id] = None
                 continue
             if stored.broken:
                 self._violations[query.id] = tuple(stored_violations(stored))
@@ -248,6 +262,7 @@ class _Builder:
             latency=stored.latency if stored else summary(self._latencies),
             unmeasured=self._unmeasured,
             failed=tuple(self._failed),
+            asked_otherwise=tuple(self._asked_otherwise),
             modes=self._classes.modes,
             labels=self._classes.labels,
             duplicates=self._duplicates.result(),

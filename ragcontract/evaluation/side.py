@@ -26,11 +26,12 @@ class Side(Struct, frozen=True, kw_only=True):
     by its name; ``undeclared`` are the first names of scores that no metric reads. ``unknown`` are the first query ids
     that are not golden queries, and ``more_unknown`` counts those that are not listed. ``unmeasured`` counts the rows
     without a latency, and ``failed`` are the queries of which a row has an error in place of what it would have had.
+    ``asked_otherwise`` are the queries of which a row has a conversation with other questions than the golden turns.
     ``modes`` and ``labels`` count the rows by expected and actual mode and label; a stored baseline
     has none. ``depth`` is None if there are no rows. ``distances`` says whether the scores look like
     distances. ``unseen_ids`` are the relevant ids that never occur, which are only searched for on this machine.
     ``rows`` counts the rows of each query if any has several and they have no order; ``runs`` are the good runs whose
-    means the values are. ``changed`` are queries for which a stored baseline has a different question, ``expected`` has
+    means the values are. ``changed`` are queries for which a baseline has a different question, ``expected`` has
     what its queries expected where that differs from the golden file, ``stored`` is the head of that baseline, and
     ``incomparable`` are its metrics that were computed in another way. ``doc_ids`` has the document ids of each row if
     the plan requests them. A baseline has the ``first_ids`` of its rows and the judged ``pools`` of its queries, see
@@ -53,6 +54,7 @@ class Side(Struct, frozen=True, kw_only=True):
     latency: Latency | None = None
     unmeasured: int = 0
     failed: tuple[str, ...] = ()
+    asked_otherwise: tuple[str, ...] = ()
     modes: Confusion = {}
     labels: Confusion = {}
     duplicates: Duplicates = Duplicates()

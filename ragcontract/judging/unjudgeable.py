@@ -179,6 +179,11 @@ def _warnings(evaluation: Evaluation, *, complete: bool) -> Iterator[str]:
     if run.unknown and not (refused and _other_query_ids(run, contract.queries)):
         unknown = len(run.unknown) + run.more_unknown
         yield f"{run.name}: {count(unknown, 'row')} for no golden query, left out: {named(run.unknown, unknown)}"
+    for side in (run, evaluation.baseline):
+        if side and side.asked_otherwise:
+            rows = f"{count(len(side.asked_otherwise), 'conversation')} with other questions than the golden turns"
+            advice = "record it again" if side is run else "not compared"
+            yield f"{side.name}: {rows}, {advice}: {named(side.asked_otherwise)}"
     duplicates = run.duplicates
     if contract.config.rank_by == "documents" and duplicates.short:
         yield (
