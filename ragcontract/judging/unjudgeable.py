@@ -15,7 +15,8 @@ from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gates import observe
 from ragcontract.judging.id_lists import named
 
-SECONDS_BELOW, FAR_ABOVE = 2, 20  # milliseconds, and how many times the slowest a limit is where seconds are likely
+# Milliseconds, and how many times the latency of a run a limit, or that of the baseline, is where seconds are likely.
+SECONDS_BELOW, FAR_ABOVE = 2, 20
 
 
 def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
@@ -93,6 +94,14 @@ def _far_above(slowest: float, gates: Iterable[Gate]) -> Gate | None:
     if slowest >= SECONDS_BELOW:
         return None
     return next((gate for gate in gates if not gate.relative and gate.limit >= FAR_ABOVE * slowest), None)
+
+
+def _far_below(p95: float, baseline: Side | None, gates: Iterable[Gate]) -> float | None:
+    """Return the baseline's 95th percentile if a limit compares a run with it that is so far below; else None."""
+    if baseline is None or baseline.latency is None or not any(gate.compares for gate in gates):
+        return None
+    before = baseline.latency.p95_ms
+    return before if before > 0 and before >= FAR_ABOVE * p95 else None
 
 
 def _unread_scores(evaluation: Evaluation) -> Iterable[str]:
@@ -195,6 +204,11 @@ def _warnings(evaluation: Evaluation, *, complete: bool) -> Iterator[str]:
     if run.latency and (limit := _far_above(run.latency.max_ms, on_latency)):
         allowed = f"{limit.id} is {as_written(limit.limit)} ms"
         yield f"{run.name}: every latency_ms is below {SECONDS_BELOW}, and {allowed}: are these seconds?"
+    elif run.latency and (before := _far_below(run.latency.p95_ms, evaluation.baseline, on_latency)):
+        yield (
+            f"{run.name}: p95 of latency_ms is {as_written(run.latency.p95_ms)}, and {as_written(before)} in the "
+            "baseline: are these seconds?"
+        )
     for side, concerned in ((run, bool(on_latency)), (evaluation.baseline, any(gate.compares for gate in on_latency))):
         if side and concerned and side.latency and side.unmeasured:
             rows = count(side.latency.rows + side.unmeasured, "row")
