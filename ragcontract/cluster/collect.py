@@ -22,6 +22,7 @@ from ragcontract.evaluation.diagnostics import columns_of
 from ragcontract.evaluation.duplicates import Duplicates
 from ragcontract.evaluation.fold import merged
 from ragcontract.evaluation.listed_results import ListedResults
+from ragcontract.evaluation.pattern_ids import PatternIds
 from ragcontract.evaluation.plan import RowOutcome
 from ragcontract.evaluation.score_gaps import ScoreGaps
 from ragcontract.evaluation.side import Side
@@ -75,6 +76,7 @@ def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector)
         failed=tuple(queries[one.number].id for one in counts.here("failed") or ()),
         asked_otherwise=asked_otherwise,
         changed=changed,
+        pattern_ids=PatternIds(plan).never,
         duplicates=_duplicates(counts, tally, queries),
         depth=depth_of(Counter({one.number: one.rows for one in counts.here("depth") or ()})),
         distances=_are_distances(tally),

@@ -16,6 +16,7 @@ from ragcontract.evaluation.diagnostics import Diagnostics
 from ragcontract.evaluation.duplicates import DuplicateCounter
 from ragcontract.evaluation.forbidden_forms import ForbiddenForms
 from ragcontract.evaluation.listed_results import ListedResults
+from ragcontract.evaluation.pattern_ids import PatternIds
 from ragcontract.evaluation.plan import Plan, valid_values
 from ragcontract.evaluation.row_locations import RowLocations, location_of
 from ragcontract.evaluation.score_gaps import ScoreGaps
@@ -92,6 +93,7 @@ class _Builder:
         self._listed = ListedResults(plan)
         self._diagnostics = Diagnostics(plan)
         self._forbidden_forms = ForbiddenForms.of(plan)
+        self._pattern_ids = PatternIds(plan)
 
     def batch(self, event: Batch[RunRow]) -> None:
         golden, lines, note_duplicates = self._plan.golden, self._locations.lines, self._duplicates.note
@@ -193,6 +195,8 @@ class _Builder:
         all_ids = [doc_ids for _, doc_ids in retrieved]
         self._depths.note(all_ids)
         self._unseen_ids.note(all_ids)
+        if self._pattern_ids.never:
+            self._pattern_ids.note(all_ids)
         if self._plan.keep_ids:
             for query, doc_ids in retrieved:
                 self._doc_ids.setdefault(query.id, []).append(doc_ids)
@@ -269,6 +273,7 @@ class _Builder:
             depth=self._depths.result(),
             distances=self._order.distances,
             unseen_ids=self._unseen_ids.result(missing),
+            pattern_ids=self._pattern_ids.never,
             changed=tuple(self._changed),
             expected=self._expected,
             stored=stored,

@@ -30,6 +30,7 @@ class Side(Struct, frozen=True, kw_only=True):
     ``modes`` and ``labels`` count the rows by expected and actual mode and label; a stored baseline
     has none. ``depth`` is None if there are no rows. ``distances`` says whether the scores look like
     distances. ``unseen_ids`` are the relevant ids that never occur, which are only searched for on this machine.
+    ``pattern_ids`` are forbidden ids that never occur and look like patterns, each with where it is forbidden.
     ``rows`` counts the rows of each query if any has several and they have no order; ``runs`` are the good runs whose
     means the values are. ``changed`` are queries for which a baseline has a different question, ``expected`` has
     what its queries expected where that differs from the golden file, ``stored`` is the head of that baseline, and
@@ -61,6 +62,7 @@ class Side(Struct, frozen=True, kw_only=True):
     depth: Depth | None = None
     distances: bool = False
     unseen_ids: UnseenIds = UnseenIds()
+    pattern_ids: dict[str, str] = {}
     changed: tuple[str, ...] = ()
     expected: dict[str, Expected] = {}
     stored: StoredHead | None = None

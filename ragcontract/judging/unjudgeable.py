@@ -14,6 +14,7 @@ from ragcontract.files.problems import Collector, Problems
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gates import observe
 from ragcontract.judging.id_lists import named
+from ragcontract.rules.ranks import ForbiddenDocs
 
 # Milliseconds, and how many times the latency of a run a limit, or that of the baseline, is where seconds are likely.
 SECONDS_BELOW, FAR_ABOVE = 2, 20
@@ -137,6 +138,15 @@ def _is_known(gate: Gate, evaluation: Evaluation) -> bool:
     return not any(side.problems or not side.scores for side in sides)
 
 
+def no_patterns(patterns: Mapping[str, str]) -> str:
+    """Return a warning about forbidden ids that look like patterns, given with the location of each."""
+    location = next(iter(patterns.values()))
+    return (
+        f"{location}: forbidden_doc_ids: {named([*patterns])} occurs nowhere else; ids are compared exactly, and are "
+        "no patterns or lists: name each document, or add what is an id to per_query.different_documents"
+    )
+
+
 def _missing(evaluation: Evaluation, problems: Collector, *, complete: bool) -> None:
     run, queries = evaluation.run, evaluation.contract.queries
     if not run.missing:
@@ -188,6 +198,10 @@ def _warnings(evaluation: Evaluation, *, complete: bool) -> Iterator[str]:
     if run.unknown and not (refused and _other_query_ids(run, contract.queries)):
         unknown = len(run.unknown) + run.more_unknown
         yield f"{run.name}: {count(unknown, 'row')} for no golden query, left out: {named(run.unknown, unknown)}"
+    before = evaluation.baseline.pattern_ids if evaluation.baseline else run.pattern_ids
+    patterns = {doc_id: at for doc_id, at in run.pattern_ids.items() if doc_id in before}
+    if patterns and ForbiddenDocs in contract.rules:
+        yield no_patterns(patterns)
     for side in (run, evaluation.baseline):
         if side and side.asked_otherwise:
             rows = f"{count(len(side.asked_otherwise), 'conversation')} with other questions than the golden turns"
