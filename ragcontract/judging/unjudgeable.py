@@ -198,8 +198,8 @@ def _warnings(evaluation: Evaluation, *, complete: bool) -> Iterator[str]:
     if run.unknown and not (refused and _other_query_ids(run, contract.queries)):
         unknown = len(run.unknown) + run.more_unknown
         yield f"{run.name}: {count(unknown, 'row')} for no golden query, left out: {named(run.unknown, unknown)}"
-    before = evaluation.baseline.pattern_ids if evaluation.baseline else run.pattern_ids
-    patterns = {doc_id: at for doc_id, at in run.pattern_ids.items() if doc_id in before}
+    never = evaluation.baseline.pattern_ids if evaluation.baseline else run.pattern_ids
+    patterns = {doc_id: at for doc_id, at in run.pattern_ids.items() if doc_id in never}
     if patterns and ForbiddenDocs in contract.rules:
         yield no_patterns(patterns)
     for side in (run, evaluation.baseline):
