@@ -1,13 +1,14 @@
 """Aggregates the rows of one side while they are read, without holding the whole run in memory."""
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Id, as_id, as_ids
 from ragcontract.core.metric import Family, Invalid, Missing
 from ragcontract.core.rule import Violation
-from ragcontract.core.run import VERSION_FIELDS, Result, RunRow, SourceFile, lacks_results, versions_in
+from ragcontract.core.run import VERSION_FIELDS, Result, RunRow, SourceFile, has_failed, lacks_results, versions_in
 from ragcontract.core.scores import QueryScore, Values
 from ragcontract.evaluation.class_counts import ClassCounter
 from ragcontract.evaluation.columns import Column
@@ -76,6 +77,8 @@ class _Builder:
         self._violations: dict[str, tuple[Violation, ...]] = {}
         self._gaps = ScoreGaps(plan.scores)
         self._reads_scores = bool(plan.scores)
+        self._reads_checks = "checks" in plan.needs
+        self._unread_checks: dict[str, int] = {}
         self._unknown = UnknownQueries(plan)
         self._locations = RowLocations()
         self._latencies = array("d")
@@ -213,6 +216,8 @@ class _Builder:
         self._gaps.note(query.id, outcome.lacking)
         if self._reads_scores:
             self._gaps.unread(row.scores)
+        if self._reads_checks and row.checks:
+            self._note_unread_checks(query, row.checks)
         for column, values in zip(self._columns, outcome.values, strict=True):
             (column.repeat if is_repeat else column.note)(query.id, values)
         self._classes.note(query, row)
@@ -221,6 +226,13 @@ class _Builder:
             if not self._plan.is_baseline:
                 self._listed.hold_row(query.id, row)
         return outcome.values
+
+    def _note_unread_checks(self, query: GoldenQuery, checks: Mapping[str, object]) -> None:
+        from ragcontract.rules.checking import checks_read
+
+        for name in checks.keys() - checks_read(query):
+            if has_failed(checks[name]) and (name in self._unread_checks or len(self._unread_checks) < bounds.NAMES):
+                self._unread_checks[name] = self._unread_checks.get(name, 0) + 1
 
     def _recompute(self, family: Family, column: Column, query: GoldenQuery, rows: Iterable[Sequence[Id]]) -> None:
         """Compute the metrics of a stored query again, from the document ids of each of its rows."""
@@ -261,6 +273,7 @@ class _Builder:
             missing=missing,
             lacking=lacking,
             undeclared=self._gaps.undeclared(),
+            unread_checks=dict(sorted(self._unread_checks.items())),
             unknown=self._unknown.listed,
             more_unknown=self._unknown.more,
             latency=stored.latency if stored else summary(self._latencies),

@@ -23,7 +23,8 @@ class Side(Struct, frozen=True, kw_only=True):
 
     ``scores`` and ``columns`` (one for each family except the ranking metrics) are by query id. ``violations`` are
     those of rules that need the row. ``missing`` are golden queries without a row, ``lacking`` those without a score,
-    by its name; ``undeclared`` are the first names of scores that no metric reads. ``unknown`` are the first query ids
+    by its name; ``undeclared`` are the first names of scores that no metric reads, ``unread_checks``
+    count the rows in which a check failed that no rule of the query reads. ``unknown`` are the first query ids
     that are not golden queries, and ``more_unknown`` counts those that are not listed. ``unmeasured`` counts the rows
     without a latency, and ``failed`` are the queries of which a row has an error in place of what it would have had.
     ``asked_otherwise`` are the queries of which a row has a conversation with other questions than the golden turns.
@@ -48,6 +49,7 @@ class Side(Struct, frozen=True, kw_only=True):
     missing: tuple[str, ...] = ()
     lacking: dict[str, tuple[str, ...]] = {}
     undeclared: tuple[str, ...] = ()
+    unread_checks: dict[str, int] = {}
     unknown: tuple[str, ...] = ()
     more_unknown: int = 0
     rows: dict[str, int] = {}

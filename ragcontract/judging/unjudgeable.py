@@ -106,7 +106,7 @@ def _far_below(p95: float, baseline: Side | None, gates: Iterable[Gate]) -> floa
 
 
 def _unread_scores(evaluation: Evaluation) -> Iterable[str]:
-    if not evaluation.given and not evaluation.run.undeclared:
+    if not evaluation.given and not evaluation.run.undeclared and not evaluation.run.unread_checks:
         return ()
     from ragcontract.judging.lacking_scores import unread_scores
 
