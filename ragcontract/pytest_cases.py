@@ -171,6 +171,13 @@ def judged(request: pytest.FixtureRequest) -> Judged:
         pytest.fail(_explained(error), pytrace=False)
 
 
+def warn_of_broken(report: object, test: str) -> None:
+    """Warn that a test passed although the contract is broken; it may be about something else on purpose."""
+    if isinstance(report, Report) and report.verdict == "fail":
+        advice = "call rag_contract.raise_if_failed() if it is to fail for that"
+        warnings.warn(printable(visible(f"{test} passed, and {advice}: {report.summary()}")), stacklevel=1)
+
+
 def _judged_once(request: pytest.FixtureRequest, options: Options, run: Any) -> Judged:
     known = request.session.stash.setdefault(_JUDGED, {})
     key = (repr(options), id(run))

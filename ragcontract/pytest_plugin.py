@@ -17,7 +17,7 @@ MARKER = (
     "fixtures rag_contract and rag_contract_case judge, with the defaults of `rag-contract check`; paths start at "
     "folder, and folder at rootdir"
 )
-CASE = "rag_contract_case"
+CASE, WHOLE = "rag_contract_case", "rag_contract"
 
 
 def pytest_configure(config: "pytest.Config") -> None:
@@ -35,10 +35,17 @@ def pytest_generate_tests(metafunc: "pytest.Metafunc") -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_call(item: "pytest.Item") -> None:
-    """Fail a test that uses ``rag_contract_case`` for what is broken, even if it does not ask."""
-    case = (getattr(item, "funcargs", None) or {}).get(CASE)
-    if case is not None:
+    """Fail a test that uses ``rag_contract_case`` for what is broken, even if it does not ask.
+
+    A test that uses ``rag_contract`` decides what must hold. A warning says if it passes for a broken contract.
+    """
+    fixtures = getattr(item, "funcargs", None) or {}
+    if (case := fixtures.get(CASE)) is not None:
         case.raise_if_failed()
+    if (report := fixtures.get(WHOLE)) is not None:
+        from ragcontract.pytest_cases import warn_of_broken
+
+        warn_of_broken(report, item.nodeid)
 
 
 @pytest.fixture(scope="session")

@@ -259,3 +259,70 @@ def test_quiet_hides_neither_warnings_nor_errors(contract: Path) -> None:
 
 def test_a_quiet_validate_prints_nothing_if_all_is_well() -> None:
     assert rag_contract("validate", "--tag", "smoke", "--quiet") == Ended(0, "", "")
+
+
+LIKE = {
+    "case": "Billing",
+    "a blank": "billing ",
+    "a line end": "billing\n",
+    "an invisible character": "bil\u200bling",
+    "wide letters": "ｂｉｌｌｉｎｇ",
+    "a separator": "bill-ing",
+}
+
+
+@pytest.fixture
+def like(request: pytest.FixtureRequest) -> str:
+    """Give a query of a tag with a limit, which it breaks, another form of the tag."""
+    tag = str(LIKE[request.param])
+    write_jsonl(Path("golden.jsonl"), [golden("a", "doc1", tags=["billing"]), golden("b", "doc2", tags=[tag])])
+    write_jsonl(Path("current_run.jsonl"), [run("a", "doc1"), run("b", "x")])
+    return tag
+
+
+OTHER_TAG = 'is another tag than "billing", which the configuration or --tag names'
+RANKS_OFF = "per_query: {enforce_must_include: false}\n"
+
+
+@pytest.mark.parametrize("like", LIKE, indirect=True)
+def test_a_tag_that_is_like_one_with_a_limit_is_named(like: str) -> None:
+    Path("ragcontract.yml").write_text(RANKS_OFF + "tags: {billing: {minimums: {mrr_at_k: 0.9}}}\n")
+    ended = rag_contract("check")
+    assert (ended.code, ended.err.count(OTHER_TAG)) == (0, 1)
+    assert any(OTHER_TAG in warning for warning in read_report()["warnings"])
+    assert rag_contract("lint", "--without-run", "--strict").code == 1
+    assert "golden.jsonl:2: tags: " in ended.err
+    write_jsonl(
+        Path("golden.jsonl"), [golden("a", "doc1", tags=["billing"]), golden("b", "doc2", tags=[like, "billing"])]
+    )
+    ended = rag_contract("check")
+    assert (ended.code, OTHER_TAG in ended.err) == (1, False)  # it has the tag itself, too
+
+
+NAMING = {
+    "a waiver": "waivers: [{tag: billing, reason: r, owner: o, expires: 2099-01-01}]\n",
+    "a score": "metrics: {faithful: {from: scores, tags: [billing]}}\n",
+    "the command": "",
+}
+
+
+@pytest.mark.parametrize("like", ["case"], indirect=True)
+@pytest.mark.parametrize("config", NAMING.values(), ids=NAMING.keys())
+def test_a_tag_that_is_like_one_that_anything_names_is_named(config: str, like: str) -> None:
+    Path("ragcontract.yml").write_text(RANKS_OFF + config)
+    scored = run("a", "doc1", scores={"faithful": 1})
+    write_jsonl(Path("current_run.jsonl"), [scored, run("b", "x")])
+    ended = rag_contract("check", *(() if config else ("--tag", "billing")))
+    assert (ended.code, ended.err.count(OTHER_TAG)) == (0, 1)
+    assert repr(like).strip("'") in ended.err
+
+
+def test_tags_that_both_have_limits_and_other_tags_are_not_named() -> None:
+    rows = [golden("a", "doc1", tags=["billing", "B-2"]), golden("b", "doc2", tags=["Billing", "b2"])]
+    write_jsonl(Path("golden.jsonl"), rows)
+    write_jsonl(Path("current_run.jsonl"), [run("a", "doc1"), run("b", "doc2")])
+    both = "tags: {billing: {minimums: {mrr_at_k: 0.9}}, Billing: {minimums: {mrr_at_k: 0.8}}}\n"
+    for config in (both, RANKS_OFF):
+        Path("ragcontract.yml").write_text(config)
+        ended = rag_contract("check")
+        assert (ended.code, "another tag" in ended.err) == (0, False)

@@ -335,3 +335,32 @@ def test_the_baseline_has_no_texts_of_the_contract() -> None:
     expects = found["queries"][0]["expects"]
     assert (expects["relevant"][0], expects["forbidden"][0]) == (1, 1)
     assert not [word for word in ("doc", "internal", "private") if word in json.dumps([expects, found["contract"]])]
+
+
+@pytest.mark.parametrize(("now", "said"), [("other", "reference changed for"), (None, "reference removed from")])
+def test_the_label_that_was_expected_is_named(now: str | None, said: str) -> None:
+    """A run that chooses another class must not pass unseen because the pull request expects that class."""
+    rows = [golden("q1", "doc1", expected_label="refund"), golden("q2", "doc2", expected_label="billing")]
+    write_jsonl(Path("golden.jsonl"), rows)
+    Path("ragcontract.yml").write_text("minimums: {label_accuracy: 1}\n")
+    returned(run("q1", "doc1", label="refund"), run("q2", "doc2", label="billing"))
+    assert rag_contract("baseline", "--force").code == 0
+    returned(run("q1", "doc1", label="refund"), run("q2", "doc2", label="other"))
+    assert rag_contract("check").code == 1
+    rows[1] = golden("q2", "doc2", **({"expected_label": now} if now else {}))
+    write_jsonl(Path("golden.jsonl"), rows)
+    (note,) = [note for note in notes_everywhere() if "since" in note]
+    assert note == f"Contract changed since the baseline: {said} 1 query (q2)"
+
+
+@pytest.mark.parametrize("now", ["disputed", None])
+def test_a_mode_that_was_expected_is_named_once(now: str | None) -> None:
+    write_jsonl(Path("golden.jsonl"), [golden("q1", "doc1", expected_mode="trustworthy"), golden("q2", "doc2")])
+    returned(run("q1", "doc1", mode="trustworthy", response="Yes."), run("q2", "doc2"))
+    assert rag_contract("baseline", "--force").code == 0
+    write_jsonl(
+        Path("golden.jsonl"), [golden("q1", "doc1", **({"expected_mode": now} if now else {})), golden("q2", "doc2")]
+    )
+    returned(run("q1", "doc1", mode=now or "trustworthy", response="Yes."), run("q2", "doc2"))
+    (note,) = [note for note in notes_everywhere() if "since" in note]
+    assert note == f"Contract changed since the baseline: 1 rule {'changed' if now else 'removed'} (q1)"

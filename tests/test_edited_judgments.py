@@ -5,11 +5,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from ragcontract.runs.judgments import write_judgments
 from tests.builders import write_jsonl
 from tests.judged_checks import BOTH, check, errors
-from tests.judgment_files import FALSE, TRUE, judged_workspace, write_good_calibration, write_judgments_on
+from tests.judgment_files import (
+    FALSE,
+    TRUE,
+    asked,
+    case_of,
+    judged_workspace,
+    judgments_on,
+    write_good_calibration,
+    write_judgments_on,
+)
 from tests.process import rag_contract
+from tests.runs.judgment_lines import JUDGE as AS_JUDGED
 
 MINIMUM = "minimums: {context_recall: 0.75}\n"
 RUN = "rag-contract judge"
@@ -125,4 +137,25 @@ def test_a_fingerprint_that_names_what_an_endpoint_did_not_take_is_read(folder: 
     fingerprint = f"{FINGERPRINT}, without seed, temperature"
     write_judgments_on(folder, [TRUE], fingerprint=fingerprint)
     write_good_calibration(folder, fingerprint=fingerprint)
+    assert check(*BOTH).code == 0
+
+
+@pytest.mark.parametrize(("field", "other"), [("model", "toy-alias"), ("instructions", "be kind")])
+def test_judgments_of_one_fingerprint_that_were_asked_for_otherwise_are_not_mixed(
+    folder: Path, field: str, other: str
+) -> None:
+    """A calibration vouches for who replied, and not for a line that somebody had made with other instructions."""
+    judged_workspace(folder, MINIMUM, [TRUE], [TRUE])
+    lenient = replace(AS_JUDGED, **{field: other})
+    made = [judgments_on(case_of(asked(1, [TRUE])))[0], judgments_on(case_of(asked(2, [TRUE])), judge=lenient)[0]]
+    assert len({judgment.fingerprint for judgment in made}) == 1
+    write_judgments(str(folder / "judgments.jsonl"), made)
+    write_good_calibration(folder)
+    (error,) = errors(check(*BOTH))
+    line, before = line_of(folder, "q2"), getattr(AS_JUDGED, field)
+    assert f"judgments.jsonl:{line}: judge.{field}: is {other!r}, and {before!r} at judgments.jsonl:" in error
+    assert (
+        "which has the same fingerprint; keep those of one judge, or run `rag-contract judge` with --refresh" in error
+    )
+    write_judgments_on(folder, [TRUE], [TRUE], judge=lenient)
     assert check(*BOTH).code == 0

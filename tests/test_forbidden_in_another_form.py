@@ -1,5 +1,6 @@
 """A forbidden document that a run returns in another form is asked for, in every command; siblings are left alone."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -190,3 +191,70 @@ def test_more_different_documents_are_a_changed_contract() -> None:
     Path("ragcontract.yml").write_text("per_query: {different_documents: [secret.md]}\n")
     assert rag_contract("check").code == 0
     assert '"per_query.different_documents"' in Path("report.json").read_text()
+
+
+PATTERNS = [
+    "internal/*",
+    "*",
+    "internal/",
+    "internal\\",
+    "^internal",
+    "s1, s2",
+    "s1,s2",
+    "s1|s2",
+    '["s1","s2"]',
+    "s1\ns2",
+]
+NOWHERE = "occurs nowhere else; ids are compared exactly, and are no patterns or lists"
+
+
+def forbidding(pattern: str, *returned: str, wanted: str = "a", config: str = "k: 1") -> None:
+    write_jsonl(Path("golden.jsonl"), [golden("q1", wanted, forbidden_doc_ids=[pattern])])
+    write_jsonl(Path("current_run.jsonl"), [run("q1", wanted, *returned)])
+    Path("ragcontract.yml").write_text(config)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_forbidden_id_that_looks_like_a_pattern_is_named(pattern: str) -> None:
+    forbidding(pattern, "internal/salaries.md", "s1")
+    for command in ("check", "validate", "baseline", "lint", "lint --without-run"):
+        ended = rag_contract(*command.split())
+        assert (ended.code, ended.err.count(NOWHERE)) == (0, 1), command
+        assert f"golden.jsonl:1: forbidden_doc_ids: {pattern!r} " in ended.err
+    assert rag_contract("lint", "--strict").code == 1
+    assert NOWHERE in Path("report.json").read_text()
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_pattern_that_is_the_id_of_a_document_is_not_named(pattern: str) -> None:
+    forbidding(pattern, config=f"per_query: {{different_documents: [{json.dumps(pattern)}]}}")
+    assert (rag_contract("check").err, rag_contract("lint").err) == ("", "")
+    forbidding(pattern, config="per_query: {enforce_forbidden_docs: false}")
+    assert (rag_contract("check").err, rag_contract("lint").err) == ("", "")
+    forbidding(pattern)
+    rows = [golden("q1", "a", forbidden_doc_ids=[pattern]), golden("q2", pattern)]
+    write_jsonl(Path("golden.jsonl"), rows)
+    write_jsonl(Path("current_run.jsonl"), [run("q1", "a"), run("q2", "b")])
+    assert (NOWHERE in rag_contract("check").err, NOWHERE in rag_contract("lint").err) == (False, False)
+    write_jsonl(Path("golden.jsonl"), [rows[0], golden("q2", "b")])
+    write_jsonl(Path("current_run.jsonl"), [run("q1", "a"), run("q2", "b", pattern)])
+    assert (NOWHERE in rag_contract("check").err, NOWHERE in rag_contract("lint").err) == (False, False)
+    write_jsonl(Path("base.jsonl"), [run("q1", "a"), run("q2", "b", pattern)])
+    write_jsonl(Path("current_run.jsonl"), [run("q1", "a"), run("q2", "b")])
+    assert NOWHERE not in rag_contract("check", "--baseline", "base.jsonl").err
+
+
+@pytest.mark.parametrize("other", ["https://example.com/docs/", "C:\\kb\\"])
+def test_ids_that_end_in_a_slash_like_others_are_no_folders(other: str) -> None:
+    forbidding("https://example.com/internal/", wanted=other)
+    assert (rag_contract("check").err, rag_contract("lint").err) == ("", "")
+    forbidding("https://example.com/internal/", other)
+    assert (rag_contract("check").err, rag_contract("lint").err) == ("", "")
+
+
+@pytest.mark.parametrize(
+    "doc_id", ["Refunds, returns and more.pdf", "what?", "a+b.md", "view?id=1", "x^2", "[draft", "a b"]
+)
+def test_ids_of_honest_documents_are_no_patterns(doc_id: str) -> None:
+    forbidding(doc_id)
+    assert (rag_contract("check").err, rag_contract("lint").err) == ("", "")

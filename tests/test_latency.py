@@ -115,6 +115,20 @@ def test_latencies_far_below_a_limit_may_be_seconds(*, slowest: float, limit: st
     assert (ended.code, "every latency_ms is below 2" in ended.err) == (0, asked)
 
 
+@pytest.mark.parametrize("limit", ['"20%"', '"0%"', "5"])
+@pytest.mark.parametrize(("slowest", "asked"), [(1.9, True), (20, True), (44.9, True), (46, False), (900, False)])
+def test_latencies_far_below_those_of_the_baseline_may_be_seconds(
+    *, slowest: float, asked: bool, limit: str, folder: Path
+) -> None:
+    write_run(folder / "current_run.jsonl", 850, 850, 900, 900)
+    assert rag_contract("baseline").code == 0
+    write_run(folder / "current_run.jsonl", 0.9, 0.9, 1.9, slowest)
+    ended = check_with(folder, f"latency: {{p95_increase_gt: {limit}}}")
+    assert (ended.code, ended.err.count("are these seconds?")) == (0, asked)
+    assert ("are these seconds?" in str(report(folder)["warnings"])) == asked
+    assert "seconds" not in check_with(folder, "k: 5").err
+
+
 LEFT_OUT = "3 of 4 rows without latency_ms, which the limits on latency leave out"
 
 

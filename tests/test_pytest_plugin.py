@@ -126,6 +126,23 @@ def test_a_test_that_does_not_ask_its_case_fails_all_the_same(suite: Suite) -> N
     assert outcomes(suite.run("-k", "lost or good")) == {"good": "PASSED", "lost": "FAILED"}
 
 
+@pytest.mark.parametrize("body", ["pass", "assert rag_contract.verdict"])
+def test_a_test_that_does_not_ask_the_whole_report_is_a_warning_where_the_contract_is_broken(
+    body: str, suite: Suite
+) -> None:
+    suite.write(test_contract=f"def test_whole(rag_contract):\n    {body}\n")
+    ended = suite.run("-W", "default")
+    assert (ended.code, outcomes(ended)) == (0, {"test_whole": "PASSED"})
+    asked = "test_contract.py::test_whole passed, and call rag_contract.raise_if_failed() if it is to fail for that: "
+    assert f"{asked}Retrieval contract broken: Recall@5 is 0.25" in ended.out
+    assert outcomes(suite.run()) == {"test_whole": "FAILED"}  # whose warnings are errors
+    (suite.folder / "ragcontract.yml").write_text("per_query: {enforce_must_include: false}\n")
+    rows = [golden("good", "doc1")]
+    write_jsonl(suite.folder / "golden.jsonl", rows)
+    write_jsonl(suite.folder / "current_run.jsonl", [run("good", *[f"doc{n}" for n in range(1, 6)])])
+    assert outcomes(suite.run()) == {"test_whole": "PASSED"}
+
+
 def test_runxfail_fails_what_is_waived(suite: Suite) -> None:
     suite.write(test_contract=CASES)
     assert outcomes(suite.run("--runxfail", "-k", "waived")) == {"waived": "FAILED"}
@@ -138,7 +155,7 @@ def test_the_verdict_is_that_of_the_command(suite: Suite, monkeypatch: pytest.Mo
         test_contract="import msgspec, pathlib\n\ndef test_whole(rag_contract):\n"
         "    pathlib.Path('from_pytest.json').write_bytes(msgspec.json.encode(rag_contract))\n"
     )
-    assert suite.run().code == 0
+    assert suite.run("-W", "default").code == 0
     monkeypatch.chdir(suite.folder)
     assert rag_contract("check").code == 1
     files = (suite.folder / name for name in ("from_pytest.json", "report.json"))

@@ -146,3 +146,51 @@ def test_the_action_refuses_two_and_names_one_that_is_not_read(tmp_path: Path, g
     result = runner.run()
     assert (result.exit_code, result.outputs["verdict"]) == (2, "error")
     assert "ragcontract.yaml: is a second configuration beside ragcontract.yml" in result.log
+
+
+BESIDE = "docs/ragcontract.yml: looks like a configuration and is not read"
+
+
+@pytest.fixture
+def docs(folder: Path) -> Path:
+    """Move the contract into a folder of its own, with a configuration that its run breaks."""
+    docs = folder / "docs"
+    docs.mkdir()
+    for name in ("golden.jsonl", "current_run.jsonl"):
+        Path(name).rename(docs / name)
+    (docs / "ragcontract.yml").write_text(STRICT)
+    return docs
+
+
+@pytest.mark.parametrize("named", ["docs/golden.jsonl", "./docs/golden.jsonl", "*/golden.jsonl", "docs/*.jsonl"])
+def test_a_configuration_beside_a_golden_file_that_is_named_is_named(named: str, docs: Path) -> None:
+    (docs / "current_run.jsonl").rename("run.jsonl")
+    options = ("--golden", named, "--run", "run.jsonl")
+    ended = rag_contract("check", *options)
+    assert (ended.code, ended.err.count(BESIDE)) == (0, 1)
+    assert BESIDE in Path("report.json").read_text()
+    assert rag_contract("lint", *options, "--strict").code == 1
+    assert rag_contract("check", *options, "--config", "docs/ragcontract.yml").code == 1
+    Path("ragcontract.yml").write_text("k: 5\n")
+    assert f"{BESIDE}, because ragcontract.yml is" in rag_contract("check", *options).err
+
+
+def test_one_that_links_to_the_configuration_is_read_already(docs: Path) -> None:
+    (docs / "ragcontract.yml").unlink()
+    Path("ragcontract.yml").write_text("k: 5\n")
+    (docs / "ragcontract.yml").symlink_to("../ragcontract.yml")
+    ended = rag_contract("check", "--golden", "docs/golden.jsonl", "--run", "docs/current_run.jsonl")
+    assert (ended.code, ended.err) == (0, "")
+
+
+def test_the_action_names_a_configuration_beside_a_golden_file(tmp_path: Path, github: GitHub) -> None:
+    runner = InProcess(tmp_path, github)
+    scenarios.passing(runner.workspace)
+    (runner.workspace / "docs").mkdir()
+    for name in ("golden.jsonl", "current_run.jsonl"):
+        (runner.workspace / name).rename(runner.workspace / "docs" / name)
+    (runner.workspace / "docs" / "ragcontract.yml").write_text(STRICT)
+    result = runner.run({"golden": "docs/golden.jsonl", "run": "docs/current_run.jsonl"})
+    assert result.exit_code == 0
+    assert BESIDE in result.log
+    assert "looks like a configuration and is not read" in github.bodies()[0]

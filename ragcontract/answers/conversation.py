@@ -25,6 +25,7 @@ from ragcontract.answers.messages import (
 from ragcontract.answers.tool_calls import Call, brief, tool_calls
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
+from ragcontract.core.questions import same_question
 from ragcontract.core.rule import Turn
 from ragcontract.core.run import Json, RunRow
 from ragcontract.files.schema import shown
@@ -97,9 +98,22 @@ def told(messages: Sequence[Json]) -> tuple[str, Hashable, frozenset[str]]:
     return _letters(answer_of(own)), calls, frozenset(map(_letters, refusals))
 
 
+def other_questions(messages: Sequence[Json], questions: Sequence[str]) -> bool:
+    """Return whether the user says something else in a turn than its question.
+
+    An application may put more around it, such as a context. A turn without a text, as of an image alone, is not known.
+    """
+    with_roles = [*map(with_role, messages)]
+    said = ("".join(text for _, text in texts_in(with_roles[start])) for start in starts_in(with_roles))
+    return any(
+        text and same_question(question) not in same_question(text)
+        for text, question in zip(said, questions, strict=False)  # after an error, turns may be missing
+    )
+
+
 def starts_in(messages: Sequence[Json]) -> list[int]:
     """Return where turns begin: at each message of the user that has more than results of tools."""
-    return [index for index, message in enumerate(messages) if message["role"] == "user" and not is_of_tools(message)]
+    return [index for index, sent in enumerate(messages) if sent.get("role") == "user" and not is_of_tools(sent)]
 
 
 def _faults(row: RunRow, messages: Sequence[Json], called: Sequence[Json]) -> Iterator[str]:

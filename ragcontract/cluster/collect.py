@@ -11,6 +11,7 @@ from ragcontract.cluster.percentiles import latency_of
 from ragcontract.cluster.workers import TALLIES, Job
 from ragcontract.core import bounds
 from ragcontract.core.first_ids import together
+from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.numbers import count
 from ragcontract.core.rule import Violation
 from ragcontract.core.run import VERSION_FIELDS, ListedResult, SourceFile
@@ -21,6 +22,7 @@ from ragcontract.evaluation.diagnostics import columns_of
 from ragcontract.evaluation.duplicates import Duplicates
 from ragcontract.evaluation.fold import merged
 from ragcontract.evaluation.listed_results import ListedResults
+from ragcontract.evaluation.pattern_ids import PatternIds
 from ragcontract.evaluation.plan import RowOutcome
 from ragcontract.evaluation.score_gaps import ScoreGaps
 from ragcontract.evaluation.side import Side
@@ -29,7 +31,7 @@ from ragcontract.runs.order import look_like_distances, out_of_order
 from ragcontract.statistics.repeats import averaged, averaged_values
 
 # Kinds of counts whose number has nothing to do with the number of rows.
-WHOLE = ("outcome", "first", "short", "failed", "tally", "depth")
+WHOLE = ("outcome", "first", "short", "failed", "otherwise", "tally", "depth")
 
 
 def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector) -> Side:
@@ -45,11 +47,13 @@ def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector)
     outcomes = _Outcomes(job, counts.here("outcome") or ())
     if not plan.repeats:
         _refuse_repeats(counts, outcomes.rows, location, problems)
-    missing = tuple([query_id for query_id in plan.golden if query_id not in outcomes.scores])
+    asked_otherwise = tuple(queries[one.number].id for one in counts.here("otherwise") or ())
+    changed = asked_otherwise if plan.is_baseline else ()
+    apart = {*outcomes.scores, *changed}
+    missing = tuple([query_id for query_id in plan.golden if query_id not in apart])
     lacking = plan.score_gaps(outcomes.columns, outcomes.gaps.lacking())
     if not plan.is_baseline:
         outcomes.score(missing)
-    short, failed = counts.here("short") or (), counts.here("failed") or ()
     first_ids = _first_ids(counts, job)
     unknown = [one.key.decode() for one in counts.first("unknown", bounds.UNKNOWN)]
     return Side(
@@ -69,16 +73,24 @@ def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector)
         more_unknown=counts.size("unknown").counts - len(unknown),
         latency=latency_of(counts, tally["measured"]),
         unmeasured=tally["unmeasured"],
-        failed=tuple(queries[one.number].id for one in failed),
-        duplicates=Duplicates(
-            results=tally["results"],
-            repeated=tally["repeated"],
-            short=sum(one.rows for one in short),
-            named=tuple(queries[one.number].id for one in short[: bounds.NAMES]),
-        ),
+        failed=tuple(queries[one.number].id for one in counts.here("failed") or ()),
+        asked_otherwise=asked_otherwise,
+        changed=changed,
+        pattern_ids=PatternIds(plan).never,
+        duplicates=_duplicates(counts, tally, queries),
         depth=depth_of(Counter({one.number: one.rows for one in counts.here("depth") or ()})),
         distances=_are_distances(tally),
         problems=problems.found(),
+    )
+
+
+def _duplicates(counts: Counts, tally: dict[str, int], queries: Sequence[GoldenQuery]) -> Duplicates:
+    short = counts.here("short") or []
+    return Duplicates(
+        results=tally["results"],
+        repeated=tally["repeated"],
+        short=sum(one.rows for one in short),
+        named=tuple(queries[one.number].id for one in short[: bounds.NAMES]),
     )
 
 

@@ -11,6 +11,7 @@ short       number of golden query                                   number with
 unknown                                id without golden query       number with this id
 latency     bits of the milliseconds                                 number with this latency
 version     number of version field    version                       number with this version
+otherwise   number of golden query                                   number with other questions than its turns
 failed      number of golden query                                   number of rows with an error in place of
                                                                      what they would have had
 unordered                              file                          number whose scores do not descend
@@ -47,6 +48,7 @@ from ragcontract.evaluation.forbidden_forms import ForbiddenForms
 from ragcontract.evaluation.listed_results import ListedResults
 from ragcontract.evaluation.plan import Plan, RowOutcome
 from ragcontract.evaluation.score_gaps import ScoreGaps
+from ragcontract.evaluation.turns_of_row import asks_otherwise
 from ragcontract.files.arrow import Columns
 from ragcontract.files.doubled import DoubledKeys, fault
 from ragcontract.files.jsonl import UNDECODABLE, explained
@@ -191,6 +193,9 @@ class _Counts:
         elif lacks_results(row) and query.needs_results:
             self.bad(_location(file, query.id), [without_results(query)])
             return None
+        elif self._job.plan.turns and asks_otherwise(query, row):
+            self._others["otherwise", self._job.numbers[query.id], b""] += 1
+            return None if self._job.plan.is_baseline else query
         return query
 
     def _outcome(self, query: GoldenQuery, row: RunRow, doc_ids: list[str], file: str) -> RowOutcome | None:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.nearest import is_typo
+from ragcontract.files.patterns import existing_files
 
 GOLDEN = "golden.jsonl"
 RUN = "current_run.jsonl"
@@ -59,7 +60,7 @@ def find_inputs(
 
     Files of scores, judgments and calibrations are only used if they are given. A baseline or a configuration that is
     not given is used only if the default file exists. All other paths must exist; reading them reports those that do
-    not.
+    not. Files that may be meant as the configuration are searched for in the folder and beside the golden files.
     """
     home = Path(folder)
 
@@ -72,7 +73,8 @@ def find_inputs(
     others: list[str] = []
     if config is None:
         config = next((name for name in (CONFIG, CONFIG_ALIAS) if os.path.lexists(home / name)), None)
-        others = [name for name in _like_config(home) if config is None or not _is_same(home / name, home / config)]
+        near = [*_like_config(home), *_beside(inside(golden), home)]
+        others = [str(path) for path in near if config is None or not _is_same(path, home / config)]
     return InputPaths(
         golden=inside(golden or [GOLDEN]),
         run=inside(run or [RUN]),
@@ -81,21 +83,29 @@ def find_inputs(
         calibration=str(home / calibration) if calibration else None,
         baseline=inside(baseline) if baseline else None,
         config=str(home / config) if config else None,
-        other_configs=inside(others),
+        other_configs=others,
     )
 
 
-def _like_config(folder: Path) -> Iterator[str]:
+def _beside(golden: Sequence[str], home: Path) -> Iterator[Path]:
+    """Yield the files that look like a configuration in other folders, those of the golden files that are named."""
+    files, _ = existing_files(golden)  # reading them reports what is wrong with them
+    for folder in dict.fromkeys(Path(file).parent for file in files):
+        if not _is_same(folder, home):
+            yield from _like_config(folder)
+
+
+def _like_config(folder: Path) -> Iterator[Path]:
     """Yield the default names of a configuration that a folder has, and names there that look like them."""
     elsewhere = (f".github/{name}" for name in (CONFIG, CONFIG_ALIAS))
-    yield from (name for name in (CONFIG, CONFIG_ALIAS, *elsewhere) if os.path.lexists(folder / name))
+    yield from (folder / name for name in (CONFIG, CONFIG_ALIAS, *elsewhere) if os.path.lexists(folder / name))
     try:
         with os.scandir(folder) as entries:
             names = sorted(entry.name for entry in islice(entries, bounds.CONFIG_SEARCHED + 1))
     except OSError:  # reading the inputs reports what is wrong with the folder
         return
     if len(names) <= bounds.CONFIG_SEARCHED:
-        yield from (name for name in names if name not in {CONFIG, CONFIG_ALIAS} and _looks_like_config(name))
+        yield from (folder / name for name in names if name not in {CONFIG, CONFIG_ALIAS} and _looks_like_config(name))
 
 
 def _looks_like_config(name: str) -> bool:

@@ -192,7 +192,8 @@ def resolve(
         problems=config_file.problems
         + golden.problems
         + _problems(problems)
-        + complaints(computed, golden, config_file.locations),
+        + complaints(computed, golden, config_file.locations)
+        + _like_tags(all_golden, config_file, tags),
         limit_problems=_limit_problems(why_not) + _nothing_decides(config_file, gates),
         impossible=frozenset(gate.id for gate, reasons in why_not.items() if reasons),
         scope=scope,
@@ -299,6 +300,18 @@ def _limit_problems(why_not: Mapping[Gate, Sequence[str]]) -> Problems:
     return _problems(
         (gate.location, f"{gate.id} cannot be judged: {why}") for gate, reasons in why_not.items() for why in reasons
     )
+
+
+def _like_tags(golden: Golden, config_file: ConfigFile, tags: Sequence[str]) -> Problems:
+    """Return warnings about tags that are like one that the configuration or ``tags`` name."""
+    config = config_file.config
+    named = [*tags, *(gate.tag for gate in config_file.gates), *(waiver.tag for waiver in config.waivers)]
+    named += [tag for entry in config_file.declared.values() for tag in getattr(entry, "tags", ())]
+    if golden.problems or not any(named):
+        return Problems()
+    from ragcontract.contract.like_tags import like_tags
+
+    return Problems(warnings=tuple(like_tags(golden.queries.values(), filter(None, named))))
 
 
 def _too_steep(queries: Iterable[GoldenQuery], config: Config) -> Iterator[GoldenQuery]:

@@ -2,9 +2,13 @@
 
 Only assertions with a ``metric`` have a name, under which promptfoo reports them too. A result that is an error of the
 provider has no scores; promptfoo leaves it out of a metric's score, here it is null.
+
+The score of a metric is the mean over its assertions, by their weights. Versions that do not write the weights may have
+the sum instead: one assertion of two that passes is then 1.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -30,6 +34,7 @@ class Component(Struct, frozen=True, kw_only=True):
     """What one assertion found."""
 
     passed: bool = msgspec.field(name="pass")
+    score: float | None = None
     reason: str | None = None
     assertion: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
@@ -41,11 +46,18 @@ class Component(Struct, frozen=True, kw_only=True):
         name = (self.assertion or {}).get("metric") or (of_a_set.get("metric") if isinstance(of_a_set, dict) else None)
         return name if isinstance(name, str) else None
 
+    @property
+    def weight(self) -> float:
+        """How much the assertion counts in the mean of its metric."""
+        weight = (self.assertion or {}).get("weight")
+        return weight if isinstance(weight, int | float) and not isinstance(weight, bool) and weight > 0 else 1
+
 
 class Grading(Struct, frozen=True, kw_only=True):
     """What all assertions found."""
 
     componentResults: list[Component] | None = None  # noqa: N815
+    namedScoreWeights: dict[str, float | None] | None = None  # noqa: N815
 
 
 class Case(Struct, frozen=True, kw_only=True):
@@ -116,11 +128,12 @@ def _add_all(file: ResultFile, encoded: list[msgspec.Raw], tool: str, rows: Scor
             )
             problems.problem(location, message)
             return
-        _add(result, location, tool, rows)
+        _add(result, location, tool, rows, problems)
 
 
-def _add(result: Result, location: str, tool: str, rows: ScoreRows) -> None:
+def _add(result: Result, location: str, tool: str, rows: ScoreRows, problems: Collector) -> None:
     values, case = result.vars or {}, result.testCase or Case()
+    scores = {} if _failed(result) else dict(_means(result, location, problems))
     query_id = values.get("query_id", (case.metadata or {}).get("query_id"))
     rows.add(
         Measured(
@@ -129,7 +142,7 @@ def _add(result: Result, location: str, tool: str, rows: ScoreRows) -> None:
             id_field="vars.query_id",
             question=next(_questions(values), None),
             question_field="vars",
-            scores=result.namedScores or {},
+            scores={**(result.namedScores or {}), **scores},
             checks=_checks(result.gradingResult),
             scored_by=tool,
             error=error_text(result.error) if _failed(result) else None,
@@ -148,6 +161,38 @@ def _questions(values: dict[str, Any]) -> Iterator[str]:
     """Yield the values of the variables that are called as a column of questions may be, best name first."""
     named = {column_name(name): value for name, value in values.items()}
     yield from (named[name] for name in COLUMNS if isinstance(named.get(name), str) and named[name])
+
+
+def _means(result: Result, location: str, problems: Collector) -> Iterator[tuple[str, float]]:
+    """Yield the mean of each metric that has several assertions, where the file does not say that it is the mean."""
+    grading, components = result.gradingResult or Grading(), dict[str, list[Component]]()
+    for component in grading.componentResults or []:
+        if component.metric is not None:
+            components.setdefault(component.metric, []).append(component)
+    for name, score in (result.namedScores or {}).items():
+        several = components.get(name, [])
+        if score is None or len(several) <= 1 or name in (grading.namedScoreWeights or {}):
+            continue
+        mean = _mean_if(score, several)
+        if mean is None:
+            problems.problem(
+                f"{location}: namedScores.{name}",
+                f"is {shown(score)}, neither the mean nor the sum of its {len(several)} assertions (componentResults); "
+                "evaluate with a current promptfoo, which writes namedScoreWeights",
+            )
+        else:
+            yield name, mean
+
+
+def _mean_if(score: float, components: Sequence[Component]) -> float | None:
+    """Return the weighted mean of assertions if the score is their mean or their sum, weighted or not; else None."""
+    if any(component.score is None for component in components):
+        return None
+    plain = [component.score or 0 for component in components]
+    weighted = [value * component.weight for value, component in zip(plain, components, strict=True)]
+    mean = sum(weighted) / sum(component.weight for component in components)
+    expected = (mean, sum(weighted), sum(plain), sum(plain) / len(plain))
+    return mean if any(math.isclose(score, value, rel_tol=1e-9, abs_tol=1e-9) for value in expected) else None
 
 
 def _checks(grading: Grading | None) -> dict[str, Check]:

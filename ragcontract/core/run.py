@@ -1,6 +1,6 @@
 """Records of a run: its rows, its latency and the files it was read from."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from operator import attrgetter
 from typing import Annotated, Any, ClassVar, TypeAlias, cast
@@ -111,6 +111,7 @@ class RunRow(Struct, frozen=True, kw_only=True, gc=False):
     """
 
     unparsed: ClassVar[frozenset[str]] = frozenset()
+    unread_note: ClassVar[Callable[[Json], str | None] | None] = None
     other_names: ClassVar[dict[str, tuple[str, str]]] = {
         name: (field, f"did you mean {field!r}?") for name, field in OTHER_NAMES.items()
     }
@@ -158,6 +159,20 @@ class RunRow(Struct, frozen=True, kw_only=True, gc=False):
         return as_ids([result.doc_id for result in self.results])
 
 
+def has_failed(check: object) -> bool:
+    """Return whether a check of a row, which may be any value, did not pass."""
+    return check is False or (isinstance(check, dict) and check.get("passed") is False)
+
+
+def unread_checks(row: Json) -> str | None:
+    """Return that checks of a decoded row failed, which no rule reads; None if none did."""
+    checks = row.get("checks")
+    failed = [name for name, check in checks.items() if has_failed(check)] if isinstance(checks, dict) else []
+    if not failed:
+        return None
+    return f"checks has {', '.join(map(repr, failed[: bounds.NAMES]))}, which failed, and no rule `check` reads it"
+
+
 def mode_of(row: RunRow) -> str | None:
     """Return the mode of a row: None if the application failed, whatever it says, as one does that abstains then."""
     return None if row.error is not None else row.mode
@@ -165,14 +180,19 @@ def mode_of(row: RunRow) -> str | None:
 
 @lru_cache(maxsize=64)
 def row_type(
-    needs: frozenset[str] = frozenset(), *, unparsed: frozenset[str] = frozenset(), results_required: bool = True
+    needs: frozenset[str] = frozenset(),
+    *,
+    unparsed: frozenset[str] = frozenset(),
+    results_required: bool = True,
+    is_judged: bool = False,
 ) -> type[RunRow]:
     """Return a record type with the fields that every check reads and those in ``needs``, and no others.
 
     ``needs`` names fields of a row, such as ``response``, and of a result, such as ``results.text``. Reading any other
     field raises AttributeError, so a metric that does not declare a field fails in its first test. Only a contract with
     queries that name no documents accepts rows without ``results``. ``unparsed`` fields remain as they are in the
-    file, ``msgspec.Raw``: nothing is checked in them, and they take no longer than fields that are skipped. ``error``
+    file, ``msgspec.Raw``: nothing is checked in them, and they take no longer than fields that are skipped. With
+    ``is_judged``, ``unread_note`` says of the first rows what failed in a field that is not read. ``error``
     is always read, because nobody knows what a row without results would have had; it is any value if nothing needs it.
     """
     of_result = {name.removeprefix("results.") for name in needs | unparsed if "." in name}
@@ -182,6 +202,7 @@ def row_type(
     types = {**raw, "results": results} if "error" in needs else {**raw, "results": results, "error": Any}
     made = _narrow(RunRow, ALWAYS | needs | unparsed, types, results_required=results_required)
     made.unparsed = unparsed  # type: ignore[attr-defined]
+    made.unread_note = unread_checks if is_judged and "checks" not in needs else None  # type: ignore[attr-defined]
     return cast("type[RunRow]", made)
 
 

@@ -1,13 +1,14 @@
 """Aggregates the rows of one side while they are read, without holding the whole run in memory."""
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Id, as_id, as_ids
 from ragcontract.core.metric import Family, Invalid, Missing
 from ragcontract.core.rule import Violation
-from ragcontract.core.run import VERSION_FIELDS, Result, RunRow, SourceFile, lacks_results, versions_in
+from ragcontract.core.run import VERSION_FIELDS, Result, RunRow, SourceFile, has_failed, lacks_results, versions_in
 from ragcontract.core.scores import QueryScore, Values
 from ragcontract.evaluation.class_counts import ClassCounter
 from ragcontract.evaluation.columns import Column
@@ -16,18 +17,20 @@ from ragcontract.evaluation.diagnostics import Diagnostics
 from ragcontract.evaluation.duplicates import DuplicateCounter
 from ragcontract.evaluation.forbidden_forms import ForbiddenForms
 from ragcontract.evaluation.listed_results import ListedResults
+from ragcontract.evaluation.pattern_ids import PatternIds
 from ragcontract.evaluation.plan import Plan, valid_values
 from ragcontract.evaluation.row_locations import RowLocations, location_of
 from ragcontract.evaluation.score_gaps import ScoreGaps
 from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.stored_rows import has_other_reference, stored_values, stored_violations
+from ragcontract.evaluation.turns_of_row import asks_otherwise
 from ragcontract.evaluation.unknown_queries import UnknownQueries
 from ragcontract.evaluation.unseen_ids import UnseenIdSearch
 from ragcontract.files.events import Batch, FileRead
 from ragcontract.files.problems import Collector, MoreProblems, Problem, Warned
 from ragcontract.files.schema import Mismatch, shown
 from ragcontract.runs.order import OrderCheck, descending, falls
-from ragcontract.runs.past import Expected, expected_of
+from ragcontract.runs.past import Expected, expected_of, has_other_turns
 from ragcontract.runs.readers import RunEvent
 from ragcontract.runs.stored import StoredBatch, StoredHead
 from ragcontract.statistics.latency import summary
@@ -74,6 +77,8 @@ class _Builder:
         self._violations: dict[str, tuple[Violation, ...]] = {}
         self._gaps = ScoreGaps(plan.scores)
         self._reads_scores = bool(plan.scores)
+        self._reads_checks = "checks" in plan.needs
+        self._unread_checks: dict[str, int] = {}
         self._unknown = UnknownQueries(plan)
         self._locations = RowLocations()
         self._latencies = array("d")
@@ -84,17 +89,19 @@ class _Builder:
         self._order = OrderCheck()
         self._depths = DepthCounter()
         self._unseen_ids = UnseenIdSearch({} if plan.is_baseline else plan.golden)
-        self._changed: list[str] = []  # queries for which a stored baseline has a different question
+        self._changed: dict[str, None] = {}  # queries for which a baseline has a different question
+        self._asked_otherwise: dict[str, None] = {}
         self._expected: dict[str, Expected] = {}
         self._doc_ids: dict[str, list[list[str]]] = {}
         self._listed = ListedResults(plan)
         self._diagnostics = Diagnostics(plan)
         self._forbidden_forms = ForbiddenForms.of(plan)
+        self._pattern_ids = PatternIds(plan)
 
     def batch(self, event: Batch[RunRow]) -> None:
         golden, lines, note_duplicates = self._plan.golden, self._locations.lines, self._duplicates.note
         first = self._locations.start_of(event)
-        needs_row = bool(self._plan.families or self._plan.row_rules)
+        needs_row, has_turns = bool(self._plan.families or self._plan.row_rules), self._plan.turns
         results_optional = not self._plan.results_required
         order, forbidden_forms = self._order, self._forbidden_forms
         falling = order.falling
@@ -119,6 +126,8 @@ class _Builder:
             if results_optional and lacks_results(row) and query.needs_results:
                 self.problems.mismatch(location_of(event, index), without_results(query))
                 continue
+            if has_turns and self._has_other_question(query, row):
+                continue
             known.append(row)
             doc_ids = row.doc_ids
             retrieved.append((query, doc_ids))
@@ -138,6 +147,15 @@ class _Builder:
         self._unmeasured += len(known) - len(latencies)
         self._versions |= dict.fromkeys(map(versions_in, known))
 
+    def _has_other_question(self, query: GoldenQuery, row: RunRow) -> bool:
+        """Note a conversation with other questions; return whether it is a baseline's, which is then not compared."""
+        if not asks_otherwise(query, row):
+            return False
+        self._asked_otherwise[query.id] = None
+        if self._plan.is_baseline:
+            self._changed[query.id] = None
+        return self._plan.is_baseline
+
     def stored_batch(self, event: StoredBatch) -> None:
         golden = self._plan.golden
         retrieved: list[Retrieved] = []
@@ -148,10 +166,11 @@ class _Builder:
             if query is None:
                 self._unknown.note(query_id)
                 continue
-            if stored.expects is not None and stored.expects != expected_of(query):
+            expected = expected_of(query)
+            if stored.expects is not None and stored.expects != expected:
                 self._expected[query.id] = stored.expects
-            if stored.query != query.query:
-                self._changed.append(query.id)
+            if stored.query != query.query or has_other_turns(stored.expects, expected):
+                self._changed[query.id] = None
                 continue
             if stored.broken:
                 self._violations[query.id] = tuple(stored_violations(stored))
@@ -179,6 +198,8 @@ class _Builder:
         all_ids = [doc_ids for _, doc_ids in retrieved]
         self._depths.note(all_ids)
         self._unseen_ids.note(all_ids)
+        if self._pattern_ids.never:
+            self._pattern_ids.note(all_ids)
         if self._plan.keep_ids:
             for query, doc_ids in retrieved:
                 self._doc_ids.setdefault(query.id, []).append(doc_ids)
@@ -195,6 +216,8 @@ class _Builder:
         self._gaps.note(query.id, outcome.lacking)
         if self._reads_scores:
             self._gaps.unread(row.scores)
+        if self._reads_checks and row.checks:
+            self._note_unread_checks(query, row.checks)
         for column, values in zip(self._columns, outcome.values, strict=True):
             (column.repeat if is_repeat else column.note)(query.id, values)
         self._classes.note(query, row)
@@ -203,6 +226,13 @@ class _Builder:
             if not self._plan.is_baseline:
                 self._listed.hold_row(query.id, row)
         return outcome.values
+
+    def _note_unread_checks(self, query: GoldenQuery, checks: Mapping[str, object]) -> None:
+        from ragcontract.rules.checking import checks_read
+
+        for name in checks.keys() - checks_read(query):
+            if has_failed(checks[name]) and (name in self._unread_checks or len(self._unread_checks) < bounds.NAMES):
+                self._unread_checks[name] = self._unread_checks.get(name, 0) + 1
 
     def _recompute(self, family: Family, column: Column, query: GoldenQuery, rows: Iterable[Sequence[Id]]) -> None:
         """Compute the metrics of a stored query again, from the document ids of each of its rows."""
@@ -243,17 +273,20 @@ class _Builder:
             missing=missing,
             lacking=lacking,
             undeclared=self._gaps.undeclared(),
+            unread_checks=dict(sorted(self._unread_checks.items())),
             unknown=self._unknown.listed,
             more_unknown=self._unknown.more,
             latency=stored.latency if stored else summary(self._latencies),
             unmeasured=self._unmeasured,
             failed=tuple(self._failed),
+            asked_otherwise=tuple(self._asked_otherwise),
             modes=self._classes.modes,
             labels=self._classes.labels,
             duplicates=self._duplicates.result(),
             depth=self._depths.result(),
             distances=self._order.distances,
             unseen_ids=self._unseen_ids.result(missing),
+            pattern_ids=self._pattern_ids.never,
             changed=tuple(self._changed),
             expected=self._expected,
             stored=stored,

@@ -114,7 +114,9 @@ class Plan(Families, frozen=True, kw_only=True):
         """The record type with which rows are decoded; what only reports show of broken queries is not parsed."""
         needs = self.needs
         unparsed = SAID - needs - {"error"} if self.shows_texts else frozenset()
-        return row_type(needs, unparsed=unparsed, results_required=self.results_required)
+        return row_type(
+            needs, unparsed=unparsed, results_required=self.results_required, is_judged=not self.is_baseline
+        )
 
     def for_baseline(self, listed: Collection[str] = ()) -> "Plan":
         """Return the plan for the other side: a baseline is not judged, and need not have every query.
@@ -152,8 +154,14 @@ class Plan(Families, frozen=True, kw_only=True):
             not_judged=self.not_judged,
             metrics=self.scores,
             checks="checks" in self.needs,
+            checks_read=self._checks_read() if "checks" in self.needs else {},
             repeats=self.repeats,
         )
+
+    def _checks_read(self) -> dict[str, frozenset[str]]:
+        from ragcontract.rules.checking import checks_read
+
+        return {query_id: checks_read(query) for query_id, query in self.golden.items() if query.rules}
 
     def beside_ranks(self, query: GoldenQuery, row: RunRow) -> BesideRanks | list[Invalid]:
         """Return the outcome of a row but for its ranks, or what is wrong with it.

@@ -23,14 +23,17 @@ class Side(Struct, frozen=True, kw_only=True):
 
     ``scores`` and ``columns`` (one for each family except the ranking metrics) are by query id. ``violations`` are
     those of rules that need the row. ``missing`` are golden queries without a row, ``lacking`` those without a score,
-    by its name; ``undeclared`` are the first names of scores that no metric reads. ``unknown`` are the first query ids
+    by its name; ``undeclared`` are the first names of scores that no metric reads, ``unread_checks``
+    count the rows in which a check failed that no rule of the query reads. ``unknown`` are the first query ids
     that are not golden queries, and ``more_unknown`` counts those that are not listed. ``unmeasured`` counts the rows
     without a latency, and ``failed`` are the queries of which a row has an error in place of what it would have had.
+    ``asked_otherwise`` are the queries of which a row has a conversation with other questions than the golden turns.
     ``modes`` and ``labels`` count the rows by expected and actual mode and label; a stored baseline
     has none. ``depth`` is None if there are no rows. ``distances`` says whether the scores look like
     distances. ``unseen_ids`` are the relevant ids that never occur, which are only searched for on this machine.
+    ``pattern_ids`` are forbidden ids that never occur and look like patterns, each with where it is forbidden.
     ``rows`` counts the rows of each query if any has several and they have no order; ``runs`` are the good runs whose
-    means the values are. ``changed`` are queries for which a stored baseline has a different question, ``expected`` has
+    means the values are. ``changed`` are queries for which a baseline has a different question, ``expected`` has
     what its queries expected where that differs from the golden file, ``stored`` is the head of that baseline, and
     ``incomparable`` are its metrics that were computed in another way. ``doc_ids`` has the document ids of each row if
     the plan requests them. A baseline has the ``first_ids`` of its rows and the judged ``pools`` of its queries, see
@@ -46,6 +49,7 @@ class Side(Struct, frozen=True, kw_only=True):
     missing: tuple[str, ...] = ()
     lacking: dict[str, tuple[str, ...]] = {}
     undeclared: tuple[str, ...] = ()
+    unread_checks: dict[str, int] = {}
     unknown: tuple[str, ...] = ()
     more_unknown: int = 0
     rows: dict[str, int] = {}
@@ -53,12 +57,14 @@ class Side(Struct, frozen=True, kw_only=True):
     latency: Latency | None = None
     unmeasured: int = 0
     failed: tuple[str, ...] = ()
+    asked_otherwise: tuple[str, ...] = ()
     modes: Confusion = {}
     labels: Confusion = {}
     duplicates: Duplicates = Duplicates()
     depth: Depth | None = None
     distances: bool = False
     unseen_ids: UnseenIds = UnseenIds()
+    pattern_ids: dict[str, str] = {}
     changed: tuple[str, ...] = ()
     expected: dict[str, Expected] = {}
     stored: StoredHead | None = None

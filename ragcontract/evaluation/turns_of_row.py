@@ -22,6 +22,15 @@ def with_turns(query: GoldenQuery, row: RunRow) -> tuple[RunRow, tuple[Turn, ...
     return row if isinstance(turns, str) else whole(row, turns), turns
 
 
+def asks_otherwise(query: GoldenQuery, row: RunRow) -> bool:
+    """Return whether the user of a row's conversation does not say what the golden turns say."""
+    if not query.turns or query.answer is None or not row.messages:
+        return False
+    from ragcontract.answers.conversation import other_questions
+
+    return other_questions(row.messages, query.answer.turns or ())
+
+
 def without_answers(query: GoldenQuery, row: RunRow) -> tuple[Turn, ...]:
     """Return the turns of a query that has no row."""
     if not query.turns:

@@ -189,6 +189,11 @@ class _Reader(Generic[T]):
                     continue
                 self._named.add(name)
             yield Warned.of_field(location, name, meant, advice)
+        note = getattr(self._type, "unread_note", None)
+        if note and isinstance(row, dict) and self._named is not None and (message := note(row)):
+            if message not in self._named:
+                yield Warned(f"{location}: {message}")
+            self._named.add(message)
 
 
 def explained(line: bytes, error: Exception, record: type) -> list[Mismatch]:

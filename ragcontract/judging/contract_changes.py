@@ -39,7 +39,7 @@ STRICTEST_FIRST: dict[str, Sequence[Value]] = {
 }
 ENFORCED: Sequence[Value] = (True, "new", False)
 SWITCH = "per_query.enforce_"
-RULES_AS_WELL = {"expected_mode", "expected_label"}
+RULES_AS_WELL = {"expected_mode"}
 LEVEL = "relevance_level"
 MODE, ALPHA = "fail_on.mode", "fail_on.alpha"
 LOWER_IS_WEAKER = {ALPHA, "per_query.forbidden_within"}

@@ -1,6 +1,6 @@
 """Says which queries lack a declared score or a metric of the baseline, and which scores are not read."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ragcontract.core.metric import Metric
 from ragcontract.core.nearest import NearNames
@@ -69,10 +69,12 @@ def unread_scores(evaluation: Evaluation) -> Iterator[str]:
     run, given = evaluation.run, evaluation.given
     declared = NearNames(evaluation.contract.config_file.declared)
     yield from _undeclared(run.name, run.undeclared, declared)
+    yield from _unread_checks(run.name, run.unread_checks)
     if given is None:
         return
     file = given.files[0].path if given.files else "the scores file"
     yield from _undeclared(file, given.undeclared, declared)
+    yield from _unread_checks(file, given.unread_checks)
     if given.unknown_rows:
         unknown = named(given.unknown, given.unknown_rows)
         yield f"{file}: {count(given.unknown_rows, 'row')} for no golden query, left out: {unknown}"
@@ -84,6 +86,14 @@ def _undeclared(where: str, names: Sequence[str], declared: NearNames) -> Iterat
         yield f"{where}: scores has {name!r}, which no metric reads; did you mean {meant!r}?"
     if others := ", ".join(repr(name) for name in names if name not in near):
         yield f"{where}: scores has {others}, which no metric reads; declare it under metrics in ragcontract.yml"
+
+
+def _unread_checks(where: str, checks: Mapping[str, int]) -> Iterator[str]:
+    for name, rows in checks.items():
+        yield (
+            f"{where}: checks has {name!r}, which failed in {count(rows, 'row')} of queries without a rule `check` "
+            "that reads it; add one to their golden rows"
+        )
 
 
 def partly_compared(evaluation: Evaluation) -> Iterator[str]:

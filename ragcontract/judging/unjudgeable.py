@@ -14,8 +14,10 @@ from ragcontract.files.problems import Collector, Problems
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gates import observe
 from ragcontract.judging.id_lists import named
+from ragcontract.rules.ranks import ForbiddenDocs
 
-SECONDS_BELOW, FAR_ABOVE = 2, 20  # milliseconds, and how many times the slowest a limit is where seconds are likely
+# Milliseconds, and how many times the latency of a run a limit, or that of the baseline, is where seconds are likely.
+SECONDS_BELOW, FAR_ABOVE = 2, 20
 
 
 def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
@@ -95,8 +97,16 @@ def _far_above(slowest: float, gates: Iterable[Gate]) -> Gate | None:
     return next((gate for gate in gates if not gate.relative and gate.limit >= FAR_ABOVE * slowest), None)
 
 
+def _far_below(p95: float, baseline: Side | None, gates: Iterable[Gate]) -> float | None:
+    """Return the baseline's 95th percentile if a limit compares a run with it that is so far below; else None."""
+    if baseline is None or baseline.latency is None or not any(gate.compares for gate in gates):
+        return None
+    before = baseline.latency.p95_ms
+    return before if before > 0 and before >= FAR_ABOVE * p95 else None
+
+
 def _unread_scores(evaluation: Evaluation) -> Iterable[str]:
-    if not evaluation.given and not evaluation.run.undeclared:
+    if not evaluation.given and not evaluation.run.undeclared and not evaluation.run.unread_checks:
         return ()
     from ragcontract.judging.lacking_scores import unread_scores
 
@@ -126,6 +136,15 @@ def _is_known(gate: Gate, evaluation: Evaluation) -> bool:
     baseline = evaluation.baseline if gate.compares else None
     sides = [evaluation.run, *([baseline] if baseline else [])]
     return not any(side.problems or not side.scores for side in sides)
+
+
+def no_patterns(patterns: Mapping[str, str]) -> str:
+    """Return a warning about forbidden ids that look like patterns, given with the location of each."""
+    location = next(iter(patterns.values()))
+    return (
+        f"{location}: forbidden_doc_ids: {named([*patterns])} occurs nowhere else; ids are compared exactly, and are "
+        "no patterns or lists: name each document, or add what is an id to per_query.different_documents"
+    )
 
 
 def _missing(evaluation: Evaluation, problems: Collector, *, complete: bool) -> None:
@@ -179,6 +198,15 @@ def _warnings(evaluation: Evaluation, *, complete: bool) -> Iterator[str]:
     if run.unknown and not (refused and _other_query_ids(run, contract.queries)):
         unknown = len(run.unknown) + run.more_unknown
         yield f"{run.name}: {count(unknown, 'row')} for no golden query, left out: {named(run.unknown, unknown)}"
+    never = evaluation.baseline.pattern_ids if evaluation.baseline else run.pattern_ids
+    patterns = {doc_id: at for doc_id, at in run.pattern_ids.items() if doc_id in never}
+    if patterns and ForbiddenDocs in contract.rules:
+        yield no_patterns(patterns)
+    for side in (run, evaluation.baseline):
+        if side and side.asked_otherwise:
+            rows = f"{count(len(side.asked_otherwise), 'conversation')} with other questions than the golden turns"
+            advice = "record it again" if side is run else "not compared"
+            yield f"{side.name}: {rows}, {advice}: {named(side.asked_otherwise)}"
     duplicates = run.duplicates
     if contract.config.rank_by == "documents" and duplicates.short:
         yield (
@@ -190,6 +218,11 @@ def _warnings(evaluation: Evaluation, *, complete: bool) -> Iterator[str]:
     if run.latency and (limit := _far_above(run.latency.max_ms, on_latency)):
         allowed = f"{limit.id} is {as_written(limit.limit)} ms"
         yield f"{run.name}: every latency_ms is below {SECONDS_BELOW}, and {allowed}: are these seconds?"
+    elif run.latency and (before := _far_below(run.latency.p95_ms, evaluation.baseline, on_latency)):
+        yield (
+            f"{run.name}: p95 of latency_ms is {as_written(run.latency.p95_ms)}, and {as_written(before)} in the "
+            "baseline: are these seconds?"
+        )
     for side, concerned in ((run, bool(on_latency)), (evaluation.baseline, any(gate.compares for gate in on_latency))):
         if side and concerned and side.latency and side.unmeasured:
             rows = count(side.latency.rows + side.unmeasured, "row")

@@ -14,6 +14,11 @@ from ragcontract.core.run import RunRow
 from ragcontract.rules.answering import quoted
 
 
+def checks_read(query: GoldenQuery) -> frozenset[str]:
+    """Return the names of the checks that the rules of a query read."""
+    return frozenset(rule.name for rule in query.rules if isinstance(rule, Check))
+
+
 class Check(RowRule, frozen=True, kw_only=True, gc=False, tag="check"):
     """A check that other code made passed: ``checks`` of the row has it, as true or as ``{"passed": true}``."""
 

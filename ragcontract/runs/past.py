@@ -41,7 +41,7 @@ class Expected(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     ``tags``, ``tier`` and ``grades`` are digests, each of ``rules`` a type and a digest. Grades that are 1 for every
     relevant document are left out. ``judged`` are all documents with a grade, if one of them has grade 0: without their
     labels, `unjudged: skip` would leave them out of the metrics. ``references`` has a digest of each field that metrics
-    compare the answer with.
+    compare the answer with. ``turns`` is a digest of what the user says in a conversation; older baselines have none.
     """
 
     relevant: Documents | None = None
@@ -57,6 +57,7 @@ class Expected(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     rules: tuple[str, ...] = ()
     references: dict[str, str] = {}
     as_evaluated: str = ""
+    turns: str = ""
 
 
 class PastWaiver(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -112,7 +113,13 @@ def expected_of(query: GoldenQuery) -> Expected:
         rules=_rules(query.rules) if query.rules else (),
         references=_references(query.answer) if query.answer else {},
         as_evaluated=(query.answer.as_evaluated or "") if query.answer else "",
+        turns=digest(query.answer.turns) if query.answer and query.answer.turns else "",
     )
+
+
+def has_other_turns(before: Expected | None, now: Expected) -> bool:
+    """Return whether the user said something else in the turns; False where a baseline does not remember it."""
+    return before is not None and before.turns not in {"", now.turns}
 
 
 def _grades(query: GoldenQuery) -> str:

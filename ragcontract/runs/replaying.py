@@ -55,6 +55,7 @@ class Replay:
         self._others: dict[AskedJudge, None] = {}
         self._uncalibrated: set[tuple[Task, str]] = set()
         self._used: dict[Task, set[str]] = {}
+        self._first: dict[tuple[Task, str], Judgment] = {}  # that counts, by task and fingerprint
         for judgment in judgments:
             if fingerprint is not None and judgment.votes and judgment.fingerprint != fingerprint:
                 self._uncalibrated.add((judgment.task, as_id(judgment.query_id)))
@@ -97,16 +98,36 @@ class Replay:
     def _proven(self, case: Case, said: tuple[Judgment, ...]) -> tuple[Judgment, ...] | str:
         """Return judgments, unless one of them was edited: no judge is taken at its word without its proof."""
         if not (found := self._edited(case, said)):
-            return said
+            return self._of_other_parts(said) or said
         one, why = found
         name = shorten(visible(one.item), bounds.NAME)
         return f"has a judgment on {name} that no judge made: {self._located(one)}: {why}; run {JUDGE} again"
+
+    def _of_other_parts(self, said: Iterable[Judgment]) -> str | None:
+        """Return that a judgment was asked for otherwise than one with its fingerprint; None if none was.
+
+        A fingerprint says who replied. It has neither the name by which that model was asked nor its instructions.
+        """
+        for one in said:
+            if not one.votes:
+                continue
+            first = self._first.setdefault((one.task, one.fingerprint), one)
+            for field in ("model", "instructions"):
+                values = [getattr(judgment.judge, field) for judgment in (one, first)]
+                if values[0] != values[1]:
+                    here, there = (repr(shorten(visible(value), bounds.NAME)) for value in values)
+                    return (
+                        f"has a judgment of another judge: {self._located(one)}: judge.{field}: is {here}, and {there} "
+                        f"at {self._located(first)}, which has the same fingerprint; keep those of one judge, or run "
+                        f"{JUDGE} with --refresh"
+                    )
+        return None
 
     def partly(self, case: Case) -> dict[str, Judgment]:
         """Return the judgments with a verdict that there are, by item; none if several judges made them."""
         of_query = self._found.get((case.task, case.query_id))
         judged = [found for found in of_query.by_judge(case) if _verdicts(found)] if of_query else []
-        if len(judged) != 1 or self._edited(case, judged[0]):
+        if len(judged) != 1 or self._edited(case, judged[0]) or self._of_other_parts(filter(None, judged[0])):
             return {}
         pairs = zip(case.items, judged[0], strict=True)
         return {item.name: one for item, one in pairs if one is not None and one.status == "ok"}

@@ -32,7 +32,8 @@ Names = tuple[frozenset[str], frozenset[str]]  # of scores, and of checks
 class Wanted(Struct, frozen=True, kw_only=True):
     """What is read of scores files: the ``metrics`` by name, and whether ``checks`` are.
 
-    ``golden`` are the ids of the golden queries, and ``not_judged`` those of further ones, whose rows are skipped. With
+    ``checks_read`` are the names of those that the rules of a query read. ``golden`` are the ids of the golden
+    queries, and ``not_judged`` those of further ones, whose rows are skipped. With
     ``repeats``, the scores of several rows of a query in one file are averaged, and each of its checks must pass; what
     one of these rows lacks was not measured.
     """
@@ -41,6 +42,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     not_judged: Collection[str] = ()
     metrics: Mapping[str, Metric]
     checks: bool = False
+    checks_read: Mapping[str, Collection[str]] = {}
     repeats: bool = False
 
 
@@ -56,7 +58,8 @@ class GivenScores(Struct, frozen=True, kw_only=True):
     """The content of scores files.
 
     ``unknown`` are the first ids without a golden query, of so many ``unknown_rows``. ``undeclared`` are the first
-    names of scores that no metric reads. ``reasons`` are those of the worst scores of each metric, worst first.
+    names of scores that no metric reads, and ``unread_checks`` count the rows in which a check failed that no rule of
+    the query reads, by its name. ``reasons`` are those of the worst scores of each metric, worst first.
     """
 
     files: tuple[SourceFile, ...]
@@ -64,6 +67,7 @@ class GivenScores(Struct, frozen=True, kw_only=True):
     unknown: tuple[str, ...] = ()
     unknown_rows: int = 0
     undeclared: tuple[str, ...] = ()
+    unread_checks: Mapping[str, int] = {}
     scored_by: tuple[str, ...] = ()
     reasons: Mapping[str, tuple[Reason, ...]]
     table: "Table"
@@ -110,6 +114,7 @@ class _Reader:
         self._unknown: dict[str, None] = {}
         self._unknown_rows = 0
         self._undeclared: dict[str, None] = {}
+        self._unread_checks: dict[str, int] = {}
         self._scored_by: dict[str, None] = {}
         self._reasons: dict[str, list[tuple[float, int, Reason]]] = {}
         self._rows = 0
@@ -141,9 +146,17 @@ class _Reader:
                 self._score(query_id, name, value, at)
                 if text := (row.reasons or NOTHING).get(name, "").strip():
                     self._hold(name, value, query_id, text)
+        self._note_unread(row.checks or NOTHING, wanted.checks_read.get(query_id, ()))
         if wanted.checks:
             for name, check in (row.checks or NOTHING).items():
                 self._check(query_id, name, check, (row.reasons or NOTHING).get(name), at)
+
+    def _note_unread(self, checks: Mapping[str, bool | Check], read: Collection[str]) -> None:
+        for name, check in checks.items():
+            failed = not (check if isinstance(check, bool) else check.passed)
+            room = name in self._unread_checks or len(self._unread_checks) < bounds.NAMES
+            if failed and name not in read and room:
+                self._unread_checks[name] = self._unread_checks.get(name, 0) + 1
 
     def end(self, file: SourceFile) -> None:
         """Note that a file was read to its end."""
@@ -198,6 +211,7 @@ class _Reader:
             unknown=tuple(self._unknown),
             unknown_rows=self._unknown_rows,
             undeclared=tuple(self._undeclared),
+            unread_checks=self._unread_checks,
             scored_by=tuple(self._scored_by),
             reasons={
                 name: tuple([reason for _, _, reason in sorted(held, reverse=True)])

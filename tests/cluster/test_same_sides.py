@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from ragcontract.built_in import BUILT_IN
 from ragcontract.cluster.frames import parts_of
 from ragcontract.cluster.spark_source import OnSpark
 from ragcontract.contract.golden_file import read_golden
@@ -195,3 +196,28 @@ def test_what_nothing_needs_is_not_read_from_columns(spark: SparkSession, tmp_pa
     side = OnSpark(spark, [pattern]).evaluate(plan.for_baseline())
     assert set(side.violations) <= set(side.scores)
     assert not set(side.scores) & set(side.missing)
+
+
+@pytest.mark.parametrize("as_baseline", [False, True])
+def test_conversations_with_other_questions(as_baseline: bool, spark: SparkSession, tmp_path: Path) -> None:
+    turns = [{"query": "How long?", "rules": [{"type": "must_contain", "value": "30"}]}]
+    asked = [golden(f"q{n}", "d1", turns=turns) for n in range(6)]
+    queries = read_golden([str(write_jsonl(tmp_path / "golden.jsonl", asked))], BUILT_IN).queries
+    plan = plan_of(queries.values(), {"missing_queries": "zero"})
+    rows: list[Row] = [
+        {
+            "query_id": f"q{n}",
+            "results": [{"doc_id": "d1"}],
+            "messages": [
+                {"role": "user", "content": "How much?" if n % 3 else "How long?"},
+                {"role": "assistant", "content": "20"},
+            ],
+        }
+        for n in range(6)
+    ]
+    pattern = written(tmp_path / "run", rows, "jsonl")
+    cluster, machine = sides(spark, pattern, plan.for_baseline() if as_baseline else plan)
+    assert sorted(cluster.asked_otherwise) == sorted(machine.asked_otherwise) == ["q1", "q2", "q4", "q5"]
+    assert sorted(cluster.changed) == sorted(machine.changed) == (["q1", "q2", "q4", "q5"] if as_baseline else [])
+    assert cluster.scores.keys() == machine.scores.keys() == ({"q0", "q3"} if as_baseline else queries.keys())
+    assert cluster.missing == machine.missing == ()

@@ -150,6 +150,7 @@ def test_a_changed_mode_label_and_tier_are_changes_of_the_contract(
     assert found == {
         "limits_removed": ["tiers.sanity.minimum"],
         "limits_weakened": ["tiers.extra.minimum"],
+        "references_changed": ["q1"],  # its label
         "settings_weakened": ["per_query.fail_on", "missing_scores", "answers.missing_modes"],
         "rules_changed": ["q1"],
         "tiers_changed": ["q1"],

@@ -23,9 +23,12 @@ from ragcontract.core.errors import ExitCode
 from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten, visible
 from ragcontract.evaluation.forbidden_forms import ForbiddenForms
+from ragcontract.evaluation.pattern_ids import PatternIds
 from ragcontract.evaluation.plan import Plan
 from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
+from ragcontract.judging.unjudgeable import no_patterns
+from ragcontract.rules.ranks import ForbiddenDocs
 from ragcontract.runs.doc_ids import doc_id_rows
 
 
@@ -66,7 +69,11 @@ def _findings(paths: InputPaths, run_paths: Sequence[str], progress: Progress) -
     problems.include(contract.problems)
     problems.include(contract.limit_problems)
     rows = doc_id_rows(run_paths, problems, progress, results_required=golden.all_documents)
-    exports = read_exports(_compared(rows, contract.plan(), problems), golden.queries, config.config)
+    plan = contract.plan()
+    patterns = PatternIds(plan)
+    exports = read_exports(_compared(rows, plan, problems, patterns), golden.queries, config.config)
+    if patterns.never and ForbiddenDocs in contract.rules:
+        problems.warning(no_patterns(patterns.never))
     found = problems.found()
     found.raise_if_any()
     reviewed = {shorten(warning, bounds.MESSAGE) for warning in contract_warnings(golden.queries.values())}
@@ -85,15 +92,20 @@ def _findings(paths: InputPaths, run_paths: Sequence[str], progress: Progress) -
 
 
 def _compared(
-    rows: Iterable[tuple[str, list[str], str]], plan: Plan, problems: Collector
+    rows: Iterable[tuple[str, list[str], str]], plan: Plan, problems: Collector, patterns: PatternIds
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield the ids of rows; ``problems`` collects where they may be those of forbidden documents in another form."""
+    """Yield the ids of rows; ``problems`` collects where they may be those of forbidden documents in another form.
+
+    ``patterns`` leaves out the ids that occur.
+    """
     forbidden_forms = ForbiddenForms.of(plan)
     for query_id, doc_ids, location in rows:
         query = plan.golden.get(query_id)
         if forbidden_forms and query and query.forbidden_doc_ids:
             for fault in forbidden_forms.faults(query, doc_ids):
                 problems.mismatch(location, fault)
+        if patterns.never:
+            patterns.note([doc_ids])
         yield query_id, doc_ids
 
 
