@@ -27,7 +27,7 @@ COPY entrypoint.py /opt/venv/entrypoint.py
 FROM ${BASE}
 COPY --from=build /opt/venv /opt/venv
 # Slim images ship the standard library without bytecode: importing once compiles just what the action uses.
-RUN ["/opt/venv/bin/python", "-I", "-c", "import ragcontract.action, ragcontract.github.client, ragcontract.github.relay, ragcontract.reports.html.page, ragcontract.reports.junit, concurrent.futures, difflib, encodings.ascii, encodings.unicode_escape, encodings.utf_16_le, gzip, html, importlib.readers, jsonschema, traceback, yaml"]
+RUN ["/opt/venv/bin/python", "-I", "-c", "import ragcontract.action, ragcontract.github.http, ragcontract.github.relay, ragcontract.report.html.page, ragcontract.report.junit, concurrent.futures, difflib, encodings.ascii, encodings.unicode_escape, encodings.utf_16_le, gzip, html, importlib.readers, jsonschema, traceback, yaml"]
 # Isolated (-I), so that a json.py in the workspace is never imported; the exec form, since a shell would drop the
 # inputs' variables, which have hyphens in their names.
 ENTRYPOINT ["/opt/venv/bin/python", "-I", "-u", "/opt/venv/entrypoint.py"]

@@ -18,8 +18,7 @@ from msgspec import Struct
 
 from benchmarks import tables
 from ragcontract.core.numbers import SAME
-from ragcontract.statistics.change_bounds import change_bounds
-from ragcontract.statistics.normal import exceeded_by
+from ragcontract.statistics.intervals import change_bounds, exceeded_by
 from ragcontract.statistics.significance import ALPHA
 from tests.statistics.paired_runs import change_of
 

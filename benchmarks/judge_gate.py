@@ -22,12 +22,12 @@ from pathlib import Path
 import numpy as np
 from msgspec import Struct
 
-from ragcontract.core.label_counts import LabelCounts
+from ragcontract.core.judge_settings import LabelCounts
 from ragcontract.core.numbers import SAME
 from ragcontract.judge.calls import Vote
 from ragcontract.judge.interface import Settings
-from ragcontract.judge.voting import decided
-from ragcontract.statistics.judge_trust import calibrated, why_not
+from ragcontract.judge.judge_case import decided
+from ragcontract.judgments.trust import calibrated, why_not
 
 PAGE = Path(__file__).parent.parent / "docs" / "judge.md"
 BEGIN, END = "<!-- begin: simulated {} -->\n", "<!-- end -->"

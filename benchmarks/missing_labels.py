@@ -26,7 +26,7 @@ from benchmarks.small_checks import Run, judged, run_rows, write_set
 from benchmarks.stages import Row, write_lines
 from ragcontract.cli.main import main as rag_contract
 from ragcontract.core.numbers import SAME
-from ragcontract.reports.api_report import Report
+from ragcontract.report.api_report import Report
 
 K = 10
 LIMIT = 0.05

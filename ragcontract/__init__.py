@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ragcontract.record.interface import CallFailed, Context, Response
     from ragcontract.record.record_run import record_run
     from ragcontract.record.recording import Recording
-    from ragcontract.reports.api_report import ContractBroken, Report
-    from ragcontract.runs.writer import RunWriter
+    from ragcontract.report.api_report import ContractBroken, Report
+    from ragcontract.runs.run_writer import RunWriter
 
 __all__ = [
     "CallFailed",
@@ -55,16 +55,16 @@ _HOMES = {
     "__version__": "ragcontract.core.version",
     "CallFailed": "ragcontract.record.interface",
     "Context": "ragcontract.record.interface",
-    "ContractBroken": "ragcontract.reports.api_report",
+    "ContractBroken": "ragcontract.report.api_report",
     "GoldenQuery": "ragcontract.core.golden",
     "InputError": "ragcontract.core.errors",
     "Judge": "ragcontract.judge.recall_of_sample",
     "JudgedRecall": "ragcontract.judge.recall_of_sample",
     "OutputError": "ragcontract.core.errors",
     "Recording": "ragcontract.record.recording",
-    "Report": "ragcontract.reports.api_report",
+    "Report": "ragcontract.report.api_report",
     "Response": "ragcontract.record.interface",
-    "RunWriter": "ragcontract.runs.writer",
+    "RunWriter": "ragcontract.runs.run_writer",
     "acontext_recall": "ragcontract.recall_functions",
     "acontext_recall_ids": "ragcontract.recall_functions",
     "acontext_recall_text": "ragcontract.recall_functions",

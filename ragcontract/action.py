@@ -14,25 +14,32 @@ from msgspec.structs import replace
 from ragcontract import memory, pipeline
 from ragcontract.child import SharedExitCode, in_child
 from ragcontract.core.errors import ExitCode, InputError, RagContractError
-from ragcontract.core.text import encodable
+from ragcontract.core.safe_text import encodable
 from ragcontract.evaluation.source import Local
-from ragcontract.files.streams import Unfailing
+from ragcontract.files.opening import Unfailing
 from ragcontract.files.writing import write_files
-from ragcontract.github import annotations
+from ragcontract.github import runner_output
 from ragcontract.github.acceptance import accept
-from ragcontract.github.access import make_room
-from ragcontract.github.action_files import ActionFiles, find_files, without_content, without_warnings
-from ragcontract.github.commands import Level, annotation
 from ragcontract.github.context import TOKEN_INPUT, Context, number_at
 from ragcontract.github.delivery import Delivery, World, attempt, deliver, log_of, renderer_of
-from ragcontract.github.paths import for_next_step, in_repository, owned_like_workspace
+from ragcontract.github.files import (
+    ActionFiles,
+    find_files,
+    for_next_step,
+    in_repository,
+    make_room,
+    owned_like_workspace,
+    without_content,
+    without_warnings,
+)
 from ragcontract.github.relay import relay
+from ragcontract.github.runner_output import Level, annotation
 from ragcontract.github.settings import Settings
-from ragcontract.http.timing import Timing
 from ragcontract.logs import log_to
-from ragcontract.reports.build import error_report
-from ragcontract.reports.formats import FORMATS, Format
-from ragcontract.reports.report import ErrorReport, Provenance, Report
+from ragcontract.net.stopping import Timing
+from ragcontract.report.build import error_report
+from ragcontract.report.formats import FORMATS, Format
+from ragcontract.report.record import ErrorReport, Provenance, Report
 from ragcontract.runs.readers import open_baseline, open_run
 
 if TYPE_CHECKING:
@@ -189,7 +196,7 @@ def _numbers(report: Report) -> dict[str, str]:
 def _delivery_of_error(error: RagContractError, job: _Job) -> Delivery:
     """Return the delivery for input that cannot be judged, and write reports that say so."""
     report = _error_report(job, error.problems, error.more, error.warnings)
-    log = annotations.of_problems(error, partial(in_repository, context=job.context))
+    log = runner_output.of_problems(error, partial(in_repository, context=job.context))
     return _without_verdict(job, report, exit_code=error.exit_code, log=log, outputs=_replace_reports(job, report))
 
 

@@ -11,13 +11,12 @@ from ragcontract.contract.golden_file import read_golden
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.golden import RELEVANT_GRADE, GoldenQuery
+from ragcontract.core.ids import Path, paths_of, several
 from ragcontract.core.rule import Plugin
-from ragcontract.core.several import Path, paths_of, several
 from ragcontract.evaluation.source import Local
 from ragcontract.files.problems import Problems
-from ragcontract.reports.api_report import Report
-from ragcontract.runs.doc_ids import read_doc_ids
-from ragcontract.runs.readers import InMemory, RunMapping, open_baseline, open_run
+from ragcontract.report.api_report import Report
+from ragcontract.runs.readers import InMemory, RunMapping, open_baseline, open_run, read_doc_ids
 
 
 def load_golden(

@@ -3,29 +3,26 @@
 A contract of documents only does without most of them: see ``ragcontract.registry.DOCUMENTS``.
 """
 
-from ragcontract.metrics import recalled_contexts, similarity, tool_use
-from ragcontract.metrics.criteria_met import criteria_met
+from ragcontract.judgments.judged_metrics import criteria_met, supported_claims
+from ragcontract.metrics import answers, context_recall, tool_use
+from ragcontract.metrics.answers import labels, modes
 from ragcontract.metrics.judged import judged
-from ragcontract.metrics.label_accuracy import labels
-from ragcontract.metrics.modes import modes
 from ragcontract.metrics.named_scores import scores
 from ragcontract.metrics.overlap import overlap
 from ragcontract.metrics.ranking import ranking
-from ragcontract.metrics.supported_claims import supported_claims
 from ragcontract.registry import Registry
-from ragcontract.rules.answering import Answered
-from ragcontract.rules.calling import MustCallTool, MustNotCallTool, ToolArgumentsValid
-from ragcontract.rules.checking import Check
-from ragcontract.rules.citing import MustCite
-from ragcontract.rules.containing import AnswerMustInclude, MaxChars, MustContain, MustNotContain
-from ragcontract.rules.custom import Custom
-from ragcontract.rules.elements import ForbiddenClaims, ForbiddenElements, RequiredElements
-from ragcontract.rules.expected_mode import ExpectedMode
-from ragcontract.rules.json_answer import JsonSchema
-from ragcontract.rules.matching import RegexMustMatch, RegexMustNotMatch
+from ragcontract.rules.answered import Answered
+from ragcontract.rules.citations import MustCite
+from ragcontract.rules.claims import ForbiddenClaims, ForbiddenElements, RequiredElements
+from ragcontract.rules.custom import Check, Custom
+from ragcontract.rules.json_schema import JsonSchema
+from ragcontract.rules.modes import ExpectedMode
 from ragcontract.rules.ranks import ForbiddenDocs, MustInclude, MustRankAtMost
-from ragcontract.rules.refusing import MustNotRefuse, MustRefuse
-from ragcontract.rules.score_limits import CompositeMinimum, MaxHallucinationRisk, MaxScore, MinScore
+from ragcontract.rules.refusal import MustNotRefuse, MustRefuse
+from ragcontract.rules.regex import RegexMustMatch, RegexMustNotMatch
+from ragcontract.rules.scores import CompositeMinimum, MaxHallucinationRisk, MaxScore, MinScore
+from ragcontract.rules.text import AnswerMustInclude, MaxChars, MustContain, MustNotContain
+from ragcontract.rules.tools import MustCallTool, MustNotCallTool, ToolArgumentsValid
 from ragcontract.statistics.quantities import LABELS, LATENCY, PASS_RATES
 
 RULES = (
@@ -64,14 +61,14 @@ BUILT_IN = Registry(
         overlap,
         modes,
         labels,
-        recalled_contexts.context_recall,
+        context_recall.context_recall,
         supported_claims,
         criteria_met,
         tool_use.tool_use,
-        similarity.similarity,
+        answers.similarity,
         scores,
     ),
     rules=RULES,
     quantities=(*PASS_RATES, *LABELS, *LATENCY),
-    options={**recalled_contexts.OPTIONS, **tool_use.OPTIONS, **similarity.OPTIONS},
+    options={**context_recall.OPTIONS, **tool_use.OPTIONS, **answers.OPTIONS},
 )

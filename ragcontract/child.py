@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-from ragcontract.interrupts import INTERRUPTED, STOPPING
+from ragcontract.core.errors import INTERRUPTED, STOPPING
 
 KILLED_FIRST = "1000"  # the highest score: when memory runs out, the system kills this process, not its parent
 

@@ -12,11 +12,10 @@ from typing import NoReturn, TextIO
 
 from ragcontract import memory
 from ragcontract.core import bounds
-from ragcontract.core.errors import ExitCode, RagContractError
-from ragcontract.core.text import printable, shorten, visible
+from ragcontract.core.errors import INTERRUPTED, ExitCode, RagContractError, raise_on_signals
+from ragcontract.core.safe_text import printable, shorten, visible
 from ragcontract.core.version import __version__
-from ragcontract.files.streams import reader_may_leave
-from ragcontract.interrupts import INTERRUPTED, raise_on_signals
+from ragcontract.files.opening import reader_may_leave
 
 GRACE = 5.0  # s
 
@@ -103,7 +102,7 @@ def entry_point() -> None:
     """Run the command line: the console script ``rag-contract``."""
 
     def run() -> int:
-        from ragcontract.cli.main import main  # see guarded
+        from ragcontract.cli.main import main
 
         return main(sys.argv[1:])
 

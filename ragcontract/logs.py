@@ -3,7 +3,7 @@
 import logging
 from typing import TextIO
 
-from ragcontract.core.text import printable, visible
+from ragcontract.core.safe_text import printable, visible
 
 
 class _OneLine(logging.Formatter):

@@ -16,24 +16,24 @@ from ragcontract.contract.golden_file import read_golden
 from ragcontract.contract.resolve import Contract, resolve
 from ragcontract.core.rule import Plugin
 from ragcontract.core.run import SCORED_BY
+from ragcontract.decision.decide import Decision, decide
+from ragcontract.decision.evaluated import Evaluation
+from ragcontract.decision.unjudgeable import unjudgeable
 from ragcontract.evaluation.aggregates import aggregate
+from ragcontract.evaluation.plan import plan_for
 from ragcontract.evaluation.side import Side
-from ragcontract.evaluation.sides import evaluate_sides, file_of_both
-from ragcontract.evaluation.source import Source
+from ragcontract.evaluation.source import Source, evaluate_sides, file_of_both
 from ragcontract.files.mistaken import without_swapped
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.problems import Problems
-from ragcontract.judging.decision import Decision, decide
-from ragcontract.judging.evaluated import Evaluation
-from ragcontract.judging.unjudgeable import unjudgeable
 from ragcontract.registry import DOCUMENTS, Registry
-from ragcontract.reports.build import report_of
-from ragcontract.reports.queries import query_reports
-from ragcontract.reports.report import Detail, Provenance, QueryReport, Report
+from ragcontract.report.build import report_of
+from ragcontract.report.queries import query_reports
+from ragcontract.report.record import Detail, Provenance, QueryReport, Report
 
 if TYPE_CHECKING:
-    from ragcontract.judging.replayed import Replayed
-    from ragcontract.reports.cases import Case
+    from ragcontract.judgments.check import Replayed
+    from ragcontract.report.report_v2 import Case
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     def cases(self) -> Iterator["Case"]:
         """Return what was answered to each query; each call reads the run again."""
-        from ragcontract.reports.cases import ANSWERED, cases  # few reports have them
+        from ragcontract.report.report_v2 import ANSWERED, cases
 
         return cases(self.evaluation, self.decision, self.run.rows(ANSWERED))
 
@@ -168,7 +168,7 @@ def with_judgments(contract: Contract, request: Request, now: datetime) -> tuple
     second_pass = contract.config.judge.second_pass and bool(contract.rules)
     if not (request.judgments or request.calibration or second_pass or any(one.task for one in contract.metrics)):
         return contract, None
-    from ragcontract.judging.replayed import replayed_contract
+    from ragcontract.judgments.check import replayed_contract
 
     contract, replayed = replayed_contract(
         contract,
@@ -185,8 +185,7 @@ def with_judgments(contract: Contract, request: Request, now: datetime) -> tuple
 
 def _trusted(replayed: "Replayed", evaluation: Evaluation, request: Request, now: datetime) -> "Replayed":
     """Return what a judge said of a run that is evaluated, and whether limits on it count."""
-    from ragcontract.judging.judged_limits import with_trust
-    from ragcontract.judging.replayed import of_run, without_words
+    from ragcontract.judgments.check import of_run, with_trust, without_words
 
     replayed = of_run(replayed)
     stored = evaluation.baseline is not None and evaluation.baseline.stored is not None
@@ -196,12 +195,12 @@ def _trusted(replayed: "Replayed", evaluation: Evaluation, request: Request, now
 
 def evaluate(contract: Contract, request: Request, replayed: "Replayed | None" = None) -> Evaluation:
     """Score both sides row by row with the same plan, and average. The sources read, locally or on a cluster."""
-    plan = contract.plan(repeats=request.repeats, keep_ids=request.store, texts=not request.no_answers)
+    plan = plan_for(contract, repeats=request.repeats, keep_ids=request.store, texts=not request.no_answers)
     if replayed:
         plan = replace(plan, second_pass=replayed.second_pass, noted=tuple(replayed.found.values()))
     given = None
     if request.scores:
-        from ragcontract.runs.score_files import read_scores
+        from ragcontract.runs.scores_files import read_scores
 
         given = read_scores(request.scores, plan.wanted_scores, request.progress)
         plan = replace(plan, given=given)
@@ -221,7 +220,7 @@ def without_texts(side: Side) -> Side:
 
 
 def _without_values(problems: Problems) -> Problems:
-    from ragcontract.files.unquoted import without_values
+    from ragcontract.files.problems import without_values
 
     return without_values(problems)
 
@@ -248,7 +247,6 @@ def _of_judge(evaluation: Evaluation) -> Problems:
     replayed = evaluation.replayed
     if replayed is None or evaluation.run.problems or replayed.problems.problems:
         return replayed.problems if replayed else Problems()
-    from ragcontract.judging.judged_limits import not_calibrated
-    from ragcontract.judging.replayed import cleared
+    from ragcontract.judgments.check import cleared, not_calibrated
 
     return replayed.problems + cleared(replayed, evaluation.contract) + not_calibrated(replayed, evaluation.contract)

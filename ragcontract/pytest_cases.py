@@ -19,9 +19,9 @@ from ragcontract.contract.resolve import Contract, resolve
 from ragcontract.core.errors import InputError
 from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.several import paths_of, several
-from ragcontract.core.text import printable, visible
-from ragcontract.reports.api_report import Report
+from ragcontract.core.ids import paths_of, several
+from ragcontract.core.safe_text import printable, visible
+from ragcontract.report.api_report import Report
 
 PathLike = str | os.PathLike[str]
 Paths = PathLike | Sequence[PathLike] | None

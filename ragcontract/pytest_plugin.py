@@ -10,7 +10,7 @@ import pytest
 
 if TYPE_CHECKING:
     from ragcontract.pytest_cases import Case
-    from ragcontract.reports.api_report import Report
+    from ragcontract.report.api_report import Report
 
 MARKER = (
     "rag_contract(golden, run, baseline, scores, judgments, calibration, config, k, tags, repeats, folder): what the "

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from ragcontract.answers.cannot_score import CannotScoreError
-from ragcontract.answers.context_recall import recall_of_ids, recall_of_texts
-from ragcontract.answers.metric_options import Measure, Threshold
+from ragcontract.answers.metric_options import CannotScoreError, Measure, Threshold
+from ragcontract.answers.similarity import recall_of_ids, recall_of_texts
 from ragcontract.core.errors import InputError
 from ragcontract.core.ids import Id, as_ids
-from ragcontract.files.problem import Problem
+from ragcontract.files.problems import Problem
 from ragcontract.files.schema import mismatches
 
 if TYPE_CHECKING:

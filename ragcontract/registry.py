@@ -1,7 +1,7 @@
 """What a registry is, and the registry of contracts about documents only. ``ragcontract.built_in`` has everything.
 
 The registry is passed as an argument; there is no global registration. Report formats are listed in
-``ragcontract.reports.formats``, readers of run files in ``ragcontract.runs.readers``.
+``ragcontract.report.formats``, readers of run files in ``ragcontract.runs.readers``.
 """
 
 from msgspec import Struct

@@ -10,23 +10,22 @@ from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config import DEFAULT_K, config_record
 from ragcontract.contract.declared import NAME, names_taken
 from ragcontract.contract.golden_row import golden_record
-from ragcontract.contract.limits import AT_K, limit_keys
-from ragcontract.contract.no_value import sections
+from ragcontract.contract.limits import AT_K, limit_keys, sections
 from ragcontract.core.gate import LimitKey, Percentage
 from ragcontract.core.metric import MetricSettings
 from ragcontract.core.rule import RowRule, names_of
 from ragcontract.core.run import row_type
 from ragcontract.files.schema import json_schema
+from ragcontract.judgments.calibration_file import CalibrationFile
+from ragcontract.judgments.judgments_file import Judgment
 from ragcontract.metrics.named_scores import DeclaredScore
 from ragcontract.registry import Registry
-from ragcontract.reports.diff_report import DiffReport
-from ragcontract.reports.report import ErrorReport, Report
-from ragcontract.reports.run_comparison import RunComparison
+from ragcontract.report.comparison import RunComparison
+from ragcontract.report.rank_changes import DiffReport
+from ragcontract.report.record import ErrorReport, Report
 from ragcontract.rules.turns import InTurns
-from ragcontract.runs.calibration import CalibrationFile
-from ragcontract.runs.judgments import Judgment
-from ragcontract.runs.score_rows import ScoresRow
-from ragcontract.runs.stored import BaselineFile
+from ragcontract.runs.baseline_file import BaselineFile
+from ragcontract.runs.scores_files import ScoresRow
 
 # With a declared score, because run rows have a field for them.
 _SETTINGS = MetricSettings(cutoffs=(DEFAULT_K,), declared={"faithfulness": DeclaredScore(source="scores")})
@@ -130,13 +129,13 @@ def _report(registry: Registry) -> dict[str, Any]:
 
 
 def _record(_registry: Registry) -> dict[str, Any]:
-    from ragcontract.record.target_file import schema  # an optional layer, which no other schema needs
+    from ragcontract.record.target import schema
 
     return schema()
 
 
 def _labels(_registry: Registry) -> dict[str, Any]:
-    from ragcontract.judge.labelled_items import LabelRow  # an optional layer, as above
+    from ragcontract.judge.calibration_run import LabelRow
 
     return json_schema(LabelRow)
 

@@ -1,5 +1,96 @@
-"""The Python API for runs on a Spark cluster: ``ragcontract.spark.check`` and ``ragcontract.spark.score``."""
+"""Python API for Spark: :func:`ragcontract.check` and ``score`` with rows that Spark reads.
 
-from ragcontract.cluster.python_api import check, score
+The Python API for runs on a Spark cluster: ``ragcontract.spark.check`` and ``ragcontract.spark.score``.
+"""
+
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path as LocalPath
+
+from pyspark.sql import DataFrame, SparkSession
+
+from ragcontract import pipeline
+from ragcontract.api import named, valid_k
+from ragcontract.cluster.frames import Rows
+from ragcontract.cluster.spark_source import OnSpark
+from ragcontract.core.ids import Path, paths_of, several
+from ragcontract.evaluation.source import Local, Source
+from ragcontract.report.api_report import Report
+from ragcontract.runs.readers import is_run, open_stored
+
+RunOnCluster = Path | Sequence[Path] | DataFrame
+
+
+def check(
+    session: SparkSession,
+    *,
+    golden: Path | Sequence[Path],
+    run: RunOnCluster,
+    baseline: RunOnCluster | None = None,
+    scores: Path | Sequence[Path] = (),
+    config: Path | None = None,
+    k: int | None = None,
+    tags: str | Sequence[str] = (),
+    repeats: bool = False,
+) -> Report:
+    """Check a run against its contract, like :func:`ragcontract.check`, and return the report.
+
+    ``run`` is anything that ``session`` can read: paths, folders and patterns of Parquet or (by their names) JSON
+    lines, or a data frame with the columns of a run row. So is ``baseline``, unless it is a file that ``rag-contract
+    baseline`` stored. Stored baselines, scores files, the golden queries and the configuration are read from the
+    driver's file system. With ``tags``, only the queries with one of them and the limits of these tags are judged.
+    Raises :class:`~ragcontract.InputError` if the input cannot be evaluated.
+    """
+    request = pipeline.Request(
+        golden=named(golden, "golden"),
+        run=source_of(session, _rows(run, "run")),
+        baseline=None if baseline is None else source_of(session, _rows(baseline, "baseline"), may_be_stored=True),
+        scores=paths_of(scores),
+        config=None if config is None else os.fspath(config),
+        k=valid_k(k),
+        tags=several(tags),
+        repeats=repeats,
+    )
+    return Report.of(pipeline.check(request, now=datetime.now(UTC)).report)
+
+
+def score(
+    session: SparkSession,
+    *,
+    golden: Path | Sequence[Path],
+    run: RunOnCluster,
+    scores: Path | Sequence[Path] = (),
+    config: Path | None = None,
+    k: int | None = None,
+    repeats: bool = False,
+) -> Report:
+    """Return the same metrics as :func:`check` without a baseline and without applying the contract: always a pass."""
+    request = pipeline.Request(
+        golden=named(golden, "golden"),
+        run=source_of(session, _rows(run, "run")),
+        scores=paths_of(scores),
+        config=None if config is None else os.fspath(config),
+        k=valid_k(k),
+        repeats=repeats,
+        judge=False,
+    )
+    return Report.of(pipeline.check(request, now=datetime.now(UTC)).report)
+
+
+def source_of(session: SparkSession, rows: Rows, *, may_be_stored: bool = False) -> Source:
+    """Return the source of a side; a baseline may be a stored file on the driver."""
+    if may_be_stored and not isinstance(rows, DataFrame) and len(rows) == 1 and _is_stored(rows[0]):
+        return Local(open_stored(rows[0]))
+    return OnSpark(session, rows)
+
+
+def _is_stored(path: str) -> bool:
+    return not is_run(path) and (path.lower().endswith(".json") or LocalPath(path).is_file())
+
+
+def _rows(run: RunOnCluster, what: str) -> Rows:
+    return run if isinstance(run, DataFrame) else named(run, what)
+
 
 __all__ = ["check", "score"]

@@ -19,10 +19,10 @@ from cmarkgfm.cmark import Options  # type: ignore[import-untyped]
 from ragcontract import pipeline, record_run
 from ragcontract.core import bounds
 from ragcontract.evaluation.source import Local
-from ragcontract.github.body import fitting
-from ragcontract.reports.html import page as html
-from ragcontract.reports.markdown import document as markdown
-from ragcontract.reports.report import Report
+from ragcontract.github.runner_output import fitting
+from ragcontract.report.html import page as html
+from ragcontract.report.markdown import document as markdown
+from ragcontract.report.record import Report
 from ragcontract.runs.readers import open_baseline, open_run
 from tests.browser import Browser
 from tests.builders import golden, run, write_jsonl

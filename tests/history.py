@@ -10,7 +10,7 @@ import pytest
 
 from tests.builders import Row, as_jsonl, good_workspace, run
 from tests.process import Ended, rag_contract
-from tests.reports.page import Page
+from tests.report.page import Page
 
 
 def with_baseline(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

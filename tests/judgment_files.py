@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from ragcontract.core.label_counts import LabelCounts
-from ragcontract.runs.calibration import FORMAT_VERSION, CalibrationFile, write_calibration
-from ragcontract.runs.judged_texts import AskedJudge, Case, Item, Task, asked_how, keys_of
-from ragcontract.runs.judgments import Judgment, write_judgments
-from ragcontract.statistics.judge_trust import calibrated
+from ragcontract.core.judge_settings import LabelCounts, Task
+from ragcontract.judgments.calibration_file import FORMAT_VERSION, CalibrationFile, write_calibration
+from ragcontract.judgments.items import AskedJudge, Case, Item, asked_how, keys_of
+from ragcontract.judgments.judgments_file import Judgment, write_judgments
+from ragcontract.judgments.trust import calibrated
 from tests.builders import write_jsonl
 from tests.runs.judgment_lines import JUDGE
 

@@ -23,7 +23,7 @@ NOBODY = 65534
 # Started by root, it gives up root's rights once all modules are loaded: the interpreter may be out of nobody's reach.
 _AS_NOBODY = f"""
 import difflib, encodings.ascii, gzip, json, os, platform, resource, sys, traceback, yaml
-import ragcontract.cli.main, ragcontract.reports.junit
+import ragcontract.cli.main, ragcontract.report.junit
 for command in ragcontract.cli.main.COMMANDS:
     __import__("ragcontract.cli.commands." + command)
 from ragcontract.guard import entry_point

@@ -8,32 +8,30 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract.built_in import BUILT_IN
+from ragcontract.contract.config import Locations
 from ragcontract.contract.config_file import ConfigFile, config_of
 from ragcontract.contract.golden_file import Golden
-from ragcontract.contract.locations import Locations
 from ragcontract.contract.resolve import resolve
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Gain, RankBy
 from ragcontract.core.rule import Rule
-from ragcontract.core.run import VERSION_FIELDS, Latency, Result, RunRow, SourceFile
-from ragcontract.core.scores import QueryScore
+from ragcontract.core.run import VERSION_FIELDS, Latency, QueryScore, Result, RunRow, SourceFile
+from ragcontract.decision.decide import decide
+from ragcontract.decision.evaluated import Evaluation
+from ragcontract.decision.unjudgeable import unjudgeable
 from ragcontract.evaluation.aggregates import aggregate
-from ragcontract.evaluation.sides import evaluate_sides
-from ragcontract.evaluation.source import Local
-from ragcontract.files.events import Batch, FileRead
-from ragcontract.files.problems import Problems
-from ragcontract.judging.decision import decide
-from ragcontract.judging.evaluated import Evaluation
-from ragcontract.judging.unjudgeable import unjudgeable
+from ragcontract.evaluation.plan import plan_for
+from ragcontract.evaluation.source import Local, evaluate_sides
+from ragcontract.files.problems import Batch, FileRead, Problems
 from ragcontract.metrics.ranking import Ranking
 from ragcontract.registry import Registry
-from ragcontract.reports.build import report_of
-from ragcontract.reports.cases import Case
-from ragcontract.reports.formats import FORMATS
-from ragcontract.reports.report import Detail, QueryReport, Report
-from ragcontract.runs.past import Expected, PastContract, Replaced
+from ragcontract.report.build import report_of
+from ragcontract.report.formats import FORMATS
+from ragcontract.report.record import Detail, QueryReport, Report
+from ragcontract.report.report_v2 import Case
+from ragcontract.runs.baseline_contract import Expected, PastContract, Replaced
+from ragcontract.runs.baseline_file import Accepted, ComparedQuery, StoredBatch, StoredHead, Tool
 from ragcontract.runs.readers import RunEvent
-from ragcontract.runs.stored import Accepted, ComparedQuery, StoredBatch, StoredHead, Tool
 
 NOW = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
 LINE = "ragcontract.yml:7"
@@ -135,7 +133,7 @@ def evaluate(
     """Evaluate both sides as the pipeline does; every limit of a config stands in line 7 of ``ragcontract.yml``."""
     golden = golden_of(queries, files=(SourceFile(path=path, sha256="cd" * 32),))
     contract = resolve(golden, _config(config, registry), registry, has_baseline=baseline is not None)
-    plan = contract.plan()
+    plan = plan_for(contract)
     rows = run if isinstance(run, Rows) else Rows(docs=run, name="run.jsonl")
     before = baseline if isinstance(baseline, Rows) or baseline is None else Rows(docs=baseline, name="base.jsonl")
     now, then = evaluate_sides(plan, Local(rows), None if before is None else Local(before))

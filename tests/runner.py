@@ -22,7 +22,7 @@ import yaml
 
 from ragcontract import action
 from ragcontract.github.delivery import World
-from ragcontract.http.timing import Timing
+from ragcontract.net.stopping import Timing
 from tests.github.standin import TOKEN, GitHub
 
 ROOT = Path(__file__).parent.parent
@@ -161,7 +161,7 @@ class AsProcess(Runner):
     def _execute(self, environ: dict[str, str]) -> tuple[int, str]:
         # All modules are loaded first: what is taken away is the user's, not ours.
         program = (
-            "import os, sys, requests, ragcontract.github.client, ragcontract.github.relay, ragcontract.reports.junit\n"
+            "import os, sys, requests, ragcontract.github.http, ragcontract.github.relay, ragcontract.report.junit\n"
             "import codecs, concurrent.futures, encodings.idna, yaml\ncodecs.lookup('us-ascii')\n"
             "from ragcontract.action import from_runner\nfrom ragcontract.guard import guarded\n"
             f"{self.setup}\nsys.exit(guarded(from_runner, sys.stderr))"

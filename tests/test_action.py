@@ -14,7 +14,7 @@ import pytest
 
 from ragcontract import action
 from ragcontract.action import FIXED_OUTPUTS
-from ragcontract.reports.report import ErrorReport
+from ragcontract.report.record import ErrorReport
 from tests import scenarios
 from tests.builders import golden, run, write_jsonl
 from tests.github.standin import ACTIONS_BOT, TOKEN, Fault, GitHub

@@ -12,15 +12,15 @@ from ragcontract import pipeline
 from ragcontract.built_in import BUILT_IN
 from ragcontract.core.errors import InputError
 from ragcontract.evaluation.source import Local
-from ragcontract.github import annotations
+from ragcontract.github import runner_output
 from ragcontract.pipeline import Outcome
-from ragcontract.reports import terminal
-from ragcontract.reports.formats import FORMATS
+from ragcontract.report import terminal
+from ragcontract.report.formats import FORMATS
 from ragcontract.runs.readers import open_baseline, open_run
 from tests.builders import golden, run, write_jsonl
 from tests.process import rag_contract
 from tests.records import NOW
-from tests.reports.page import Page
+from tests.report.page import Page
 from tests.toys import MustSay
 
 REGISTRY = replace(BUILT_IN, rules=(*BUILT_IN.rules, MustSay))
@@ -70,7 +70,7 @@ def outputs(outcome: Outcome) -> Iterator[tuple[str, str]]:
     for form in FORMATS:
         yield form.name, b"".join(form.render(outcome)).decode()
     yield "terminal", terminal.check_text(outcome.report)
-    yield "annotations", annotations.of_report(outcome.report, "error", str)
+    yield "annotations", runner_output.of_report(outcome.report, "error", str)
     yield "summary", outcome.report.summary_line
     yield "Python", repr(outcome.report)
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from ragcontract.runs.judged_texts import Case, Item
-from ragcontract.runs.judgments import write_judgments
+from ragcontract.judgments.items import Case, Item
+from ragcontract.judgments.judgments_file import write_judgments
 from tests.builders import write_jsonl
 from tests.judged_checks import BOTH, check, errors, report
 from tests.judgment_files import CONTEXT, FALSE, TRUE, case_of, fingerprint_of, judgments_on, write_good_calibration

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 import ragcontract
 from ragcontract.core import bounds
-from ragcontract.core.label_counts import LabelCounts
-from ragcontract.runs.judgments import write_judgments
+from ragcontract.core.judge_settings import LabelCounts
+from ragcontract.judgments.judgments_file import write_judgments
 from tests.builders import write_jsonl
 from tests.judged_checks import BOTH, check, errors, report
 from tests.judgment_files import (

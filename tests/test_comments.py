@@ -13,8 +13,8 @@ from tests.builders import golden, run, stored_query, write_baseline, write_json
 from tests.github import relayed
 from tests.github.relayed import HEAD
 from tests.github.standin import ACTIONS_BOT, Fault, GitHub, Sent
-from tests.reports.markdown.test_gfm import NASTY
-from tests.reports.page import Page
+from tests.report.markdown.test_gfm import NASTY
+from tests.report.page import Page
 from tests.runner import InProcess, Result
 
 

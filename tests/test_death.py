@@ -20,7 +20,7 @@ from tests.runner import ROOT, AsProcess
 DIES = "import ragcontract.pipeline as pipeline\npipeline.check = lambda *_, **__: os.kill(os.getpid(), {})"
 # A format that does not get ready: the file `ready` says that a part of its file is on disk.
 STUCK = """
-import pathlib, time, ragcontract.reports.json_report as json_report
+import pathlib, time, ragcontract.report.json_report as json_report
 def render(*_):
     yield b"begun"
     pathlib.Path("ready").touch()

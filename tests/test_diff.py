@@ -9,8 +9,8 @@ import pytest
 
 from tests.builders import golden, run, write_jsonl
 from tests.process import Ended, rag_contract
-from tests.reports.markdown.test_gfm import NASTY
-from tests.reports.page import Page
+from tests.report.markdown.test_gfm import NASTY
+from tests.report.page import Page
 
 # Surrogates that stand alone are no JSON, and a blank id is refused.
 WRITTEN = [value for value in NASTY if value.strip() and value == value.encode(errors="replace").decode()]

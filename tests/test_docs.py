@@ -19,7 +19,7 @@ from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.rule import RowRule, switch_of
 from ragcontract.files.problems import Problems
 from ragcontract.github.settings import CommentWhen, Settings
-from ragcontract.runs.doc_ids import read_doc_ids
+from ragcontract.runs.readers import read_doc_ids
 from scripts import answers_page, docs
 from tests.builders import write_jsonl
 from tests.process import rag_contract

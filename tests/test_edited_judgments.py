@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ragcontract.runs.judgments import write_judgments
+from ragcontract.judgments.judgments_file import write_judgments
 from tests.builders import write_jsonl
 from tests.judged_checks import BOTH, check, errors
 from tests.judgment_files import (

@@ -7,7 +7,7 @@ import pytest
 
 from tests import scenarios
 from tests.github.standin import Fault, GitHub
-from tests.reports.page import Page
+from tests.report.page import Page
 from tests.runner import SHA, InProcess, Result, Runner
 
 ADVICE = "permissions: pull-requests: write"

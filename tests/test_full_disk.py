@@ -180,7 +180,7 @@ def test_outputs_of_a_step_are_appended_whole_or_not_at_all(tmp_path: Path) -> N
     program = (
         "import resource, signal, sys\n"
         "from pathlib import Path\n"
-        "from ragcontract.github.commands import set_outputs\n"
+        "from ragcontract.github.runner_output import set_outputs\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))\n"
         "set_outputs(Path(sys.argv[1]), {'summary': 'x' * 400})\n"

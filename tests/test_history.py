@@ -8,8 +8,8 @@ import pytest
 from tests.builders import Row, golden, run, write_jsonl
 from tests.history import accept, check, made, made_on, notes_everywhere, returned, stored, with_baseline
 from tests.process import files_in, rag_contract
-from tests.reports.markdown.test_gfm import NASTY
-from tests.reports.page import Page
+from tests.report.markdown.test_gfm import NASTY
+from tests.report.page import Page
 
 EXISTS = "exists; judge the run against it with --update, or replace it without a verdict with --force"
 

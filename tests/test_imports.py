@@ -62,18 +62,24 @@ OF_OTHERS = tuple(
         "judge",
         "labelling",
         "record",
-        "runs.writer",
+        "runs.run_writer",
         "reports.html",
         "schemas",
     )
 )
 
 OF_ANSWERS = (  # what a check needs only if its contract, its run or its options are about more than documents
-    *("built_in", "answers.matchers", "cli.plugins", "contract.named_metrics", "contract.turn_fields"),
-    *("evaluation.listed_texts", "files.unquoted", "judging.lacking_scores", "rules.answering", "rules.score_limits"),
-    *("judging.replayed", "metrics.supported_claims", "rules.turns", "runs.judgments", "runs.score_files"),
-    *("contract.criteria", "reports.judge_section", "reports.judged_claims", "rules.confirming", "rules.flagging"),
-    *("rules.second_pass", "runs.calibration", "runs.judged_texts", "runs.replaying", "statistics.judge_trust"),
+    *("built_in", "answers.matchers", "cli.commands.check", "contract.named_metrics", "contract.answer_fields"),
+    *("evaluation.listed", "files.problems", "decision.unjudgeable", "rules.answered", "rules.scores"),
+    *("judgments.check", "judgments.judged_metrics", "rules.turns", "judgments.judgments_file", "runs.scores_files"),
+    *(
+        "contract.answer_fields",
+        "report.judge_section",
+        "reports.judged_claims",
+        "judgments.second_pass",
+        "rules.answered",
+    ),
+    *("judgments.second_pass", "judgments.calibration_file", "judgments.items", "judgments.replay", "judgments.trust"),
 )
 
 
@@ -189,6 +195,6 @@ def test_a_check_that_replays_judgments_loads_nothing_that_could_ask(tmp_path: P
     judged_workspace(tmp_path, "", ["Refunds take five days."])
     write_judgments_on(tmp_path, ["Refunds take five days."])
     loaded = loaded_by("check", "--judgments", "judgments.jsonl", cwd=tmp_path)
-    assert {"ragcontract.judging.replayed", "ragcontract.metrics.supported_claims"} <= loaded
-    assert not [name for name in loaded if name.startswith(("ragcontract.judge.", "ragcontract.http"))]
+    assert {"ragcontract.judgments.check", "ragcontract.judgments.judged_metrics"} <= loaded
+    assert not [name for name in loaded if name.startswith(("ragcontract.judge.", "ragcontract.net"))]
     assert not loaded & {"socket", "ssl", "http.client", "requests", "urllib3"}

@@ -15,7 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract.judge.run_cases import TASKS
-from ragcontract.runs.judgments import Judgment, read_judgments, write_judgments
+from ragcontract.judgments.judgments_file import Judgment, read_judgments, write_judgments
 from tests.builders import write_jsonl
 from tests.github.standin import GitHub
 from tests.judge_server import Fault, JudgeServer

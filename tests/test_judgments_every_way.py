@@ -8,8 +8,8 @@ import pytest
 
 import ragcontract
 from ragcontract.core.errors import InputError
-from ragcontract.core.label_counts import LabelCounts
-from ragcontract.runs.judgments import write_judgments
+from ragcontract.core.judge_settings import LabelCounts
+from ragcontract.judgments.judgments_file import write_judgments
 from tests.builders import write_jsonl
 from tests.judgment_files import (
     CONTEXT,

@@ -13,7 +13,7 @@ PACKAGE = ROOT / "ragcontract"
 # From the top down: what is in a line may import what is below it, and what is in its own line.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("__main__", "guard", "spark", "__init__"),
-    ("cli", "action", "cluster.python_api", "cluster.session", "pytest_plugin", "pytest_cases"),
+    ("cli", "action", "spark", "cli.options", "pytest_plugin", "pytest_cases"),
     ("api", "recall_functions", "schemas"),
     ("child", "logs", "memory"),
     ("interrupts",),
@@ -43,7 +43,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
 def name_of(path: Path) -> str:
-    """Return a module's name within the package, as ``judging.gates``."""
+    """Return a module's name within the package, as ``decision.gates``."""
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
 

@@ -15,7 +15,7 @@ from tests.process import Ended, spawn
 # A test that needs it, and is about to be started without.
 USERS = {
     "bash": "tests/test_release.py::test_the_trial_of_an_image_passes_one_that_works",
-    "chromium": "tests/reports/html/test_in_browser.py::test_broken_queries_come_first_and_the_rest_follow",
+    "chromium": "tests/report/html/test_in_browser.py::test_broken_queries_come_first_and_the_rest_follow",
     "docker": "tests/container/test_container.py::test_the_files_it_writes_belong_to_the_owner_of_the_workspace",
     "java": "tests/cluster/test_same_numbers.py::test_there_are_two_executors",
     "jq": "tests/test_release.py::test_the_release_commit_is_the_tagged_one_with_the_image_in_action_yml",

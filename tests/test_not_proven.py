@@ -7,16 +7,16 @@ from xml.etree import ElementTree as ET
 import pytest
 from msgspec.structs import replace
 
-from ragcontract.github.annotations import of_report
-from ragcontract.reports import junit, report_v2
-from ragcontract.reports.headline import headline
-from ragcontract.reports.html import page
-from ragcontract.reports.markdown.document import Layout, render
-from ragcontract.reports.report import Report
-from ragcontract.reports.terminal import check_text, without_colours
+from ragcontract.github.runner_output import of_report
+from ragcontract.report import junit, report_v2
+from ragcontract.report.headline import headline
+from ragcontract.report.html import page
+from ragcontract.report.markdown.document import Layout, render
+from ragcontract.report.record import Report
+from ragcontract.report.terminal import check_text, without_colours
 from tests.records import query, report
-from tests.reports.page import Page
-from tests.reports.ranked import found_at, noisy
+from tests.report.page import Page
+from tests.report.ranked import found_at, noisy
 from tests.runner import parse_annotations
 
 WHY = "MRR@5 fell by 0.10, allowed drop 0.05: over its limit, not shown to be real (p 0.18 > 0.05)"

@@ -65,7 +65,7 @@ def test_a_check_that_replays_judgments_opens_no_socket(case: str, tmp_path: Pat
     found = tried(COMMAND, tmp_path / "work", "check", *options)
     assert found.ended.code == int((CASES / case / "expected" / "exit_code").read_text()), found.ended
     assert (found.tried, ASKERS & found.loaded) == ([], set())
-    assert not [name for name in found.loaded if name.startswith(("ragcontract.judge.", "ragcontract.http"))]
+    assert not [name for name in found.loaded if name.startswith(("ragcontract.judge.", "ragcontract.net"))]
 
 
 def test_a_check_in_python_opens_no_socket(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.evaluation.source import Local
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.pipeline import Request
-from ragcontract.reports.report import Report
+from ragcontract.report.record import Report
 from ragcontract.runs.readers import open_baseline, open_run
 from tests.builders import golden, run, stored_query, write_baseline, write_jsonl
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.builders import golden, run, stored_query, write_baseline, write_jsonl
 from tests.process import rag_contract
-from tests.reports.page import Page
+from tests.report.page import Page
 
 
 def result(doc_id: str, **fields: Any) -> dict[str, Any]:

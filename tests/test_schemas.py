@@ -15,7 +15,7 @@ from ragcontract.contract.limits import limit_keys
 from ragcontract.core.rule import names_of
 from ragcontract.core.run import row_type
 from ragcontract.files.schema import mismatches
-from ragcontract.runs.stored import BaselineFile
+from ragcontract.runs.baseline_file import BaselineFile
 from tests.builders import baseline, golden, good_workspace, run, write_jsonl
 from tests.github.standin import GitHub
 from tests.judgment_files import FALSE, TRUE, write_good_calibration, write_judgments_on

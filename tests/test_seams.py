@@ -19,13 +19,12 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Metric, SwitchedOn
 from ragcontract.core.rule import RankRule, RuleSettings, Violation
-from ragcontract.core.run import RunRow
-from ragcontract.core.scores import QueryScore, Values
+from ragcontract.core.run import QueryScore, RunRow, Values
 from ragcontract.evaluation.source import Local
 from ragcontract.pipeline import Outcome
 from ragcontract.registry import Registry
-from ragcontract.reports import new_baseline, terminal
-from ragcontract.reports.formats import FORMATS
+from ragcontract.report import baseline, terminal
+from ragcontract.report.formats import FORMATS
 from ragcontract.runs.readers import InMemory, open_baseline, open_run
 from ragcontract.schemas import schema_of
 from tests.builders import golden, run, write_jsonl
@@ -216,7 +215,7 @@ def test_a_missing_value_and_one_out_of_range_are_problems_of_their_rows(folder:
 def store(folder: Path, **changes: Any) -> None:
     """Store the good run as the baseline, with changes to the file."""
     outcome = check(folder, "good.jsonl", None, judge=False, store=True)
-    stored: dict[str, Any] = json.loads(b"".join(new_baseline.render(outcome.evaluation, NOW)))
+    stored: dict[str, Any] = json.loads(b"".join(baseline.render_baseline(outcome.evaluation, NOW)))
     (folder / "baseline.json").write_text(json.dumps(stored | changes))
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config import config_record
-from ragcontract.contract.limits import limit_keys
-from ragcontract.contract.no_value import sections
+from ragcontract.contract.limits import limit_keys, sections
 from tests.builders import golden, run, write_jsonl
 from tests.process import rag_contract
 

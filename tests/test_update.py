@@ -13,7 +13,7 @@ from ragcontract import __version__, pipeline
 from ragcontract.pipeline import Outcome, Request
 from tests.builders import as_jsonl, golden, good_workspace, run, write_jsonl
 from tests.process import files_in, rag_contract
-from tests.reports.ranked import without_bounds
+from tests.report.ranked import without_bounds
 
 BROKEN = [run("q1", "x", "doc1"), run("q2", "x")]
 IDS = st.lists(st.sampled_from(["doc1", "doc2", "x", "y"]), unique=True, max_size=4)

@@ -1,14 +1,25 @@
-"""The text of an answer in the forms in which rules search it, each made once."""
+"""The text of an answer in the forms in which rules search it, each made once.
+
+Whether an answer says anything: whether a reader sees a letter, a digit or a symbol in it.
+"""
 
 import re
+import unicodedata
 from functools import cached_property, lru_cache
 
-from ragcontract.answers.composing import composed
-from ragcontract.answers.normalising import Form, normalised, traced
-from ragcontract.answers.scripts import RAISED, UNSPACED, has_raised
-from ragcontract.answers.tracing import Span, Traced
-from ragcontract.core.invisible import without_invisible
-from ragcontract.core.text import encodable
+from ragcontract.answers.normalising import (
+    RAISED,
+    UNSPACED,
+    Form,
+    Span,
+    Traced,
+    composed,
+    has_raised,
+    normalised,
+    traced,
+)
+from ragcontract.core.invisible import DRAWN_BLANK, without_invisible
+from ragcontract.core.safe_text import encodable
 
 # What can make a page show markup as it is written, or leave out a title or a definition.
 _LITERAL = ("`", "~~~", "<", "&", "\\", "    ", "\t", ">", "]:", ' "', " '", " (")
@@ -44,7 +55,7 @@ class Answer:
     @cached_property
     def shown(self) -> "Shown | None":
         """What a page shows of the answer, if that is not what is written."""
-        from ragcontract.answers.rendering import rendered
+        from ragcontract.answers.shown import rendered
 
         found = rendered(self.text) if self._markup else None
         # Brackets that are no link on the page look like one in the text as it is written.
@@ -53,7 +64,7 @@ class Answer:
     @cached_property
     def stripped(self) -> "Shown | None":
         """The answer without any markup, also in code, if that is yet another text."""
-        from ragcontract.answers.rendering import stripped
+        from ragcontract.answers.shown import stripped
 
         is_literal = self._is_reworded and any(part in self.text for part in _LITERAL)
         found = self._shown(stripped(self.text)) if is_literal else None
@@ -62,7 +73,7 @@ class Answer:
     @cached_property
     def flowing(self) -> "Shown | None":
         """What a page shows, with one blank for all blanks within a paragraph, if that is another text."""
-        from ragcontract.answers.rendering import flowing
+        from ragcontract.answers.shown import flowing
 
         shown = self.shown or self
         found = flowing(shown.text) if self._markup else None
@@ -73,7 +84,7 @@ class Answer:
         """The answer with what the escapes of JSON stand for, if it is JSON and has any."""
         if not self._markup or "\\" not in self.text or not self._may_be_json:
             return None
-        from ragcontract.answers.json_text import unescaped
+        from ragcontract.answers.json_answer import unescaped
 
         found = unescaped(self.text)
         return self._shown(found, markup=True) if found else None
@@ -88,7 +99,7 @@ class Answer:
         """Whether the answer is JSON, alone or in one fenced block."""
         if not self._may_be_json:
             return False
-        from ragcontract.answers.json_text import is_json
+        from ragcontract.answers.json_answer import is_json
 
         return is_json(self.text)
 
@@ -114,7 +125,7 @@ class Answer:
         """What readers see of the answer, with and without titles of links; nothing if they see all of it."""
         if not self._markup or not any(part in self.text for part in _HIDING) or not self.shown:
             return ()
-        from ragcontract.answers.rendering import cited
+        from ragcontract.answers.shown import cited
 
         return self.shown, Shown(cited(self.text), self, markup=True)
 
@@ -183,3 +194,44 @@ class Shown(Answer):
 def answer_of(text: str) -> Answer:
     """Return an answer in its forms."""
     return Answer(text)
+
+
+_SEEN = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl", "No", "Sc", "Sm", "So"})
+_MARKUP = frozenset("+<=>|~")  # symbols of ASCII that draw rules, tables, quotes and lists
+# Lines and blocks that are drawn.
+_DRAWN = frozenset(map(chr, range(0x2500, 0x25A0)))
+# What programs write in place of a text that they do not have. A person who answers with such a word writes "None." or
+# "none"; "No" and "0" are answers.
+_NO_TEXT = frozenset({"None", "null", "NULL", "undefined", "nan", "NaN", "nil", "<nil>", "<NA>", "[object Object]"})
+_NO_TEXT_LENGTH = 100  # characters, also invisible ones, in which such a word is looked for
+
+
+def says_something(answer: Answer) -> bool:
+    """Return whether a reader sees a letter, a digit or a symbol; punctuation and markup alone say nothing.
+
+    Neither does what programs write for nothing. Code is seen as it is written: a tag in it is what an answer is about.
+    """
+    if stands_for_nothing(answer.text):
+        return False
+    first = answer.text[:1]
+    if first.isascii() and first.isalnum():  # the common case: nothing before it can be markup
+        return True
+    return _is_seen((answer.shown or answer).text)
+
+
+def stands_for_nothing(text: str) -> bool:
+    """Return whether a whole text is what programs write for a missing one, such as Python's ``None``."""
+    return len(text) <= _NO_TEXT_LENGTH and without_invisible(text).strip() in _NO_TEXT
+
+
+def has_letter(text: str) -> bool:
+    """Return whether a text has a letter."""
+    return any(char.isalpha() for char in without_invisible(text))
+
+
+def _is_seen(text: str) -> bool:
+    return any(unicodedata.category(char) in _SEEN and not _is_drawing(char) for char in text)
+
+
+def _is_drawing(char: str) -> bool:
+    return char in _MARKUP or char in _DRAWN or char in DRAWN_BLANK

@@ -11,8 +11,6 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
-from ragcontract.answers.cannot_score import CannotScoreError
-from ragcontract.answers.finish_reasons import is_for_calls
 from ragcontract.answers.messages import (
     answer_of,
     calls_in,
@@ -22,6 +20,7 @@ from ragcontract.answers.messages import (
     texts_in,
     with_role,
 )
+from ragcontract.answers.metric_options import CannotScoreError, is_for_calls
 from ragcontract.answers.tool_calls import Call, brief, tool_calls
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count

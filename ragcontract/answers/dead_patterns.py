@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from ragcontract.answers.word_bounds import CODE, QUANTIFIER, TOKEN
+from ragcontract.answers.regexes import CODE, QUANTIFIER, TOKEN
 
 _EDGE, _LETTER, _OTHER, _LINE_END = 1, 2, 4, 8  # kinds of characters; the first is no character: where a text ends
 _ANY, _ANYTHING = _LETTER | _OTHER | _LINE_END, 15

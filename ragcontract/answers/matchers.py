@@ -9,18 +9,15 @@ from msgspec import convert
 from msgspec.structs import replace
 
 from ragcontract.answers.answer_text import WORD, Answer
-from ragcontract.answers.cannot_score import CannotScoreError
-from ragcontract.answers.composing import composed
 from ragcontract.answers.dead_patterns import dead_part
-from ragcontract.answers.matcher_records import AsWritten, Matcher, Reading, Single
-from ragcontract.answers.normalising import Form, wanted
+from ragcontract.answers.metric_options import CannotScoreError
+from ragcontract.answers.normalising import Form, Span, composed, is_no_part_of_words, wanted
 from ragcontract.answers.regexes import Pattern, PatternError, compiled
-from ragcontract.answers.scripts import is_no_part_of_words
-from ragcontract.answers.tracing import Span
 from ragcontract.core import bounds
+from ragcontract.core.answer_settings import AsWritten, Matcher, Reading, Single
 from ragcontract.core.invisible import is_visible, without_invisible
 from ragcontract.core.rule import Fault
-from ragcontract.core.text import shorten, visible
+from ragcontract.core.safe_text import shorten, visible
 
 _MARKUP = re.compile(r"[<>\[\]\\&~]")
 _FAIL = 1  # instruction, of a pattern that RE2 knows to match nothing

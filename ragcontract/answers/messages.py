@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ragcontract.answers.json_values import comparable
+from ragcontract.answers.json_answer import comparable
 from ragcontract.answers.tool_calls import ARGUMENTS, BUILT_IN, arguments_of, more_in, written
 from ragcontract.core.nearest import nearest
 from ragcontract.files.schema import shown
 
-Json = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 # The parts that hold a text which the user sees, and where.
@@ -104,7 +104,7 @@ def with_role(message: dict[str, Any]) -> dict[str, Any]:
     return {**message, **fields, "role": role} if role in ROLES else message
 
 
-def texts_in(message: Json) -> Iterator[tuple[str, str]]:
+def texts_in(message: JsonObject) -> Iterator[tuple[str, str]]:
     """Yield the texts and the refusals of a message, each with which of the two it is; skip what is malformed."""
     content = message.get("content")
     for part in [{"type": "text", "text": content}] if isinstance(content, str) else _parts(content):
@@ -122,13 +122,13 @@ def texts_in(message: Json) -> Iterator[tuple[str, str]]:
         yield "text", audio["transcript"]
 
 
-def answer_of(messages: Iterable[Json]) -> str | None:
+def answer_of(messages: Iterable[JsonObject]) -> str | None:
     """Return what messages of the assistant say, one after the other; the parts of a message are one text."""
     texts = [[text for kind, text in texts_in(message) if kind == "text"] for message in messages]
     return "\n".join(map("".join, filter(None, texts))) if any(texts) else None
 
 
-def calls_in(message: Json) -> list[Any]:
+def calls_in(message: JsonObject) -> list[Any]:
     """Return the calls of a message, each once where several of its fields have it."""
     is_call = _is(message, CALLS)
     if CALLING.isdisjoint(message) and not is_call and not isinstance(message.get("content"), list):  # the common case
@@ -153,7 +153,7 @@ def calls_in(message: Json) -> list[Any]:
     return made
 
 
-def results_without_call(messages: Sequence[Json], called: Sequence[Json]) -> Iterator[int]:
+def results_without_call(messages: Sequence[JsonObject], called: Sequence[JsonObject]) -> Iterator[int]:
     """Yield the places of messages with the result of a tool whose call is neither before them nor ``called``.
 
     A result names its call by an id. Where one of the two has none, each call stands for one result.
@@ -176,22 +176,22 @@ def results_without_call(messages: Sequence[Json], called: Sequence[Json]) -> It
                 return
 
 
-def _results_in(message: Json) -> list[Json]:
+def _results_in(message: JsonObject) -> list[JsonObject]:
     parts = [part for part in _parts(message.get("content")) if _is(part, RESULTS)]
     return parts or ([message] if message.get("role") in {"tool", "function"} else [])
 
 
-def _named(call: Json, fields: Sequence[str]) -> list[str]:
+def _named(call: JsonObject, fields: Sequence[str]) -> list[str]:
     return [str(call[field]) for field in fields if call.get(field) not in {None, ""}]
 
 
-def is_of_tools(message: Json) -> bool:
+def is_of_tools(message: JsonObject) -> bool:
     """Return whether a message of the user has only results of tools in it, as Anthropic's API takes them."""
     content = message.get("content")
     return isinstance(content, list) and bool(content) and all(_is(part, RESULTS) for part in content)
 
 
-def faults_of(message: Json, at: str) -> Iterator[str]:
+def faults_of(message: JsonObject, at: str) -> Iterator[str]:
     """Yield what is wrong with a message; the texts of users, systems and tools are not read."""
     role = message.get("role")
     if role not in ROLES:
@@ -205,7 +205,7 @@ def faults_of(message: Json, at: str) -> Iterator[str]:
         yield f"has a tool call in {at}, whose role is {shown(role)}; only the assistant calls tools"
 
 
-def own_faults(message: Json, at: str) -> Iterator[str]:
+def own_faults(message: JsonObject, at: str) -> Iterator[str]:
     """Yield what is wrong with a message of the assistant."""
     yield from _content_faults(message.get("content"), at)
     if not isinstance(message.get("refusal"), str | None):
@@ -251,7 +251,7 @@ def _content_faults(content: Any, at: str) -> Iterator[str]:
                     yield f"has {field} in {place}, which is not read in a part whose type is {shown(kind)}"
 
 
-def _parts(content: Any) -> list[Json]:
+def _parts(content: Any) -> list[JsonObject]:
     return [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
 
 
@@ -265,13 +265,13 @@ def _listed(value: Any) -> list[Any]:
     return [call for call in values if isinstance(call, dict)]
 
 
-def _identity(call: Json) -> Hashable:
+def _identity(call: JsonObject) -> Hashable:
     """Return what is equal for a call that two fields of a message have."""
     name, arguments = written(call)
     read = arguments_of(arguments)
     return repr(name), repr(arguments) if read is None else comparable(read), repr(more_in(call))
 
 
-def _id(call: Json) -> Hashable:
+def _id(call: JsonObject) -> Hashable:
     """Return the name and the id of a call: LangChain's joined streams have its arguments in one of two fields only."""
     return (repr(written(call)[0]), str(call["id"])) if call.get("id") else object()

@@ -1,13 +1,109 @@
-"""Options of metrics about answers, as the section ``metrics`` of the configuration has them.
+"""Why a model stopped, in the words of the services, however an application writes them.
+
+How an application can answer: from what it found, naming a dispute in it, or not at all.
+
+Options of metrics about answers, as the section ``metrics`` of the configuration has them.
 
 They are apart from what computes the metrics, which only contracts about answers import.
+
+The error of functions that compute metrics of answers.
 """
 
-from typing import Annotated, Literal, TypeAlias
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from msgspec import Meta, Struct
 
+from ragcontract.core import bounds
+from ragcontract.core.golden import Mode
+from ragcontract.core.nearest import nearest
 from ragcontract.core.numbers import SAME
+from ragcontract.core.safe_text import shorten, visible
+from ragcontract.files.schema import shown
+
+LENGTH = 100  # characters of a reason that are read
+# How reasons begin of a filter of the service, or of a model that refuses: OpenAI, Azure, Anthropic, Google, Amazon.
+FILTERED = (
+    "contentfilter", "safety", "guardrail", "refus", "recitation", "blocklist", "prohibited", "spii", "toxic",
+    "moderat", "blocked", "modelarmor",
+)  # fmt: skip
+# The answer reached the limit of tokens: OpenAI, Anthropic, Google, Amazon, and a context that was full.
+CUT_OFF = frozenset({"length", "maxtokens", "maxoutputtokens", "maxlength", "modelcontextwindowexceeded"})
+# What the reasons have of models that call tools: tool_calls, tool_use, function_call, MALFORMED_FUNCTION_CALL.
+_CALLING = ("toolcall", "tooluse", "functioncall")
+_KIND = re.compile(r"^(?:finishreason|stopreason|error|image)+")
+
+
+def is_filtered(finish_reason: str | None) -> bool:
+    """Return whether a filter or the model itself refused to answer; case and separators make no difference."""
+    return finish_reason is not None and _reason(finish_reason).startswith(FILTERED)
+
+
+def uncalled(calls: Sequence[object] | None, finish_reason: str | None) -> str | None:
+    """Return what a row lacks in which no tool was called, although the model stopped for that; None if nothing."""
+    if calls is None or calls or not is_for_calls(finish_reason):
+        return None
+    reason = shorten(visible(finish_reason or ""), bounds.NAME)
+    return f"has [] as tool_calls, and {reason!r} as finish_reason; export the calls of the model, too"
+
+
+def is_cut_off(finish_reason: str | None) -> bool:
+    """Return whether an answer ended at a limit of its length."""
+    return finish_reason is not None and _reason(finish_reason) in CUT_OFF
+
+
+def is_for_calls(finish_reason: object) -> bool:
+    """Return whether a model stopped to have tools called, or because its call of one was malformed."""
+    if not isinstance(finish_reason, str):
+        return False
+    letters = letters_of(finish_reason[:LENGTH])
+    return any(word in letters for word in _CALLING)
+
+
+def _reason(finish_reason: str) -> str:
+    """Return the letters of a reason without what names its kind, as in ``FinishReason.IMAGE_SAFETY``."""
+    return _KIND.sub("", letters_of(finish_reason[:LENGTH]))
+
+
+@lru_cache(maxsize=100)
+def letters_of(reason: str) -> str:
+    """Return the letters and digits of a reason in lower case, without what joins its words."""
+    return re.sub(r"[\W_]+", "", reason.casefold())
+
+
+MODES: tuple[Mode, ...] = get_args(Mode)
+ABSTAIN: Mode = "abstain"
+# How the words begin that others use for abstain, without what joins their parts.
+REFUSING = (
+    "refus", "declin", "abst", "unanswer", "noanswer", "nonanswer", "notanswer", "cannotanswer", "unable", "denied",
+    "deny", "reject", "blocked", "norespon", "noresult", "guardrail", "contentfilter",
+)  # fmt: skip
+_ANY = f"{', '.join(MODES[:-1])} or {MODES[-1]}"
+
+
+def misspelled_mode(mode: str | None) -> str | None:
+    """Return what is wrong with a mode that is nearly a known one, or another word for one; None for any other."""
+    return unknown_mode(mode) if mode is not None and mode not in MODES and _meant(mode) else None
+
+
+def unknown_mode(mode: str | None) -> str | None:
+    """Return what is wrong with the mode of a row that needs one; completes "query 'q1' …". None for a known mode."""
+    if mode in MODES:
+        return None
+    if mode is None:
+        return f"has no mode, which expected_mode needs; export {_ANY}"
+    near = _meant(mode)
+    return f"has the mode {shown(mode)}, expected {_ANY}{f'; did you mean {near!r}?' if near else ''}"
+
+
+def _meant(mode: str) -> str | None:
+    from ragcontract.core.invisible import without_invisible
+
+    visible = without_invisible(mode).strip()
+    return nearest(visible, MODES) or (ABSTAIN if letters_of(visible).startswith(REFUSING) else None)
+
 
 Measure: TypeAlias = Literal["coverage", "levenshtein", "hamming", "jaro", "jaro_winkler"]
 Match: TypeAlias = Literal["name", "name_and_arguments"]
@@ -45,3 +141,11 @@ class ToolArgumentsOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fie
     strict_arguments: Annotated[bool, Meta(description="Whether arguments that were not wanted count as wrong.")] = (
         False
     )
+
+
+class CannotScoreError(ValueError):
+    """What a metric needs is invalid or too large; the message completes "query 'q1' …", as ``has no response``."""
+
+
+class NoWordsError(CannotScoreError):
+    """A text of the contract has no words."""

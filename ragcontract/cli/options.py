@@ -1,4 +1,9 @@
-"""The options that several commands share, and the functions that process them."""
+"""The options that several commands share, and the functions that process them.
+
+Reads the configuration for commands that need its settings, and no limits or rules.
+
+The Spark session of the command line: the one that spark-submit configures, or a new local one.
+"""
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -14,14 +19,16 @@ from msgspec.structs import replace
 from ragcontract import pipeline
 from ragcontract.cli.console import progress_over, warn
 from ragcontract.contract import defaults
-from ragcontract.contract.defaults import InputPaths
+from ragcontract.contract.config import Config
+from ragcontract.contract.config_file import read_config
+from ragcontract.contract.defaults import InputPaths, find_inputs
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError, OutputError
 from ragcontract.evaluation.source import Local, Source
 from ragcontract.files.opening import Progress, no_progress
-from ragcontract.files.patterns import existing_files
+from ragcontract.files.paths import existing_files
 from ragcontract.files.writing import check_outputs, goes_to_a_stream, wrong_unless_named
-from ragcontract.reports.report import Report
+from ragcontract.report.record import Report
 from ragcontract.runs.readers import open_baseline, open_run
 
 Command = Callable[..., Any]
@@ -210,8 +217,6 @@ def sources_of(paths: InputPaths, engine: str = "local", *, good_runs: bool = Fa
     With ``good_runs``, run files that each have all queries are several runs.
     """
     if engine == "spark":
-        from ragcontract.cluster.session import on_spark  # needs the extra spark
-
         with on_spark(paths.run, paths.baseline) as (run, baseline):
             yield Sources(run=run, baseline=baseline, progress=no_progress)
         return
@@ -224,7 +229,7 @@ def sources_of(paths: InputPaths, engine: str = "local", *, good_runs: bool = Fa
 
 
 def _good_runs(run: Sequence[str], progress: Progress) -> Source:
-    from ragcontract.evaluation.good_runs import GoodRuns  # only for baselines
+    from ragcontract.evaluation.source import GoodRuns
 
     return GoodRuns(open_run(run, progress))
 
@@ -279,3 +284,44 @@ def measure(paths: InputPaths, k: int | None, *, repeats: bool, engine: str = "l
         report = pipeline.check(request, now=clock()).report
     warn(report.warnings)
     return report
+
+
+def configured(config: str | None) -> Config:
+    """Return a configuration, or that of the default file, if it exists; raises InputError."""
+    from ragcontract.built_in import BUILT_IN  # with every rule and metric, which a check of documents does not need
+
+    paths = find_inputs(golden=(), run=(), config=config)
+    refuse_links_away({"--config": None if config else paths.config})
+    read = read_config(paths.config, BUILT_IN, others=paths.other_configs)
+    read.problems.raise_if_any()
+    warn(read.problems.warnings)
+    return read.config
+
+
+INSTALL = "install it: pip install 'rag-contract[spark]'"
+
+
+@contextmanager
+def on_spark(run: Sequence[str], baseline: Sequence[str] | None) -> Iterator[tuple[Source, Source | None]]:
+    """Yield the sources of the run and the baseline in the active Spark session or a new one.
+
+    A new session is stopped at the end. Raises :class:`InputError` if none can be started.
+    """
+    try:
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+
+        from ragcontract.spark import source_of
+    except ImportError as error:
+        raise InputError([f"--engine spark: needs pyspark; {INSTALL}"]) from error
+    was_there = SparkSession.getActiveSession() is not None
+    try:
+        session = SparkSession.builder.getOrCreate()
+    except (PySparkException, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError([f"--engine spark: Spark does not start ({reason}); is Java installed?"]) from error
+    try:
+        yield source_of(session, run), None if baseline is None else source_of(session, baseline, may_be_stored=True)
+    finally:
+        if not was_there:
+            session.stop()

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import OutputError
-from ragcontract.core.text import visible
+from ragcontract.core.safe_text import visible
 from ragcontract.files.opening import READ_ERRORS, read_within
 
 FOLDER = Path(".github", "workflows")

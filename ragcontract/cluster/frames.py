@@ -14,8 +14,8 @@ from ragcontract.cluster.workers import FILE, LINE, Job, of_columns, of_lines
 from ragcontract.core import bounds
 from ragcontract.core.run import RunRow, row_type
 from ragcontract.evaluation.plan import Plan
-from ragcontract.files.arrow import Columns
-from ragcontract.files.jsonl import UNDECODABLE, strange_fields
+from ragcontract.files.json_lines import UNDECODABLE, strange_fields
+from ragcontract.files.parquet import Columns
 from ragcontract.files.problems import Collector
 from ragcontract.runs.readers import UNREAD
 

@@ -1,4 +1,6 @@
-"""Work done by a Spark worker on its part of a run: each row is evaluated with the plan, and counted.
+"""Access to the counts of all workers: small kinds are collected on the driver at once, large ones are queried.
+
+Work done by a Spark worker on its part of a run: each row is evaluated with the plan, and counted.
 
 Workers yield counts by kind, number and key, which are summed over all workers:
 
@@ -26,37 +28,99 @@ tally                                  one of ``TALLIES``            total
 ==========  =========================  ============================  ========================================
 
 Counts are yielded whenever there are many, to limit the memory of a worker whatever the rows contain.
+
+Exact percentiles (nearest rank) of latencies counted on a cluster, without collecting them.
 """
 
 import struct
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
 
 from ragcontract.core import bounds
-from ragcontract.core.first_ids import EVERYTHING, first_of, packed
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.ids import as_id
+from ragcontract.core.ids import EVERYTHING, as_id, first_of, packed
 from ragcontract.core.numbers import mebibytes
-from ragcontract.core.run import RunRow, lacks_results, versions_in
-from ragcontract.evaluation.duplicates import DuplicateCounter
+from ragcontract.core.run import Latency, RunRow, lacks_results, versions_in
 from ragcontract.evaluation.fold import without_results
-from ragcontract.evaluation.forbidden_forms import ForbiddenForms
-from ragcontract.evaluation.listed_results import ListedResults
-from ragcontract.evaluation.plan import Plan, RowOutcome
-from ragcontract.evaluation.score_gaps import ScoreGaps
-from ragcontract.evaluation.turns_of_row import asks_otherwise
-from ragcontract.files.arrow import Columns
-from ragcontract.files.doubled import DoubledKeys, fault
-from ragcontract.files.jsonl import UNDECODABLE, explained
+from ragcontract.evaluation.id_diagnostics import ForbiddenForms
+from ragcontract.evaluation.listed import ListedResults
+from ragcontract.evaluation.observations import DuplicateCounter, ScoreGaps
+from ragcontract.evaluation.plan import Plan, RowOutcome, asks_otherwise
+from ragcontract.files.json_lines import UNDECODABLE, explained
+from ragcontract.files.json_text import DoubledKeys, fault
 from ragcontract.files.opening import UTF8_BOM
+from ragcontract.files.parquet import Columns
 from ragcontract.files.problems import Problem
 from ragcontract.files.schema import Mismatch, shown
-from ragcontract.runs.order import descending, falls, rises
-from ragcontract.runs.readers import UNREAD
+from ragcontract.runs.readers import UNREAD, descending, falls, rises
+from ragcontract.statistics.means import rank_of
+
+FEW = 20_000  # maximum number of counts of a kind that the driver collects in full
+
+
+class Counted(NamedTuple):
+    """One count; see :mod:`ragcontract.cluster.workers` for the meaning of its number and key."""
+
+    number: int
+    key: bytes
+    rows: int
+
+
+class Size(NamedTuple):
+    """The number of counts of a kind, the largest ``rows`` among them, and the highest ``number``."""
+
+    counts: int
+    most: int
+    highest: int
+
+
+class Counts:
+    """Counts by kind, from a data frame with one row per kind, number and key."""
+
+    def __init__(self, frame: DataFrame, *, whole: Collection[str], few: int = FEW) -> None:
+        """Collect all counts of ``whole`` kinds, and those of each other kind with at most ``few`` counts."""
+        self._frame = frame
+        sizes = frame.groupBy("kind").agg(sql.count("*"), sql.max("rows"), sql.max("number")).collect()
+        self._sizes = {kind: Size(*size) for kind, *size in sizes}
+        self._here: dict[str, list[Counted]] = {
+            kind: [] for kind, size in self._sizes.items() if kind in whole or size.counts <= few
+        }
+        for kind, number, key, rows in frame.filter(sql.col("kind").isin(list(self._here))).collect():
+            self._here[kind].append(Counted(number, bytes(key), rows))
+
+    def size(self, kind: str) -> Size:
+        """Return the size of a kind."""
+        return self._sizes.get(kind, Size(0, 0, 0))
+
+    def here(self, kind: str) -> list[Counted] | None:
+        """Return all counts of a kind, sorted, or None if they were not collected."""
+        return sorted(self._here.get(kind, [])) if self.size(kind).counts == 0 or kind in self._here else None
+
+    def there(self, kind: str) -> DataFrame:
+        """Return the counts of a kind as a data frame."""
+        return self._frame.filter(sql.col("kind") == kind)
+
+    def lowest(self, kind: str, most: int) -> list[Counted]:
+        """Return the first ``most`` counts of a kind by number and key."""
+        if (here := self.here(kind)) is not None:
+            return here[:most]
+        ordered = self.there(kind).orderBy("number", "key").limit(most).collect()
+        return [Counted(one.number, bytes(one.key), one.rows) for one in ordered]
+
+    def first(self, kind: str, most: int, *, number: int = 0, rows: int = 1) -> list[Counted]:
+        """Return the first ``most`` counts by key, of a kind and ``number``, with at least that many ``rows``."""
+        if (here := self.here(kind)) is not None:
+            return [one for one in here if one.number == number and one.rows >= rows][:most]
+        found = self.there(kind).filter((sql.col("number") == number) & (sql.col("rows") >= rows))
+        ordered = found.orderBy("key").limit(most).collect()
+        return [Counted(one.number, bytes(one.key), one.rows) for one in ordered]
+
 
 COUNTS = "kind string, number long, key binary, rows long"
 TALLIES = ("rows", "measured", "unmeasured", "results", "repeated", "problems", "unordered", "rising", "falling")
@@ -301,3 +365,62 @@ def _location_of(line: bytes, file: str) -> str:
     except (*UNDECODABLE, TypeError, KeyError, IndexError):
         return f"{file}: the line {shown(line[: bounds.VALUE_TEXT].decode(errors='replace').strip())}"
     return _location(file, query_id)
+
+
+STEPS = (40, 20, 0)  # number of low bits ignored; each step yields at most about a million groups
+
+
+class Group(NamedTuple):
+    """Numbers with the same high bits: their count, the lowest and the highest."""
+
+    prefix: int
+    rows: int
+    lowest: int
+    highest: int
+
+
+def latency_of(counts: Counts, rows: int) -> Latency | None:
+    """Return the latency summary of ``rows`` latencies, or None if there are none."""
+    if not rows:
+        return None
+    here = counts.here("latency")
+    groups = None if here is None else [Group(one.number, one.rows, one.number, one.number) for one in here]
+
+    def percentile(percent: int) -> float:
+        rank = rank_of(rows, percent)
+        number = at_rank(counts.there("latency"), rank) if groups is None else _holding(groups, rank)[0].lowest
+        return from_bits(number)
+
+    return Latency(
+        rows=rows,
+        p50_ms=percentile(50),
+        p95_ms=percentile(95),
+        max_ms=from_bits(counts.size("latency").highest),
+    )
+
+
+def at_rank(counts: DataFrame, rank: int) -> int:
+    """Return the ``number`` at a 1-based rank, where each number occurs ``rows`` times.
+
+    The numbers are grouped by their high bits, then by more bits within the group that contains the rank.
+    """
+    lowest = 0
+    for shift in STEPS:
+        prefix = sql.shiftright("number", shift)
+        grouped = counts.groupBy(prefix.alias("prefix"))
+        found = grouped.agg(sql.sum("rows"), sql.min("number"), sql.max("number")).collect()
+        group, rank = _holding(sorted(Group(*row) for row in found), rank)
+        lowest = group.lowest
+        if lowest == group.highest:
+            break
+        counts = counts.filter(prefix == group.prefix)
+    return lowest
+
+
+def _holding(groups: Iterable[Group], rank: int) -> tuple[Group, int]:
+    """Return the group that contains a rank, and the rank within that group."""
+    for group in groups:
+        if rank <= group.rows:
+            return group, rank
+        rank -= group.rows
+    raise ValueError("there are fewer numbers than that")

@@ -1,4 +1,6 @@
-"""The records of ``ragcontract.yml``; the sections with limits are generated from the registry.
+"""Where each key of a configuration stands.
+
+The records of ``ragcontract.yml``; the sections with limits are generated from the registry.
 
 Only :func:`~ragcontract.contract.limits.gates_of` reads the generated fields.
 """
@@ -18,7 +20,21 @@ from ragcontract.core.ids import Id, Rank, Tag
 from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.metric import Gain, RankBy, Unjudged
 from ragcontract.core.rule import Rule, names_of, switch_of
+from ragcontract.core.safe_text import encodable
 from ragcontract.registry import Registry
+
+
+class Locations(Struct, frozen=True, kw_only=True):
+    """The path of a configuration file, and the line of each key by its path in the document."""
+
+    path: str = ""
+    lines: dict[tuple[str | int, ...], int] = {}
+
+    def of(self, *keys: str | int) -> str:
+        """Return the file and line of a key, as ``ragcontract.yml:4`` for "fail_on", "alpha"; empty if unknown."""
+        line = self.lines.get(keys)
+        return encodable(f"{self.path}:{line}") if line else ""
+
 
 DEFAULT_K = 5
 

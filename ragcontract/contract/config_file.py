@@ -10,22 +10,28 @@ import msgspec
 from msgspec import Struct
 
 from ragcontract.contract import defaults
-from ragcontract.contract.config import DEFAULT_K, Config, Waiver, config_record
+from ragcontract.contract.config import DEFAULT_K, Config, Locations, Waiver, config_record
 from ragcontract.contract.declared import declared_in, names_taken, undeclared, why_unknown, written, wrong_scores
-from ragcontract.contract.limits import explained, gates_of, limit_keys
-from ragcontract.contract.locations import Locations
-from ragcontract.contract.no_value import NO_VALUE, keys_without_value, why_without_value, without_empty_sections
-from ragcontract.contract.tiers import tier_gates, wrong_tiers
+from ragcontract.contract.limits import (
+    NO_VALUE,
+    explained,
+    gates_of,
+    keys_without_value,
+    limit_keys,
+    why_without_value,
+    without_empty_sections,
+)
+from ragcontract.contract.scope import tier_gates, wrong_tiers
 from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.errors import InputError
 from ragcontract.core.gate import Gate, LimitKey
 from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.run import SourceFile
-from ragcontract.core.text import encodable
+from ragcontract.core.safe_text import encodable
 from ragcontract.files.mistaken import CONFIG, instead_of
 from ragcontract.files.opening import READ_ERRORS, read_problem, read_within
-from ragcontract.files.patterns import not_readable
+from ragcontract.files.paths import not_readable
 from ragcontract.files.problems import Collector, Problem, Problems
 from ragcontract.files.schema import Mismatch, mismatches, shown
 from ragcontract.registry import Registry
@@ -217,8 +223,8 @@ def _wrong_answers(answers: AnswerSettings) -> Iterator[Mismatch]:
         why = "needs refusal_phrases: without any, no text would be a refusal; name them, or leave it out"
         yield Mismatch(("answers", "only_these"), why)
     if answers.refusal_phrases:
+        from ragcontract.answers.answer_text import has_letter
         from ragcontract.answers.normalising import normalised
-        from ragcontract.answers.saying import has_letter
 
         for number, phrase in enumerate(answers.refusal_phrases):
             if not has_letter(normalised(phrase)):

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.nearest import is_typo
-from ragcontract.files.patterns import existing_files
+from ragcontract.files.paths import existing_files
 
 GOLDEN = "golden.jsonl"
 RUN = "current_run.jsonl"

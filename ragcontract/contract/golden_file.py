@@ -1,7 +1,10 @@
-"""Reads ``golden.jsonl``: the golden queries."""
+"""Reads ``golden.jsonl``: the golden queries.
+
+Whether the two fields of a golden row that name relevant documents say the same, and what the level leaves of it.
+"""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -23,13 +26,13 @@ from ragcontract.core import bounds
 from ragcontract.core.golden import PLACEHOLDER, RELEVANT_GRADE, GoldenQuery, graded_from
 from ragcontract.core.ids import as_id, unique_ids
 from ragcontract.core.nearest import NearNames
+from ragcontract.core.numbers import count
 from ragcontract.core.rule import RowRule, Rule
 from ragcontract.core.run import SourceFile
-from ragcontract.core.text import shorten
-from ragcontract.files.events import Batch, FileRead
+from ragcontract.core.safe_text import shorten
 from ragcontract.files.opening import Progress, no_progress
-from ragcontract.files.patterns import existing_files
-from ragcontract.files.problems import Collector, MoreProblems, Problem, Problems, Warned
+from ragcontract.files.paths import existing_files
+from ragcontract.files.problems import Batch, Collector, FileRead, MoreProblems, Problem, Problems, Warned
 from ragcontract.files.rows import read_rows
 from ragcontract.files.schema import Mismatch
 from ragcontract.registry import Registry
@@ -253,13 +256,11 @@ class _Builder:
         for message in contract_warnings(self._queries.values()):
             self.problems.warning(message)
         if self._answer_fields:
-            from ragcontract.contract.text_or_pattern import warnings  # for contracts about answers only
+            from ragcontract.contract.answer_review import warnings
 
             for message in warnings(self._queries.values()):
                 self.problems.warning(message)
         if self._level is not None and self._below_level:
-            from ragcontract.contract.graded import below_level
-
             below = below_level(self._below_level, self._level)
             if any(query.answerable for query in self._queries.values()):
                 self.problems.warning(f"{below[0]}: {below[1]}")
@@ -277,7 +278,7 @@ class _Builder:
 
 
 def _fields_of(row: GoldenRow) -> AnswerFields:
-    from ragcontract.contract.turn_fields import fields_of  # with the rules about answers, which few contracts have
+    from ragcontract.contract.answer_fields import fields_of
 
     return fields_of(row)
 
@@ -301,8 +302,46 @@ def _relevant(row: GoldenRow, answer_fields: Sequence[str], level: float | None)
         return unique_ids(row.relevant_doc_ids)
     if row.relevant_doc_ids is None:
         return graded_from(RELEVANT_GRADE if level is None else level, row.relevance)
-    from ragcontract.contract.graded import disagreement  # few rows have both fields
 
     listed = unique_ids(row.relevant_doc_ids)
     wrong = disagreement(listed, row.relevance, level)
     return Mismatch(("relevance",), wrong) if wrong else listed
+
+
+def disagreement(listed: Collection[str], relevance: Mapping[str, float], level: float | None) -> str | None:
+    """Return how the ``listed`` relevant documents disagree with the grades, and what to do; None if they agree.
+
+    Without a ``level``, they agree if they do so at any.
+    """
+    agreed = _level_of(listed, relevance)
+    if level is None and agreed is not None:
+        return None
+    graded = graded_from(RELEVANT_GRADE if level is None else level, relevance)
+    unequal = sorted(set(listed) ^ set(graded))
+    if not unequal:
+        return None
+    of_grade = f"of grade {level or RELEVANT_GRADE:g} or more only in relevance"
+    side = "only in relevant_doc_ids" if unequal[0] in listed else of_grade
+    if agreed is None:
+        advice = "leave relevant_doc_ids out, or name the same documents in both"
+    else:
+        advice = f"with `relevance_level: {agreed:g}` in the config, they agree"
+    return f"disagrees with relevant_doc_ids: {unequal[0]!r} is {side}; {advice}"
+
+
+def _level_of(listed: Collection[str], relevance: Mapping[str, float]) -> float | None:
+    """Return the relevance level at which exactly the listed documents are relevant; None if there is none."""
+    lowest = min((relevance.get(doc_id, 0) for doc_id in listed), default=0)
+    apart = set(listed)
+    highest = max((grade for doc_id, grade in relevance.items() if doc_id not in apart), default=0)
+    return lowest if lowest > highest else None
+
+
+def below_level(below: Sequence[GoldenQuery], level: float) -> tuple[str, str]:
+    """Return where the first of the queries is that have graded documents, but none of the level, and a message."""
+    query, highest = below[0], max((below[0].relevance or {}).values())
+    others = f" (and {count(len(below) - 1, 'more such row')})" if len(below) > 1 else ""
+    why = f"{query.id!r} has graded documents, but none of grade {level:g} or more, the relevance_level{others}"
+    out = "ranking metrics leave it out, as if nothing answered it"
+    advice = f"if one does, set `relevance_level: {highest:g}` or less in the config"
+    return f"{query.location}: relevance", f"{why}; {out}; {advice}"

@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 import msgspec
 from msgspec import Meta, Struct
 
-from ragcontract.answers.matcher_records import AsWritten
 from ragcontract.core import bounds
+from ragcontract.core.answer_settings import AsWritten
 from ragcontract.core.golden import ExpectedAnswer, Mode
 from ragcontract.core.ids import Id, Rank, Tag, TextId
 from ragcontract.core.rule import Rule

@@ -11,7 +11,7 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Metric
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.rule import RowRule
-from ragcontract.rules.score_limits import CompositeMinimum, ScoreRule
+from ragcontract.rules.scores import CompositeMinimum, ScoreRule
 
 DECLARE = "declare it under metrics in the configuration"
 

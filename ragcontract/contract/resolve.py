@@ -1,30 +1,58 @@
-"""Resolves golden queries and configuration into a contract: metrics, rules and gates."""
+"""What is wrong with a contract for the metrics that it asks for.
+
+Resolves golden queries and configuration into a contract: metrics, rules and gates.
+"""
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from ragcontract.contract.complaints import complaints
-from ragcontract.contract.config import Config, enforced, only_new
+from ragcontract.contract.config import Config, Locations, enforced, only_new
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.golden_file import Golden
-from ragcontract.contract.scope import Scope, gates_within, ghost_tags, golden_within, scope_of, unknown_tags
-from ragcontract.contract.tiers import unknown_tiers
+from ragcontract.contract.scope import (
+    Scope,
+    gates_within,
+    ghost_tags,
+    golden_within,
+    scope_of,
+    unknown_tags,
+    unknown_tiers,
+)
 from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
 from ragcontract.core.judge_settings import JudgeSettings
-from ragcontract.core.metric import Family, Gain, Metric, MetricSettings, SwitchedOn
-from ragcontract.core.rule import Plugin, RankRule, RowRule, Rule, RuleSettings, names_of, row_rules_of
-from ragcontract.evaluation.plan import Plan
+from ragcontract.core.metric import Demanding, Family, Gain, Metric, MetricSettings, SwitchedOn
+from ragcontract.core.rule import Plugin, Rule, RuleSettings, names_of, row_rules_of
 from ragcontract.files.problems import Collector, Problems
-from ragcontract.metrics.families import Families
 from ragcontract.metrics.judged import Judged
 from ragcontract.metrics.overlap import Overlap
-from ragcontract.metrics.ranking import Ranking
+from ragcontract.metrics.ranking import Families, Ranking
 from ragcontract.registry import Registry
+
+
+def complaints(families: Iterable[Family], golden: Golden, locations: Locations) -> Problems:
+    """Return the problems and warnings of families that cannot be computed for every contract."""
+    problems = Collector()
+    for family in families:
+        for one in family.complaints(golden.queries.values()) if isinstance(family, Demanding) else ():
+            location = one.location or _of_option(one.option, locations)
+            if one.warns:
+                problems.warning(f"{location} {one.message}")
+            else:
+                problems.problem(location, one.message)
+    return problems.found()
+
+
+def _of_option(option: tuple[str, ...], locations: Locations) -> str:
+    """Return the location and the name of an option; of one that is not written, the location of what it is in."""
+    paths = (option[:length] for length in range(len(option), 0, -1))
+    where = next((found for path in paths if (found := locations.of(*path))), "")
+    return f"{where}: {'.'.join(option)}" if where else ".".join(option)
+
 
 TOO_STEEP = f"has a grade over {bounds.EXPONENT}, too much for `gain: exponential`"
 DIAGNOSTICS = (Judged, Overlap)  # families that are not computed from single rows alone
@@ -100,28 +128,6 @@ class Contract(Families, frozen=True, kw_only=True):
     def metrics_at_largest_k(self) -> list[Metric]:
         """The metrics at the largest cut-off, and those without one."""
         return [metric for metric in self.metrics if metric.k in {None, self.k}]
-
-    def plan(self, *, repeats: bool = False, keep_ids: bool = False, texts: bool = True) -> Plan:
-        """Return the plan for scoring the rows of a run."""
-        return Plan(
-            golden=self.queries,
-            ranking=self.ranking,
-            families=self.families,
-            diagnostics=self.diagnostics,
-            row_rules=tuple(
-                rule for rule in self.rules if issubclass(rule, RowRule) and rule in self.golden.rule_types
-            ),
-            rank_rules=tuple(rule for rule in self.rules if issubclass(rule, RankRule)),
-            settings=self.settings,
-            turns="turns" in self.golden.answer_fields,
-            results_required=self.golden.all_documents and not self.golden.problems,
-            repeats=repeats,
-            keep_ids=keep_ids,
-            texts=texts,
-            tags=frozenset(self.scope.tags if self.scope else ()),
-            not_judged=frozenset(self.scope.queries if self.scope else ()),
-            wanted_elsewhere=self.scope.wanted if self.scope else frozenset(),
-        )
 
     def with_plugins(self, plugins: Mapping[str, Plugin]) -> "Contract":
         """Return the contract with objects for the rule ``custom``, by the names of their classes."""
@@ -309,7 +315,7 @@ def _like_tags(golden: Golden, config_file: ConfigFile, tags: Sequence[str]) -> 
     named += [tag for entry in config_file.declared.values() for tag in getattr(entry, "tags", ())]
     if golden.problems or not any(named):
         return Problems()
-    from ragcontract.contract.like_tags import like_tags
+    from ragcontract.contract.scope import like_tags
 
     return Problems(warnings=tuple(like_tags(golden.queries.values(), filter(None, named))))
 
@@ -320,3 +326,13 @@ def _too_steep(queries: Iterable[GoldenQuery], config: Config) -> Iterator[Golde
         for query in queries:
             if max((query.relevance or {}).values(), default=0) > bounds.EXPONENT:
                 yield query
+
+
+def lacking_field(contract: Contract, key: str) -> str:
+    """Return the golden field without which no query has a metric, and what to do; empty if there is one with it."""
+    for family in contract.families:
+        for metric in family.metrics:
+            asks = metric.asks or family.switch
+            if metric.key == key and isinstance(asks, str) and asks not in contract.golden.answer_fields:
+                return f"has {asks}; {metric.supply}, or leave the limit out"
+    return ""

@@ -1,6 +1,10 @@
-"""Reviews the contract itself for likely mistakes, most of which a check does not report.
+"""Limits that every run keeps to, such as a minimum of 0: ``lint`` notes them. Pure.
+
+Reviews the contract itself for likely mistakes, most of which a check does not report.
 
 Pure: takes the golden queries and a summary of the exports, returns findings.
+
+Contracts that no run breaks, and what golden rows expect although nothing uses it: ``lint`` says so. Pure.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,15 +16,39 @@ from msgspec import Struct
 from ragcontract.contract.answer_review import AnswerName, answer_findings
 from ragcontract.contract.config import Config, enforced
 from ragcontract.contract.golden_file import FILL_IN
-from ragcontract.contract.unsatisfiable import contradictions, more_than_k
+from ragcontract.contract.resolve import Contract
+from ragcontract.contract.warnings import contradictions, more_than_k
 from ragcontract.core import bounds
+from ragcontract.core.gate import Gate, every_run_keeps
 from ragcontract.core.golden import PLACEHOLDER, GoldenQuery
 from ragcontract.core.id_forms import Match, difference, matches, most_common, same_form
+from ragcontract.core.metric import Scale
 from ragcontract.core.nearest import NearNames, is_typo
-from ragcontract.core.numbers import count
+from ragcontract.core.numbers import as_written, count, percent_as_written
 from ragcontract.core.phrase import listed, render
 from ragcontract.core.questions import same_question
 from ragcontract.rules.ranks import MustRankAtMost
+from ragcontract.runs.baseline_contract import REFERENCES
+from ragcontract.statistics.quantities import LABEL_MACRO_F1
+
+
+def always_held(contract: Contract) -> Iterator[tuple[str, str]]:
+    """Yield the location of each limit that every run keeps to, and a sentence about it."""
+    for gate in contract.gates:
+        if holds_always(gate, contract):
+            limit = percent_as_written(gate.limit) if gate.relative else as_written(gate.limit)
+            yield (
+                gate.location,
+                f"{gate.id}: every run keeps to {limit}, so it never fails; tighten it, or leave it out",
+            )
+
+
+def holds_always(gate: Gate, contract: Contract) -> bool:
+    """Return whether the worst value, or the largest change, is within a limit."""
+    scales = {metric.key: metric.scale for metric in contract.metrics}
+    scale = Scale() if gate.quantity.of_rules else scales.get(gate.quantity.key)
+    return scale is not None and every_run_keeps(gate.kind, gate.limit, scale, relative=gate.relative)
+
 
 Name = (
     Literal[
@@ -41,7 +69,7 @@ Name = (
 NOTES: frozenset[Name] = frozenset(
     {"small-tag", "limit-needs-queries", "limit-never-fails", "field-not-used", "no-abstention"}
 )
-Queries = Mapping[str, GoldenQuery]
+GoldenQueries = Mapping[str, GoldenQuery]
 Found = Iterator[tuple[GoldenQuery, str]]
 
 
@@ -73,7 +101,7 @@ class Exports(Struct, frozen=True, kw_only=True):
     doc_ids: frozenset[str]
 
 
-def read_exports(rows: Iterable[tuple[str, list[str]]], queries: Queries, config: Config) -> Exports:
+def read_exports(rows: Iterable[tuple[str, list[str]]], queries: GoldenQueries, config: Config) -> Exports:
     """Summarize the rows of any number of runs; collects document ids until there are ``bounds.LINT_IDS``."""
     never = set(chain.from_iterable(query.relevant_doc_ids for query in queries.values()))
     doc_ids: set[str] = set()
@@ -87,7 +115,7 @@ def read_exports(rows: Iterable[tuple[str, list[str]]], queries: Queries, config
     return Exports(depth=depth, never=frozenset(never), doc_ids=frozenset(doc_ids))
 
 
-def review(queries: Queries, config: Config, k: int, exports: Exports | None = None) -> list[ReviewNote]:
+def review(queries: GoldenQueries, config: Config, k: int, exports: Exports | None = None) -> list[ReviewNote]:
     """Return the findings in the order of the golden set; without ``exports``, only those that need no run."""
     rules: dict[Name, Callable[[], Found]] = {
         "todo-placeholder": lambda: _placeholders(queries),
@@ -108,13 +136,13 @@ def review(queries: Queries, config: Config, k: int, exports: Exports | None = N
     return [ReviewNote(location=query.location, rule=rule, message=message) for _, query, rule, message in found]
 
 
-def _placeholders(queries: Queries) -> Found:
+def _placeholders(queries: GoldenQueries) -> Found:
     for query in queries.values():
         if PLACEHOLDER in query.relevant_doc_ids:
             yield query, f"{query.id!r} has {PLACEHOLDER!r} for a relevant document, so it fails; {FILL_IN}"
 
 
-def _duplicates(queries: Queries) -> Found:
+def _duplicates(queries: GoldenQueries) -> Found:
     first: dict[str, GoldenQuery] = {}
     for query in queries.values():
         other = first.setdefault(same_question(query.query), query)
@@ -135,7 +163,7 @@ def _different(query: GoldenQuery, other: GoldenQuery) -> str:
     return "remove one"
 
 
-def _small_tags(queries: Queries) -> Found:
+def _small_tags(queries: GoldenQueries) -> Found:
     tagged: dict[str, list[GoldenQuery]] = {}
     for query in queries.values():
         for tag in query.tags:
@@ -147,7 +175,7 @@ def _small_tags(queries: Queries) -> Found:
             yield having[0], f"tag {tag!r} is on {only} only, so its means say little; {advice}"
 
 
-def _never_retrieved(queries: Queries, exports: Exports) -> Found:
+def _never_retrieved(queries: GoldenQueries, exports: Exports) -> Found:
     """Yield the queries whose documents no run returns; those whose ids are only written in another form, once."""
     in_another_form = {match.wanted: match for match in matches(sorted(exports.never), sorted(exports.doc_ids))}
     example, matched = most_common(in_another_form.values())
@@ -183,10 +211,54 @@ def _meant(doc_id: str, query: GoldenQuery, in_another_form: Mapping[str, Match]
     return near if near and is_typo(doc_id, near) and near not in query.relevant_doc_ids else None
 
 
-def _beyond_depth(queries: Queries, config: Config, exports: Exports) -> Found:
+def _beyond_depth(queries: GoldenQueries, config: Config, exports: Exports) -> Found:
     for query in queries.values():
         rank = query.must_rank_at_most
         if rank is not None and rank > exports.depth and enforced(config, MustRankAtMost):
             deepest = f"no run lists more than {count(exports.depth, 'result')}"
             advice = f"export at least {rank:,}, or lower it"
             yield query, f"{query.id!r} has must_rank_at_most {rank:,}, but {deepest}; {advice}"
+
+
+NOTHING_FAILS = (
+    "nothing in this contract can fail: no limit that a run may miss is set, and no query that fails has a rule that "
+    "is enforced; set a limit, or enforce rules"
+)
+
+
+def nothing_fails(contract: Contract) -> bool:
+    """Return whether every run passes: no gate can fail, and no query whose severity is error has a rule.
+
+    Pass rates count the rules of these queries only.
+    """
+    if any(not gate.quantity.of_rules and not holds_always(gate, contract) for gate in contract.gates):
+        return False
+    return not any(query.severity == "error" and contract.has_rules(query) for query in contract.queries.values())
+
+
+def unused_fields(contract: Contract) -> Iterator[tuple[str, str]]:
+    """Yield the location of the first row with a field that nothing uses, and a sentence about all of them."""
+    used = _used(contract)
+    for name in REFERENCES:
+        answers = [query.answer for query in contract.queries.values() if query.answer]
+        having = sum(getattr(answer, name) is not None for answer in answers)
+        if name not in used and having:
+            have = "has" if having == 1 else "have"
+            unused = f"{count(having, 'query')} {have} {name}, and no limit, rule or judgment uses it"
+            yield contract.golden.answer_fields[name], f"{unused}; limit a metric that reads it, or leave it out"
+
+
+def _used(contract: Contract) -> set[str]:
+    """Return the fields that a limit, a rule or a judgment reads; a reference is also what claims are made from."""
+    limited = {gate.quantity.key for gate in contract.gates}
+    named = {*limited, *contract.settings.metrics, *contract.config.judge.metrics}
+    asked = {
+        metric.asks or str(family.switch)
+        for family in contract.families
+        for metric in family.metrics
+        if metric.key in named
+    }
+    used = {"expected_mode", *asked}  # of which a rule is made
+    if LABEL_MACRO_F1.key in limited:
+        used.add("expected_label")
+    return used | {"reference"} if "reference_claims" in used else used

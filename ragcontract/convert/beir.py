@@ -14,12 +14,11 @@ from msgspec import Meta, Struct
 
 from ragcontract.convert import trec
 from ragcontract.convert.collection import BOM, Collection, Files, First, Pairs, Part, judged
-from ragcontract.convert.text_columns import as_grade, rows, whole_grade
+from ragcontract.convert.trec import as_grade, rows, whole_grade
 from ragcontract.core.ids import Id, as_id, some
-from ragcontract.files.events import located
-from ragcontract.files.jsonl import read_jsonl
+from ragcontract.files.json_lines import read_jsonl
 from ragcontract.files.opening import Progress
-from ragcontract.files.problems import Collector
+from ragcontract.files.problems import Collector, located
 from ragcontract.files.schema import shown
 
 HEADER = ("query-id", "corpus-id", "score")

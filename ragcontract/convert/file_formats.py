@@ -7,14 +7,13 @@ from msgspec.structs import replace
 
 from ragcontract.convert import (
     beir,
-    deepeval,
     fitz_gov,
     inspect_logs,
     native,
     otel,
     promptfoo,
-    ragas,
-    ragas_scores,
+    result_files,
+    samples,
     score_table,
     spreadsheet,
     trec,
@@ -68,10 +67,10 @@ def _of_scores(read: Read) -> Format:
 
 def _read_ragas(files: Files, wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
     """Read samples, results, or both."""
-    scores = ragas_scores.read(files, wanted, problems, progress).scores if "scores" in wanted else None
+    scores = score_table.read(files, wanted, problems, progress).scores if "scores" in wanted else None
     if not wanted - {"scores"}:
         return Collection(scores=scores)
-    return replace(ragas.read(files, wanted, problems, progress), scores=scores)
+    return replace(samples.read(files, wanted, problems, progress), scores=scores)
 
 
 FORMATS: dict[str, Format] = {
@@ -111,9 +110,9 @@ FORMATS: dict[str, Format] = {
         read=_read_ragas,
         gives={"samples": {"golden", "run"}, "results": {"scores"}},
         adds_to={"golden": "results"},
-        outputs={"samples": Output(needs={"golden"}, takes={"run"}, write=ragas.write_samples)},
+        outputs={"samples": Output(needs={"golden"}, takes={"run"}, write=samples.write_samples)},
     ),
-    "deepeval": _of_scores(deepeval.read),
+    "deepeval": _of_scores(result_files.read),
     "promptfoo": _of_scores(promptfoo.read),
     "inspect": _of_scores(inspect_logs.read),
     OTEL: Format(read=otel.reader(), gives={"traces": {"run"}}, adds_to={"golden": "traces"}, outputs={}),

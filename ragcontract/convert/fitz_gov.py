@@ -14,8 +14,8 @@ from msgspec import UNSET, Struct
 from ragcontract.answers.dead_patterns import dead_part
 from ragcontract.answers.matchers import pattern_fault
 from ragcontract.answers.normalising import normalised
-from ragcontract.convert.case_files import LocatedCase, read_cases
 from ragcontract.convert.collection import Collection, Files, First, Part, Query
+from ragcontract.convert.fitz_gov_cases import LocatedCase, read_cases
 from ragcontract.core import bounds
 from ragcontract.core.ids import as_id, some
 from ragcontract.files.opening import Progress

@@ -14,7 +14,7 @@ from ragcontract.convert.measured import Measured, ScoreRows, as_number, error_t
 from ragcontract.convert.result_files import read_results
 from ragcontract.core import bounds
 from ragcontract.core.ids import Id
-from ragcontract.core.text import shorten
+from ragcontract.core.safe_text import shorten
 from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown

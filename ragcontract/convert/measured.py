@@ -15,11 +15,11 @@ from ragcontract.convert.collection import Collection, Files
 from ragcontract.core import bounds
 from ragcontract.core.ids import as_id, some
 from ragcontract.core.questions import column_name, same_question
-from ragcontract.core.text import encodable, shorten
+from ragcontract.core.safe_text import encodable, shorten
 from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
-from ragcontract.runs.score_rows import Check, ScoresRow
+from ragcontract.runs.scores_files import Check, ScoresRow
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?[Ii]nf(?:inity)?")
 _BLANK = frozenset({"", "nan", "none", "null", "n/a", "na", "<na>"})  # as pandas and people write a missing value

@@ -11,9 +11,8 @@ from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id, some
 from ragcontract.core.run import RunRow, row_type
-from ragcontract.files.events import located
 from ragcontract.files.opening import Progress
-from ragcontract.files.problems import Collector
+from ragcontract.files.problems import Collector, located
 from ragcontract.files.rows import read_rows
 
 # Derived from the records, so that fields added to them later are reported as lost, too.

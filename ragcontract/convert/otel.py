@@ -13,12 +13,12 @@ from ragcontract.convert.collection import Collection, Files, First, Part, Ranki
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.ids import as_id, some
-from ragcontract.core.text import shorten
+from ragcontract.core.safe_text import shorten
 from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
 from ragcontract.record.interface import CallFailed, Response
-from ragcontract.record.returned.document_ids import DocumentIds
+from ragcontract.record.returned.result_forms import DocumentIds
 from ragcontract.record.traces.retrievals import Reading
 from ragcontract.record.traces.spans import Span, SpanError
 from ragcontract.record.traces.trace_files import read_spans
@@ -31,7 +31,7 @@ from ragcontract.record.traces.trace_response import (
     response_of_trace,
     trace_of,
 )
-from ragcontract.runs.encoder import RowEncoder
+from ragcontract.runs.row_encoder import RowEncoder
 
 # What a row has of a response, beside its results.
 FIELDS = ("response", "error", "tool_calls", "llm_model")

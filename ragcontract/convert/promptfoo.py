@@ -19,11 +19,11 @@ from ragcontract.convert.measured import Measured, ScoreRows, error_text, golden
 from ragcontract.convert.result_files import ResultFile, read_results
 from ragcontract.core import bounds
 from ragcontract.core.questions import COLUMNS, column_name
-from ragcontract.core.text import shorten
+from ragcontract.core.safe_text import shorten
 from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
-from ragcontract.runs.score_rows import Check
+from ragcontract.runs.scores_files import Check
 
 VERSION = 3
 ERROR = 2  # as a reason of a failure: an assertion that failed is 1, and has an ``error``, too

@@ -1,19 +1,23 @@
-"""Reads what evaluation tools write as one JSON document with a list of results."""
+"""Reads what evaluation tools write as one JSON document with a list of results.
+
+Scores of deepeval: the test runs that it saves where ``DEEPEVAL_RESULTS_FOLDER`` says.
+
+deepeval leaves a metric that raised an error out of its average; here it is null.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from ragcontract.convert.collection import Collection, Files, Part
+from ragcontract.convert.measured import Measured, ScoreRows, error_text, golden_ids
 from ragcontract.convert.samples import with_lines
 from ragcontract.core import bounds
-from ragcontract.files.jsonl import UNDECODABLE, explained
-from ragcontract.files.lines import ZIP
-from ragcontract.files.locate import JsonLocator
-from ragcontract.files.malformed import malformed
-from ragcontract.files.nesting import check_nesting
+from ragcontract.files.json_lines import UNDECODABLE, explained
+from ragcontract.files.json_text import ZIP, JsonLocator, check_nesting, first_doubled, malformed
 from ragcontract.files.opening import READ_ERRORS, Progress, read_problem, read_within
 from ragcontract.files.problems import Collector
 
@@ -95,3 +99,73 @@ def _read(path: str, zipped: str, problems: Collector, progress: Progress) -> Re
 
 def _without_nan(data: bytes) -> bytes:
     return _NAN.sub(lambda found: b"null" if found[0] == b"NaN" else found[0], data)
+
+
+ZIPPED = "expected a test run of deepeval, such as test_run_20260131_120000.json"
+# What deepeval calls a test case without a name.
+_DEFAULT = re.compile(r"(conversational_)?test_case_[0-9]+")
+
+
+class MetricData(Struct, frozen=True, kw_only=True):
+    """What one metric found."""
+
+    name: str
+    score: float | None = None
+    reason: str | None = None
+    error: str | None = None
+    evaluationModel: str | None = None  # noqa: N815
+
+
+class SavedCase(Struct, frozen=True, kw_only=True):
+    """A test case; one of several turns has no input."""
+
+    name: str | None = None
+    input: str | None = None
+    metricsData: list[MetricData] | None = None  # noqa: N815
+
+
+class SavedRun(Struct, frozen=True, kw_only=True):
+    """A saved test run."""
+
+    testCases: Annotated[list[msgspec.Raw], Meta(title="a list of test cases")]  # noqa: N815
+    conversationalTestCases: list[msgspec.Raw] = []  # noqa: N815
+
+
+def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
+    """Read ``results`` files."""
+    rows = ScoreRows(golden_ids(files, problems, progress), problems)
+    for file, run in read_results(files["results"], SavedRun, problems, progress, zipped=ZIPPED):
+        for name in ("testCases", "conversationalTestCases"):
+            for location, case in file.items(getattr(run, name), SavedCase, problems, after=name.encode()):
+                _add(case, location, rows, problems)
+    nothing = "has no scores; expected testCases with metricsData, as deepeval saves them in DEEPEVAL_RESULTS_FOLDER"
+    return Collection(scores=rows.finished(lambda: (files["results"][0], nothing)))
+
+
+def _add(case: SavedCase, location: str, rows: ScoreRows, problems: Collector) -> None:
+    metrics = case.metricsData or []
+    if repeated := first_doubled([metric.name for metric in metrics]):
+        problems.problem(f"{location}: metricsData", f"has several metrics {repeated!r}; give each a name of its own")
+        return
+    own_name = case.name if case.name and not _DEFAULT.fullmatch(case.name) else None
+    if own_name is None and not case.input:
+        message = "is not given by you, and there is no input to use instead; name each test case as its golden query"
+        problems.problem(f"{location}: name", message)
+        return
+    judges = dict.fromkeys(metric.evaluationModel for metric in metrics if metric.evaluationModel)
+    rows.add(
+        Measured(
+            location=location,
+            id=own_name,
+            id_field="name",
+            question=case.input or None,
+            question_field="input",
+            scores={metric.name: metric.score if metric.error is None else None for metric in metrics},
+            reasons={metric.name: text for metric in metrics if (text := _reason(metric))},
+            scored_by=f"deepeval ({', '.join(judges)})" if judges else "deepeval",
+        )
+    )
+
+
+def _reason(metric: MetricData) -> str | None:
+    return metric.reason if metric.error is None else error_text(metric.error)

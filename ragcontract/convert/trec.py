@@ -1,32 +1,139 @@
-"""TREC format: qrels (``qid 0 docid grade``), runs (``qid Q0 docid rank score tag``), topics (``qid<TAB>text``).
+"""Reads text files with columns line by line, and checks the values of their columns.
+
+The order in which trec_eval ranks the results of a run: by score, not by rank or line.
+
+trec_eval (and pytrec_eval, which uses the same code) sorts the documents of a query by descending score, and those with
+equal scores by document id in descending byte order. It stores scores as 32-bit floats, so scores that differ only
+after about seven digits are equal.
+
+TREC format: qrels (``qid 0 docid grade``), runs (``qid Q0 docid rank score tag``), topics (``qid<TAB>text``).
 
 Files are read as trec_eval 10.0 reads them (``get_trec_results.c``, ``get_qrels.c``). A run is ordered by score
-(:mod:`ragcontract.convert.trec_order`); its ranks, its second column, its tag and any fields after the tag are ignored.
+(:mod:`ragcontract.convert.trec`); its ranks, its second column, its tag and any fields after the tag are ignored.
 Lines that start with ``#`` are comments, in a run also after blanks. A ``#`` further on in a line is part of an id.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from math import inf, isfinite
+from typing import NamedTuple
 
-from ragcontract.convert.collection import (
-    BOM,
-    Collection,
-    Files,
-    First,
-    Pairs,
-    Part,
-    Query,
-    Ranking,
-    Retrieved,
-    judged,
-)
-from ragcontract.convert.text_columns import Row, as_grade, rows, whole_grade
-from ragcontract.convert.trec_order import in_trec_evals_order, scores_in_order
+from ragcontract.convert.collection import BOM, Collection, Files, First, Pairs, Part, Query, Ranking, Retrieved, judged
+from ragcontract.core import bounds
 from ragcontract.core.ids import some
-from ragcontract.files.opening import Progress
+from ragcontract.files.json_text import UnreadableError, lines_of, malformed
+from ragcontract.files.opening import READ_ERRORS, InputFile, Progress, no_progress, read_problem
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
+
+
+class Row(NamedTuple):
+    """The columns of a line, its number, and its location, such as ``qrels.txt:3``."""
+
+    location: str
+    number: int
+    columns: list[str]
+
+
+def rows(
+    paths: Sequence[str],
+    split: Callable[[str], list[str]],
+    expected: str,
+    problems: Collector,
+    progress: Progress = no_progress,
+    *,
+    headers: int = 0,
+) -> Iterator[Row]:
+    """Yield the non-blank lines, ``split`` into columns; ``problems`` collects what cannot be read.
+
+    ``split`` returns no columns for a comment, which is skipped. ``expected`` describes a line, for messages about
+    files that are empty or not text. A file with nothing but comments after its first ``headers`` lines counts as
+    empty.
+    """
+    for path in paths:
+        try:
+            file = InputFile(path, progress)
+        except OSError as error:
+            problems.problem(path, read_problem(error))
+            continue
+        with file:
+            yield from _rows(file, split, expected, problems, headers)
+
+
+def _rows(
+    file: InputFile, split: Callable[[str], list[str]], expected: str, problems: Collector, headers: int
+) -> Iterator[Row]:
+    number, is_empty, but = 0, True, ""
+    try:
+        for number, line in enumerate(lines_of(file, f"lines of `{expected}`"), start=1):
+            location = f"{file.path}:{number}"
+            try:
+                text = line.decode()
+            except UnicodeDecodeError as error:
+                is_empty = False
+                problems.problem(location, malformed(line, error)[1])
+                continue
+            if text.strip() and (columns := split(text)):
+                is_empty = is_empty and number <= headers
+                but = " but for its header"
+                yield Row(location, number, columns)
+    except UnreadableError as error:
+        problems.problem(f"{file.path}:{number + error.lines_on}", str(error))
+    except READ_ERRORS as error:
+        problems.problem(f"{file.path}:{number + 1}", read_problem(error))
+    else:
+        if is_empty:
+            problems.problem(file.path, f"is empty{but}; expected lines of `{expected}`")
+
+
+def as_grade(text: str, location: str, problems: Collector) -> float | None:
+    """Parse an integer grade, negative ones as 0; if it is invalid, add a problem and return None."""
+    digits = text.removeprefix("-")
+    highest = bounds.GRADE
+    if digits.isascii() and digits.isdecimal() and len(digits) <= len(str(highest)) and int(digits) <= highest:
+        return max(0, int(text))
+    problems.problem(location, f"expected a whole number of at most a billion, found {shown(text)}")
+    return None
+
+
+def whole_grade(grade: float, location: str, doc_id: str, problems: Collector) -> int:
+    """Return a grade as an integer; if it is fractional, add a problem."""
+    if grade != int(grade):
+        problems.problem(
+            f"{location}: relevance",
+            f"{shown(doc_id)} has the grade {grade:g}; grades are whole numbers in this format",
+        )
+    return int(grade)
+
+
+def as_trec_eval_keeps(scores: Sequence[float]) -> list[float]:
+    """Return scores rounded to 32-bit floats; scores out of range become infinite."""
+    return array("f", scores).tolist()
+
+
+def in_trec_evals_order(results: Sequence[Retrieved]) -> list[Retrieved]:
+    """Sort the results of one query, which must have scores and distinct documents."""
+    rounded = as_trec_eval_keeps([result.score or 0.0 for result in results])
+    # The order of code points is that of their UTF-8 bytes.
+    ordered = sorted(zip(rounded, results, strict=True), key=lambda pair: (pair[0], pair[1].doc_id), reverse=True)
+    return [result for _, result in ordered]
+
+
+def scores_in_order(results: Sequence[Retrieved]) -> tuple[list[float], bool]:
+    """Return scores that preserve the order of ``results`` in trec_eval, and whether they are the original ones.
+
+    If any score is missing, or they do not strictly descend after rounding, they are replaced by scores that count down
+    to 1.
+    """
+    own = [result.score for result in results if result.score is not None]
+    if len(own) == len(results):
+        rounded = as_trec_eval_keeps(own)
+        if all(map(isfinite, rounded)) and all(better > worse for better, worse in pairwise(rounded)):
+            return own, True
+    return [float(rank) for rank in range(len(results), 0, -1)], False
+
 
 QREL = "qid 0 docid grade"
 RESULT = "qid Q0 docid rank score tag"

@@ -8,10 +8,14 @@
 
 Exit code 0 is a pass and 1 a broken contract; neither is an error. Any other exception is a bug in rag-contract and
 exits with 3. The action exits with 4 if a required comment could not be posted and the exit code would otherwise be 0.
+
+Signals that ask a process to stop, and the exit code of a process that they stopped.
 """
 
+import signal
 from collections.abc import Sequence
 from enum import IntEnum
+from types import FrameType
 
 
 class ExitCode(IntEnum):
@@ -56,3 +60,24 @@ class OutputError(RagContractError):
     """A result cannot be written; existing files are unchanged."""
 
     exit_code = ExitCode.UNUSABLE_INPUT
+
+
+STOPPING = (signal.SIGINT, signal.SIGTERM)
+INTERRUPTED = 130  # 128 + SIGINT, as in shells
+
+
+def raise_on_signals() -> None:
+    """Raise KeyboardInterrupt on the signals, except on those that are ignored, as in a shell's background job.
+
+    As process 1 of a container, a process has no default handlers.
+    """
+    for number in STOPPING:
+        if signal.getsignal(number) in {signal.SIG_DFL, signal.default_int_handler}:
+            signal.signal(number, _raise_once)
+
+
+def _raise_once(_signal: int, _frame: FrameType | None) -> None:
+    """Stop as on Ctrl-C, so that temporary files are removed; a second signal must not interrupt that."""
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt

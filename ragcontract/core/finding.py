@@ -1,10 +1,15 @@
-"""Findings: one message per cause, rendered with the same wording in every output."""
+"""Findings: one message per cause, rendered with the same wording in every output.
 
-from typing import Literal
+What an application saw, did and answered for one query, as reports show it for a broken one.
 
-from msgspec import Struct
+Changes of a contract: what golden files and configuration ask now that they did not ask when a baseline was made.
+"""
 
-from ragcontract.core.phrase import Phrase, Quote, render
+from typing import Annotated, Literal, TypeAlias, get_args
+
+from msgspec import Meta, Struct
+
+from ragcontract.core.phrase import Name, Phrase, Quote, render
 
 FindingStatus = Literal["fail", "warn", "counted", "skipped", "waived", "known", "unproven", "too_few"]
 
@@ -48,3 +53,140 @@ def phrase_of(finding: Finding) -> Phrase:
 def sentence(finding: Finding, name: Quote = str, text: Quote = str, *, marks: str = '"') -> str:
     """Return the finding as one sentence, with names passed through ``name`` and other text through ``text``."""
     return render(phrase_of(finding), name, text, marks=marks)
+
+
+NOT_SHOWN = "(not shown)"
+
+
+class ToolCall(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """A tool that was called; ``arguments`` are its arguments as JSON."""
+
+    name: str
+    arguments: str = ""
+
+
+class Message(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """A message of a conversation: who said it, and what; ``text`` includes the tools that it calls."""
+
+    role: str
+    text: str = ""
+
+
+class Said(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """Each text is cut, with an ellipsis; a field that the row does not have is omitted.
+
+    ``contexts`` are the texts that the model saw: ``retrieved_contexts`` of the row, or else the texts of its first
+    results. ``messages`` are a conversation. ``more_contexts``, ``more_tool_calls`` and ``more_messages`` count those
+    that are not listed.
+    """
+
+    response: Annotated[str | None, Meta(description="What the application answered.")] = None
+    error: Annotated[str | None, Meta(description="Why there is no answer.")] = None
+    mode: Annotated[str | None, Meta(description="How the application answered.")] = None
+    label: Annotated[str | None, Meta(description="The class that the application chose.")] = None
+    refusal: Annotated[str | None, Meta(description="The model's refusal.")] = None
+    finish_reason: Annotated[str | None, Meta(description="Why the model stopped.")] = None
+    tool_calls: tuple[ToolCall, ...] | None = None
+    more_tool_calls: int = 0
+    messages: tuple[Message, ...] | None = None
+    more_messages: int = 0
+    contexts: tuple[str, ...] | None = None
+    more_contexts: int = 0
+
+    @property
+    def size(self) -> int:
+        """The number of characters of all texts."""
+        texts = [self.response, self.error, self.mode, self.label, self.refusal, self.finish_reason]
+        calls = [text for call in self.tool_calls or () for text in (call.name, call.arguments)]
+        turns = [text for message in self.messages or () for text in (message.role, message.text)]
+        return sum(len(text) for text in (*texts, *calls, *turns, *(self.contexts or ())) if text)
+
+
+def called(call: ToolCall) -> str:
+    """Return a tool call as text: ``get_order {"id": 7}``."""
+    return f"{call.name or '(no name)'} {call.arguments}".rstrip()
+
+
+def unsaid(phrase: Phrase) -> Phrase:
+    """Return a phrase without the texts that the application said."""
+    return tuple([NOT_SHOWN if isinstance(part, Name) and part.said else part for part in phrase])
+
+
+Effect = Literal["weaker", "changed", "stricter"]
+# In the order of reports.
+Weaker = Literal[
+    "queries_removed",
+    "questions_changed",
+    "references_removed",
+    "references_changed",
+    "rules_removed",
+    "relabelled_with_fewer",
+    "judged_fewer",
+    "must_include_any_added",
+    "rank_raised",
+    "forbidden_fewer",
+    "severity_lowered",
+    "as_evaluated_added",
+    "limits_removed",
+    "limits_weakened",
+    "settings_weakened",
+    "waivers_added",
+    "waivers_extended",
+]
+Changed = Literal[
+    "relabelled",
+    "judged_changed",
+    "rules_changed",
+    "forbidden_changed",
+    "weights_changed",
+    "tags_changed",
+    "tiers_changed",
+    "grades_changed",
+    "limits_changed",
+    "settings_changed",
+]
+Stricter = Literal[
+    "rules_added",
+    "references_added",
+    "must_include_any_removed",
+    "rank_lowered",
+    "forbidden_more",
+    "severity_raised",
+    "as_evaluated_removed",
+    "limits_added",
+    "limits_tightened",
+    "settings_tightened",
+    "waivers_removed",
+    "waivers_shortened",
+]
+ChangeKind: TypeAlias = Literal[Weaker, Changed, Stricter]
+Value: TypeAlias = bool | int | float | str | None
+EFFECT: dict[ChangeKind, Effect] = {
+    **dict.fromkeys(get_args(Weaker), "weaker"),
+    **dict.fromkeys(get_args(Changed), "changed"),
+    **dict.fromkeys(get_args(Stricter), "stricter"),
+}
+
+
+class ChangedItem(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """A query, a limit, a setting or a waiver that changed; null stands for a value that it does not have.
+
+    Of a query, the values are what changed: a rank, a weight, how many documents are relevant, judged or forbidden.
+    """
+
+    id: str
+    before: Value = None
+    after: Value = None
+
+
+class ContractChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One way in which the contract changed; ``weaker`` means that it accepts runs that it did not accept before.
+
+    ``count`` is the number of rules for ``rules_…``, otherwise of ``items``. Queries that were removed are only
+    counted, because the report lists them among those that are not compared.
+    """
+
+    kind: ChangeKind
+    effect: Effect
+    count: Annotated[int, Meta(ge=1)]
+    items: tuple[ChangedItem, ...] = ()

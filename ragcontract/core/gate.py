@@ -12,8 +12,7 @@ from msgspec import Meta, Struct
 from ragcontract.core import bounds
 from ragcontract.core.metric import Direction, Scale
 from ragcontract.core.numbers import SAME
-from ragcontract.core.run import Latency
-from ragcontract.core.scores import Confusion
+from ragcontract.core.run import Confusion, Latency
 
 Fraction = Annotated[float, Meta(ge=0, le=1, title="a fraction from 0 to 1, as 0.10")]
 Percentage = Annotated[

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.phrase import Name, Phrase
-from ragcontract.core.text import shorten
+from ragcontract.core.safe_text import shorten
 
 Part = Literal["blanks", "case", "leading zeros", "folder", "extension", "suffix"]
 # Before the number of a chunk: doc_chunk_3.

@@ -14,7 +14,7 @@ _IGNORABLE = (0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2065, 0x3164, 0xFFA0, *ra
 _IGNORABLE_RANGES = (range(0xFE00, 0xFE10), range(0xFFF0, 0xFFF9), range(0xE0000, 0xE1000))
 # Letters and symbols that are drawn blank; what stands for a lost or embedded object.
 DRAWN_BLANK = frozenset("\u2800\ufffc\ufffd\U00013441\U00013442\U0001d159")
-_BLANKS = frozenset("\t\n\v\f\r\x85")  # controls with the property White_Space
+_BLANK_CATEGORIES = frozenset("\t\n\v\f\r\x85")  # controls with the property White_Space
 _ASCII = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 _FORMAT_CHARACTERS_END = 0x20000  # those after it are among the ignorable ones
 
@@ -55,4 +55,6 @@ def invisible_characters() -> frozenset[str]:
     """Return the characters that nobody sees; made on first use, because that takes some milliseconds."""
     ignorable = {chr(code) for codes in (_IGNORABLE, *_IGNORABLE_RANGES) for code in codes}
     unprintable = (char for char in map(chr, range(_FORMAT_CHARACTERS_END)) if not char.isprintable())
-    return frozenset(ignorable | {char for char in unprintable if unicodedata.category(char) in {"Cc", "Cf"}} - _BLANKS)
+    return frozenset(
+        ignorable | {char for char in unprintable if unicodedata.category(char) in {"Cc", "Cf"}} - _BLANK_CATEGORIES
+    )

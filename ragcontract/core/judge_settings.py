@@ -2,6 +2,8 @@
 
 Where a judge is asked, and with which key, is said by whoever asks it and never here: a pull request can change this
 file, and would send the key elsewhere.
+
+How often a judge and people said yes and no of the same items.
 """
 
 from typing import Annotated, Literal, TypeAlias, get_args
@@ -61,3 +63,30 @@ class JudgeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Annotated[float, Meta(ge=0, le=bounds.RANK, title="a number of days")] | None,
         Meta(description="The age from which `rag-contract judge` asks again; a check accepts any age, and shows it."),
     ] = None
+
+
+Count = Annotated[int, Meta(ge=0, le=bounds.LABELS)]
+
+
+class LabelCounts(Struct, frozen=True, kw_only=True):
+    """How often a judge and people said yes and no of the same items; people are right by definition."""
+
+    tp: Annotated[Count, Meta(description="Both say yes.")]
+    fp: Annotated[Count, Meta(description="Only the judge says yes.")]
+    fn: Annotated[Count, Meta(description="Only people say yes.")]
+    tn: Annotated[Count, Meta(description="Both say no.")]
+
+    @property
+    def n(self) -> int:
+        """All items that both judged."""
+        return self.tp + self.fp + self.fn + self.tn
+
+    @property
+    def yes(self) -> int:
+        """Those that people say yes of."""
+        return self.tp + self.fn
+
+    @property
+    def no(self) -> int:
+        """Those that people say no of."""
+        return self.fp + self.tn

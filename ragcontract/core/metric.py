@@ -13,8 +13,7 @@ from msgspec import Struct
 
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.run import RunRow
-from ragcontract.core.scores import Values
+from ragcontract.core.run import RunRow, Values
 
 Direction = Literal["higher", "lower"]
 RankBy = Literal["results", "documents"]

@@ -15,8 +15,7 @@ from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Metric
 from ragcontract.core.phrase import Phrase
-from ragcontract.core.run import RunRow
-from ragcontract.core.scores import QueryScore
+from ragcontract.core.run import QueryScore, RunRow
 
 T = TypeVar("T")
 R = TypeVar("R")

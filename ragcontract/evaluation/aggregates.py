@@ -1,18 +1,63 @@
-"""The means of all metrics on both sides, for all queries and by tag, and the queries whose values changed."""
+"""The queries whose values of a family's metrics differ between run and baseline.
 
-from collections.abc import Collection, Mapping, Sequence
+The means of all metrics on both sides, for all queries and by tag, and the queries whose values changed.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import fsum
 
 from msgspec import Struct
 
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Metric
-from ragcontract.evaluation import changed_queries
-from ragcontract.evaluation.changed_queries import ChangedQuery
+from ragcontract.core.numbers import SAME
+from ragcontract.core.run import Values
 from ragcontract.evaluation.plan import Plan
 from ragcontract.evaluation.side import Side
-from ragcontract.statistics.change import Change
-from ragcontract.statistics.means import Comparison, Group, by_tag, compare, group, means
+from ragcontract.statistics.means import Comparison, Group, Row, by_tag, compare, group, means
+from ragcontract.statistics.sign_flips import Change, Weights
+
+
+class ChangedQuery(Struct, frozen=True, gc=False):
+    """A query by its ``number`` in the golden set, with now minus before for each of a family's metrics."""
+
+    number: int
+    tags: tuple[str, ...]
+    weight: float
+    differences: Values
+
+
+def find_changed_queries(rows: Iterable[Row]) -> list[ChangedQuery]:
+    """Return the queries of which a value changed; ``rows`` are all golden queries, in their order."""
+    return [
+        ChangedQuery(number, tags, weight, differences)
+        for number, (tags, weight, now, before) in enumerate(rows)
+        if now and before and now != before
+        for differences in [tuple([after - one for after, one in zip(now, before, strict=True)])]
+        if any(abs(difference) > SAME for difference in differences)
+    ]
+
+
+def queries_by_tag(queries: Iterable[ChangedQuery]) -> dict[str, list[ChangedQuery]]:
+    """Return the queries by tag; a query counts for each of its tags."""
+    tagged: dict[str, list[ChangedQuery]] = {}
+    for one in queries:
+        for tag in one.tags:
+            tagged.setdefault(tag, []).append(one)
+    return tagged
+
+
+def changes(
+    metrics: Mapping[int, Metric], queries: Sequence[ChangedQuery], groups: Sequence[Group], *, identical: bool
+) -> Iterator[tuple[str, Change]]:
+    """Yield the change of each metric, given by its column, over the queries of some groups that both sides have."""
+    weights = Weights.of([(one.weight, one.count) for one in groups if one.now and one.before])
+    for column, metric in metrics.items():
+        changed = {one.number: (one.weight, moved) for one in queries if abs(moved := one.differences[column]) > SAME}
+        yield (
+            metric.key,
+            Change(changed=changed, weights=weights, better=metric.better, scale=metric.scale, identical=identical),
+        )
 
 
 class FamilyGroups(Struct, frozen=True, kw_only=True):
@@ -41,7 +86,7 @@ class FamilyGroups(Struct, frozen=True, kw_only=True):
         if not wanted:
             return {}
         queries = self.changed if tag is None else self.changed_tags.get(tag, [])
-        return dict(changed_queries.changes(wanted, queries, self.of(tag), identical=not self.changed))
+        return dict(changes(wanted, queries, self.of(tag), identical=not self.changed))
 
 
 class Aggregates(Struct, frozen=True, kw_only=True):
@@ -75,7 +120,7 @@ def aggregate(plan: Plan, run: Side, baseline: Side | None) -> Aggregates:
         now = [values or () for values in run.values(number, ids)]
         before = baseline.values(number, ids) if baseline else [None] * len(ids)
         groups = group(zip(tags, weights, now, before, strict=True))
-        changed = changed_queries.changed_queries(zip(tags, weights, now, before, strict=True)) if baseline else []
+        changed = find_changed_queries(zip(tags, weights, now, before, strict=True)) if baseline else []
         families.append(
             FamilyGroups(
                 metrics=tuple(family.metrics),
@@ -83,7 +128,7 @@ def aggregate(plan: Plan, run: Side, baseline: Side | None) -> Aggregates:
                 groups=groups,
                 tags=by_tag(groups),
                 changed=changed,
-                changed_tags=changed_queries.by_tag(changed),
+                changed_tags=queries_by_tag(changed),
             )
         )
     names = dict.fromkeys(tag for family in families for tag in family.tags)

@@ -5,8 +5,8 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from math import isnan, nan
 from typing import Protocol
 
-from ragcontract.core.scores import QueryScore, Values
-from ragcontract.statistics.repeats import averaged_values
+from ragcontract.core.run import QueryScore, Values
+from ragcontract.statistics.means import averaged_values
 
 
 class ValuesByQuery(Protocol):

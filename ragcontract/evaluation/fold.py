@@ -1,40 +1,97 @@
-"""Aggregates the rows of one side while they are read, without holding the whole run in memory."""
+"""Where the rows of a run are, so that a problem with one says where it and an earlier row of its query stand.
+
+What a stored baseline says of a query beside its ranks: metrics that ids cannot give again, and broken rules.
+
+Aggregates the rows of one side while they are read, without holding the whole run in memory.
+"""
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Id, as_id, as_ids
-from ragcontract.core.metric import Family, Invalid, Missing
+from ragcontract.core.metric import Family, Invalid, Metric, Missing
 from ragcontract.core.rule import Violation
-from ragcontract.core.run import VERSION_FIELDS, Result, RunRow, SourceFile, has_failed, lacks_results, versions_in
-from ragcontract.core.scores import QueryScore, Values
-from ragcontract.evaluation.class_counts import ClassCounter
+from ragcontract.core.run import (
+    VERSION_FIELDS,
+    QueryScore,
+    Result,
+    RunRow,
+    SourceFile,
+    Values,
+    has_failed,
+    lacks_results,
+    versions_in,
+)
 from ragcontract.evaluation.columns import Column
-from ragcontract.evaluation.depths import DepthCounter
-from ragcontract.evaluation.diagnostics import Diagnostics
-from ragcontract.evaluation.duplicates import DuplicateCounter
-from ragcontract.evaluation.forbidden_forms import ForbiddenForms
-from ragcontract.evaluation.listed_results import ListedResults
-from ragcontract.evaluation.pattern_ids import PatternIds
-from ragcontract.evaluation.plan import Plan, valid_values
-from ragcontract.evaluation.row_locations import RowLocations, location_of
-from ragcontract.evaluation.score_gaps import ScoreGaps
+from ragcontract.evaluation.id_diagnostics import Diagnostics, ForbiddenForms, PatternIds
+from ragcontract.evaluation.listed import ListedResults
+from ragcontract.evaluation.observations import (
+    ClassCounter,
+    DepthCounter,
+    DuplicateCounter,
+    ScoreGaps,
+    UnknownQueries,
+    UnseenIdSearch,
+)
+from ragcontract.evaluation.plan import Plan, asks_otherwise, valid_values
 from ragcontract.evaluation.side import Side
-from ragcontract.evaluation.stored_rows import has_other_reference, stored_values, stored_violations
-from ragcontract.evaluation.turns_of_row import asks_otherwise
-from ragcontract.evaluation.unknown_queries import UnknownQueries
-from ragcontract.evaluation.unseen_ids import UnseenIdSearch
-from ragcontract.files.events import Batch, FileRead
-from ragcontract.files.problems import Collector, MoreProblems, Problem, Warned
+from ragcontract.files.problems import Batch, Collector, FileRead, MoreProblems, Problem, Warned
 from ragcontract.files.schema import Mismatch, shown
-from ragcontract.runs.order import OrderCheck, descending, falls
-from ragcontract.runs.past import Expected, expected_of, has_other_turns
-from ragcontract.runs.readers import RunEvent
-from ragcontract.runs.stored import StoredBatch, StoredHead
-from ragcontract.statistics.latency import summary
-from ragcontract.statistics.repeats import averaged
+from ragcontract.runs.baseline_contract import REFERENCES, Expected, expected_of, has_other_turns
+from ragcontract.runs.baseline_file import ComparedQuery, MeasuredQuery, StoredBatch, StoredHead
+from ragcontract.runs.readers import OrderCheck, RunEvent, descending, falls
+from ragcontract.statistics.means import averaged, summary
+
+FILE_BITS = 40
+
+
+class RowLocations:
+    """The first row of each query, by the query's id, as one integer of file and line, to save memory."""
+
+    def __init__(self) -> None:
+        """Know no row yet."""
+        self.lines: dict[str, int] = {}
+        self._paths: list[str] = []
+
+    def start_of(self, batch: Batch[RunRow]) -> int:
+        """Return the integer of a batch's first row; the others follow it one by one."""
+        if batch.path not in self._paths[-1:]:
+            self._paths.append(batch.path)
+        return (len(self._paths) - 1 << FILE_BITS) + batch.line
+
+    def of(self, query_id: str) -> str:
+        """Return the location of a query's row, such as ``run.jsonl:17``."""
+        file, line = divmod(self.lines[query_id], 1 << FILE_BITS)
+        return f"{self._paths[file]}:{line}"
+
+
+def location_of(batch: Batch[RunRow], index: int) -> str:
+    """Return the location of a row, such as ``run.jsonl:17``; for a run in memory, its query."""
+    return batch.location(index) if batch.line else f"{batch.path}: query {shown(batch.rows[index].query_id)}"
+
+
+def stored_values(metrics: Iterable[Metric], stored: ComparedQuery) -> Values:
+    """Return the stored metrics of a query; an empty tuple if any of them is missing."""
+    known = stored.metrics if isinstance(stored, MeasuredQuery) else {}
+    values = [known.get(metric.key) for metric in metrics]
+    return tuple([value for value in values if value is not None]) if None not in values else ()
+
+
+def stored_violations(stored: ComparedQuery) -> Iterator[Violation]:
+    """Yield the rules about the answer that a stored query violates; of their causes, only digests are known."""
+    for rule, causes in stored.broken.items():
+        yield Violation(rule=rule, expected=(), found=(), causes=tuple(causes))
+
+
+def has_other_reference(family: Family, query: GoldenQuery, stored: ComparedQuery) -> bool:
+    """Return whether a family compared the stored query's answer with another reference than today's."""
+    field = family.switch
+    if not isinstance(field, str) or field not in REFERENCES or stored.expects is None:
+        return False
+    return stored.expects.references.get(field) != expected_of(query).references.get(field)
+
 
 Retrieved = tuple[GoldenQuery, list[str]]
 
@@ -228,7 +285,7 @@ class _Builder:
         return outcome.values
 
     def _note_unread_checks(self, query: GoldenQuery, checks: Mapping[str, object]) -> None:
-        from ragcontract.rules.checking import checks_read
+        from ragcontract.rules.custom import checks_read
 
         for name in checks.keys() - checks_read(query):
             if has_failed(checks[name]) and (name in self._unread_checks or len(self._unread_checks) < bounds.NAMES):

@@ -1,4 +1,12 @@
-"""How to evaluate each row of a run; the same plan is used for run and baseline, locally and on a cluster."""
+"""The turns of a row, for queries that are conversations.
+
+Lists the violations of a row: of very many, the first ones, and what the others of each rule have in common.
+
+A conversation of a thousand turns can violate each of a hundred rules in each turn. Nobody reads that, and reports of
+it take minutes. The verdict, the waivers and the comparison with a baseline are the same as with all of them.
+
+How to evaluate each row of a run; the same plan is used for run and baseline, locally and on a cluster.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from itertools import groupby
@@ -8,22 +16,82 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragcontract.answers.cannot_score import CannotScoreError
+from ragcontract.answers.metric_options import CannotScoreError
+from ragcontract.contract.resolve import Contract
+from ragcontract.core import bounds
+from ragcontract.core.finding import unsaid
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Invalid, Metric, Missing
 from ragcontract.core.rule import RankRule, RowContext, RowRule, RuleSettings, Turn, Violation, row_rules_of
-from ragcontract.core.run import SAID, RunRow, row_type
-from ragcontract.core.said import unsaid
-from ragcontract.core.scores import QueryScore, Values
+from ragcontract.core.run import SAID, QueryScore, RunRow, Values, row_type
 from ragcontract.evaluation.columns import Column
-from ragcontract.evaluation.listed_violations import listed_first
-from ragcontract.evaluation.turns_of_row import with_turns, without_answers
-from ragcontract.metrics.families import Families
-from ragcontract.runs.past import digest_with
+from ragcontract.metrics.ranking import Families
+from ragcontract.runs.baseline_contract import digest_with
 
 if TYPE_CHECKING:
-    from ragcontract.rules.second_pass import SecondPass
-    from ragcontract.runs.score_files import GivenScores, Wanted
+    from ragcontract.judgments.second_pass import SecondPass
+    from ragcontract.runs.scores_files import GivenScores, Wanted
+
+
+def with_turns(query: GoldenQuery, row: RunRow) -> tuple[RunRow, tuple[Turn, ...] | str]:
+    """Return a row and its turns if the query is a conversation, or what is wrong with its messages.
+
+    The row then has the last response and the calls of all turns, for metrics.
+    """
+    if not query.turns:
+        if not isinstance(getattr(row, "messages", None), list):
+            return row, ()
+        from ragcontract.answers.conversation import contradiction
+
+        return row, contradiction(row) or ()
+    from ragcontract.answers.conversation import turns_of, whole
+
+    turns = turns_of(row, query.turns)
+    return row if isinstance(turns, str) else whole(row, turns), turns
+
+
+def asks_otherwise(query: GoldenQuery, row: RunRow) -> bool:
+    """Return whether the user of a row's conversation does not say what the golden turns say."""
+    if not query.turns or query.answer is None or not row.messages:
+        return False
+    from ragcontract.answers.conversation import other_questions
+
+    return other_questions(row.messages, query.answer.turns or ())
+
+
+def without_answers(query: GoldenQuery, row: RunRow) -> tuple[Turn, ...]:
+    """Return the turns of a query that has no row."""
+    if not query.turns:
+        return ()
+    from ragcontract.answers.conversation import unanswered
+
+    return unanswered(row, query.turns)
+
+
+EXPECTED = ("the rule to hold everywhere",)
+
+
+def listed_first(violations: Iterable[Violation]) -> tuple[Violation, ...]:
+    """Return the first ``bounds.VIOLATIONS``; the others are one violation a rule, with their number and all causes.
+
+    Violations that only warn stay apart from those that fail.
+    """
+    listed: list[Violation] = []
+    others: dict[tuple[str, bool], list[Violation]] = {}
+    for one in violations:
+        if len(listed) < bounds.VIOLATIONS:
+            listed.append(one)
+        else:
+            others.setdefault((one.rule, one.warns), []).append(one)
+    return (*listed, *map(_as_one, others.values()))
+
+
+def _as_one(violations: list[Violation]) -> Violation:
+    if len(violations) == 1:
+        return violations[0]
+    causes = dict.fromkeys(cause for one in violations for cause in one.causes)
+    found = (f"{len(violations):,} more violations, which are not listed",)
+    return replace(violations[0], expected=EXPECTED, found=found, doc_ids=(), limit=None, causes=tuple(causes))
 
 
 class BesideRanks(Struct, frozen=True, kw_only=True, gc=False):
@@ -56,7 +124,7 @@ class Plan(Families, frozen=True, kw_only=True):
     all rows are stored. Without ``texts``, nothing that the application said or saw is held for reports. ``given`` is
     what scores files have for the run. With ``tags``, means are computed for these tags only, and rows for the golden
     queries that are ``not_judged``, which want ``wanted_elsewhere``, are skipped. A run is scored as if nothing was
-    retrieved for a golden query without a row (whether that is allowed, ``judging.unjudgeable`` says); in a
+    retrieved for a golden query without a row (whether that is allowed, ``decision.unjudgeable`` says); in a
     ``second_pass``, a judge clears what rules about answers flagged. What families have ``noted`` of a baseline is
     forgotten before the run. A baseline may lack rows, because golden queries may be new.
     """
@@ -147,7 +215,7 @@ class Plan(Families, frozen=True, kw_only=True):
     @property
     def wanted_scores(self) -> "Wanted":
         """What is read of scores files."""
-        from ragcontract.runs.score_files import Wanted
+        from ragcontract.runs.scores_files import Wanted
 
         return Wanted(
             golden=self.golden,
@@ -159,7 +227,7 @@ class Plan(Families, frozen=True, kw_only=True):
         )
 
     def _checks_read(self) -> dict[str, frozenset[str]]:
-        from ragcontract.rules.checking import checks_read
+        from ragcontract.rules.custom import checks_read
 
         return {query_id: checks_read(query) for query_id, query in self.golden.items() if query.rules}
 
@@ -328,3 +396,26 @@ def valid_values(family: Family, query: GoldenQuery, row: RunRow) -> Values | Mi
 def worst_values(metrics: Iterable[Metric]) -> Values:
     """Return the values of a query without any result."""
     return tuple([metric.worst for metric in metrics])
+
+
+def plan_for(contract: Contract, *, repeats: bool = False, keep_ids: bool = False, texts: bool = True) -> Plan:
+    """Return the plan for scoring the rows of a run under a contract."""
+    return Plan(
+        golden=contract.queries,
+        ranking=contract.ranking,
+        families=contract.families,
+        diagnostics=contract.diagnostics,
+        row_rules=tuple(
+            rule for rule in contract.rules if issubclass(rule, RowRule) and rule in contract.golden.rule_types
+        ),
+        rank_rules=tuple(rule for rule in contract.rules if issubclass(rule, RankRule)),
+        settings=contract.settings,
+        turns="turns" in contract.golden.answer_fields,
+        results_required=contract.golden.all_documents and not contract.golden.problems,
+        repeats=repeats,
+        keep_ids=keep_ids,
+        texts=texts,
+        tags=frozenset(contract.scope.tags if contract.scope else ()),
+        not_judged=frozenset(contract.scope.queries if contract.scope else ()),
+        wanted_elsewhere=contract.scope.wanted if contract.scope else frozenset(),
+    )

@@ -4,18 +4,15 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from ragcontract.core.finding import Said
 from ragcontract.core.numbers import count
 from ragcontract.core.rule import Violation
-from ragcontract.core.run import Latency, ListedResult, SourceFile
-from ragcontract.core.said import Said
-from ragcontract.core.scores import Confusion, QueryScore, Values
+from ragcontract.core.run import Confusion, Latency, ListedResult, QueryScore, SourceFile, Values
 from ragcontract.evaluation.columns import ValuesByQuery
-from ragcontract.evaluation.depths import Depth
-from ragcontract.evaluation.duplicates import Duplicates
-from ragcontract.evaluation.unseen_ids import UnseenIds
+from ragcontract.evaluation.observations import Depth, Duplicates, UnseenIds
 from ragcontract.files.problems import Problems
-from ragcontract.runs.past import Expected
-from ragcontract.runs.stored import StoredHead
+from ragcontract.runs.baseline_contract import Expected
+from ragcontract.runs.baseline_file import StoredHead
 
 
 class Side(Struct, frozen=True, kw_only=True):
@@ -37,7 +34,7 @@ class Side(Struct, frozen=True, kw_only=True):
     what its queries expected where that differs from the golden file, ``stored`` is the head of that baseline, and
     ``incomparable`` are its metrics that were computed in another way. ``doc_ids`` has the document ids of each row if
     the plan requests them. A baseline has the ``first_ids`` of its rows and the judged ``pools`` of its queries, see
-    :mod:`ragcontract.core.first_ids`. ``retrieved`` has the top k of the queries that the run breaks; ``said`` has what
+    :mod:`ragcontract.core.ids`. ``retrieved`` has the top k of the queries that the run breaks; ``said`` has what
     was said for them, in part.
     """
 

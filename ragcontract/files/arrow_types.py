@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from ragcontract.core import bounds
 from ragcontract.core.nearest import nearest
-from ragcontract.core.text import shorten
-from ragcontract.files.doubled import first_doubled
+from ragcontract.core.safe_text import shorten
+from ragcontract.files.json_text import first_doubled
 from ragcontract.files.schema import Mismatch
 
 Path = tuple[str | int, ...]

@@ -8,7 +8,7 @@ import re
 import msgspec
 
 from ragcontract.core import bounds
-from ragcontract.core.text import shorten
+from ragcontract.core.safe_text import shorten
 from ragcontract.files.problems import Problems
 
 RUN, GOLDEN, BASELINE, CONFIG = "a run", "a golden file", "a baseline", "a configuration"

@@ -1,15 +1,123 @@
-"""Problems and warnings of input files, collected so that all are reported at once."""
+"""One problem of an input file, with its location.
 
-from typing import Self
+Problems that repeat from row to row: one mistake of an export is one message, with the lines that have it.
+
+Problems and warnings of input files, collected so that all are reported at once.
+
+Events that readers yield, in reading order: rows, files read to the end, problems and warnings.
+
+Problems and warnings without the values that they quote, for runs whose texts must not be shown.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Generic, Self, TypeAlias, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.core.text import shorten
-from ragcontract.files.problem import Problem
-from ragcontract.files.repeated import Repeated, key_of
-from ragcontract.files.schema import Mismatch
+from ragcontract.core.run import SourceFile
+from ragcontract.core.safe_text import shorten
+from ragcontract.files.schema import Mismatch, dotted
+
+
+class Problem(Struct, frozen=True):
+    """One problem; the location is a path such as ``golden.jsonl:17: relevant_doc_ids``."""
+
+    location: str
+    message: str
+
+    @classmethod
+    def of(cls, location: str, mismatch: Mismatch) -> "Problem":
+        """Create a problem from a mismatch in the value at a location."""
+        return cls(f"{location}: {dotted(mismatch.path)}" if mismatch.path else location, mismatch.message)
+
+    def __str__(self) -> str:
+        """Return the location and the message as one sentence."""
+        return f"{shorten(self.location, bounds.MESSAGE)}: {shorten(self.message, bounds.MESSAGE)}"
+
+
+FEW = 3  # problems that are each described in full
+# Patterns are compiled on first use: most checks have no problem at all.
+_LOCATION = r"(?s:(?P<file>.+?):(?P<line>[0-9]+)(?:: (?P<field>.*))?)"
+_QUERY = r'query "(?:[^"\\]|\\.)*" '  # whom a message is about
+_SORT = r"[^'\"0-9\[{]*"  # a message up to the first value in it
+
+
+def key_of(problem: Problem) -> tuple[str, str, str] | Problem:
+    """Return what problems of one sort have in common: file, field, start of the message."""
+    if not (found := re.fullmatch(_LOCATION, problem.location)):
+        return problem
+    start = re.match(_SORT, re.sub(_QUERY, "", problem.message, count=1))
+    return found["file"], re.sub(r"\[[0-9]+\]", "[]", found["field"] or ""), start[0] if start else ""
+
+
+class Repeated:
+    """Problems of one sort."""
+
+    def __init__(self, first: Problem, number: int) -> None:
+        """Start with the first of them; ``number`` is its position among all problems."""
+        self._first = [(number, first)]
+        self._count = 1
+        self._lines = _Ranges()
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether only the first problem is described, because there are more than a few."""
+        return self._count > FEW
+
+    def add(self, problem: Problem, number: int) -> int:
+        """Add a problem; returns how many more descriptions there are, which is negative once they are folded."""
+        self._count += 1
+        if self._count <= FEW:
+            self._first.append((number, problem))
+            return 1
+        if self._count == FEW + 1:
+            for _, one in self._first:
+                self._lines.add(_line_of(one))
+        self._lines.add(_line_of(problem))
+        return 1 - FEW if self._count == FEW + 1 else 0
+
+    def described(self, others: int = 0) -> list[tuple[int, str]]:
+        """Return number and text of each problem, or one text for all; ``others`` are further ones of unknown lines."""
+        if not self.is_folded:
+            return [(number, str(problem)) for number, problem in self._first]
+        number, first = self._first[0]
+        more = f"{self._count - 1 + others:,} more like this"
+        where = f"in lines {self._lines.text(open_ended=others > 0)}" if self._lines.several else "in this line"
+        return [(number, f"{first} (and {more}, {where})")]
+
+
+class _Ranges:
+    """Line numbers in ascending order, as ranges."""
+
+    def __init__(self) -> None:
+        self._ranges: list[list[int]] = []
+        self._cut = False
+
+    @property
+    def several(self) -> bool:
+        return len(self._ranges) > 1 or self._ranges[0][0] < self._ranges[0][1]
+
+    def add(self, line: int) -> None:
+        if self._ranges and self._ranges[-1][0] <= line <= self._ranges[-1][1] + 1:
+            self._ranges[-1][1] = max(line, self._ranges[-1][1])
+        elif len(self._ranges) < bounds.LINE_RANGES:
+            self._ranges.append([line, line])
+        else:
+            self._cut = True
+
+    def text(self, *, open_ended: bool) -> str:
+        ranges = [str(first) if first == last else f"{first} to {last}" for first, last in self._ranges]
+        return ", ".join([*ranges, *(["…"] if self._cut or open_ended else [])])
+
+
+def _line_of(problem: Problem) -> int:
+    found = re.fullmatch(_LOCATION, problem.location)
+    return int(found["line"]) if found else 0
+
 
 __all__ = ["Collector", "MoreProblems", "Problem", "Problems", "Warned"]
 
@@ -146,3 +254,74 @@ class Collector:
         described = tuple(text for _, text in numbered)
         more += len(described[bounds.PROBLEMS :])
         return Problems(problems=described[: bounds.PROBLEMS], more=more, warnings=tuple(self._warnings))
+
+
+Row = TypeVar("Row")
+
+
+class Batch(Struct, Generic[Row], frozen=True):
+    """Valid rows of consecutive lines; ``line`` is the number of the first.
+
+    A batch holds as many rows as fit into one block of the file, because yielding single rows would take as long as
+    decoding them.
+    """
+
+    path: str
+    line: int
+    rows: list[Row]
+
+    def location(self, index: int) -> str:
+        """Return the location of a row, such as ``golden.jsonl:17``."""
+        return f"{self.path}:{self.line + index}"
+
+
+class FileRead(Struct, frozen=True):
+    """A file was read to its end, or as far as possible."""
+
+    file: SourceFile
+
+
+Event: TypeAlias = Batch[Row] | FileRead | Problem | MoreProblems | Warned
+
+
+def located(events: Iterable[Event[Row]], problems: Collector) -> Iterator[tuple[str, Row]]:
+    """Yield each valid row with its location; all other events are added to ``problems``."""
+    for event in events:
+        match event:
+            case Batch():
+                for index, row in enumerate(event.rows):
+                    yield event.location(index), row
+            case FileRead():
+                pass
+            case _:
+                problems.add(event)
+
+
+LEFT_OUT = "(not shown)"
+# Everything behind the start of a value goes, the advice too: a value can look like any text of ours.
+_VALUES = (
+    re.compile(
+        r"(, found |, before |its JSON object: |, which failed: |; found instead: |with the keys |duplicate key ).*",
+        re.DOTALL,
+    ),
+    # The item of a judgment that was edited; an item that a judge was asked about has a name as `claim:3`.
+    re.compile(r"( has a judgment on )(?![a-z_]+:[0-9]+ that ).*", re.DOTALL),
+    # Why a judge gave no verdict, in words that may quote its reply.
+    re.compile(r"( has no verdict on .*?\((?:unsure|compromised|failed): ).*", re.DOTALL),
+    # What is wrong with the row of a query: `query "q1" has the mode "x", expected …`. A long id is cut. What is behind
+    # a semicolon is advice, unless a value was before it; and an index (`messages[2]`) is none.
+    re.compile(r'(: query "(?:[^"\\…]|\\.)*(?:…"?|")(?:[^"\[{;]|(?<=\w)\[[0-9]+\])*+)["\[{].*', re.DOTALL),
+)
+
+
+def without_values(found: Problems) -> Problems:
+    """Return the problems of files, in which ``(not shown)`` stands for each value of a field."""
+    return replace(
+        found, problems=tuple(map(_without_value, found.problems)), warnings=tuple(map(_without_value, found.warnings))
+    )
+
+
+def _without_value(message: str) -> str:
+    for value in _VALUES:
+        message = value.sub(rf"\1{LEFT_OUT}", message, count=1)
+    return message

@@ -7,10 +7,9 @@ from typing import TypeVar
 import msgspec
 
 from ragcontract.core.errors import OutputError
-from ragcontract.files.events import Event
-from ragcontract.files.jsonl import read_jsonl
+from ragcontract.files.json_lines import read_jsonl
 from ragcontract.files.opening import Progress, no_progress
-from ragcontract.files.problems import Problem
+from ragcontract.files.problems import Event, Problem
 
 PARQUET = ".parquet"
 INSTALL = "install it: pip install 'rag-contract[parquet]'"
@@ -34,7 +33,7 @@ def read_rows(
     may_be_empty: bool = False,
     progress: Progress = no_progress,
 ) -> Iterator[Event[T]]:
-    """Yield the rows of files as ``row_type``, in file order; see :func:`~ragcontract.files.jsonl.read_jsonl`.
+    """Yield the rows of files as ``row_type``, in file order; see :func:`~ragcontract.files.json_lines.read_jsonl`.
 
     Fields in ``unread``, such as ``results.metadata``, are not loaded if the format can skip them. Without rows, a file
     is a problem, unless it ``may_be_empty``.
@@ -42,7 +41,7 @@ def read_rows(
     for parquet, group in groupby(paths, is_parquet):
         if parquet:
             try:
-                from ragcontract.files.parquet import read_parquet  # needs an optional dependency
+                from ragcontract.files.parquet import read_parquet
             except ImportError:
                 yield from (Problem(path, f"is Parquet, which pyarrow reads; {INSTALL}") for path in group)
                 continue
@@ -62,7 +61,7 @@ def read_rows(
 def parquet_columns(path: str) -> list[str]:
     """Return the names of the columns of a Parquet file; none if it cannot be read, which reading its rows reports."""
     try:
-        from ragcontract.files.parquet import column_names  # needs an optional dependency
+        from ragcontract.files.parquet import column_names
     except ImportError:
         return []
     return column_names(path)

@@ -1,4 +1,10 @@
-"""Atomic writing of files: all of them or none, and never over an input.
+"""Temporary files, and the error of one that cannot be written.
+
+Files that grow: on a full disk, no half of a line is left in them.
+
+JSON that is easy to read in a diff and is written incrementally: indented, with long lists one item per line.
+
+Atomic writing of files: all of them or none, and never over an input.
 
 Each file is written under a temporary name in its folder and then renamed, so a reader never sees a partial file, and a
 failure leaves the old one unchanged.
@@ -10,10 +16,82 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import IO, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Struct
 
 from ragcontract.core.errors import OutputError
-from ragcontract.core.text import printable_json, printable_xml
+from ragcontract.core.safe_text import printable_json, printable_xml
+
+
+def temporary_file() -> IO[bytes]:
+    """Open a file that is gone when it is closed; raises OutputError."""
+    import tempfile  # slow to import, and few commands need it
+
+    try:
+        return tempfile.TemporaryFile()
+    except OSError as error:
+        raise unwritable_temporary(error) from error
+
+
+def unwritable_temporary(error: OSError) -> OutputError:
+    """Return the error of a temporary file that cannot be written."""
+    return OutputError([f"a temporary file: cannot be written ({error.strerror or error}); TMPDIR says where"])
+
+
+def append(path: Path, data: bytes) -> None:
+    """Add data at the end of a file, or make it; all of it or nothing. Raises OSError."""
+    is_new = not path.exists()
+    with path.open("ab", buffering=0) as file:
+        end = path.stat().st_size
+        left = memoryview(data)
+        try:
+            while left:  # a disk that is nearly full takes a part
+                left = left[file.write(left) :]
+        except BaseException:  # also on an interrupt
+            with suppress(OSError):
+                file.truncate(end)
+                if is_new:
+                    path.unlink()
+            raise
+
+
+# The items of fields that are lists, or the lists within fields that are objects.
+Lists: TypeAlias = Mapping[str, "Iterable[object] | Lists"]
+
+
+def document(record: Struct, lists: Lists) -> Iterator[bytes]:
+    """Yield the record as indented JSON; ``lists`` has the items of the fields that are written one item per line."""
+    yield from _object(msgspec.json.encode(record), lists, b"\n")
+    yield b"\n"
+
+
+def _object(json: bytes, lists: Lists, margin: bytes) -> Iterator[bytes]:
+    """Yield an object with its fields two blanks right of the ``margin``, which begins with a line break."""
+    inner = margin + b"  "
+    before = b"{"
+    for name, value in msgspec.json.decode(json, type=dict[str, msgspec.Raw]).items():
+        yield before + inner + msgspec.json.encode(name) + b": "
+        within = lists.get(name)
+        if within is None:
+            yield msgspec.json.format(bytes(value), indent=2).replace(b"\n", inner)  # never in a string
+        elif isinstance(within, Mapping):
+            yield from _object(bytes(value), within, inner)
+        else:
+            yield from _rows(within, inner)
+        before = b","
+    yield margin + b"}"
+
+
+def _rows(items: Iterable[object], margin: bytes) -> Iterator[bytes]:
+    encode = msgspec.json.Encoder().encode
+    before = b"[" + margin + b"  "
+    for item in items:
+        yield before + encode(item)
+        before = b"," + margin + b"  "
+    yield margin + b"]" if before.startswith(b",") else b"[]"
+
 
 STDOUT, STDERR = 1, 2
 PART = 1 << 20  # bytes that are copied at once

@@ -13,8 +13,8 @@ import yaml
 from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.text import encodable, shorten
-from ragcontract.files.lines import UTF16, UTF16_BOMS
+from ragcontract.core.safe_text import encodable, shorten
+from ragcontract.files.json_text import UTF16, UTF16_BOMS
 
 Path = tuple[str | int, ...]
 HALF = r"contains half of a surrogate pair (\ud800 to \udfff), which is not a character; write both halves"

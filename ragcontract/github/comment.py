@@ -8,15 +8,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract.core import bounds
-from ragcontract.github.context import number_at, text_at
-from ragcontract.github.failure import GitHubError
-from ragcontract.github.marker import NO_RUN, Marker, Run, digest, head, line
+from ragcontract.github.context import GitHubError, number_at, text_at
+from ragcontract.github.marker import NO_RUN, Marker, Result, Run, State, digest, head, line, listed, standing
 from ragcontract.github.pull_request import PullRequest
-from ragcontract.github.results import Result, State, listed, standing
 from ragcontract.github.settings import CommentWhen
 
 if TYPE_CHECKING:
-    from ragcontract.github.client import Client, Json
+    from ragcontract.github.http import Client, Json
 
 Written = Literal["created", "updated", "unchanged", "newer", "outranked", "outdated", "not-needed"]
 
@@ -26,7 +24,7 @@ class Draft(Struct, frozen=True, kw_only=True):
 
     ``body`` renders it; its arguments are the maximum size in bytes and the state of the comment that it replaces.
     ``content`` is the text without the footer, to find out whether anything changed. ``contract`` distinguishes the
-    contracts of one run that have one name: see :func:`~ragcontract.github.identity.contract_of`.
+    contracts of one run that have one name: see :func:`~ragcontract.github.marker.contract_of`.
     """
 
     name: str

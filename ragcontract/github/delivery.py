@@ -8,34 +8,28 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.text import printable, visible
-from ragcontract.files.streams import Writable
+from ragcontract.core.safe_text import printable, visible
+from ragcontract.files.opening import Writable
 from ragcontract.files.writing import write_files
-from ragcontract.github import annotations
-from ragcontract.github.access import make_room
-from ragcontract.github.body import fitting, foot, when_checked
-from ragcontract.github.changed_files import changed_here
-from ragcontract.github.commands import Level, annotation, append_summary, set_outputs
+from ragcontract.github import runner_output
 from ragcontract.github.comment import Draft, Posted, post
-from ragcontract.github.connection import connect
-from ragcontract.github.context import Context
-from ragcontract.github.failure import GitHubError, within
-from ragcontract.github.identity import contract_of
-from ragcontract.github.paths import in_repository, owned_like_workspace
-from ragcontract.github.pull_request import NoPullRequest, PullRequest, find
-from ragcontract.github.results import State
+from ragcontract.github.context import Context, GitHubError, within
+from ragcontract.github.files import in_repository, make_room, owned_like_workspace
+from ragcontract.github.marker import State, contract_of
+from ragcontract.github.pull_request import NoPullRequest, PullRequest, changed_here, connect, find
+from ragcontract.github.runner_output import Level, annotation, append_summary, fitting, foot, set_outputs, when_checked
 from ragcontract.github.settings import Settings
-from ragcontract.http.timing import Timing
-from ragcontract.reports import terminal
-from ragcontract.reports.formats import FORMATS
-from ragcontract.reports.markdown import document
-from ragcontract.reports.markdown.document import NO_REMARK, Layout, Remark
-from ragcontract.reports.report import ErrorReport, Report
+from ragcontract.net.stopping import Timing
+from ragcontract.report import terminal
+from ragcontract.report.formats import FORMATS
+from ragcontract.report.markdown import document
+from ragcontract.report.markdown.document import NO_REMARK, Layout, Remark
+from ragcontract.report.record import ErrorReport, Report
 
 if TYPE_CHECKING:
     import requests
 
-    from ragcontract.github.client import Client
+    from ragcontract.github.http import Client
 
 
 ADVICE = (
@@ -136,7 +130,7 @@ def log_of(report: Report, level: Level, context: Context, outputs: Mapping[str,
     """
     file = next((outputs[form.name] for form in FORMATS if form.name in outputs), "")
     shown = printable(terminal.without_colours(terminal.check_text(report, file)))
-    return shown + annotations.of_report(report, level, partial(in_repository, context=context))
+    return shown + runner_output.of_report(report, level, partial(in_repository, context=context))
 
 
 def deliver(

@@ -1,17 +1,83 @@
-"""The hidden first line of a comment: which contract it belongs to, which run wrote it, and what it says.
+"""The results that one workflow run has under one name, of which its comment shows the worst.
+
+The hidden first line of a comment: which contract it belongs to, which run wrote it, and what it says.
 
 Anyone can write such a line, and whoever may edit a comment can change it: it identifies a comment only together with
 its author, and no value in it is believed beyond what a run could have written.
+
+What distinguishes the contracts that one workflow run checks, where no name does.
 """
 
 import hashlib
 import re
+from collections.abc import Iterable
+from typing import Literal
 from urllib.parse import quote
 
 from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.github.results import SEVERAL, Result, State
+from ragcontract.github.context import Context
+from ragcontract.github.settings import Settings
+
+State = Literal["pass", "fail", "error", "unknown"]
+BEST_FIRST: tuple[State | None, ...] = (None, "pass", "unknown", "error", "fail")
+SEVERAL = "several"  # the contract of a result that stands for those that have no room
+
+
+class Result(Struct, frozen=True):
+    """The result of one check in one attempt of a workflow run.
+
+    ``contract`` is the fingerprint of :func:`~ragcontract.github.marker.contract_of`, empty where unknown;
+    ``content`` is the fingerprint of the text.
+    """
+
+    contract: str
+    attempt: int
+    state: State | None
+    content: str
+
+    @property
+    def badness(self) -> int:
+        """The rank of the state; the worst has the highest."""
+        return BEST_FIRST.index(self.state)
+
+    def says(self, other: "Result") -> bool:
+        """Return whether two results are the same, whichever checks they are of."""
+        return (self.state, self.content) == (other.state, other.content)
+
+    def may_be_of(self, contract: str) -> bool:
+        """Return whether this can be a result of the contract."""
+        return contract != SEVERAL and self.contract in {"", contract}
+
+
+def standing(results: Iterable[Result]) -> list[Result]:
+    """Return the results of one workflow run that none of a later attempt has replaced.
+
+    A result replaces the one of the same contract in an earlier attempt. If there are two, because two jobs or steps
+    cannot be distinguished, nobody knows which of them it replaces, and all stay.
+    """
+    stand: list[Result] = []
+    for result in sorted(set(results), key=lambda one: one.attempt):
+        earlier = [old for old in stand if old.may_be_of(result.contract) and old.attempt < result.attempt]
+        if len(earlier) == 1:
+            stand.remove(earlier[0])
+        stand.append(result)
+    return stand
+
+
+def listed(results: Iterable[Result]) -> tuple[Result, ...]:
+    """Return the results that the marker of a comment lists, the worst first.
+
+    The worst of those that have no room stands for them until the next workflow run: no result replaces it.
+    """
+    worst_first = sorted(results, key=lambda one: (-one.badness, one.contract, one.attempt, one.content))
+    room = bounds.COMMENT_RESULTS
+    if len(worst_first) <= room:
+        return tuple(worst_first)
+    rest = worst_first[room - 1]
+    return (*worst_first[: room - 1], Result(SEVERAL, rest.attempt, rest.state, rest.content))
+
 
 RUN = r" run=([0-9]{1,18})\.([0-9]{1,9}) "  # no more digits than any id and any attempt has
 CONTRACT = r"[0-9a-f]{16}"
@@ -27,7 +93,7 @@ class Marker(Struct, frozen=True, kw_only=True):
     """The fields of a marker; ``run`` is ``NO_RUN``, which is older than any, if the marker has no credible one.
 
     ``state``, ``content`` and ``contract`` are of the result that the comment shows, see
-    :class:`~ragcontract.github.results.Result`. ``others`` are further results of the same workflow run, in any
+    :class:`~ragcontract.github.marker.Result`. ``others`` are further results of the same workflow run, in any
     attempt.
     """
 
@@ -97,3 +163,31 @@ def _others(field: str) -> tuple[Result, ...]:
     return tuple(
         Result(match[1], int(match[2]), STATES[match[3]], match[4]) for match in matches if match and match[3] in STATES
     )
+
+
+def contract_of(context: Context, settings: Settings, reported: str = "") -> str:
+    """Return a fingerprint of the step, of its place in the matrix, and of the inputs that choose what is checked.
+
+    It is the same in each attempt of a workflow run, so that an attempt replaces its own earlier result and no other.
+    Therefore neither the runner's name nor the content of any file is in it: an attempt gets another runner, and may
+    get another run or baseline. ``reported`` is the name in a report that another workflow run made: one step may post
+    the reports of several contracts.
+    """
+    inputs = (
+        context.step,
+        settings.job_index,
+        settings.working_directory,
+        settings.golden,
+        settings.run,
+        settings.scores,
+        settings.judgments,
+        settings.calibration,
+        settings.baseline,
+        settings.config,
+        settings.k,
+        settings.tag,
+        settings.repeats,
+        settings.report_json if settings.mode == "post-comment" else "",
+        *([reported] if reported else []),
+    )
+    return digest(repr(inputs))

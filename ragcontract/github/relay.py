@@ -17,28 +17,23 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.numbers import mebibytes
 from ragcontract.core.phrase import Phrase
-from ragcontract.files.doubled import doubled_key, fault
-from ragcontract.files.jsonl import UNDECODABLE, explained
-from ragcontract.files.nesting import check_nesting
+from ragcontract.files.json_lines import UNDECODABLE, explained
+from ragcontract.files.json_text import check_nesting, doubled_key, fault
 from ragcontract.files.problems import Problem
-from ragcontract.github import annotations
+from ragcontract.github import runner_output
 from ragcontract.github.acceptance import look, notice, remark
-from ragcontract.github.access import is_linked, outside, wrong_folder
-from ragcontract.github.body import minute
-from ragcontract.github.changed_files import changed_here
-from ragcontract.github.commands import annotation
 from ragcontract.github.comment import Draft
-from ragcontract.github.context import Context, number_at, text_at
+from ragcontract.github.context import Context, GitHubError, number_at, text_at
 from ragcontract.github.delivery import Renderer, World, draft_of, post_comment, renderer_of
-from ragcontract.github.failure import GitHubError
-from ragcontract.github.paths import in_container, in_repository
-from ragcontract.github.pull_request import NoPullRequest, PullRequest, of_workflow_run
+from ragcontract.github.files import in_container, in_repository, is_linked, outside, wrong_folder
+from ragcontract.github.pull_request import NoPullRequest, PullRequest, changed_here, of_workflow_run
+from ragcontract.github.runner_output import annotation, minute
 from ragcontract.github.settings import Settings
-from ragcontract.reports.markdown.document import Layout
-from ragcontract.reports.report import ErrorReport, Report
+from ragcontract.report.markdown.document import Layout
+from ragcontract.report.record import ErrorReport, Report
 
 if TYPE_CHECKING:
-    from ragcontract.github.client import Client
+    from ragcontract.github.http import Client
 
 BAREST = Layout(rows=0, folds=False, inputs=False)
 
@@ -51,7 +46,7 @@ def relay(context: Context, settings: Settings, world: World) -> int:
         render = renderer_of(report, settings.name)
         _refuse_unrenderable(render, path)
     except InputError as error:
-        world.stdout.write(annotations.of_problems(error, lambda location: in_repository(location, context)))
+        world.stdout.write(runner_output.of_problems(error, lambda location: in_repository(location, context)))
         return error.exit_code
     if settings.accept_label and isinstance(report, Report) and report.verdict == "fail":
         found, settings = look(

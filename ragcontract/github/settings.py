@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.nearest import NearNames
-from ragcontract.reports.report import Detail
+from ragcontract.report.record import Detail
 
 Mode = Literal["check", "post-comment"]
 CommentWhen = Literal["always", "on-change", "on-failure", "never"]

@@ -1,30 +1,239 @@
-"""Calibrates a judge: it judges what people have labelled, as it judges anything, twice."""
+"""Labels files: what people say of the items that a judge is calibrated with, one item a line.
 
+What a person is asked to label for a calibration: a sample of what is judged, blind to what the judge said.
+
+Calibrates a judge: it judges what people have labelled, as it judges anything, twice.
+"""
+
+import hashlib
+import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
-from msgspec import Struct
+import msgspec
+from msgspec import Meta, Struct
 
-from ragcontract.core.errors import InputError
-from ragcontract.core.label_counts import LabelCounts
-from ragcontract.files.rewriting import file_digest, in_turn, require_unchanged
-from ragcontract.http.stopping import Stop
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError, OutputError
+from ragcontract.core.ids import Tag
+from ragcontract.core.judge_settings import LabelCounts, Task
+from ragcontract.core.numbers import count
+from ragcontract.core.run import AnswerText
+from ragcontract.core.safe_text import visible
+from ragcontract.files.locking import file_digest, in_turn, require_unchanged
+from ragcontract.files.opening import GZIP_MAGIC
+from ragcontract.files.paths import existing_files
+from ragcontract.files.problems import Collector, located
+from ragcontract.files.rows import is_parquet, read_rows
+from ragcontract.files.writing import append
 from ragcontract.judge.chat_model import ChatModel
-from ragcontract.judge.expected_cost import Expected, expected_cost
-from ragcontract.judge.journal_key import journal_key
-from ragcontract.judge.judge_identity import query_keys
-from ragcontract.judge.judging_run import JudgingSettings, copied_journal, judge_lacking, open_model
-from ragcontract.judge.judging_session import Judged, Lacking, Progress, lacking
-from ragcontract.judge.judgment_cache import Cache, by_key
-from ragcontract.judge.judgment_journal import JudgmentJournal, open_journal, path_beside
-from ragcontract.judge.labelled_items import Labelled
+from ragcontract.judge.endpoint import query_keys
+from ragcontract.judge.judging_run import (
+    Expected,
+    JudgingSettings,
+    copied_journal,
+    expected_cost,
+    judge_lacking,
+    open_model,
+)
+from ragcontract.judge.judging_session import Cache, Judged, Lacking, Progress, by_key, lacking
+from ragcontract.judge.judgment_journal import JudgmentJournal, journal_key, open_journal, path_beside
 from ragcontract.judge.spending import Spending, Spent
-from ragcontract.runs.calibration import FORMAT_VERSION, Calibration, CalibrationFile, write_calibration
-from ragcontract.runs.judged_texts import Task, label_of
-from ragcontract.runs.judgments import Judgment, QueryKey
-from ragcontract.statistics.judge_trust import calibrated
+from ragcontract.judgments.calibration_file import FORMAT_VERSION, Calibration, CalibrationFile, write_calibration
+from ragcontract.judgments.items import Case, Item, known_without_a_judge, label_of
+from ragcontract.judgments.judgments_file import Judgment, QueryKey
+from ragcontract.judgments.trust import calibrated
+from ragcontract.net.stopping import Stop
+
+Text = Annotated[AnswerText, Meta(min_length=1, title=f"text of 1 to {bounds.ANSWER:,} characters")]
+# What a task cannot be judged without.
+NEEDS: Mapping[Task, tuple[str, ...]] = {"attribution": (), "confirmation": ("response",), "criteria": ("response",)}
+
+
+class LabelRow(Struct, frozen=True, kw_only=True):
+    """A line of a labels file: an item with all that is known of it, and what a person says."""
+
+    task: Annotated[Task, Meta(description="What is judged.")]
+    question: Annotated[Text, Meta(description="The question.")]
+    text: Annotated[Text, Meta(description="The claim, the flagged text, or the criterion.")]
+    label: Annotated[
+        bool, Meta(description="Whether it is supported or met; of a flagged text, whether it is asserted unsupported.")
+    ]
+    contexts: Annotated[list[AnswerText] | None, Meta(description="The retrieved texts, best first.")] = None
+    response: Annotated[AnswerText | None, Meta(description="What the application answered.")] = None
+    reference: Annotated[AnswerText | None, Meta(description="A good answer.")] = None
+    why: Annotated[AnswerText | None, Meta(description="Why the text was flagged.")] = None
+    labeler: Annotated[Tag | None, Meta(description="Who says so.")] = None
+
+
+class Labelled(Struct, frozen=True, kw_only=True):
+    """Cases to judge, and the labels of their items, in the same order; ``warnings`` say what was left out."""
+
+    cases: tuple[Case, ...]
+    labels: tuple[tuple[bool, ...], ...]
+    warnings: tuple[str, ...] = ()
+
+
+def read_labels(paths: Sequence[str]) -> Labelled:
+    """Read labels files or globs; raises InputError with all that is wrong with them.
+
+    Items about the same texts are one case, as they are in a judging. What no judge is asked about says nothing of one,
+    and is left out.
+    """
+    found, missing = existing_files(paths)
+    problems = Collector()
+    for problem in missing:
+        problems.add(problem)
+    cases: dict[bytes, tuple[LabelRow, dict[tuple[str, str], bool]]] = {}
+    first: dict[tuple[bytes, tuple[str, str]], str] = {}
+    for location, row in located(read_rows(found, LabelRow), problems):
+        for name in NEEDS[row.task]:
+            if getattr(row, name) is None:
+                problems.problem(f"{location}: {name}", f"is needed where the task is {row.task!r}")
+        about = msgspec.json.encode([row.task, row.question, row.contexts or [], row.response, row.reference])
+        item = (row.text, row.why or "")
+        if (about, item) in first:
+            message = f"this item is labelled already, at {first[about, item]}; settle on one label"
+            problems.problem(f"{location}: text", message)
+            continue
+        first[about, item] = location
+        cases.setdefault(about, (row, {}))[1][item] = row.label
+    problems.found().raise_if_any()
+    made = [(_case(number, row, items), tuple(items.values())) for number, (row, items) in enumerate(cases.values(), 1)]
+    asked = [(case, labels) for case, labels in made if not known_without_a_judge(case)]
+    left_out = len(first) - sum(len(labels) for _, labels in asked)
+    why = "since no judge is asked where nothing was retrieved, or where there is no response to a criterion"
+    if not asked:
+        raise InputError([f"{', '.join(map(visible, paths))}: has no label to calibrate with, {why}"])
+    return Labelled(
+        cases=tuple(case for case, _ in asked),
+        labels=tuple(labels for _, labels in asked),
+        warnings=(f"not counted: {count(left_out, 'label')}, {why}",) if left_out else (),
+    )
+
+
+def _case(number: int, row: LabelRow, items: Mapping[tuple[str, str], bool]) -> Case:
+    return Case(
+        task=row.task,
+        query_id=f"labels {number}",
+        question=row.question,
+        items=tuple(Item(name=f"label:{at}", text=text, why=why) for at, (text, why) in enumerate(items, 1)),
+        contexts=tuple(row.contexts or ()),
+        response=row.response,
+        reference=row.reference,
+    )
+
+
+class Unlabelled(Struct, frozen=True, kw_only=True):
+    """An item to label, and the case that it is of."""
+
+    case: Case
+    item: Item
+
+    def row(self, *, label: bool, labeler: str | None) -> LabelRow:
+        """Return the line of a labels file."""
+        case = self.case
+        return LabelRow(
+            task=case.task,
+            question=case.question,
+            contexts=list(case.contexts),
+            response=case.response,
+            reference=case.reference,
+            text=self.item.text,
+            why=self.item.why or None,
+            label=label,
+            labeler=labeler,
+        )
+
+
+class LabelsFile:
+    """A labels file that grows by a line with each answer."""
+
+    def __init__(self, path: str) -> None:
+        """Read what is labelled; raises InputError with all that is wrong with the file.
+
+        A file to which no lines can be added is wrong, too.
+        """
+        self.path = path
+        self._known: set[bytes] = set()
+        problems = Collector()
+        if why := _no_lines(path):
+            raise InputError([f"{path}: {why}"])
+        data = Path(path).read_bytes() if Path(path).exists() else b""
+        if data.startswith(GZIP_MAGIC):
+            raise InputError([f"{path}: is gzip, to which no line can be added; unpack it first"])
+        if data.strip():
+            for _, row in located(read_rows([path], LabelRow), problems):
+                self._known.add(_about(row))
+        problems.found().raise_if_any()
+        self._line_is_open = not data.endswith(b"\n") and bool(data)
+        self._hash = hashlib.blake2b(data)
+
+    def __contains__(self, one: Unlabelled) -> bool:
+        """Return whether an item is labelled."""
+        return _about(one.row(label=True, labeler=None)) in self._known
+
+    def __len__(self) -> int:
+        """Return how many items are labelled."""
+        return len(self._known)
+
+    def add(self, row: LabelRow) -> None:
+        """Write a line; raises OutputError, also if another program has changed the file meanwhile."""
+        data = (b"\n" if self._line_is_open else b"") + msgspec.json.encode(_without_nulls(row)) + b"\n"
+        with in_turn(self.path):
+            require_unchanged(self.path, self._hash.digest())
+            try:
+                append(Path(self.path), data)
+            except OSError as error:
+                raise OutputError([f"{self.path}: cannot be written ({error.strerror or error})"]) from error
+        self._hash.update(data)
+        self._line_is_open = False
+        self._known.add(_about(row))
+
+
+def _no_lines(path: str) -> str | None:
+    """Return why no lines can be added to a file, as far as its name and its kind say so."""
+    if is_parquet(path):
+        return "is Parquet, to which no line can be added; name a .jsonl file"
+    if Path(path).exists() and not Path(path).is_file():
+        return "is not a regular file, so labels cannot be read from it"
+    return None
+
+
+def sample(cases: Sequence[Case], known: LabelsFile, *, size: int, seed: int) -> list[Unlabelled]:
+    """Return items to label, in random order; raises InputError if there are none.
+
+    All are drawn alike, whatever a judge said of them: in a sample that is chosen by verdicts, a judge seems to miss
+    more or less than it does (Begg and Greenes, *Assessment of Diagnostic Tests when Disease Verification is Subject
+    to Selection Bias*, Biometrics 39, 1983). What no judge is asked about is no part of it: a label says nothing of
+    one there.
+    """
+    unlabelled = [
+        one
+        for case in cases
+        if not known_without_a_judge(case)
+        for one in (Unlabelled(case=case, item=item) for item in case.items)
+        if one not in known
+    ]
+    if not unlabelled:
+        raise InputError([f"{known.path}: has a label for everything that is judged"])
+    chance = random.Random(seed)  # noqa: S311 (a sample that somebody can draw again)
+    chance.shuffle(unlabelled)
+    return unlabelled[:size]
+
+
+def _about(row: LabelRow) -> bytes:
+    return msgspec.json.encode(
+        [row.task, row.question, row.contexts or [], row.response, row.reference, row.text, row.why or ""]
+    )
+
+
+def _without_nulls(row: LabelRow) -> dict[str, object]:
+    return {name: value for name, value in msgspec.structs.asdict(row).items() if value is not None}
+
 
 PASSES = 2
 

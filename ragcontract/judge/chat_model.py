@@ -13,11 +13,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract.core import bounds
-from ragcontract.core.text import shorten, visible
-from ragcontract.http.refusals import reason_in
+from ragcontract.core.safe_text import shorten, visible
+from ragcontract.judge.calls import writable
 from ragcontract.judge.interface import Ask, NoReply, Reply
 from ragcontract.judge.model_calls import ModelCalls, Refused
-from ragcontract.judge.reply_json import writable
+from ragcontract.net.sending import reason_in
 
 MAY_BE_PARAMETERS = {400, 422}
 LETTERS, LETTERS_A_TOKEN = re.compile(r"[A-Za-z ]+"), 3  # letters a token, at least

@@ -1,9 +1,13 @@
 """Where the judge is, and the key for it: from the command line and the environment, never from a file.
 
 A pull request can change any file of the workspace. If one of them named the address, it could have the key sent there.
+
+Who is asked and how, for keys; and who replied, for fingerprints, which calibrations are compared by.
 """
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Collection, Mapping
 from typing import Literal, get_args
 from urllib.parse import urlsplit
 
@@ -11,11 +15,15 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.core.text import shorten, visible
-from ragcontract.http.secrets import NO_SECRETS, Secrets
-from ragcontract.http.sending import DEFAULT_PORTS
-from ragcontract.http.sessions import is_this_machine
-from ragcontract.http.urls_and_headers import has_credentials, is_url
+from ragcontract.core.safe_text import shorten, visible
+from ragcontract.judge.calls import AGAIN_TEMPERATURE
+from ragcontract.judge.interface import Model, Settings
+from ragcontract.judge.tasks import PROTOCOL, AskedTask, instructions_of
+from ragcontract.judgments.items import WITHOUT, AskedJudge, Case, asked_how, keys_of
+from ragcontract.judgments.judgments_file import QueryKey
+from ragcontract.net.secrets import NO_SECRETS, Secrets
+from ragcontract.net.sending import DEFAULT_PORTS, has_credentials, is_url
+from ragcontract.net.sessions import is_this_machine
 
 Api = Literal["openai", "ollama"]
 URL, KEY, OPENAI_KEY = "RAG_CONTRACT_JUDGE_URL", "RAG_CONTRACT_JUDGE_KEY", "OPENAI_API_KEY"
@@ -118,3 +126,41 @@ def _host(url: str) -> str:
     host = (parts.hostname or "").rstrip(".")
     host = f"[{host}]" if ":" in host else host
     return host if parts.port in {None, DEFAULT_PORTS[parts.scheme]} else f"{host}:{parts.port}"
+
+
+DIGITS = 16  # of a digest of our own texts, which nobody has a reason to forge
+
+
+def instructions_digest(task: AskedTask) -> str:
+    """Return a digest of all that a task has beside its data; seeds are 0 for the first vote, then 1, 2, …."""
+    instructions = instructions_of(task)
+    parts = {"system": instructions.system, "schema": instructions.schema, "temperatures": [0.0, AGAIN_TEMPERATURE]}
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:DIGITS]
+
+
+def asked_judge(task: AskedTask, settings: Settings, model: Model) -> AskedJudge:
+    """Return who is asked, and how, as far as that is known before the first reply."""
+    return AskedJudge(
+        protocol=PROTOCOL,
+        instructions=instructions_digest(task),
+        model=shorten(model.name, bounds.JUDGE_NAME),
+        host=shorten(model.host, bounds.JUDGE_NAME),
+        votes=settings.votes,
+        confirm=settings.confirm,
+    )
+
+
+def query_keys(case: Case, settings: Settings, model: Model) -> tuple[QueryKey, ...]:
+    """Return what the judgments on a case's items are found by, in their order, before anything is asked."""
+    judge = asked_judge(case.task, settings, model)
+    return tuple([(case.query_id, key) for key in keys_of(case, judge)])
+
+
+def fingerprint(judge: AskedJudge, models: Collection[str] = (), dropped: Collection[str] = ()) -> str:
+    """Return what identifies a judge by what it replied: one that is not the same needs a calibration of its own.
+
+    ``models`` are those that replied; where none did, or none says which it is, it is the one that was asked for.
+    """
+    names = " + ".join(sorted(models)) or judge.model
+    how = asked_how(judge) + (WITHOUT + ", ".join(sorted(dropped)) if dropped else "")
+    return shorten(names, bounds.JUDGE_NAME) + shorten(how, bounds.FINGERPRINT - bounds.JUDGE_NAME)

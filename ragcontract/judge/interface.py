@@ -1,6 +1,6 @@
 """What the parts of a judge hand to each other: what is asked of a model, and what it replies.
 
-A *case* is one task for one query (:mod:`ragcontract.runs.judged_texts`). The protocol makes asks of it, a
+A *case* is one task for one query (:mod:`ragcontract.judgments.items`). The protocol makes asks of it, a
 :class:`Model` sends each and returns its :class:`Reply`, and the protocol reads judgments from the replies. A model
 knows nothing of tasks, the protocol nothing of endpoints.
 """
@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias
 from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.runs.judged_texts import Confirm
+from ragcontract.core.judge_settings import Confirm
 
 
 class Ask(Struct, frozen=True, kw_only=True):

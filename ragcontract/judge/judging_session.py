@@ -1,26 +1,152 @@
-"""Judges many cases: what is known is not asked again, several are asked at a time, and what comes is kept at once."""
+"""Threads that take one thing after another, until all is done, nothing more may be begun, or somebody asks to stop.
 
+Which earlier judgments are as good as new ones, and what a judgments file has in the end.
+
+Judges many cases: what is known is not asked again, several are asked at a time, and what comes is kept at once.
+"""
+
+import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from queue import Empty, SimpleQueue
+from time import monotonic
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragcontract.answers.evidence import edited
 from ragcontract.core import bounds
 from ragcontract.core.errors import RagContractError
 from ragcontract.core.numbers import count
-from ragcontract.http.stopping import Stop
 from ragcontract.judge.calls import TOO_LONG
+from ragcontract.judge.endpoint import query_keys
 from ragcontract.judge.interface import Clock, Model, NoReply, Settings
 from ragcontract.judge.judge_case import judge_case
-from ragcontract.judge.judge_identity import query_keys
-from ragcontract.judge.judgment_cache import Cache
 from ragcontract.judge.judgment_journal import JudgmentJournal, RememberingModel
 from ragcontract.judge.spending import Spending
-from ragcontract.judge.worker_threads import in_threads
-from ragcontract.runs.judged_texts import Case
-from ragcontract.runs.judgments import Judgment, QueryKey, query_key
+from ragcontract.judgments.items import Case
+from ragcontract.judgments.judgments_file import Judgment, QueryKey, query_key
+from ragcontract.judgments.replay import edited
+from ragcontract.net.stopping import Stop, by_signals
+
+TICK = 0.2  # s; how often somebody who asks to stop is heard
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+
+
+class _Done(Struct, Generic[Made], frozen=True):
+    made: Made
+
+
+def in_threads(
+    items: Sequence[Given], make: Callable[[Given], Made], *, at_once: int, spending: Spending, stop: Stop
+) -> Iterator[Made]:
+    """Yield what is made of each item, as it comes; raises what ``make`` raises, when all that is under way has ended.
+
+    If somebody asks to stop, nothing more is begun, and what is under way then is waited for a moment only.
+    """
+    results: SimpleQueue[_Done[Made] | BaseException | None] = SimpleQueue()
+    left = iter(items)
+    lock = threading.Lock()
+
+    def work() -> None:
+        try:
+            while spending.over is None:
+                with lock:
+                    one = next(left, None)
+                if one is None:
+                    break
+                results.put(_Done(make(one)))
+        except BaseException as error:  # noqa: BLE001 (raised again by who waits)
+            spending.stop(NoReply("error", "something else went wrong", final=True))
+            results.put(error)
+        finally:
+            results.put(None)
+
+    running = min(at_once, len(items))
+    for number in range(running):
+        threading.Thread(target=work, name=f"judging-{number}", daemon=True).start()
+    with by_signals(stop):
+        yield from _collected(results, running, spending, stop)
+
+
+def _collected(
+    results: "SimpleQueue[_Done[Made] | BaseException | None]", running: int, spending: Spending, stop: Stop
+) -> Iterator[Made]:
+    error: BaseException | None = None
+    end_by: float | None = None
+    while running and (end_by is None or monotonic() < end_by):
+        if stop.asked and end_by is None:
+            spending.stop(NoReply("stopped", "somebody asked to stop", final=True))
+            end_by = monotonic() + bounds.WIND_UP
+        with suppress(Empty):
+            match results.get(timeout=TICK):
+                case None:
+                    running -= 1
+                case BaseException() as raised:
+                    error = error or raised
+                case done:
+                    yield done.made
+    if error is not None:
+        raise error
+
+
+USUAL_DAYS = 7
+
+
+class Cache(Struct, frozen=True, kw_only=True):
+    """Earlier judgments: those ``stored`` in the file, and those of a judging that did not end.
+
+    A judgment is reused for ``max_age_days``, by the clock of this machine: one from the future is not. What is
+    ``stored`` is reused only where there is a verdict; of the judging that did not end, whatever was replied.
+    """
+
+    now: datetime
+    stored: Mapping[QueryKey, Judgment] = {}
+    unfinished: Mapping[QueryKey, Judgment] = {}
+    max_age_days: float = USUAL_DAYS
+    refresh: bool = False
+
+    def get(self, wanted: QueryKey) -> Judgment | None:
+        """Return a judgment to reuse; None if the item is to be asked."""
+        unfinished = self.unfinished.get(wanted)
+        if unfinished is not None and unfinished.status != "failed" and self._is_fresh(unfinished):
+            return unfinished
+        stored = None if self.refresh else self.stored.get(wanted)
+        return stored if stored is not None and stored.status == "ok" and self._is_fresh(stored) else None
+
+    def merged(self, wanted: Iterable[QueryKey], new: Iterable[Judgment]) -> list[Judgment]:
+        """Return the content of the file: the new judgments, and earlier ones that may still be of use.
+
+        Where there is no new one, the old one stays, however old: a check says how old it is. What is not wanted any
+        more stays as long as it could be reused, because texts may change back, and until its query has a verdict on
+        all that is wanted: a judging of some queries or tasks leaves the others alone.
+        """
+        result = {**self.stored, **self.unfinished}
+        for judgment in new:
+            old = result.get(query_key(judgment))
+            if judgment.status != "failed" or old is None or old.status == "failed":
+                result[query_key(judgment)] = judgment
+        asked = set(wanted)
+        lacking = {one[0] for one in asked if one not in result or result[one].status != "ok"}
+        again = {(one[0], result[one].task) for one in asked if one[0] not in lacking}
+        return [
+            one
+            for found_by, one in result.items()
+            if found_by in asked or self._is_fresh(one) or (found_by[0], one.task) not in again
+        ]
+
+    def _is_fresh(self, judgment: Judgment) -> bool:
+        # Not the other way round: a timedelta cannot have as many days as somebody may allow.
+        return 0 <= (self.now - judgment.at) / timedelta(days=1) <= self.max_age_days
+
+
+def by_key(judgments: Sequence[Judgment]) -> dict[QueryKey, Judgment]:
+    """Return judgments by what they are found by; of several, the last."""
+    return {query_key(judgment): judgment for judgment in judgments}
 
 
 class Progress(Struct, frozen=True, kw_only=True):

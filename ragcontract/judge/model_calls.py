@@ -1,26 +1,89 @@
-"""Calls to a judge's endpoint: sent again where that may help, fewer at a time after a 429, and counted."""
+"""How many calls an endpoint gets at the same time: fewer once it says that these are too many.
+
+Calls to a judge's endpoint: sent again where that may help, fewer at a time after a 429, and counted.
+"""
 
 import json
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import requests
 from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.text import shorten, visible
-from ragcontract.files.nesting import check_nesting
-from ragcontract.http.pauses import asked_pause, backoff
-from ragcontract.http.rate_limiter import FIRST_BACKOFF
-from ragcontract.http.refusals import AGAIN, may_succeed_later, reason_in
-from ragcontract.http.sending import Answered, Call, Unanswered, send
-from ragcontract.http.sessions import open_session
-from ragcontract.http.timing import Timing
-from ragcontract.http.urls_and_headers import shown
+from ragcontract.core.safe_text import shorten, visible
+from ragcontract.files.json_text import check_nesting
 from ragcontract.judge.endpoint import KEY, OPENAI_KEY, Endpoint
 from ragcontract.judge.interface import NoReply
 from ragcontract.judge.spending import Bill, Spending
-from ragcontract.judge.throttle import Throttle
+from ragcontract.net.pacing import FIRST_BACKOFF, RateLimiter, asked_pause, backoff
+from ragcontract.net.sending import AGAIN, Answered, Call, Unanswered, may_succeed_later, reason_in, send, shown
+from ragcontract.net.sessions import open_session
+from ragcontract.net.stopping import Timing
+
+TICK = 0.02  # s; how soon a place that is free again is taken
+PATIENCE = 4  # times the calls at a time; so many must succeed before one more is allowed
+
+
+class Throttle:
+    """Lets only so many calls be under way; threads share it. Times are those of ``clock``, in seconds."""
+
+    def __init__(self, most: int, clock: Callable[[], float]) -> None:
+        """Allow ``most`` calls at a time, until somebody says otherwise."""
+        self.limit = most
+        self._most = most
+        self._clock = clock
+        self._under_way = self._succeeded = 0
+        self._halved = -1.0
+        self._pauses = RateLimiter()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def turn(self, wait: Callable[[float], None]) -> Iterator[float]:
+        """Wait for a place, and hold it; yields when that was. ``wait`` is called with seconds, and may raise."""
+        while (seconds := self._seconds()) > 0:
+            wait(seconds)
+        started = self._clock()
+        try:
+            yield started
+        finally:
+            with self._lock:
+                self._under_way -= 1
+
+    def succeeded(self) -> None:
+        """Note a call that was answered; after enough of them, one more is allowed at a time."""
+        with self._lock:
+            self._succeeded += 1
+            if self._succeeded >= PATIENCE * self.limit and self.limit < self._most:
+                self.limit += 1
+                self._succeeded = 0
+
+    def too_many(self, started: float) -> None:
+        """Halve the calls at a time; those that were under way together halve it once."""
+        with self._lock:
+            if started > self._halved:
+                self.limit = max(1, self.limit // 2)
+                self._halved = self._clock()
+            self._succeeded = 0
+
+    def pause(self, seconds: float) -> None:
+        """Let nobody begin a call for a time that the server asks for."""
+        with self._lock:
+            self._pauses.pause(seconds, self._clock())
+
+    def _seconds(self) -> float:
+        """Take a place and return 0, or return how long to wait before looking again."""
+        with self._lock:
+            left = self._pauses.next - self._clock()
+            if left > 0:
+                return left
+            if self._under_way >= self.limit:
+                return TICK
+            self._under_way += 1
+            return 0.0
+
 
 TOO_MANY, TOO_LARGE = 429, 413
 ADVICE = {  # what to do about a status that people meet first

@@ -9,15 +9,15 @@ from typing import Self
 from msgspec import Struct
 
 from ragcontract.core.errors import InputError
+from ragcontract.core.judge_settings import Confirm
 from ragcontract.core.numbers import count
+from ragcontract.judge.claims_run import split_reference
 from ragcontract.judge.endpoint import find_endpoint
 from ragcontract.judge.interface import Ask, Model, Reply, Settings
 from ragcontract.judge.judge_case import judge_case
-from ragcontract.judge.judge_options import USUAL, JudgeOptions
-from ragcontract.judge.judging_run import JudgingSettings, open_model
+from ragcontract.judge.judging_run import USUAL, JudgeOptions, JudgingSettings, open_model
 from ragcontract.judge.spending import Spending, Spent
-from ragcontract.judge.splitting import split_reference
-from ragcontract.runs.judged_texts import Case, Confirm, Item
+from ragcontract.judgments.items import Case, Item
 
 HERE = "context_recall"
 

@@ -5,24 +5,23 @@ from typing import get_args
 
 from msgspec import Struct
 
-from ragcontract.answers.cannot_score import CannotScoreError
+from ragcontract.answers.metric_options import CannotScoreError
 from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config import enforced
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id, some
+from ragcontract.core.judge_settings import Task
 from ragcontract.core.rule import RowContext, RowRule, RuleSettings, row_rules_of
 from ragcontract.core.run import CONTEXT_FIELDS, RESPONSE_FIELDS, RunRow, row_type
-from ragcontract.evaluation.turns_of_row import with_turns
-from ragcontract.files.events import located
+from ragcontract.evaluation.plan import with_turns
 from ragcontract.files.opening import Progress, no_progress
-from ragcontract.files.problems import Collector
-from ragcontract.rules.confirming import confirmations
-from ragcontract.rules.flagging import Flagging
+from ragcontract.files.problems import Collector, located
+from ragcontract.judgments.items import Case, attribution_case, contexts_of, criteria_case
+from ragcontract.judgments.second_pass import confirmations
+from ragcontract.rules.answered import Flagging
 from ragcontract.rules.turns import InTurns
-from ragcontract.runs.judged_cases import attribution_case, contexts_of, criteria_case
-from ragcontract.runs.judged_texts import Case, Task
 from ragcontract.runs.readers import RunFiles
 
 TASKS: tuple[Task, ...] = get_args(Task)

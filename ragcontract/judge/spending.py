@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from msgspec import Struct
 
 from ragcontract.core.numbers import count
-from ragcontract.http.timing import Timing
 from ragcontract.judge.interface import NoReply
+from ragcontract.net.stopping import Timing
 
 MILLION = 1_000_000
 REACHED = "the deadline is reached"

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
-from ragcontract.runs.judged_texts import Verdict
+from ragcontract.core.judge_settings import Verdict
 
 PROTOCOL = 1
 NONCE = "{nonce}"

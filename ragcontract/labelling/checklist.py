@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from ragcontract.core import bounds
 from ragcontract.core.golden import RELEVANT_GRADE, GoldenQuery
 from ragcontract.core.nearest import NearNames
-from ragcontract.core.text import shorten, visible
+from ragcontract.core.safe_text import shorten, visible
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
 from ragcontract.labelling.labels import NOT_RELEVANT, Candidate, Labels, Question, labels_of
-from ragcontract.labelling.question_list import read_text
+from ragcontract.labelling.sheet import read_text
 
 NOTHING = "(nothing answers it)"
 HEAD = f"""\

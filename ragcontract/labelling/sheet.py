@@ -1,14 +1,180 @@
-"""Brings together the golden file, a list of questions and what runs returned: the questions to label."""
+"""The results of a run that count for what is judged and measured.
+
+Collects what runs returned for each question: the candidates for labels.
+
+Reads text that people write: questions, one per line.
+
+Brings together the golden file, a list of questions and what runs returned: the questions to label.
+"""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from ragcontract.core.ids import some
-from ragcontract.core.questions import same_question, unique_slugs
-from ragcontract.labelling.golden_rows import GoldenRows
-from ragcontract.labelling.labels import Labels, Question, labels_of
-from ragcontract.labelling.pool import Pool
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.core.golden import PLACEHOLDER, GoldenQuery
+from ragcontract.core.ids import FirstIds, as_id, first_of, some
+from ragcontract.core.questions import COLUMNS, column_name, same_question, unique_slugs
+from ragcontract.core.run import Result, RunRow, row_type
+from ragcontract.core.safe_text import shorten
+from ragcontract.decision.evaluated import Evaluation
+from ragcontract.files.opening import READ_ERRORS, Progress, no_progress, read_problem, read_within
+from ragcontract.files.paths import not_readable
+from ragcontract.files.problems import Collector, located
+from ragcontract.labelling.labels import Candidate, GoldenRows, Labels, Question, labels_of
+from ragcontract.metrics.judged import judged_documents
+from ragcontract.runs.readers import RunFiles
+
+
+class FirstResults:
+    """Collects the results of a run as far as they count: the top k, or those from which it is condensed."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        """Collect nothing yet."""
+        contract, baseline = evaluation.contract, evaluation.baseline
+        self._queries, self._ranking = contract.queries, contract.ranking
+        self._skips = contract.config.unjudged == "skip"
+        self._pools = baseline.pools if baseline else {}
+        self._found = FirstIds(bounds.RANK, by_document=self._ranking.by_document)
+
+    def note(self, query_id: str, doc_ids: Sequence[str]) -> None:
+        """Add a row; of a query that is not golden, nothing."""
+        query = self._queries.get(query_id)
+        if query is not None:
+            k = bounds.RANK if self._skips else self._ranking.k
+            first = first_of(doc_ids, k, by_document=self._ranking.by_document)
+            self._found.note([(query, self._until_k_judged(query, first) if self._skips else first)])
+
+    def _until_k_judged(self, query: GoldenQuery, doc_ids: Sequence[str]) -> Sequence[str]:
+        """Return the results down to the k-th that is judged, and at least k."""
+        judged, k = judged_documents(query, self._pools.get(query.id)), self._ranking.k
+        ranks = (rank for rank, doc_id in enumerate(doc_ids, start=1) if doc_id in judged)
+        return doc_ids[: max(k, next(islice(ranks, k - 1, None), len(doc_ids)))]
+
+    def result(self) -> dict[str, bytes]:
+        """Return the packed rows of each query."""
+        return self._found.result()
+
+
+ROW = row_type(frozenset({"query", "results.text"}))
+BETWEEN = " … "  # the texts of two chunks of one document
+
+
+class Pool(Struct, frozen=True, kw_only=True):
+    """The candidates of each query, best first, and the questions in the rows that have them."""
+
+    candidates: dict[str, tuple[Candidate, ...]]
+    questions: dict[str, str]
+
+
+def read_pool(paths: Sequence[str], top: int, problems: Collector, progress: Progress = no_progress) -> Pool:
+    """Read runs and pool the first ``top`` documents of every row.
+
+    A query may have several rows, in one run or in several: its candidates are those of all rows, at their best ranks.
+    """
+    found: dict[str, dict[str, Candidate]] = {}
+    questions: dict[str, str] = {}
+    for _, row in located(RunFiles(paths=paths, progress=progress).events(ROW), problems):
+        query_id = as_id(row.query_id)
+        pooled = found.setdefault(query_id, {})
+        for doc_id, candidate in candidates_of(row, top).items():
+            other = pooled.get(doc_id)
+            pooled[doc_id] = candidate if other is None else _better(other, candidate)
+        if row.query:
+            questions.setdefault(query_id, row.query)
+    candidates = {
+        query_id: tuple(sorted(pooled.values(), key=lambda one: one.rank)) for query_id, pooled in found.items()
+    }
+    return Pool(candidates=candidates, questions=questions)
+
+
+def candidates_of(row: RunRow, top: int) -> dict[str, Candidate]:
+    """Return the first ``top`` documents of a row; the texts of chunks of one document are joined."""
+    found: dict[str, Candidate] = {}
+    for rank, result in enumerate(row.results, start=1):
+        doc_id = as_id(result.doc_id)
+        if doc_id in found:
+            found[doc_id] = _with_chunk(found[doc_id], _text(result))
+        elif len(found) < top and doc_id != PLACEHOLDER:
+            found[doc_id] = Candidate(doc_id=doc_id, rank=rank, score=result.score, text=_text(result))
+    return found
+
+
+def _with_chunk(candidate: Candidate, text: str) -> Candidate:
+    if not text or text in candidate.text:
+        return candidate
+    joined = f"{candidate.text}{BETWEEN}{text}" if candidate.text else text
+    return replace(candidate, text=shorten(joined, bounds.LABEL_TEXT))
+
+
+def _better(one: Candidate, other: Candidate) -> Candidate:
+    best, worse = sorted((one, other), key=lambda candidate: candidate.rank)
+    return best if best.text else replace(best, text=worse.text)
+
+
+def _text(result: Result) -> str:
+    """Return the start of a result's text as one line."""
+    start = (result.text or "")[: 2 * bounds.LABEL_TEXT]  # more than is needed, because blanks are joined below
+    return shorten(" ".join(start.split()), bounds.LABEL_TEXT)
+
+
+def read_text(path: str, limit: int, what: str) -> str:
+    """Return the text of a file of at most ``limit`` bytes; ``what`` it is, such as "a list of questions".
+
+    Raises :class:`InputError` if it cannot be read, is too large or not UTF-8.
+    """
+    if problem := not_readable(path):
+        raise InputError([f"{path or repr(path)}: {problem}"])
+    try:
+        data, _ = read_within(limit, path, beyond=f", the limit for {what}")
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise InputError([f"{path}:{line}: is not UTF-8; save the file as UTF-8"]) from error
+    except READ_ERRORS as error:
+        raise InputError([f"{path}: {read_problem(error)}"]) from error
+    return text
+
+
+def read_questions(path: str) -> tuple[list[str], int]:
+    """Return the distinct questions of a file with one question per line, and the number of duplicates.
+
+    Raises :class:`InputError` if the file is not a list of questions.
+    """
+    text = read_text(path, bounds.QUESTIONS, "a list of questions")
+    lines = [line.strip() for line in text.splitlines()]
+    if _is_table(lines):
+        way = "convert it with `rag-contract convert --from csv`, or list one question per line, without a header"
+        raise InputError([f"{path}: is CSV, not a list of questions; {way}"])
+    if problems := [f"{path}:{n}: {problem}" for n, line in enumerate(lines, 1) if (problem := _no_question(line))]:
+        raise InputError(problems[: bounds.QUESTION_PROBLEMS], more=len(problems[bounds.QUESTION_PROBLEMS :]))
+    asked = [line for line in lines if line]
+    if not asked:
+        raise InputError([f"{path}: is empty; expected one question per line"])
+    once: dict[str, str] = {}
+    for question in asked:
+        once.setdefault(same_question(question), question)
+    return list(once.values()), len(asked) - len(once)
+
+
+def _is_table(lines: list[str]) -> bool:
+    """Return whether the first line is a header of several columns, one of them for questions."""
+    first = next(filter(None, lines), "").removeprefix("\ufeff")
+    return "?" not in first and any(
+        len(cells := first.split(mark)) > 1 and any(column_name(cell.strip('" ')) in COLUMNS for cell in cells)
+        for mark in ",;\t"
+    )
+
+
+def _no_question(line: str) -> str | None:
+    if line.startswith("{"):
+        return "is JSON; expected plain text, one question per line"
+    if len(line) > bounds.QUESTION:
+        return f"has more than {bounds.QUESTION:,} characters, the limit for a question"
+    return "is binary data; expected plain text, one question per line" if "\0" in line else None
 
 
 class Sheet(Struct, frozen=True, kw_only=True):

@@ -12,11 +12,10 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from ragcontract.core.first_ids import packed, pool_of
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.ids import packed, pool_of
 from ragcontract.core.metric import Family, Metric, MetricSettings, SwitchedOn
-from ragcontract.core.run import RunRow
-from ragcontract.core.scores import Values
+from ragcontract.core.run import RunRow, Values
 
 
 class Unjudged(Struct, frozen=True, gc=False):

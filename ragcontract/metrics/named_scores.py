@@ -10,8 +10,7 @@ from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Tag
 from ragcontract.core.metric import Direction, Family, Invalid, Metric, MetricSettings, Missing, Scale, SwitchedOn
-from ragcontract.core.run import RunRow
-from ragcontract.core.scores import Values
+from ragcontract.core.run import RunRow, Values
 
 _End = Annotated[
     float, Meta(ge=-bounds.SCORE, le=bounds.SCORE, title=f"a number from -{bounds.SCORE:,} to {bounds.SCORE:,}")

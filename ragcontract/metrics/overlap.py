@@ -10,11 +10,10 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import fsum
 
-from ragcontract.core.first_ids import first_of, packed, unpacked
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.ids import first_of, packed, unpacked
 from ragcontract.core.metric import Family, Metric, MetricSettings, SwitchedOn
-from ragcontract.core.run import RunRow
-from ragcontract.core.scores import Values
+from ragcontract.core.run import RunRow, Values
 
 P = 0.9
 REMEMBERED = 50_000  # pairs of lists, in which only matters what is where; about 10 MB at k = 10

@@ -1,17 +1,94 @@
-"""The family of ranking metrics: computes ranks and metrics from the document ids of a row."""
+"""The best value that each ranking metric can have, whatever the documents are that nobody has judged.
 
+That is its value if all unjudged documents of the top k were relevant; only where more relevant documents can lower a
+metric, as they add to the ideal of nDCG and the denominator of MAP, if the best-ranked of them were. With grades, they
+would have the highest grade of the query. The distance to the value itself is what labels can still change, like the
+residual of Moffat and Zobel, *Rank-Biased Precision for Measurement of Retrieval Effectiveness* (TOIS 2008).
+
+Condensed lists: the ranking without the documents that nobody has judged.
+
+Sakai, *Alternatives to Bpref* (SIGIR 2007), after Buckley and Voorhees, *Retrieval Evaluation with Incomplete
+Information* (SIGIR 2004): leaving out what nobody judged distorts less than counting it as not relevant, as long as
+enough of what is not relevant was judged.
+
+The family of ranking metrics: computes ranks and metrics from the document ids of a row.
+
+The families of metrics that are computed together: those of a contract, and of the plan that is made from it.
+"""
+
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from math import log2
 
-from ragcontract.core.first_ids import EVERYTHING
+from msgspec import Struct
+
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.ids import EVERYTHING, pool_of
 from ragcontract.core.metric import Family, Gain, Metric, MetricSettings, RankBy, SwitchedOn
 from ragcontract.core.metric import Unjudged as Treatment
-from ragcontract.core.run import RunRow
-from ragcontract.core.scores import QueryScore, Ranks, Values
-from ragcontract.metrics.best_case import best_values
-from ragcontract.metrics.condensed import can_be_condensed, condensed
-from ragcontract.metrics.formulas import FORMULAS, Found, gain_of
+from ragcontract.core.run import QueryScore, Ranks, RunRow, Values
+from ragcontract.metrics.formulas import FORMULAS, Formula, Found, average_precision, gain_of, ndcg
 from ragcontract.metrics.judged import Unjudged, shares, unjudged_in
+from ragcontract.metrics.overlap import Overlap
+
+
+def best_values(formulas: Iterable[tuple[Formula, int]], found: Found, unjudged: Sequence[int]) -> Values:
+    """Return the best value of each formula at its cut-off; ``unjudged`` are the ranks of unjudged documents."""
+    return tuple([_best(formula, found, unjudged[: bisect_right(unjudged, k)], k) for formula, k in formulas])
+
+
+def _best(formula: Formula, found: Found, unjudged: Sequence[int], k: int) -> float:
+    if not unjudged:
+        return formula.value(found, k)
+    if formula.value is average_precision:
+        return max(_average_precisions(found, unjudged, k))
+    if formula.value is ndcg:
+        return min(1.0, max(_ndcgs(found, unjudged, k)))
+    return formula.value(Found(sorted([*found.hits, *unjudged]), found.relevant + len(unjudged)), k)
+
+
+def _average_precisions(found: Found, unjudged: Sequence[int], k: int) -> Iterable[float]:
+    """Yield MAP if none, the first, the first two, … of the unjudged documents are relevant."""
+    hits = found.hits[: bisect_right(found.hits, k)]
+    total = sum([number / rank for number, rank in enumerate(hits, 1)])
+    below = [*accumulate((1 / rank for rank in reversed(hits)), initial=0.0)][::-1]  # of the hits from each on
+    yield total / found.relevant
+    for more, rank in enumerate(unjudged, 1):
+        above = bisect_left(hits, rank)
+        total += (above + more) / rank + below[above]
+        yield total / (found.relevant + more)
+
+
+def _ndcgs(found: Found, unjudged: Sequence[int], k: int) -> Iterable[float]:
+    """Yield nDCG if none, the first, the first two, … of the unjudged documents have the highest gain."""
+    gains = [(rank, 1.0) for rank in found.hits] if found.gains is None else found.gains
+    ideal = [1.0] * min(k, found.relevant) if found.gains is None else found.ideal
+    total = sum([gain / log2(rank + 1) for rank, gain in gains if rank <= k])
+    for more, rank in enumerate((0, *unjudged)):
+        total += ideal[0] / log2(rank + 1) if rank else 0.0
+        best = [ideal[0]] * more + [*ideal[: max(0, k - more)]]
+        yield total / sum([gain / log2(rank + 1) for rank, gain in enumerate(best[:k], 1)])
+
+
+def can_be_condensed(query: GoldenQuery, pool: bytes | None) -> bool:
+    """Return whether any document is known as not relevant: otherwise, only relevant ones would be left."""
+    grades = query.relevance or {}
+    if query.forbidden_doc_ids or 0 in grades.values():
+        return True
+    return pool is not None and not pool_of(pool).issubset({*query.relevant_doc_ids, *grades})
+
+
+def condensed(found: Found, unjudged: Unjudged) -> Found:
+    """Return what is found in the list without its unjudged results, wherever in the list they are."""
+    ranks = unjudged.ranks
+    return Found(
+        [rank - bisect_left(ranks, rank) for rank in found.hits],
+        found.relevant,
+        None if found.gains is None else [(rank - bisect_left(ranks, rank), gain) for rank, gain in found.gains],
+        found.ideal,
+    )
+
 
 NOT_FOUND: Ranks = (None,)
 REMEMBERED = 50_000  # number of distinct scores cached, about 10 MB; even millions of queries have only a few hundred
@@ -144,3 +221,25 @@ def _ranks(doc_ids: Sequence[str], wanted: tuple[str, ...]) -> Ranks:
         return tuple([doc_ids.index(doc_id) + 1 if doc_id in doc_ids else None for doc_id in wanted])
     first = dict(zip(reversed(doc_ids), range(len(doc_ids), 0, -1), strict=True))  # the last one set is the best rank
     return tuple(map(first.get, wanted))
+
+
+class Families(Struct, frozen=True, kw_only=True):
+    """Families by how they are computed.
+
+    ``ranking`` is the family whose ranks are stored for rules; ``families`` are the others, and ``diagnostics`` those
+    that describe labels and changes, and are not computed from single rows alone.
+    """
+
+    ranking: Ranking
+    families: tuple[Family, ...] = ()
+    diagnostics: tuple[Family, ...] = ()
+
+    @property
+    def every_family(self) -> tuple[Family, ...]:
+        """All families, in the order in which sides have their values."""
+        return self.ranking, *self.families, *self.diagnostics
+
+    @property
+    def overlap(self) -> Overlap | None:
+        """The family that compares what was retrieved with the baseline; None without one."""
+        return next((family for family in self.diagnostics if isinstance(family, Overlap)), None)

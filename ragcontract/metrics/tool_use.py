@@ -1,18 +1,126 @@
-"""Tool metrics: whether the tools that were called are those of ``reference_tool_calls``."""
+"""How well the tools that were called are those that were wanted. Calls are compared as multisets.
 
-from collections.abc import Callable, Iterable, Sequence
+Each function returns None where its value is not defined: a precision of nothing called, a recall of nothing wanted.
+Both empty is a perfect match.
+
+Tool metrics: whether the tools that were called are those of ``reference_tool_calls``.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from msgspec import Struct
 
-from ragcontract.answers.metric_options import NoOptions, ToolArgumentsOptions, ToolMatchOptions
+from ragcontract.answers.metric_options import Match, NoOptions, ToolArgumentsOptions, ToolMatchOptions
+from ragcontract.answers.similarity import common_length
+from ragcontract.answers.tool_calls import Call
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, MetricSettings, Missing
-from ragcontract.core.run import RunRow
-from ragcontract.core.scores import Values
+from ragcontract.core.run import RunRow, Values
 
 if TYPE_CHECKING:
     from ragcontract.answers.tool_calls import Call
+
+
+Arguments = dict[str, Hashable] | None
+
+
+def precision(called: Sequence[Call], wanted: Sequence[Call], match: Match, *, lenient: bool) -> float | None:
+    """Return the fraction of the calls that were wanted."""
+    return _fraction(called, wanted, len(called), match, lenient=lenient)
+
+
+def recall(called: Sequence[Call], wanted: Sequence[Call], match: Match, *, lenient: bool) -> float | None:
+    """Return the fraction of the wanted calls that were made."""
+    return _fraction(called, wanted, len(wanted), match, lenient=lenient)
+
+
+def f1(called: Sequence[Call], wanted: Sequence[Call], match: Match, *, lenient: bool) -> float:
+    """Return the harmonic mean of precision and recall: the calls that match, twice, by all calls of both sides."""
+    if not called and not wanted:
+        return 1.0
+    return 2 * _matching(called, wanted, match, lenient=lenient) / (len(called) + len(wanted))
+
+
+def _fraction(
+    called: Sequence[Call], wanted: Sequence[Call], whole: int, match: Match, *, lenient: bool
+) -> float | None:
+    if not called and not wanted:
+        return 1.0
+    return _matching(called, wanted, match, lenient=lenient) / whole if whole else None
+
+
+def _matching(called: Sequence[Call], wanted: Sequence[Call], match: Match, *, lenient: bool) -> int:
+    """Return how many calls are in both multisets. By arguments, a call with invalid ones matches none."""
+    if match == "name":
+        return (Counter(call.name for call in called) & Counter(call.name for call in wanted)).total()
+    first, second = (
+        Counter(
+            (call.name, frozenset(found.items()))
+            for call in calls
+            if (found := call.comparable(lenient=lenient)) is not None
+        )
+        for calls in (called, wanted)
+    )
+    return (first & second).total()
+
+
+def arguments(called: Sequence[Call], wanted: Sequence[Call], *, lenient: bool, strict: bool) -> float | None:
+    """Return the mean over the wanted calls of the fraction of their arguments that the call paired with them has.
+
+    Calls of one name are paired by the highest fraction first; a wanted call without a pair counts 0. If ``strict``,
+    arguments that were not wanted count as wrong.
+    """
+    if not wanted:
+        return None if called else 1.0
+    made: dict[str, list[Arguments]] = {}
+    for call in called:
+        made.setdefault(call.name, []).append(call.comparable(lenient=lenient))
+    expected: dict[str, list[Arguments]] = {}
+    for call in wanted:
+        expected.setdefault(call.name, []).append(call.comparable(lenient=lenient))
+    total = sum(_paired(made.get(name, []), of_name, strict=strict) for name, of_name in expected.items())
+    return total / len(wanted)
+
+
+def _paired(made: Sequence[Arguments], wanted: Sequence[Arguments], *, strict: bool) -> float:
+    """Return the sum of the fractions of the pairs, of calls of one tool.
+
+    Of equal fractions, that with more equal arguments and fewer others is taken first, so that the same calls in
+    another order are paired with each other; then that of the earlier calls.
+    """
+    pairs = []
+    for number, expected in enumerate(wanted):
+        for other, given in enumerate(made):
+            if given is not None and expected is not None:
+                equal = sum(name in given and given[name] == value for name, value in expected.items())
+                more = len(given) - sum(name in given for name in expected)  # not by a set of what was given
+                counted = len(expected) + (more if strict else 0)
+                pairs.append((-equal / counted if counted else -1.0, -equal, more, number, other))
+    left, free, total = set(range(len(wanted))), set(range(len(made))), 0.0
+    for score, _, _, number, other in sorted(pairs):
+        if number in left and other in free:
+            left.remove(number)
+            free.remove(other)
+            total -= score
+    return total
+
+
+def order(called: Sequence[Call], wanted: Sequence[Call]) -> float | None:
+    """Return the length of the longest sequence of wanted calls that were made in their order, by how many there are.
+
+    Calls are compared by name.
+    """
+    if not wanted:
+        return None if called else 1.0
+    return common_length([call.name for call in called], [call.name for call in wanted]) / len(wanted)
+
+
+def step_efficiency(called: Sequence[Call], wanted: Sequence[Call]) -> float:
+    """Return how many calls were wanted for each one made, at most 1."""
+    return min(1.0, len(wanted) / len(called)) if called else 1.0
+
 
 Calls: TypeAlias = Sequence["Call"]
 Score: TypeAlias = Callable[[Calls, Calls], float | None]
@@ -61,8 +169,7 @@ class ToolUse:
             return ()
         if row.tool_calls is None:
             return Missing(LACKING) if row.error is None else (self.metrics[0].worst,)
-        from ragcontract.answers.cannot_score import CannotScoreError
-        from ragcontract.answers.finish_reasons import uncalled
+        from ragcontract.answers.metric_options import CannotScoreError, uncalled
         from ragcontract.answers.tool_calls import tool_calls
 
         if lacking := uncalled(row.tool_calls, row.finish_reason):
@@ -79,17 +186,16 @@ class ToolUse:
 
 def score_of(key: str, options: Struct) -> Score:
     """Return the function of a metric with its options."""
-    from ragcontract.answers import tool_scores
 
     if isinstance(options, ToolMatchOptions):
         match, lenient = options.match, options.lenient
         function = {
-            "tool_precision": tool_scores.precision,
-            "tool_recall": tool_scores.recall,
-            "tool_f1": tool_scores.f1,
+            "tool_precision": precision,
+            "tool_recall": recall,
+            "tool_f1": f1,
         }[key]
         return lambda called, wanted: function(called, wanted, match, lenient=lenient)
     if isinstance(options, ToolArgumentsOptions):
         lenient, strict = options.lenient, options.strict_arguments
-        return lambda called, wanted: tool_scores.arguments(called, wanted, lenient=lenient, strict=strict)
-    return tool_scores.order if key == "tool_order" else tool_scores.step_efficiency
+        return lambda called, wanted: arguments(called, wanted, lenient=lenient, strict=strict)
+    return order if key == "tool_order" else step_efficiency

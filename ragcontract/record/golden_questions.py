@@ -12,10 +12,9 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.ids import Id, Tag, as_id
 from ragcontract.core.nearest import nearest
-from ragcontract.core.text import shorten
-from ragcontract.files.events import located
-from ragcontract.files.patterns import existing_files
-from ragcontract.files.problems import Collector
+from ragcontract.core.safe_text import shorten
+from ragcontract.files.paths import existing_files
+from ragcontract.files.problems import Collector, located
 from ragcontract.files.rows import read_rows
 
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from msgspec import UNSET, Struct, UnsetType, field
 
-from ragcontract.http.secrets import NO_SECRETS, Secrets
+from ragcontract.net.secrets import NO_SECRETS, Secrets
 from ragcontract.record.sources import Sources
 
 Json = Mapping[str, Any]

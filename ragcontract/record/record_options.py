@@ -1,25 +1,140 @@
-"""Options of a recording as users give them, on the command line and in Python, and what is wrong with them."""
+"""What is settled before any code of the target runs, because that code may change the current folder.
+
+What to record and how, as a user says it.
+
+Options of a recording as users give them, on the command line and in Python, and what is wrong with them.
+"""
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args
 
 from msgspec import Struct
 
 from ragcontract.core import bounds
+from ragcontract.core.errors import OutputError
 from ragcontract.core.nearest import nearest
 from ragcontract.core.numbers import is_within
 from ragcontract.core.run import VERSION_FIELDS
-from ragcontract.core.text import shorten
-from ragcontract.files.anchored_path import AnchoredPath
-from ragcontract.http.secrets import Secrets, of_environment, wrong_names
-from ragcontract.record.beginning import Beginning, begun
-from ragcontract.record.golden_questions import Selection
+from ragcontract.core.safe_text import shorten
+from ragcontract.core.version import __version__
+from ragcontract.files.paths import AnchoredPath, existing_files
+from ragcontract.files.writing import check_outputs
+from ragcontract.net.secrets import Secrets, of_environment, wrong_names
+from ragcontract.record.golden_questions import Questions, Selection, read_questions
 from ragcontract.record.interface import Surroundings, System
-from ragcontract.record.loop.loop import CallSettings
-from ragcontract.record.record_settings import OnFailure, RecordSettings
-from ragcontract.record.sources import Sources
+from ragcontract.record.journal import Header, path_beside
+from ragcontract.record.loop import CallSettings
+from ragcontract.record.run_rows import refuse_output
+from ragcontract.record.sources import Commit, Sources, commit_of
+from ragcontract.record.target import Target
+from ragcontract.runs.readers import is_journal
+
+
+class Beginning(Struct, frozen=True, kw_only=True):
+    """The questions, where the run and its journal are written, and the commit that is checked out.
+
+    A run in memory has neither of the two files. ``outputs`` are all files that are written. ``sources`` finds the
+    files that the answers depend on, of which ``watch`` are the patterns of those that somebody named.
+    """
+
+    questions: Questions
+    commit: Commit | None
+    out: AnchoredPath | None = None
+    journal: AnchoredPath | None = None
+    sources: Sources
+    watch: tuple[str, ...] = ()
+    outputs: tuple[AnchoredPath, ...] = ()
+
+    def refuse_inputs(self, files: Iterable[Path]) -> None:
+        """Raise OutputError if a file that is written is one of these, or one that the answers depend on."""
+        if problems := check_outputs(self.outputs, [*files, *self.sources.files]):
+            raise OutputError(problems)
+
+
+def begun(
+    golden: Sequence[str],
+    out: str | None,
+    selection: Selection,
+    *,
+    folder: Path = Path(),
+    watch: Sequence[str] = (),
+    further: Sequence[AnchoredPath] = (),
+) -> Beginning:
+    """Read the questions, the watched files and the commit of a folder; ``further`` are outputs beside the run.
+
+    Raises InputError or OutputError if nothing can come of a recording.
+    """
+    questions = read_questions(golden, selection)
+    files = existing_files(golden)[0]
+    if out is not None:
+        refuse_output(out, files)
+    typed = [*([] if out is None else [AnchoredPath(out)]), *further]
+    if names := [path for path in typed if is_journal(Path(path))]:
+        raise OutputError([f"{path}: has the name of a journal; write to another file" for path in names])
+    beginning = Beginning(
+        questions=questions,
+        commit=commit_of(folder, () if out is None else (out,)),
+        out=None if out is None else AnchoredPath(out),
+        journal=None if out is None else path_beside(out),
+        sources=Sources(Path(), watch),
+        watch=tuple(watch),
+        outputs=(*typed, *([] if out is None else [path_beside(out)])),
+    )
+    beginning.refuse_inputs(map(Path, files))
+    return beginning
+
+
+OnFailure = Literal["stop", "leave-out", "keep-retrieval"]
+
+
+class RecordSettings(Struct, frozen=True, kw_only=True):
+    """What to record, and how; ``versions`` win over all that is found."""
+
+    beginning: Beginning
+    calls: CallSettings
+    repeats: int = 1
+    warmup: int = 0
+    on_failure: OnFailure = "stop"
+    versions: Mapping[str, str] = {}
+    doc_id: str | None = None
+    fresh: bool = False
+
+    @property
+    def out(self) -> AnchoredPath | None:
+        """Where the run is written; None for a run in memory."""
+        return self.beginning.out
+
+    @property
+    def journal(self) -> AnchoredPath | None:
+        """Where the journal is; None for a run in memory."""
+        return self.beginning.journal
+
+    @property
+    def commit(self) -> str | None:
+        """The commit that is recorded, as a version."""
+        return None if self.beginning.commit is None else str(self.beginning.commit)
+
+    @property
+    def partial(self) -> bool:
+        """Whether rows are wanted in which only the answer failed."""
+        return self.on_failure == "keep-retrieval"
+
+    def header(self, target: Target) -> Header:
+        """Return what the journal begins with."""
+        return Header(
+            target=target.name,
+            target_sha256=target.sha256,
+            git=self.commit,
+            top=self.calls.top,
+            repeats=self.repeats,
+            tool=__version__,
+            doc_id=self.doc_id,
+            watch=" ".join(self.beginning.watch) or None,
+        )
+
 
 TOP = 10
 SECONDS = {"s": 1, "min": 60}

@@ -5,14 +5,13 @@ from collections.abc import Mapping, Sequence
 from typing import TypedDict, Unpack, cast
 
 from ragcontract.core.errors import InputError
-from ragcontract.core.several import Path, paths_of, several
-from ragcontract.record.adapters.user_exceptions import redacting
-from ragcontract.record.loop.journal import begun
-from ragcontract.record.record_options import RecordOptions
-from ragcontract.record.record_settings import OnFailure
+from ragcontract.core.ids import Path, paths_of, several
+from ragcontract.record.adapters.framework import redacting
+from ragcontract.record.events import Event, Watch
+from ragcontract.record.journal import begun
+from ragcontract.record.record_options import OnFailure, RecordOptions
 from ragcontract.record.recording import Recording, record
 from ragcontract.record.target import read_target
-from ragcontract.record.watching.recording_events import Event, Watch
 
 SEVERAL = frozenset({"tags", "queries", "secrets", "watch_files"})  # options that take one or several texts
 

@@ -1,4 +1,7 @@
-"""Reads TARGET: what is recorded, as ``module:attribute``, ``file.py:attribute``, a YAML file, or a Python object."""
+"""Reads ``record.yml``: which system is recorded, and what goes around it. Every problem is reported with its line.
+
+Reads TARGET: what is recorded, as ``module:attribute``, ``file.py:attribute``, a YAML file, or a Python object.
+"""
 
 import hashlib
 import inspect
@@ -6,19 +9,157 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+import msgspec
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.record.adapters.python import python_code
+from ragcontract.core.run import VERSION_FIELDS
+from ragcontract.core.safe_text import encodable
+from ragcontract.files.opening import READ_ERRORS, read_problem, read_within
+from ragcontract.files.paths import not_readable
+from ragcontract.files.problems import Problem, Problems
+from ragcontract.files.schema import Mismatch, json_schema, mismatches
+from ragcontract.net.secrets import Secrets
+from ragcontract.record.adapters import python_code
 from ragcontract.record.adapters.user_code import source_of
-from ragcontract.record.git_commit import refuse_changed_by_others
 from ragcontract.record.interface import Context, Response, Surroundings, System
-from ragcontract.record.target_file import TargetFile, read_target_file
+from ragcontract.record.sources import refuse_changed_by_others
 from ragcontract.record.target_registry import AROUND, KINDS, Modules, around, kind
+
+Keys = tuple[str | int, ...]
+_Version = Annotated[str, Meta(min_length=1, max_length=bounds.ID, title="text that is not empty; quote numbers")]
+
+
+class Versions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Versions to write into every row, above what the system says of itself."""
+
+    embedding_model: _Version | None = None
+    index_version: _Version | None = None
+    chunking_version: _Version | None = None
+    retriever_version: _Version | None = None
+    llm_model: _Version | None = None
+    prompt_version: _Version | None = None
+
+
+class TargetFile(Struct, frozen=True, kw_only=True):
+    """What the file says: the kind of target with its options, and the options of what goes around it.
+
+    ``data`` are the bytes of the file.
+    """
+
+    path: str
+    data: bytes
+    kind: str
+    options: Any
+    around: Mapping[str, Any] = {}
+    versions: Mapping[str, str] = {}
+
+
+def read_target_file(path: str, secrets: Secrets, *, kinds: Modules = KINDS, around: Modules = AROUND) -> TargetFile:
+    """Read the file; raises InputError with everything that is wrong with it."""
+    data = _bytes_of(path)
+    if not data.strip():
+        raise InputError([str(Problem(path, f"is empty; write one of {', '.join(kinds)}, and what it needs"))])
+    from ragcontract.files import yaml_tree  # PyYAML is imported only if there is a file
+
+    document = yaml_tree.load(data, texts=VERSION_FIELDS)
+    found = [(one.line, Mismatch(one.path, one.message)) for one in document.problems]
+    value = yaml_tree.without_nulls(document.value)
+    if value is not None:
+        wrong = [*_kinds(value, kinds), *_unknown_secrets(value, secrets)]
+        found += [(document.line(one.path), one) for one in wrong]
+        known = {**kinds, **around}
+        if value != document.value:
+            unknown = _unknown(document.value, record_of(known, kinds, around))
+            found += [(document.line(one.path), one) for one in unknown]
+        record = record_of({name: known[name] for name in known if name in value}, kinds, around)
+        try:
+            made = msgspec.convert(value, record)
+        except msgspec.ValidationError as error:
+            whole = record_of(known, kinds, around)  # knows all keys, to suggest from
+            wrong = mismatches(value, whole) or [Mismatch((), str(error))]
+            found += [(document.line(one.path), one) for one in wrong]
+    if found:
+        found.sort(key=lambda one: one[0])
+        lines = [Problem.of(f"{encodable(path)}:{line}", mismatch) for line, mismatch in dict.fromkeys(found)]
+        sum((Problems(problems=(str(one),)) for one in lines), Problems()).raise_if_any()
+    name = next(name for name in kinds if name in value)
+    stated = getattr(made, "versions", None)
+    versions = msgspec.structs.asdict(stated) if stated is not None else {}
+    return TargetFile(
+        path=path,
+        data=data,
+        kind=name,
+        options=getattr(made, name),
+        around={name: getattr(made, name) for name in around if name in known and name in value},
+        versions={name: version for name, version in versions.items() if version is not None},
+    )
+
+
+def _unknown(value: Any, record: type[Struct]) -> list[Mismatch]:
+    """Return the unknown keys, of which those without a value would otherwise be absent."""
+    return [one for one in mismatches(value, record) if one.message.startswith("unknown key")]
+
+
+def _bytes_of(path: str) -> bytes:
+    if problem := not_readable(path):
+        raise InputError([str(Problem(path, problem))])
+    try:
+        return read_within(bounds.CONFIG, path)[0]
+    except READ_ERRORS as error:
+        raise InputError([str(Problem(path, read_problem(error)))]) from error
+
+
+def record_of(modules: Modules, kinds: Modules, around_: Modules) -> type[Struct]:
+    """Return the record of a file with these keys beside ``versions``; only their modules are imported."""
+    fields: list[Any] = []
+    # Null is absent: None is the default, but not among the types, since that would make messages about them vague.
+    for name in modules:
+        options = kind(name, kinds).Options if name in kinds else around(name, around_).Options
+        fields.append((name, Annotated[options, Meta(description=options.__doc__ or "")], None))
+    fields.append(("versions", Annotated[Versions, Meta(description="Versions for every row.")], None))
+    doc = {"__doc__": "The file: one kind of target, and what goes around it."}
+    return msgspec.defstruct("RecordFile", fields, namespace=doc, frozen=True, kw_only=True, forbid_unknown_fields=True)
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of the file; ``record`` is stricter, since it knows which options fit together."""
+    modules = {**KINDS, **AROUND}
+    made = json_schema(record_of(modules, KINDS, AROUND), null_is_absent=True)
+    definitions = made["$defs"]
+    for name, module in modules.items():  # each has a record of the same name, so theirs are those of the modules
+        definitions[name] = {**definitions.pop(f"{module}.Options"), "title": name}
+        definitions["RecordFile"]["properties"][name]["anyOf"][0]["$ref"] = f"#/$defs/{name}"
+    definitions["RecordFile"]["oneOf"] = [{"required": [name]} for name in KINDS]
+    return made
+
+
+def _kinds(value: Mapping[str, Any], kinds: Modules) -> Iterator[Mismatch]:
+    """Yield why the file does not have exactly one kind of target."""
+    named = [name for name in value if name in kinds]
+    if not named:
+        yield Mismatch((), f"names no target; write one of {', '.join(kinds)}")
+    for name in named[1:]:
+        yield Mismatch((name,), f"is a second target beside {named[0]}; write a file for each")
+
+
+def _unknown_secrets(value: Any, secrets: Secrets, path: Keys = ()) -> Iterator[Mismatch]:
+    """Yield the secrets that the file wants and that the command line does not give."""
+    if isinstance(value, str):
+        for name in secrets.unknown_in(value):
+            why = f"the secret {name} is not given: add --secret {name} to the command, and the variable to its step"
+            yield Mismatch(path, why)
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _unknown_secrets(inner, secrets, (*path, name))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _unknown_secrets(inner, secrets, (*path, index))
+
 
 YAML = (".yml", ".yaml")
 

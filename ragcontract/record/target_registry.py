@@ -18,16 +18,16 @@ Modules = Mapping[str, str]
 
 # The key in `record.yml` and the module that reads what stands there; it is imported only for such a target.
 KINDS: Modules = {
-    "python": "ragcontract.record.adapters.python.python_code",
-    "command": "ragcontract.record.adapters.command.command",
-    "http": "ragcontract.record.adapters.http.http_service",
-    "langchain": "ragcontract.record.adapters.langchain.langchain",
+    "python": "ragcontract.record.adapters.python_code",
+    "command": "ragcontract.record.adapters.command",
+    "http": "ragcontract.record.adapters.http_service",
+    "langchain": "ragcontract.record.adapters.langchain",
     "llamaindex": "ragcontract.record.adapters.llamaindex",
-    "chroma": "ragcontract.record.adapters.chroma.chroma",
+    "chroma": "ragcontract.record.adapters.chroma",
 }
 # Innermost first.
 AROUND: Modules = {
-    "chat": "ragcontract.record.chat.chat",
+    "chat": "ragcontract.record.adapters.chat",
     "traces": "ragcontract.record.traces.receiving",
 }
 # The kind of an object that a Python target names, by the package of its class or of one that it derives from.

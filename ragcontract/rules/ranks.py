@@ -8,7 +8,7 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Rank
 from ragcontract.core.phrase import Name, Phrase, joined, listed
 from ragcontract.core.rule import RankRule, Rule, RuleSettings, Violation
-from ragcontract.core.scores import QueryScore, RanksById, ranks_by_id
+from ragcontract.core.run import QueryScore, RanksById, ranks_by_id
 
 # Of a document that the baseline did not retrieve: one that is wanted, and one that is not.
 ABSENT = {"relevant": "missing", "forbidden": "not there"}

@@ -1,7 +1,19 @@
-"""Readers of runs and stored baselines."""
+"""Where the journal of a recording lies: beside the run, for as long as the recording has not ended.
+
+Readers of runs and stored baselines.
+
+Checks the order of scores. The order of results is the ranking: scores never reorder them.
+
+Where scores rise in every row in which they differ, they are distances, of which the smallest is the best; otherwise a
+warning says so.
+
+Reads only the document ids of runs, without a contract, for commands that do not evaluate them.
+"""
 
 import hashlib
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from msgspec import UNSET, Struct
@@ -9,15 +21,37 @@ from msgspec import UNSET, Struct
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.ids import as_id
-from ragcontract.core.run import RunRow, SourceFile
-from ragcontract.files.events import Batch, Event, FileRead
+from ragcontract.core.numbers import count
+from ragcontract.core.run import RunRow, SourceFile, row_type
 from ragcontract.files.opening import Progress, no_progress
-from ragcontract.files.patterns import existing_files
-from ragcontract.files.problems import Problem
+from ragcontract.files.paths import existing_files
+from ragcontract.files.problems import Batch, Collector, Event, FileRead, Problem, Problems, located
 from ragcontract.files.rows import PARQUET, is_parquet, parquet_columns, read_rows
-from ragcontract.runs.encoder import Id, Result, RowEncoder
-from ragcontract.runs.journal_name import unfinished
-from ragcontract.runs.stored import StoredEvent, stored_events
+from ragcontract.runs.baseline_file import StoredEvent, stored_events
+from ragcontract.runs.row_encoder import Id, Result, RowEncoder
+
+AGAIN = "run `rag-contract record` again, which goes on where it ended, or delete that file"
+
+
+def journal_beside(run: str | os.PathLike[str]) -> Path:
+    """Return where the journal of a run is; if the run is a link, beside the file that it leads to."""
+    path = Path(run)
+    path = Path(os.path.realpath(path)) if path.is_symlink() else path
+    return path.with_name(f".{path.name}.journal")
+
+
+def is_journal(path: Path) -> bool:
+    """Return whether a file has the name of a journal."""
+    return path.name.startswith(".") and path.name.endswith(".journal")
+
+
+def unfinished(run: str) -> str | None:
+    """Return what is wrong with a run whose recording did not end: what is there is of an earlier one."""
+    journal = journal_beside(run)
+    if not os.path.lexists(journal):
+        return None
+    return f"may be old: a recording of it did not end, as {journal} shows; {AGAIN}"
+
 
 # Reading chunks from Parquet would take a third more time, and only reports on broken queries would show them.
 UNREAD = ("results.chunk_id", "results.metadata")  # not loaded if the format can skip them, as unparsed fields
@@ -144,3 +178,114 @@ def open_baseline(paths: Sequence[str], progress: Progress = no_progress) -> Rea
     if all(map(is_run, paths)):
         return RunFiles(paths=paths, progress=progress)
     return StoredFile(paths=paths, progress=progress)
+
+
+Scores = list[float | None]
+
+
+def descending(scores: Scores) -> bool:
+    """Return whether the scores are in descending order, ignoring results without one."""
+    try:
+        return scores == sorted(scores, reverse=True)  # type: ignore[type-var]
+    except TypeError:  # some results have no score
+        present = _present(scores)
+        return present == sorted(present, reverse=True)
+
+
+class OrderCheck:
+    """Counts the rows whose scores do not descend; ``falling`` says whether scores fall in any other row."""
+
+    def __init__(self) -> None:
+        """Start without rows."""
+        self.falling = False
+        self._unordered = self._rising = 0
+        self._first = ""
+
+    def note(self, scores: Scores, location: str) -> None:
+        """Note the scores of the row at ``location``."""
+        if descending(scores):
+            self.falling = self.falling or falls(scores)
+        else:
+            self.out_of_order(scores, location)
+
+    def out_of_order(self, scores: Scores, location: str) -> None:
+        """Count a row whose scores do not descend."""
+        self._unordered += 1
+        self._first = self._first or location
+        self._rising += rises(scores)
+
+    @property
+    def distances(self) -> bool:
+        """Whether the scores look like distances."""
+        return look_like_distances(self._unordered, self._rising, falling=self.falling)
+
+    def warning(self) -> str | None:
+        """Return the warning about scores out of order; None if there are none, or if they look like distances."""
+        return out_of_order(self._first, self._unordered) if self._unordered and not self.distances else None
+
+
+def look_like_distances(unordered: int, rising: int, *, falling: bool) -> bool:
+    """Return whether scores look like distances: they rise in every row in which they differ; one row may by chance.
+
+    ``unordered`` is the number of rows that do not descend, ``rising`` that of those which rise; ``falling`` says
+    whether scores fall in any other row.
+    """
+    return rising == unordered > 1 and not falling
+
+
+def falls(scores: Scores) -> bool:
+    """Return whether descending scores are not all the same."""
+    if len(scores) < 2:  # noqa: PLR2004 (a pair)
+        return False
+    first, last = scores[0], scores[-1]
+    if first is None or last is None:
+        present = _present(scores)
+        return bool(present) and present[0] > present[-1]
+    return first > last
+
+
+def rises(scores: Scores) -> bool:
+    """Return whether scores ascend and are not all the same, ignoring results without one."""
+    present = _present(scores)
+    return present == sorted(present) and present[:1] < present[-1:]
+
+
+def _present(scores: Scores) -> list[float]:
+    return [score for score in scores if score is not None]
+
+
+def out_of_order(location: str, rows: int) -> str:
+    """Return the warning about rows with unordered scores; ``location`` is that of the first, ``rows`` their number."""
+    return (
+        f"{location}: the scores are not in descending order ({count(rows, 'such row')}); "
+        "ranks are the order of the results, scores never reorder them"
+    )
+
+
+def read_doc_ids(paths: Sequence[str]) -> tuple[dict[str, list[str]], Problems]:
+    """Return the document ids of each query, best first, and the problems found; a second row of a query is one.
+
+    A row without ``results``, which is one about an answer only, has no ids.
+    """
+    problems = Collector()
+    rows: dict[str, list[str]] = {}
+    first: dict[str, str] = {}
+    for query_id, doc_ids, location in doc_id_rows(paths, problems, results_required=False):
+        if query_id in rows:
+            problems.problem(f"{location}: query_id", f"duplicate id {query_id!r}, first defined at {first[query_id]}")
+        else:
+            rows[query_id], first[query_id] = doc_ids, location
+    return rows, problems.found()
+
+
+def doc_id_rows(
+    paths: Sequence[str], problems: Collector, progress: Progress = no_progress, *, results_required: bool = True
+) -> Iterator[tuple[str, list[str], str]]:
+    """Yield ``(query_id, doc_ids, location)`` of each valid row; ``problems`` collects problems and warnings."""
+    events = RunFiles(paths=paths, progress=progress).events(row_type(results_required=results_required))
+    order = OrderCheck()
+    for location, row in located(events, problems):
+        order.note([result.score for result in row.results], location)
+        yield as_id(row.query_id), row.doc_ids, location
+    if warning := order.warning():
+        problems.warning(warning)

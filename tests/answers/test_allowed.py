@@ -2,10 +2,10 @@
 
 import pytest
 
-from ragcontract.answers.allowed import forbidden
+from ragcontract.answers.allowed_phrases import forbidden
 from ragcontract.answers.answer_text import Answer
-from ragcontract.answers.matcher_records import Matcher
 from ragcontract.core import bounds
+from ragcontract.core.answer_settings import Matcher
 from tests.answers.work import grows_linearly
 
 PRICE = Matcher(regex=r"\$\d+")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ragcontract.answers.as_evaluated import elements_found, forbidden_claims
-from ragcontract.answers.matcher_records import Matcher
+from ragcontract.answers.allowed_phrases import elements_found, forbidden_claims
+from ragcontract.core.answer_settings import Matcher
 
 
 def texts(found: list[tuple[str, tuple[int, int]]]) -> list[str]:

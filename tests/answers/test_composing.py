@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ragcontract.answers.cannot_score import CannotScoreError
-from ragcontract.answers.composing import PIECE, composed, continues, pieces
+from ragcontract.answers.metric_options import CannotScoreError
+from ragcontract.answers.normalising import PIECE, composed, continues, pieces
 from ragcontract.core import bounds
 from tests.answers.work import grows_linearly
 

@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.answers.cannot_score import CannotScoreError
-from ragcontract.answers.context_recall import FEW, OUTLINED, SHORT, recall_of_ids, recall_of_texts
-from ragcontract.answers.metric_options import Measure
-from ragcontract.answers.tokens import has_words, tokens
+from ragcontract.answers.metric_options import CannotScoreError, Measure
+from ragcontract.answers.similarity import FEW, OUTLINED, SHORT, has_words, recall_of_ids, recall_of_texts, tokens
 from ragcontract.core import bounds
 from tests.answers.texts import TEXTS, chunks, sentences
 

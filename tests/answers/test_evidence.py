@@ -2,8 +2,8 @@
 
 import pytest
 
-from ragcontract.answers.evidence import Evidence
 from ragcontract.core import bounds
+from ragcontract.judgments.replay import Evidence
 
 TEXT = "Returns are accepted — “no questions asked” — within **30 days**\n of  delivery."
 

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from ragcontract.answers.json_fit import CHECKED, Failure, TooMuchWorkError, first_failure
-from ragcontract.answers.json_schema_faults import schema_fault
-from ragcontract.answers.json_text import NotJsonError, parsed
+from ragcontract.answers.json_answer import NotJsonError, parsed
+from ragcontract.answers.json_fit import CHECKED, Failure, TooMuchWorkError, first_failure, schema_fault
 from ragcontract.core import bounds
 from tests.answers.work import grows_linearly
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.answers.json_values import TooDeepError, comparable
+from ragcontract.answers.json_answer import TooDeepError, comparable
 from ragcontract.core import bounds
 
 values = st.recursive(

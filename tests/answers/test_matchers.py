@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from ragcontract.answers.answer_text import Answer, answer_of
-from ragcontract.answers.matcher_records import AsWritten, Matcher, Reading
 from ragcontract.answers.matchers import described, faults, finds, matcher, spans
+from ragcontract.core.answer_settings import AsWritten, Matcher, Reading
 from tests.answers.work import grows_linearly
 
 

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ragcontract.answers.normalising import Form, normalised, traced
-from ragcontract.answers.rendering import rendered
+from ragcontract.answers.shown import rendered
 from tests.answers.work import grows_linearly
 
 FORMS = [

@@ -3,7 +3,7 @@
 import pytest
 
 from ragcontract.answers.answer_text import Answer
-from ragcontract.answers.refusal import BEGINNING, PHRASES, Evidence, evidence
+from ragcontract.answers.refusals import BEGINNING, PHRASES, Evidence, evidence
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.run import RunRow
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ragcontract.answers import regexes
 from ragcontract.answers.answer_text import Answer
-from ragcontract.answers.cannot_score import CannotScoreError
+from ragcontract.answers.metric_options import CannotScoreError
 from ragcontract.answers.regexes import NoEngineError, PatternError, compiled, translated
 from ragcontract.core import bounds
 from tests.answers.work import grows_linearly

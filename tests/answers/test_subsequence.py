@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.answers.cannot_score import CannotScoreError
-from ragcontract.answers.subsequence import common_length, rouge_l
+from ragcontract.answers.metric_options import CannotScoreError
+from ragcontract.answers.similarity import common_length, rouge_l
 from ragcontract.core import bounds
 
 texts = st.text("abc", max_size=12)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.answers.tokens import _TOKEN, _UNSPACED, has_words, outline, outline_of, tokens
+from ragcontract.answers.similarity import _TOKEN, _UNSPACED, has_words, outline, outline_of, tokens
 from tests.answers.texts import TEXTS
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ragcontract.answers.cannot_score import CannotScoreError
+from ragcontract.answers.metric_options import CannotScoreError
 from ragcontract.answers.tool_calls import Call, brief, tool_calls
 from ragcontract.core import bounds
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.answers import tool_scores
 from ragcontract.answers.tool_calls import Call, tool_calls
+from ragcontract.metrics import tool_use
 from tests.answers import ragas_tools
 
 Calls = list[dict[str, Any]]
@@ -66,26 +66,26 @@ def test_each_case_has_its_values_and_those_of_ragas_differ_as_they_are_known_to
     in_order, in_any = (ragas_tools.accuracy(case.called, case.wanted, in_order=order) for order in (True, False))
     assert (in_order, in_any, ragas_tools.f1(case.called, case.wanted)) == case.ragas
     assert (
-        tool_scores.precision(called, wanted, "name", lenient=False),
-        tool_scores.recall(called, wanted, "name", lenient=False),
-        tool_scores.f1(called, wanted, "name", lenient=False),
-        tool_scores.arguments(called, wanted, lenient=False, strict=False),
-        tool_scores.order(called, wanted),
+        tool_use.precision(called, wanted, "name", lenient=False),
+        tool_use.recall(called, wanted, "name", lenient=False),
+        tool_use.f1(called, wanted, "name", lenient=False),
+        tool_use.arguments(called, wanted, lenient=False, strict=False),
+        tool_use.order(called, wanted),
     ) == case.ours
     *_, f1, arguments, _order = case.ours
-    by_arguments = tool_scores.f1(called, wanted, "name_and_arguments", lenient=False)
+    by_arguments = tool_use.f1(called, wanted, "name_and_arguments", lenient=False)
     assert by_arguments == (f1 if case.by_arguments is None else case.by_arguments)
-    strict = tool_scores.arguments(called, wanted, lenient=False, strict=True)
+    strict = tool_use.arguments(called, wanted, lenient=False, strict=True)
     assert strict == (arguments if case.strict is None else case.strict)
-    lenient = tool_scores.arguments(called, wanted, lenient=True, strict=False)
+    lenient = tool_use.arguments(called, wanted, lenient=True, strict=False)
     assert lenient == (arguments if case.lenient is None else case.lenient)
 
 
 def test_calls_of_one_tool_are_paired_by_their_arguments() -> None:
     called = tool_calls([call(x=1, y=1), call(x=1, y=2)])
     wanted = tool_calls([call(x=1, y=2), call(x=9, y=1)])
-    assert tool_scores.arguments(called, wanted, lenient=False, strict=False) == 0.75
-    assert tool_scores.arguments(called[:1], wanted, lenient=False, strict=False) == 0.25
+    assert tool_use.arguments(called, wanted, lenient=False, strict=False) == 0.75
+    assert tool_use.arguments(called[:1], wanted, lenient=False, strict=False) == 0.25
 
 
 traces = st.lists(
@@ -99,7 +99,7 @@ def test_the_same_calls_in_another_order_have_all_arguments(data: st.DataObject)
     wanted = data.draw(traces)
     called = tool_calls(data.draw(st.permutations(wanted)))
     for strict in (False, True):
-        assert tool_scores.arguments(called, tool_calls(wanted), lenient=False, strict=strict) == 1
+        assert tool_use.arguments(called, tool_calls(wanted), lenient=False, strict=strict) == 1
 
 
 def test_the_arguments_of_a_call_are_gone_through_once_however_many_calls_were_wanted() -> None:
@@ -108,7 +108,7 @@ def test_the_arguments_of_a_call_are_gone_through_once_however_many_calls_were_w
     def seconds(calls: int) -> float:
         wanted = tool_calls([call()] * calls)
         start = time.process_time()
-        tool_scores.arguments(called, wanted, lenient=False, strict=False)
+        tool_use.arguments(called, wanted, lenient=False, strict=False)
         return time.process_time() - start
 
     assert min(seconds(100) for _ in range(3)) < 3 * min(seconds(1) for _ in range(3))
@@ -117,33 +117,33 @@ def test_the_arguments_of_a_call_are_gone_through_once_however_many_calls_were_w
 def test_invalid_arguments_match_by_name_only() -> None:
     called = (Call("f", None),)
     for wanted in tool_calls([call(x=1)]), tool_calls([call()]):
-        assert tool_scores.f1(called, wanted, "name", lenient=False) == 1
-        assert tool_scores.precision(called, wanted, "name_and_arguments", lenient=True) == 0
-        assert tool_scores.recall(called, wanted, "name_and_arguments", lenient=True) == 0
-        assert tool_scores.arguments(called, wanted, lenient=True, strict=False) == 0
+        assert tool_use.f1(called, wanted, "name", lenient=False) == 1
+        assert tool_use.precision(called, wanted, "name_and_arguments", lenient=True) == 0
+        assert tool_use.recall(called, wanted, "name_and_arguments", lenient=True) == 0
+        assert tool_use.arguments(called, wanted, lenient=True, strict=False) == 0
 
 
 @pytest.mark.parametrize(("called", "wanted", "value"), [(0, 0, 1), (0, 2, 1), (3, 0, 0), (4, 2, 0.5), (1, 2, 1)])
 def test_step_efficiency_is_lost_by_calls_beyond_those_wanted(called: int, wanted: int, value: float) -> None:
-    assert tool_scores.step_efficiency(tool_calls([call()] * called), tool_calls([call()] * wanted)) == value
+    assert tool_use.step_efficiency(tool_calls([call()] * called), tool_calls([call()] * wanted)) == value
 
 
 @given(traces, traces)
 def test_the_metrics_relate_to_each_other_and_to_those_of_ragas(called: Calls, wanted: Calls) -> None:
     made, expected = tool_calls(called), tool_calls(wanted)
     for match in ("name", "name_and_arguments"):
-        precision = tool_scores.precision(made, expected, match, lenient=False)
-        recall = tool_scores.recall(made, expected, match, lenient=False)
-        f1 = tool_scores.f1(made, expected, match, lenient=False)
+        precision = tool_use.precision(made, expected, match, lenient=False)
+        recall = tool_use.recall(made, expected, match, lenient=False)
+        f1 = tool_use.f1(made, expected, match, lenient=False)
         if precision is None or recall is None:
             assert f1 == 0
         elif precision + recall:
             assert f1 == pytest.approx(2 * precision * recall / (precision + recall))
-        assert tool_scores.f1(expected, made, match, lenient=False) == f1
-    assert f1 <= tool_scores.f1(made, expected, "name", lenient=False)
-    arguments = tool_scores.arguments(made, expected, lenient=False, strict=False)
-    strict = tool_scores.arguments(made, expected, lenient=False, strict=True)
-    assert (arguments is None) == (strict is None) == (tool_scores.order(made, expected) is None)
+        assert tool_use.f1(expected, made, match, lenient=False) == f1
+    assert f1 <= tool_use.f1(made, expected, "name", lenient=False)
+    arguments = tool_use.arguments(made, expected, lenient=False, strict=False)
+    strict = tool_use.arguments(made, expected, lenient=False, strict=True)
+    assert (arguments is None) == (strict is None) == (tool_use.order(made, expected) is None)
     assert all(value is None or 0 <= value <= 1 for value in (arguments, strict))
     if ragas_tools.accuracy(called, wanted, in_order=True) == 1:
-        assert (tool_scores.order(made, expected), tool_scores.f1(made, expected, "name", lenient=False)) == (1, 1)
+        assert (tool_use.order(made, expected), tool_use.f1(made, expected, "name", lenient=False)) == (1, 1)

@@ -8,7 +8,7 @@ import pytest
 
 from ragcontract.core.errors import InputError
 from ragcontract.files.problems import Problem
-from ragcontract.runs.stored import read_stored, stored_events
+from ragcontract.runs.baseline_file import read_stored, stored_events
 from tests.bad_input.test_rows import ID, NAN_HINT, RANK, errors, refused
 from tests.builders import as_jsonl, baseline, golden, good_workspace, run, stored_query
 

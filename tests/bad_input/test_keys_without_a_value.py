@@ -7,8 +7,7 @@ from msgspec import Struct
 
 from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config import config_record
-from ragcontract.contract.limits import limit_keys
-from ragcontract.contract.no_value import sections
+from ragcontract.contract.limits import limit_keys, sections
 from tests.bad_input.test_rows import errors, refused
 from tests.builders import golden, good_workspace, run, write_jsonl
 from tests.process import rag_contract

@@ -10,7 +10,7 @@ from benchmarks import judge_gate
 from benchmarks.judge_gate import CONFIRMED, EVERYTHING, ONCE, Judge, failing, judge, refused
 from ragcontract.judge.calls import Vote
 from ragcontract.judge.interface import Settings
-from ragcontract.judge.voting import decided
+from ragcontract.judge.judge_case import decided
 
 PAGE = judge_gate.PAGE.read_text(encoding="utf-8")
 PERFECT, COIN = Judge(good=1, bad=0), Judge(good=0.5, bad=0.5)

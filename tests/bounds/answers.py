@@ -3,12 +3,11 @@
 import json
 
 from ragcontract.answers import regexes
-from ragcontract.answers.allowed import forbidden
+from ragcontract.answers.allowed_phrases import forbidden, forbidden_claims
 from ragcontract.answers.answer_text import Answer
-from ragcontract.answers.as_evaluated import forbidden_claims
 from ragcontract.answers.json_fit import TooMuchWorkError, first_failure
-from ragcontract.answers.matcher_records import Matcher
 from ragcontract.answers.regexes import compiled
+from ragcontract.core.answer_settings import Matcher
 from tests.bounds.lab import Case, Cases, Lab, accepted, all_of
 from tests.builders import Row, golden, run
 

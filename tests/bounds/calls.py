@@ -4,18 +4,18 @@ from typing import Any
 
 import pytest
 
-from ragcontract.github.failure import GitHubError
-from ragcontract.http.sending import Call
-from ragcontract.record.adapters.http.answer_mapping import AnswerMapping, Fields
-from ragcontract.record.adapters.http.service_client import ServiceClient, keys_in
-from ragcontract.record.chat.model_choice import resolve
+from ragcontract.github.context import GitHubError
+from ragcontract.net.sending import Call
+from ragcontract.record.adapters.chat import resolve
+from ragcontract.record.adapters.http_answers import AnswerMapping, Fields
+from ragcontract.record.adapters.service_client import ServiceClient, keys_in
 from ragcontract.record.interface import CallFailed, Surroundings
-from ragcontract.record.returned.document_ids import DocumentIds
+from ragcontract.record.returned.result_forms import DocumentIds
 from tests.bounds.lab import Case, Cases, Lab, all_of
 from tests.github.standin import Fault
 from tests.github.test_http import Calls
-from tests.http import service as stand_in
-from tests.http.service import Reply
+from tests.net import service as stand_in
+from tests.net.service import Reply
 
 
 def called(*replies: Reply) -> Any:

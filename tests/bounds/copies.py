@@ -3,7 +3,7 @@
 import shutil
 
 from ragcontract.core.errors import InputError
-from ragcontract.record.adapters.chroma.chroma_folder import copied
+from ragcontract.record.adapters.chroma import copied
 from tests.bounds.lab import Case, Cases, Lab
 
 

@@ -2,14 +2,13 @@
 
 from threading import Event, Thread
 
-from ragcontract.cli.judge_label_screen import shown
+from ragcontract.cli.commands.judge import shown
 from ragcontract.core.errors import OutputError
 from ragcontract.files.locking import turn
-from ragcontract.judge.judge_options import JudgeOptions
-from ragcontract.judge.label_sample import LabelsFile, Unlabelled
-from ragcontract.judge.labelled_items import LabelRow
-from ragcontract.runs.judged_texts import Case as JudgedCase
-from ragcontract.runs.judged_texts import Item
+from ragcontract.judge.calibration_run import LabelRow, LabelsFile, Unlabelled
+from ragcontract.judge.judging_run import JudgeOptions
+from ragcontract.judgments.items import Case as JudgedCase
+from ragcontract.judgments.items import Item
 from tests.bounds.lab import Case, Cases, Lab, all_of
 from tests.process import rag_contract
 

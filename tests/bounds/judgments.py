@@ -7,26 +7,22 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ragcontract.answers.evidence import Evidence
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.core.judge_settings import JudgeSettings
-from ragcontract.core.label_counts import LabelCounts
-from ragcontract.judge.controls import controls_of
+from ragcontract.core.judge_settings import JudgeSettings, LabelCounts
+from ragcontract.judge.calls import ReplyFault, controls_of, object_of
+from ragcontract.judge.claims_run import split_reference
+from ragcontract.judge.endpoint import asked_judge, fingerprint
 from ragcontract.judge.interface import Reply, Settings
 from ragcontract.judge.judge_case import judge_case
-from ragcontract.judge.judge_identity import asked_judge, fingerprint
-from ragcontract.judge.reply_json import ReplyFault, object_of
-from ragcontract.judge.splitting import split_reference
-from ragcontract.reports.judge_report import JudgedItem, JudgedQuery
-from ragcontract.reports.judge_section import WORDS
-from ragcontract.reports.markdown.judge_fold import items_of
-from ragcontract.rules.flagging import Place, different
-from ragcontract.runs.calibration import CalibrationFile, read_calibration, write_calibration
-from ragcontract.runs.judged_texts import AskedJudge, asked_how
-from ragcontract.runs.judgments import lines_of, read_judgments, size_of_texts
-from ragcontract.runs.replaying import Replay
-from ragcontract.statistics.judge_trust import calibrated
+from ragcontract.judgments.calibration_file import CalibrationFile, read_calibration, write_calibration
+from ragcontract.judgments.items import AskedJudge, asked_how
+from ragcontract.judgments.judgments_file import lines_of, read_judgments, size_of_texts
+from ragcontract.judgments.replay import Evidence, Replay
+from ragcontract.judgments.trust import calibrated
+from ragcontract.report.judge_report import JudgedItem, JudgedQuery
+from ragcontract.report.judge_section import WORDS, items_of
+from ragcontract.rules.answered import Place, different
 from tests.bounds.lab import Case, Cases, Lab, accepted, all_of
 from tests.builders import golden, write_jsonl
 from tests.judge.judges import Model, as_reply, case, changed, honest, honestly, read

@@ -265,8 +265,8 @@ def accept(lab: Lab, broken: int, before: int) -> list[dict[str, list[str]]]:
 
 def versions_on_spark(_: Lab, size: int) -> bool:
     pytest.importorskip("pyspark")
-    from ragcontract.cluster.collect import _versions
-    from ragcontract.cluster.counts import Counted, Counts
+    from ragcontract.cluster.spark_source import _versions
+    from ragcontract.cluster.workers import Counted, Counts
     from ragcontract.files.problems import Collector
 
     class Few(Counts):

@@ -13,19 +13,17 @@ from typing import Any
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.files.anchored_path import AnchoredPath
-from ragcontract.record.adapters.command.line_protocol import response_in
-from ragcontract.record.adapters.event_loop import EventLoop
-from ragcontract.record.adapters.python.python_code import of_object
+from ragcontract.files.paths import AnchoredPath
+from ragcontract.record.adapters.framework import EventLoop
+from ragcontract.record.adapters.program import response_in
+from ragcontract.record.adapters.python_code import of_object
 from ragcontract.record.adapters.user_code import described
-from ragcontract.record.git_commit import commit_of
+from ragcontract.record.events import Case as Asked
+from ragcontract.record.events import Failure
 from ragcontract.record.interface import CallFailed, Response, Surroundings, System
-from ragcontract.record.random_ids import RandomIds
-from ragcontract.record.sources import Sources
-from ragcontract.record.watching.details import Details
-from ragcontract.record.watching.recording_events import Case as Asked
-from ragcontract.record.watching.recording_events import Failure
-from ragcontract.record.watching.stream_out import EventStream
+from ragcontract.record.run_rows import RandomIds
+from ragcontract.record.sources import Sources, commit_of
+from ragcontract.record.watching import Details, EventStream
 from tests.bounds.lab import Case, Cases, Lab, all_of
 from tests.builders import run, write_jsonl
 from tests.record.systems import asked, context, doc_ids, target_of

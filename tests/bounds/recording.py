@@ -5,12 +5,11 @@ from threading import Event
 
 from ragcontract import CallFailed, Context, Response
 from ragcontract.core import bounds
-from ragcontract.http.pauses import backoff
-from ragcontract.http.rate_limiter import FIRST_BACKOFF, RateLimiter
-from ragcontract.http.secrets import wrong_names
-from ragcontract.record.loop.event_counts import Counts
+from ragcontract.net.pacing import FIRST_BACKOFF, RateLimiter, backoff
+from ragcontract.net.secrets import wrong_names
+from ragcontract.record.events import Case as Done
+from ragcontract.record.events import Counts
 from ragcontract.record.record_options import RecordOptions, rate_of
-from ragcontract.record.watching.recording_events import Case as Done
 from tests.bounds.judge_calls import fits as asks
 from tests.bounds.lab import Case, Cases, Lab, all_of
 from tests.record.workplace import Toy, Workplace, finds

@@ -8,25 +8,24 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ragcontract.core.excerpt import excerpt
 from ragcontract.core.phrase import Name
-from ragcontract.github.body import when_checked
-from ragcontract.reports.api_report import ContractBroken
-from ragcontract.reports.api_report import Report as Result
-from ragcontract.reports.build import error_report
-from ragcontract.reports.html.cards import cards
-from ragcontract.reports.html.extras import folds
-from ragcontract.reports.html.page_text import note, sentence
-from ragcontract.reports.html.query_rows import QueryRow, queries
-from ragcontract.reports.html.tags import tags
-from ragcontract.reports.markdown.document import render, render_error
-from ragcontract.reports.markdown.gfm import inline
-from ragcontract.reports.markdown.gfm import sentence as markdown_sentence
-from ragcontract.reports.report import ErrorReport, Report
-from ragcontract.reports.terminal import aligned, check_text, diff_text
-from ragcontract.reports.update import update_text
-from ragcontract.runs.past import PastContract, Replaced
-from ragcontract.runs.stored import Accepted, BaselineFile, Tool
+from ragcontract.core.safe_text import excerpt
+from ragcontract.github.runner_output import when_checked
+from ragcontract.report.api_report import ContractBroken
+from ragcontract.report.api_report import Report as Result
+from ragcontract.report.baseline import update_text
+from ragcontract.report.build import error_report
+from ragcontract.report.html.metric_cards import cards, tags
+from ragcontract.report.html.page_text import note, sentence
+from ragcontract.report.html.query_rows import QueryRow, queries
+from ragcontract.report.html.sections import folds
+from ragcontract.report.markdown.document import render, render_error
+from ragcontract.report.markdown.gfm import inline
+from ragcontract.report.markdown.gfm import sentence as markdown_sentence
+from ragcontract.report.record import ErrorReport, Report
+from ragcontract.report.terminal import aligned, check_text, diff_text
+from ragcontract.runs.baseline_contract import PastContract, Replaced
+from ragcontract.runs.baseline_file import Accepted, BaselineFile, Tool
 from tests.bounds.lab import Case, Cases, Lab, accepted, all_of
 from tests.builders import baseline, golden, run, write_jsonl
 from tests.process import Ended, rag_contract

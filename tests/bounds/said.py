@@ -5,17 +5,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ragcontract.core.finding import Message, Said, ToolCall
 from ragcontract.core.run import RunRow
-from ragcontract.core.said import Message, Said, ToolCall
 from ragcontract.evaluation.fold import fold
-from ragcontract.evaluation.listed_texts import said_in
-from ragcontract.files.events import Batch
-from ragcontract.reports.answer_report import ModesReport
-from ragcontract.reports.html.page_text import lines
-from ragcontract.reports.markdown.answers import answers_fold
-from ragcontract.reports.outcome_tables import mode_matrix
-from ragcontract.reports.report import AnswerReport, Report
-from ragcontract.reports.terminal import check_text
+from ragcontract.evaluation.listed import said_in
+from ragcontract.files.problems import Batch
+from ragcontract.report.answer_report import ModesReport
+from ragcontract.report.html.page_text import lines
+from ragcontract.report.markdown.query_tables import answers_fold
+from ragcontract.report.outcome_tables import mode_matrix
+from ragcontract.report.record import AnswerReport, Report
+from ragcontract.report.terminal import check_text
 from tests.bounds.lab import Case, Cases, Lab, all_of
 from tests.evaluation.test_fold import plan_of
 from tests.records import query, report

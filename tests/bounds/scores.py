@@ -1,7 +1,7 @@
 """Limits on the scores of other tools."""
 
 from ragcontract.core.metric import Metric
-from ragcontract.runs.score_files import GivenScores, Wanted, read_scores
+from ragcontract.runs.scores_files import GivenScores, Wanted, read_scores
 from tests.bounds.lab import Case, Cases, Lab, accepted, all_of
 from tests.builders import run, write_jsonl
 

@@ -9,24 +9,20 @@ import requests
 
 from ragcontract.core import bounds
 from ragcontract.core.finding import Finding
-from ragcontract.github.accept_label import Accepted, ask
-from ragcontract.github.annotations import of_report
-from ragcontract.github.changed_files import changed_here
-from ragcontract.github.commands import annotation
+from ragcontract.github.acceptance import Accepted, ask
 from ragcontract.github.comment import Draft
-from ragcontract.github.context import Context, Token
+from ragcontract.github.context import Context, GitHubError, Token
 from ragcontract.github.delivery import renderer_of
-from ragcontract.github.failure import GitHubError
 from ragcontract.github.http import Http
-from ragcontract.github.marker import NO_RUN, Marker, head, line
-from ragcontract.github.pull_request import PullRequest
+from ragcontract.github.marker import NO_RUN, SEVERAL, Marker, head, line, listed
+from ragcontract.github.marker import Result as JobResult
+from ragcontract.github.pull_request import PullRequest, changed_here
 from ragcontract.github.relay import BAREST
-from ragcontract.github.results import SEVERAL, listed
-from ragcontract.github.results import Result as JobResult
+from ragcontract.github.runner_output import annotation, of_report
 from ragcontract.github.settings import Settings
-from ragcontract.http.pauses import JITTER
-from ragcontract.http.timing import Timing
-from ragcontract.reports.report import Report
+from ragcontract.net.pacing import JITTER
+from ragcontract.net.stopping import Timing
+from ragcontract.report.record import Report
 from tests import scenarios
 from tests.bounds.lab import Case, Cases, Lab, all_of
 from tests.bounds.reports import broken, holding, replaced

@@ -11,9 +11,8 @@ from ragcontract.core.errors import InputError
 from ragcontract.files.opening import no_progress
 from ragcontract.files.problems import Collector
 from ragcontract.record.interface import CallFailed, Surroundings
-from ragcontract.record.traces.receiving import Options, around
+from ragcontract.record.traces.receiving import Options, SpanStore, around
 from ragcontract.record.traces.span_receiver import Receiver
-from ragcontract.record.traces.span_store import SpanStore
 from ragcontract.record.traces.trace_files import read_spans
 from tests.bounds.lab import Case, Cases, Lab
 from tests.bounds.record_targets import longer_by

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ragcontract import InputError
-from ragcontract.cli.plugins import load_plugins
+from ragcontract.cli.commands.check import load_plugins
 from tests.builders import golden, run, write_jsonl
 from tests.process import rag_contract, spawn
 

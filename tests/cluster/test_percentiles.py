@@ -6,9 +6,8 @@ from array import array
 import pytest
 from pyspark.sql import SparkSession
 
-from ragcontract.cluster.percentiles import at_rank
-from ragcontract.cluster.workers import bits, from_bits
-from ragcontract.statistics.latency import nearest_rank, rank_of
+from ragcontract.cluster.workers import at_rank, bits, from_bits
+from ragcontract.statistics.means import nearest_rank, rank_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 

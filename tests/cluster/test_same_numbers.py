@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 import ragcontract
 from ragcontract import spark as on_spark
-from ragcontract.reports.report import Report
+from ragcontract.report.record import Report
 from tests.builders import write_jsonl
 from tests.cluster.data import numbers, once, skewed, write_contract, write_parquet
 

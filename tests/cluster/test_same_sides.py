@@ -13,11 +13,11 @@ from ragcontract.built_in import BUILT_IN
 from ragcontract.cluster.frames import parts_of
 from ragcontract.cluster.spark_source import OnSpark
 from ragcontract.contract.golden_file import read_golden
-from ragcontract.core.first_ids import unpacked
+from ragcontract.core.ids import unpacked
 from ragcontract.evaluation.plan import Plan
 from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.source import Local
-from ragcontract.files.patterns import existing_files
+from ragcontract.files.paths import existing_files
 from ragcontract.files.problems import Collector
 from ragcontract.runs.readers import open_run
 from tests.builders import Row, golden, write_jsonl

@@ -12,9 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 from ragcontract import InputError, pipeline
 from ragcontract import spark as on_spark
 from ragcontract.built_in import BUILT_IN
-from ragcontract.cluster.counts import FEW
 from ragcontract.cluster.frames import is_json_lines, parts_of
 from ragcontract.cluster.spark_source import OnSpark
+from ragcontract.cluster.workers import FEW
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.files.problems import Collector, Problems
 from tests.builders import Row, as_jsonl, golden, run, write_baseline, write_jsonl

@@ -11,8 +11,7 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, Scale, SwitchedOn
 from ragcontract.core.phrase import Name
 from ragcontract.core.rule import RowContext, RowRule, Violation
-from ragcontract.core.run import RunRow
-from ragcontract.core.scores import Values
+from ragcontract.core.run import RunRow, Values
 
 UNASKED = "no answer"  # a tag of queries that have no part in the metrics of the answer
 

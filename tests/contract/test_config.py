@@ -19,8 +19,7 @@ from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Direction, Family, Metric, MetricSettings, Scale, SwitchedOn
 from ragcontract.core.rule import switch_of
-from ragcontract.core.run import RunRow
-from ragcontract.core.scores import Values
+from ragcontract.core.run import RunRow, Values
 from ragcontract.files.schema import dotted
 from ragcontract.registry import Registry
 from ragcontract.schemas import SCHEMAS

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config_file import ConfigFile, read_config
-from ragcontract.contract.no_value import NO_VALUE
+from ragcontract.contract.limits import NO_VALUE
 from ragcontract.metrics.named_scores import DeclaredScore
 from ragcontract.registry import Registry
 

@@ -8,7 +8,7 @@ from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config_file import config_of
 from ragcontract.contract.resolve import Contract, resolve
 from ragcontract.core.rule import Rule
-from ragcontract.rules.score_limits import CompositeMinimum, MaxHallucinationRisk, MaxScore, MinScore
+from ragcontract.rules.scores import CompositeMinimum, MaxHallucinationRisk, MaxScore, MinScore
 from tests.records import golden_of, query
 from tests.toys import REGISTRY
 

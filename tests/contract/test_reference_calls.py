@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ragcontract.answers.tool_calls import Call
-from ragcontract.contract.reference_calls import reference_calls
+from ragcontract.contract.answer_fields import reference_calls
 from ragcontract.core import bounds
 from ragcontract.files.schema import dotted
 

@@ -8,7 +8,7 @@ from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config import Tier
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.resolve import resolve
-from ragcontract.contract.tiers import skipped_tiers
+from ragcontract.contract.scope import skipped_tiers
 from ragcontract.core.golden import ExpectedAnswer
 from tests.records import golden_of, query
 

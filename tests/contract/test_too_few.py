@@ -1,6 +1,6 @@
 """Limits that their queries cannot carry are one sentence for each size of limit."""
 
-from ragcontract.contract.too_few import TooFew, too_few_queries
+from ragcontract.contract.warnings import TooFew, too_few_queries
 from ragcontract.core.gate import Gate, Quantity
 
 MRR = Quantity(key="mrr_at_5", label="MRR@5")

@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract.built_in import BUILT_IN
+from ragcontract.contract.answer_fields import ALL_OWN
 from ragcontract.contract.golden_file import read_golden
-from ragcontract.contract.turn_fields import ALL_OWN
 from ragcontract.core import bounds
 from ragcontract.rules.turns import InTurns
 from tests.builders import Row, write_jsonl

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragcontract.contract.waiver_text import as_yaml, with_waiver
+from ragcontract.contract.waivers import as_yaml, with_waiver
 from ragcontract.files import yaml_tree
 
 WAIVER = {"query": "q1", "reason": "known: # yes", "owner": "ann", "expires": "2027-01-01"}

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from ragcontract import load_run
-from ragcontract.convert.text_columns import rows
+from ragcontract.convert.trec import rows
 from ragcontract.files.problems import Collector
 from tests.convert.builders import QRELS, RUN, TOPICS, lines_of, packed
 from tests.process import files_in, rag_contract, spawn

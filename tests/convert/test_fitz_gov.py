@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ragcontract.convert import case_files
+from ragcontract.convert import fitz_gov_cases
 from ragcontract.convert.fitz_gov import reader
 from ragcontract.core import bounds
 from ragcontract.files.opening import no_progress
@@ -46,7 +46,7 @@ def write(path: Path, *cases: Mapping[str, Any], **fields: Any) -> Path:
 def converted(*paths: Path, as_evaluated: bool = True) -> tuple[list[dict[str, Any]], Problems]:
     """Return the golden rows of files or folders, and the problems."""
     problems = Collector()
-    files = case_files.in_folders([str(path) for path in paths], problems)
+    files = fitz_gov_cases.in_folders([str(path) for path in paths], problems)
     found = reader(as_evaluated=as_evaluated)({"cases": files}, {"golden"}, problems, no_progress)
     rows = [{"id": query.id, "query": query.text, **(query.answer or {})} for query in (found.queries or {}).values()]
     return rows, problems.found()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ragcontract.convert.measured import GoldenIds, Measured, ScoreRows, as_number, metric_name
 from ragcontract.files.problems import Collector, Problems
-from ragcontract.runs.score_rows import Check, ScoresRow
+from ragcontract.runs.scores_files import Check, ScoresRow
 
 GOLDEN = {"a": "What?", "b": "Who?", "c": "who", "1": "When?"}
 

@@ -13,7 +13,7 @@ import pytrec_eval
 
 from ragcontract import check, load_golden
 from ragcontract.metrics.formulas import FORMULAS
-from ragcontract.runs.doc_ids import read_doc_ids
+from ragcontract.runs.readers import read_doc_ids
 from tests.process import rag_contract
 from tests.records import score_query
 

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragcontract.convert.collection import Collection
-from ragcontract.convert.ragas import Sample
-from ragcontract.convert.samples import Samples
+from ragcontract.convert.samples import Sample, Samples
 from ragcontract.files.problems import Collector, Problems
 from tests.convert.builders import ANY_TEXT, collection, collections, lines_of, ranks, read, rows, written
 from tests.process import rag_contract

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ragcontract.convert.deepeval import SavedCase, SavedRun
-from ragcontract.convert.result_files import ResultFile, read_results
+from ragcontract.convert.result_files import ResultFile, SavedCase, SavedRun, read_results
 from ragcontract.files.opening import no_progress
 from ragcontract.files.problems import Collector
 from tests.convert.builders import lines_of, packed

@@ -14,8 +14,8 @@ from ragcontract.core.finding import sentence
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.rule import RowContext, RowRule, Violation, names_of, switch_of
 from ragcontract.core.run import RunRow
+from ragcontract.decision.decide import decide
 from ragcontract.evaluation.source import Local
-from ragcontract.judging.decision import decide
 from ragcontract.rules.ranks import ForbiddenDocs, MustInclude
 from ragcontract.runs.readers import RunFiles
 from tests.builders import golden, run, write_jsonl

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ragcontract.core.several import paths_of, several
+from ragcontract.core.ids import paths_of, several
 
 
 def test_a_text_is_one_and_not_its_characters() -> None:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.core import text as module
-from ragcontract.core.text import encodable, printable, printable_json, shorten, visible
+from ragcontract.core import safe_text as module
+from ragcontract.core.safe_text import encodable, printable, printable_json, shorten, visible
 
 anything = st.text(st.characters(), max_size=40)  # with lone surrogates
 

@@ -1,6 +1,6 @@
 """How many results the rows of a run have."""
 
-from ragcontract.evaluation.depths import Depth, DepthCounter
+from ragcontract.evaluation.observations import Depth, DepthCounter
 
 
 def depth(*batches: list[int]) -> Depth | None:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from ragcontract import pipeline
-from ragcontract.evaluation.duplicates import DuplicateCounter
+from ragcontract.evaluation.observations import DuplicateCounter
 from ragcontract.evaluation.source import Local
-from ragcontract.reports.markdown import document as markdown
-from ragcontract.reports.report import Report
+from ragcontract.report.markdown import document as markdown
+from ragcontract.report.record import Report
 from ragcontract.runs.readers import RunFiles
 from tests.builders import golden, run, write_jsonl
 

@@ -11,24 +11,23 @@ from ragcontract.contract.resolve import resolve
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, Scale, SwitchedOn
-from ragcontract.core.run import Result, RunRow, SourceFile
-from ragcontract.core.scores import Values
+from ragcontract.core.run import Result, RunRow, SourceFile, Values
+from ragcontract.decision.gates import observe
+from ragcontract.decision.unjudgeable import unjudgeable
 from ragcontract.evaluation.fold import fold
-from ragcontract.evaluation.plan import Plan
+from ragcontract.evaluation.plan import Plan, plan_for
 from ragcontract.evaluation.side import Side
-from ragcontract.files.events import Batch, FileRead
-from ragcontract.judging.gates import observe
-from ragcontract.judging.unjudgeable import unjudgeable
+from ragcontract.files.problems import Batch, FileRead
 from ragcontract.registry import Registry
+from ragcontract.runs.baseline_file import ComparedQuery, MeasuredQuery, StoredBatch, StoredHead, Tool
 from ragcontract.runs.readers import RunEvent
-from ragcontract.runs.stored import ComparedQuery, MeasuredQuery, StoredBatch, StoredHead, Tool
 from ragcontract.statistics.means import Comparison
 from tests.records import NOW, Rows, evaluate, golden_of, query
 
 
 def plan_of(*queries: GoldenQuery, registry: Registry = BUILT_IN, repeats: bool = False) -> Plan:
     golden = golden_of(queries)
-    return resolve(golden, ConfigFile(), registry, has_baseline=False).plan(repeats=repeats)
+    return plan_for(resolve(golden, ConfigFile(), registry, has_baseline=False), repeats=repeats)
 
 
 def rows(*ids: tuple[str, Sequence[str]]) -> Batch[RunRow]:

@@ -14,16 +14,14 @@ from ragcontract.built_in import BUILT_IN
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.rule import RankRule, Violation
-from ragcontract.core.run import SAID, ListedResult, Result, RunRow, SourceFile
-from ragcontract.core.scores import QueryScore
+from ragcontract.core.run import SAID, ListedResult, QueryScore, Result, RunRow, SourceFile
 from ragcontract.evaluation.fold import fold
 from ragcontract.evaluation.plan import Plan
 from ragcontract.evaluation.side import Side
-from ragcontract.evaluation.sides import evaluate_sides
-from ragcontract.evaluation.source import Local
-from ragcontract.files.events import Batch, FileRead
+from ragcontract.evaluation.source import Local, evaluate_sides
+from ragcontract.files.problems import Batch, FileRead
+from ragcontract.runs.baseline_file import ComparedQuery, StoredBatch
 from ragcontract.runs.readers import RunEvent
-from ragcontract.runs.stored import ComparedQuery, StoredBatch
 from tests.evaluation.test_fold import plan_of, rows
 from tests.records import Rows, query
 from tests.toys import REGISTRY, MustSay

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from ragcontract.core import bounds
+from ragcontract.core.finding import Message, Said, ToolCall
 from ragcontract.core.run import SAID, RunRow, row_type
-from ragcontract.core.said import Message, Said, ToolCall
-from ragcontract.evaluation.listed_texts import said_in
+from ragcontract.evaluation.listed import said_in
 
 
 def read(needs: frozenset[str] = frozenset(), **fields: Any) -> Said:

@@ -8,7 +8,7 @@ import pytest
 
 from ragcontract.core import bounds
 from ragcontract.core.rule import Violation
-from ragcontract.evaluation.listed_violations import listed_first
+from ragcontract.evaluation.plan import listed_first
 from tests.builders import golden, write_jsonl
 from tests.process import Ended, rag_contract
 

@@ -6,12 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract.core import bounds
-from ragcontract.core.first_ids import pool_of, unpacked
+from ragcontract.core.ids import pool_of, unpacked
 from ragcontract.evaluation.fold import fold
 from ragcontract.evaluation.side import Side
 from ragcontract.metrics.ranking import Ranking
+from ragcontract.runs.baseline_file import ComparedQuery, StoredBatch
 from ragcontract.runs.readers import RunEvent
-from ragcontract.runs.stored import ComparedQuery, StoredBatch
 from tests.evaluation.test_fold import rows
 from tests.evaluation.test_listed_results import HEAD
 from tests.records import query

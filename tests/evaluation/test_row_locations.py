@@ -1,8 +1,8 @@
 """Where the rows of a run are."""
 
 from ragcontract.core.run import RunRow
-from ragcontract.evaluation.row_locations import RowLocations, location_of
-from ragcontract.files.events import Batch
+from ragcontract.evaluation.fold import RowLocations, location_of
+from ragcontract.files.problems import Batch
 
 ROWS = [RunRow(query_id=query_id, results=[]) for query_id in ("a", "b")]
 

@@ -13,12 +13,11 @@ from ragcontract.built_in import BUILT_IN
 from ragcontract.core.errors import InputError
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Metric, MetricSettings, Missing
-from ragcontract.core.run import RunRow
-from ragcontract.core.scores import Values
+from ragcontract.core.run import RunRow, Values
+from ragcontract.decision.contract_changes import contract_changes
 from ragcontract.evaluation.source import Local
-from ragcontract.judging.contract_changes import contract_changes
 from ragcontract.pipeline import Outcome
-from ragcontract.reports import new_baseline
+from ragcontract.report import baseline
 from ragcontract.runs.readers import open_baseline, open_run
 from tests.builders import Row, golden, run, write_jsonl
 from tests.records import NOW
@@ -67,7 +66,7 @@ def check(folder: Path, queries: list[Row], rows: list[Row], config: str = "", *
 def store(folder: Path, queries: list[Row], rows: list[Row]) -> dict[str, Any]:
     """Store a run as the folder's baseline, and return what is in it."""
     evaluation = check(folder, queries, rows, store=True).evaluation
-    (folder / "baseline.json").write_bytes(b"".join(new_baseline.render(evaluation, NOW)))
+    (folder / "baseline.json").write_bytes(b"".join(baseline.render_baseline(evaluation, NOW)))
     found: dict[str, Any] = json.loads((folder / "baseline.json").read_text())
     return found
 

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from ragcontract.core import bounds
-from ragcontract.evaluation.unknown_queries import UnknownQueries
+from ragcontract.evaluation.observations import UnknownQueries
 from tests.evaluation.test_fold import plan_of
 from tests.records import query
 

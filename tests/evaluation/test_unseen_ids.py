@@ -6,7 +6,7 @@ import pytest
 
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.evaluation.unseen_ids import UnseenIds, UnseenIdSearch
+from ragcontract.evaluation.observations import UnseenIds, UnseenIdSearch
 from tests.records import query
 
 

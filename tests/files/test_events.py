@@ -1,8 +1,17 @@
 """Events of readers, as those see them who want rows with their locations."""
 
 from ragcontract.core.run import SourceFile
-from ragcontract.files.events import Batch, Event, FileRead, located
-from ragcontract.files.problems import Collector, MoreProblems, Problem, Problems, Warned
+from ragcontract.files.problems import (
+    Batch,
+    Collector,
+    Event,
+    FileRead,
+    MoreProblems,
+    Problem,
+    Problems,
+    Warned,
+    located,
+)
 
 EVENTS: list[Event[str]] = [
     Batch("a.jsonl", 3, ["first", "second"]),

@@ -9,9 +9,8 @@ import pytest
 from msgspec import Struct
 
 from ragcontract.core.run import RunRow, row_type
-from ragcontract.files.events import Batch, FileRead, located
-from ragcontract.files.jsonl import read_jsonl
-from ragcontract.files.problems import Collector, MoreProblems, Problem, Problems
+from ragcontract.files.json_lines import read_jsonl
+from ragcontract.files.problems import Batch, Collector, FileRead, MoreProblems, Problem, Problems, located
 from tests.runs.sides import lines_of
 
 

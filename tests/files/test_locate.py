@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.files.locate import JsonLocator
+from ragcontract.files.json_text import JsonLocator
 
 TEXT = """
 {

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragcontract.core import bounds
-from ragcontract.files.nesting import NestingError, check_nesting
+from ragcontract.files.json_text import NestingError, check_nesting
 
 
 def nested(levels: int, inside: bytes = b"") -> bytes:

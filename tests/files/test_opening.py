@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ragcontract.files.events import Batch, FileRead
-from ragcontract.files.jsonl import read_jsonl
+from ragcontract.files.json_lines import read_jsonl
 from ragcontract.files.opening import BUFFER, InputFile, TooLargeError, read_whole, read_within
+from ragcontract.files.problems import Batch, FileRead
 
 SIZES = (0, 1, BUFFER - 1, BUFFER, BUFFER + 1, 40 * BUFFER + 3)
 

@@ -14,9 +14,9 @@ import pytest
 
 from ragcontract import InputError, check, load_golden, load_run
 from ragcontract.core.run import RunRow, row_type
-from ragcontract.files.events import Batch
 from ragcontract.files.opening import BUFFER
 from ragcontract.files.parquet import ROWS
+from ragcontract.files.problems import Batch
 from ragcontract.files.rows import read_rows
 from tests.builders import golden, run, write_jsonl
 from tests.process import Ended, files_in, rag_contract, spawn

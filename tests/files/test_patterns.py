@@ -5,7 +5,7 @@ from unittest.mock import patch
 
 import pytest
 
-from ragcontract.files.patterns import existing_files
+from ragcontract.files.paths import existing_files
 
 
 def found_in(folder: Path, monkeypatch: pytest.MonkeyPatch, *patterns: str) -> list[str]:

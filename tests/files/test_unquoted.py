@@ -2,8 +2,7 @@
 
 import pytest
 
-from ragcontract.files.problems import Problems
-from ragcontract.files.unquoted import without_values
+from ragcontract.files.problems import Problems, without_values
 
 WITHOUT = {
     'run.jsonl:3: response: expected text, found ["secret"]; so': "run.jsonl:3: response: expected text, found ",

@@ -7,13 +7,13 @@ from xml.etree import ElementTree as ET
 
 import msgspec
 
-from ragcontract.reports.formats import FORMATS
-from ragcontract.reports.report import ErrorReport, Report
-from ragcontract.reports.report_v2 import ReportV2File
+from ragcontract.report.formats import FORMATS
+from ragcontract.report.record import ErrorReport, Report
+from ragcontract.report.report_v2 import ReportV2File
 from tests.fuzz.sandbox import Ended, Sandbox
 from tests.records import rendered
-from tests.reports.everything import everything
-from tests.reports.page import Page
+from tests.report.everything import everything
+from tests.report.page import Page
 
 ALLOWED = {0, 1, 2, 4}
 LARGE_PAGE = 20_000  # characters; a page that is larger is not parsed, which takes long

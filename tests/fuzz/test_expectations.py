@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import requests
 
-from ragcontract.reports.report import ErrorReport, Report
+from ragcontract.report.record import ErrorReport, Report
 from tests.fuzz import expectations
 from tests.fuzz.case import Case, stored
 from tests.fuzz.expectations import Broken
@@ -22,7 +22,7 @@ from tests.fuzz.targets.command_line import ARGV
 from tests.fuzz.targets.github import API, LONGEST_BODY, MARKER, MOST_CALLS, Session
 from tests.fuzz.worker import judged
 from tests.records import rendered
-from tests.reports.everything import everything
+from tests.report.everything import everything
 
 GOOD = rendered(everything())
 FILES = {

@@ -4,11 +4,11 @@ import json
 from typing import Any
 
 from ragcontract.core.run import Latency
-from ragcontract.reports.json_report import render_error
-from ragcontract.reports.report import ErrorReport, Report
-from ragcontract.runs.stored import Tool
+from ragcontract.report.json_report import render_error
+from ragcontract.report.record import ErrorReport, Report
+from ragcontract.runs.baseline_file import Tool
 from tests.records import Rows, query, rendered, report
-from tests.reports.page import Page
+from tests.report.page import Page
 from tests.runner import Result, Runner
 
 HEAD = "c" * 40

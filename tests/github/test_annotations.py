@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ragcontract.core.errors import InputError
-from ragcontract.github.annotations import MOST, of_problems, of_report
-from ragcontract.reports.report import Report
+from ragcontract.github.runner_output import MOST, of_problems, of_report
+from ragcontract.report.record import Report
 from tests import scenarios
 from tests.builders import as_jsonl, golden, run, write_baseline, write_jsonl
 from tests.github.standin import Fault, GitHub

@@ -8,15 +8,15 @@ import msgspec
 import pytest
 
 from ragcontract.core.run import RunRow
-from ragcontract.github.body import LEVELS, fitting, foot, when_checked
 from ragcontract.github.context import Context
-from ragcontract.reports.markdown.document import Layout, render
-from ragcontract.reports.report import Report
+from ragcontract.github.runner_output import LEVELS, fitting, foot, when_checked
+from ragcontract.report.markdown.document import Layout, render
+from ragcontract.report.record import Report
+from ragcontract.runs.baseline_file import StoredHead
 from ragcontract.runs.readers import RunEvent
-from ragcontract.runs.stored import StoredHead
 from tests.records import NOW as REPORTED
 from tests.records import Rows, query, report
-from tests.reports.page import Page
+from tests.report.page import Page
 
 NOW = datetime(2026, 1, 12, 3, 4, tzinfo=UTC)
 RUN = {

@@ -3,11 +3,9 @@ from pathlib import Path
 import pytest
 import requests
 
-from ragcontract.github.client import Client
-from ragcontract.github.context import Token
-from ragcontract.github.failure import GitHubError
-from ragcontract.github.http import Http
-from ragcontract.http.timing import Timing
+from ragcontract.github.context import GitHubError, Token
+from ragcontract.github.http import Client, Http
+from ragcontract.net.stopping import Timing
 from tests.github.standin import TOKEN, Fault, GitHub
 
 

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from ragcontract.github.commands import annotation, append_summary, set_outputs
+from ragcontract.github.runner_output import annotation, append_summary, set_outputs
 from tests.runner import parse_file_command
 
 

@@ -6,16 +6,13 @@ import pytest
 import requests
 
 from ragcontract.core import bounds
-from ragcontract.github.client import Client
 from ragcontract.github.comment import Draft, Posted, post
-from ragcontract.github.context import Token
-from ragcontract.github.failure import GitHubError
-from ragcontract.github.http import Http
-from ragcontract.github.marker import head
+from ragcontract.github.context import GitHubError, Token
+from ragcontract.github.http import Client, Http
+from ragcontract.github.marker import State, head
 from ragcontract.github.pull_request import PullRequest
-from ragcontract.github.results import State
 from ragcontract.github.settings import CommentWhen
-from ragcontract.http.timing import Timing
+from ragcontract.net.stopping import Timing
 from tests.github.standin import ACTIONS_BOT, TOKEN, Fault, GitHub, Sent
 
 NOT_ALLOWED = "Resource not accessible by integration"

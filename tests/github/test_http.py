@@ -11,11 +11,9 @@ import pytest
 import requests
 
 from ragcontract.core import bounds
-from ragcontract.github.client import Client
-from ragcontract.github.context import Token
-from ragcontract.github.failure import GitHubError, within
-from ragcontract.github.http import Answer, Http
-from ragcontract.http.timing import Timing
+from ragcontract.github.context import GitHubError, Token, within
+from ragcontract.github.http import Answer, Client, Http
+from ragcontract.net.stopping import Timing
 from tests.github.standin import TOKEN, Fault, GitHub
 from tests.local_server import LocalServer, QuietHandler
 

@@ -5,8 +5,7 @@ import hashlib
 import pytest
 
 from ragcontract.core import bounds
-from ragcontract.github.marker import NO_RUN, Marker, head, line
-from ragcontract.github.results import SEVERAL, Result
+from ragcontract.github.marker import NO_RUN, SEVERAL, Marker, Result, head, line
 
 OTHERS = (Result("b" * 16, 1, "error", "0"), Result("", 2, "pass", "1" * 16), Result(SEVERAL, 3, "fail", "2"))
 MARKER = Marker(run=(100, 2), state="fail", content="abc", contract="a" * 16, others=OTHERS)

@@ -7,10 +7,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ragcontract.github.access import outside, wrong_folder
 from ragcontract.github.context import Context
-from ragcontract.github.paths import for_next_step, in_container, in_repository, owned_like_workspace
-from ragcontract.reports.report import ErrorReport
+from ragcontract.github.files import (
+    for_next_step,
+    in_container,
+    in_repository,
+    outside,
+    owned_like_workspace,
+    wrong_folder,
+)
+from ragcontract.report.record import ErrorReport
 from tests import scenarios
 from tests.github.standin import GitHub
 from tests.process import files_in

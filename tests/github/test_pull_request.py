@@ -6,12 +6,10 @@ import msgspec
 import pytest
 import requests
 
-from ragcontract.github.client import Client
-from ragcontract.github.context import Context, Token
-from ragcontract.github.failure import GitHubError
-from ragcontract.github.http import Http
+from ragcontract.github.context import Context, GitHubError, Token
+from ragcontract.github.http import Client, Http
 from ragcontract.github.pull_request import NoPullRequest, PullRequest, find, of_workflow_run
-from ragcontract.http.timing import Timing
+from ragcontract.net.stopping import Timing
 from tests.github.standin import TOKEN, Fault, GitHub
 
 SHA, OTHER = "a" * 40, "b" * 40

@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.github import relay
-from ragcontract.github.body import LEVELS
 from ragcontract.github.delivery import renderer_of
-from ragcontract.reports.json_report import render_error
-from ragcontract.reports.markdown.document import render
-from ragcontract.reports.markdown.document import render_error as render_error_as_markdown
-from ragcontract.reports.report import ErrorReport, Report
-from ragcontract.runs.stored import Tool
+from ragcontract.github.runner_output import LEVELS
+from ragcontract.report.json_report import render_error
+from ragcontract.report.markdown.document import render
+from ragcontract.report.markdown.document import render_error as render_error_as_markdown
+from ragcontract.report.record import ErrorReport, Report
+from ragcontract.runs.baseline_file import Tool
 from tests.github.relayed import (
     HEAD,
     Json,
@@ -42,8 +42,8 @@ from tests.github.relayed import (
 )
 from tests.github.standin import GitHub
 from tests.records import query, rendered, report
-from tests.reports.markdown.test_gfm import NASTY, nasty
-from tests.reports.page import Page
+from tests.report.markdown.test_gfm import NASTY, nasty
+from tests.report.page import Page
 from tests.runner import InProcess, Runner
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ragcontract.judge.endpoint import find_endpoint
 from ragcontract.judge.interface import Settings
 from ragcontract.judge.judging_run import JudgingOutcome, JudgingSettings, judge_cases
-from ragcontract.runs.judged_texts import Case, Item
+from ragcontract.judgments.items import Case, Item
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 CONTEXT = "Returns are accepted within 30 days of delivery. Refunds take five days."

@@ -14,13 +14,13 @@ import msgspec
 
 from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config_file import read_config
-from ragcontract.core.label_counts import LabelCounts
+from ragcontract.core.judge_settings import LabelCounts
 from ragcontract.judge.interface import Settings
 from ragcontract.judge.judge_case import judge_case
 from ragcontract.judge.run_cases import read_cases
-from ragcontract.runs.calibration import FORMAT_VERSION, CalibrationFile
-from ragcontract.runs.judgments import Judgment, write_judgments
-from ragcontract.statistics.judge_trust import calibrated
+from ragcontract.judgments.calibration_file import FORMAT_VERSION, CalibrationFile
+from ragcontract.judgments.judgments_file import Judgment, write_judgments
+from ragcontract.judgments.trust import calibrated
 from tests.judge.judges import Model, honestly
 
 CASES = Path(__file__).parents[1] / "cases"

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ragcontract.core.judge_settings import Task
 from ragcontract.judge.interface import Ask, Reply, Settings
 from ragcontract.judge.judge_case import judge_case
-from ragcontract.runs.judged_texts import Case, Task
-from ragcontract.runs.judgments import Judgment
+from ragcontract.judgments.items import Case
+from ragcontract.judgments.judgments_file import Judgment
 from tests.judge.judges import (
     BAD,
     GOOD,

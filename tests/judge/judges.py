@@ -7,8 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from ragcontract.core.judge_settings import Task
 from ragcontract.judge.interface import Ask, NoReply, Reply
-from ragcontract.runs.judged_texts import Case, Item, Task
+from ragcontract.judgments.items import Case, Item
 
 DENIAL = re.compile(r"\b(no|not|nothing|never)\b", re.IGNORECASE)
 GOOD = {"supported": True, "met": True, "verdict": "denies_or_reports_absence"}

@@ -4,14 +4,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ragcontract.http.timing import Timing
+from ragcontract.judge.chat_api import OllamaChat, OpenAIChat
 from ragcontract.judge.chat_model import ChatModel, Dialect
 from ragcontract.judge.endpoint import find_endpoint
 from ragcontract.judge.interface import Ask, NoReply
 from ragcontract.judge.model_calls import CallLimits, ModelCalls
-from ragcontract.judge.ollama import OllamaChat
-from ragcontract.judge.openai_chat import OpenAIChat
 from ragcontract.judge.spending import Budget, Spending
+from ragcontract.net.stopping import Timing
 
 SCHEMA = {"type": "object", "properties": {"verdicts": {"type": "array"}}, "required": ["verdicts"]}
 NOW = 1_800_000_000.0

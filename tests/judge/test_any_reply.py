@@ -8,11 +8,11 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ragcontract.core.judge_settings import Task
+from ragcontract.judge.claims_run import split_reference
 from ragcontract.judge.interface import Reply, Settings
 from ragcontract.judge.judge_case import judge_case
-from ragcontract.judge.splitting import split_reference
-from ragcontract.runs.judged_texts import Task
-from ragcontract.runs.judgments import read_judgments, write_judgments
+from ragcontract.judgments.judgments_file import read_judgments, write_judgments
 from tests.judge.judges import TASKS, Model, case, honest, read
 
 # Text with halves of characters, which JSON can escape.

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from ragcontract.answers.evidence import Evidence
-from ragcontract.judge.calls import Call, Read, call_on, read_reply
+from ragcontract.core.judge_settings import Task
+from ragcontract.judge.calls import Call, Read, ReplyFault, call_on, read_reply
 from ragcontract.judge.interface import Settings
-from ragcontract.judge.reply_json import ReplyFault
-from ragcontract.runs.judged_texts import Case, Task, sent_contexts
+from ragcontract.judgments.items import Case, sent_contexts
+from ragcontract.judgments.replay import Evidence
 from tests.judge.judges import RETURNS, SHOES, TASKS, as_reply, case, honest, read, real
 
 

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from ragcontract.judge.controls import controls_of
-from ragcontract.runs.judged_texts import Task
+from ragcontract.core.judge_settings import Task
+from ragcontract.judge.calls import controls_of
 from tests.judge.injections import ODD
 from tests.judge.judges import RETURNS, SHOES, TASKS, case
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ragcontract.judge.journal_key import SIZE, journal_key
+from ragcontract.judge.judgment_journal import SIZE, journal_key
 
 
 def test_it_is_made_once_and_only_its_owner_can_read_it(tmp_path: Path) -> None:

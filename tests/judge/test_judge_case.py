@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from ragcontract.core.judge_settings import Task
+from ragcontract.judge.endpoint import query_keys
 from ragcontract.judge.interface import NoReply, Settings
 from ragcontract.judge.judge_case import COMPROMISED, judge_case
-from ragcontract.judge.judge_identity import query_keys
-from ragcontract.runs.judged_texts import Case, Task
-from ragcontract.runs.judgments import Judgment, query_key
+from ragcontract.judgments.items import Case
+from ragcontract.judgments.judgments_file import Judgment, query_key
 from tests.judge.judges import BAD, GOOD, TASKS, Model, always, as_reply, case, changed, honest, honestly, read, real
 
 AT = datetime(2026, 11, 22, tzinfo=UTC)

@@ -3,8 +3,8 @@
 import pytest
 
 from ragcontract.core import bounds
+from ragcontract.judge.endpoint import asked_judge, fingerprint, query_keys
 from ragcontract.judge.interface import Settings
-from ragcontract.judge.judge_identity import asked_judge, fingerprint, query_keys
 from tests.judge.judges import Model, case
 
 

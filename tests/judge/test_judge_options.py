@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragcontract.judge.judge_options import JudgeOptions
+from ragcontract.judge.judging_run import JudgeOptions
 
 
 def wrong(**options: object) -> dict[str, str]:

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.http.stopping import Stop
 from ragcontract.judge.endpoint import find_endpoint
 from ragcontract.judge.interface import Settings
 from ragcontract.judge.judging_run import expected_judging, judge_cases
 from ragcontract.judge.judging_session import Progress
 from ragcontract.judge.model_calls import CallLimits
 from ragcontract.judge.spending import Budget
+from ragcontract.net.stopping import Stop
 from tests.builders import write_jsonl
 from tests.judge.desk import CONTEXT, NOW, Desk, a_case, cases
 from tests.judge_server import Fault, JudgeServer

@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract.core import bounds
-from ragcontract.judge.judgment_cache import Cache, by_key
-from ragcontract.runs.judged_texts import AskedJudge
-from ragcontract.runs.judgments import Judgment, Status, query_key
+from ragcontract.judge.judging_session import Cache, by_key
+from ragcontract.judgments.items import AskedJudge
+from ragcontract.judgments.judgments_file import Judgment, Status, query_key
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 WHO = AskedJudge(protocol=1, instructions="x", model="toy", host="h", votes=1, confirm="failures")

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from ragcontract.core import bounds
-from ragcontract.http.timing import Timing
 from ragcontract.judge.interface import NoReply
 from ragcontract.judge.model_calls import CallLimits
 from ragcontract.judge.spending import Budget
-from tests.http.service import refused
+from ragcontract.net.stopping import Timing
 from tests.judge.lab import NOW, Judge, an_ask
 from tests.judge_server import Fault, JudgeServer
+from tests.net.service import refused
 
 KEY = "sk-a-long-secret-0123456789"
 WITH_KEY = {"RAG_CONTRACT_JUDGE_KEY": KEY}

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from ragcontract.http.refusals import AGAIN_STATUSES
+from ragcontract.judge.calibration_run import LabelRow
 from ragcontract.judge.endpoint import KEY, OLLAMA_PORT, OPENAI, OPENAI_KEY, URL
-from ragcontract.judge.judge_options import JudgeOptions
-from ragcontract.judge.judgment_cache import USUAL_DAYS
-from ragcontract.judge.labelled_items import LabelRow
+from ragcontract.judge.judging_run import JudgeOptions
+from ragcontract.judge.judging_session import USUAL_DAYS
+from ragcontract.net.sending import AGAIN_STATUSES
 from tests.builders import golden, write_jsonl
 from tests.judge_server import JudgeServer
 from tests.process import shell

@@ -2,8 +2,8 @@
 
 import pytest
 
+from ragcontract.judge.calls import ReplyFault, listed, object_of
 from ragcontract.judge.interface import Reply
-from ragcontract.judge.reply_json import ReplyFault, listed, object_of
 
 VALUE = '{"verdicts": [{"id": 1}]}'
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from ragcontract.judge.claims_run import Split, split_reference
 from ragcontract.judge.interface import NoReply, Settings
-from ragcontract.judge.splitting import Split, split_reference
 from tests.judge.judges import Model, read
 
 REFERENCE = "Items can be returned within 30 days of delivery, and shipping is free."

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from ragcontract.judge.judge_identity import instructions_digest
+from ragcontract.core.judge_settings import Task
+from ragcontract.judge.endpoint import instructions_digest
 from ragcontract.judge.tasks import CLAIMS, PROTOCOL, VERDICT_TASKS, AskedTask, instructions_of
-from ragcontract.runs.judged_texts import Task
 from tests.judge.judges import TASKS
 
 

@@ -2,7 +2,7 @@
 
 from contextlib import ExitStack
 
-from ragcontract.judge.throttle import PATIENCE, Throttle
+from ragcontract.judge.model_calls import PATIENCE, Throttle
 
 
 class Now:

@@ -1,7 +1,7 @@
 """What replies cost, shared out among the items that they were about: the shares add up to the whole."""
 
 from ragcontract.judge.interface import Reply
-from ragcontract.judge.usage import ItemUsage, Usage
+from ragcontract.judge.judge_case import ItemUsage, Usage
 
 
 def usage(*numbers: int) -> tuple[Usage, list[ItemUsage]]:

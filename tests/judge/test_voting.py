@@ -7,7 +7,7 @@ import pytest
 
 from ragcontract.judge.calls import Vote
 from ragcontract.judge.interface import Settings
-from ragcontract.judge.voting import Withheld, decided
+from ragcontract.judge.judge_case import Withheld, decided
 
 YES, NO, ASSERTS, DENIES, SUPPORTED = (
     Vote(verdict=verdict)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ragcontract.judge.endpoint import KEY, find_endpoint
 from ragcontract.judge.model_calls import CallLimits
-from ragcontract.runs.judged_texts import Case, Item
+from ragcontract.judgments.items import Case, Item
 from tests.judge.desk import CONTEXT, Desk, a_case, cases
 from tests.judge_characters import Answer, Asked, honest
 from tests.judge_server import Fault, JudgeServer

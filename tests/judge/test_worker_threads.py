@@ -4,10 +4,10 @@ import threading
 
 import pytest
 
-from ragcontract.http.stopping import Stop
 from ragcontract.judge.interface import NoReply
+from ragcontract.judge.judging_session import in_threads
 from ragcontract.judge.spending import Spending
-from ragcontract.judge.worker_threads import in_threads
+from ragcontract.net.stopping import Stop
 
 
 def test_something_is_made_of_each() -> None:

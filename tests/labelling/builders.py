@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from ragcontract.labelling.interview import Interview, Step
+from ragcontract.cli.label_screen import Interview, Step
 from ragcontract.labelling.labels import Candidate, Labels, Question
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.text import visible
+from ragcontract.core.safe_text import visible
 from ragcontract.files.problems import Collector
 from ragcontract.labelling.checklist import _Reader, checklist, quoted_id, read_checklist
 from ragcontract.labelling.labels import Candidate, Labels, Question

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragcontract.core.errors import InputError, OutputError
-from ragcontract.labelling.golden_rows import GoldenRows, read_golden_rows, relabelled
-from ragcontract.labelling.labels import Labels
+from ragcontract.labelling.labels import GoldenRows, Labels, read_golden_rows, relabelled
 from tests.builders import golden, write_jsonl
 
 # As people leave files: a byte order mark, CRLF, blank lines, strange spacing, unknown fields, no line feed at the end.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragcontract.labelling.interview import Interview
+from ragcontract.cli.label_screen import Interview
 from ragcontract.labelling.labels import Labels
 from tests.labelling.builders import Person, interviewed, question
 

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from ragcontract.files.problems import Collector, Problems
-from ragcontract.labelling.pool import Pool, read_pool
-from ragcontract.runs.doc_ids import read_doc_ids
+from ragcontract.labelling.sheet import Pool, read_pool
+from ragcontract.runs.readers import read_doc_ids
 from tests.builders import run, write_jsonl
 
 

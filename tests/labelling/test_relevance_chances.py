@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragcontract.labelling.relevance_chances import AT_RANK, OF_QUERY, RelevanceChances
+from ragcontract.labelling.unjudged import AT_RANK, OF_QUERY, RelevanceChances
 
 
 def test_where_nothing_is_judged_the_chance_is_the_same_for_all() -> None:

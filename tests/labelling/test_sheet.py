@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from ragcontract.files.problems import Collector
-from ragcontract.labelling.golden_rows import GoldenRows, read_golden_rows
-from ragcontract.labelling.pool import read_pool
-from ragcontract.labelling.sheet import Sheet, left_out, nothing_to_label, sheet_of
+from ragcontract.labelling.labels import GoldenRows, read_golden_rows
+from ragcontract.labelling.sheet import Sheet, left_out, nothing_to_label, read_pool, sheet_of
 from tests.builders import golden, run, write_jsonl
 
 

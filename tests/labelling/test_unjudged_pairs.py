@@ -9,14 +9,13 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract.core import bounds
-from ragcontract.core.first_ids import FirstIds
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import PLACEHOLDER, GoldenQuery
-from ragcontract.judging.decision import decide
-from ragcontract.judging.evaluated import Evaluation
-from ragcontract.labelling.first_results import FirstResults
-from ragcontract.labelling.limit_moves import Effects
-from ragcontract.labelling.unjudged_pairs import UnjudgedPair, UnjudgedPairs, least, rises, unjudged_pairs
+from ragcontract.core.ids import FirstIds
+from ragcontract.decision.decide import decide
+from ragcontract.decision.evaluated import Evaluation
+from ragcontract.labelling.sheet import FirstResults
+from ragcontract.labelling.unjudged import Effects, UnjudgedPair, UnjudgedPairs, least, rises, unjudged_pairs
 from tests.records import NOW, evaluate, query
 
 Docs = Mapping[str, Sequence[str]]

@@ -10,11 +10,11 @@ from ragcontract.core.golden import Criterion, ExpectedAnswer, GoldenQuery
 from ragcontract.core.judge_settings import JUDGED_METRICS, JudgeSettings
 from ragcontract.core.metric import MetricSettings, Missing
 from ragcontract.core.run import Result, RunRow
-from ragcontract.metrics.criteria_met import CriteriaMet, criteria_met
+from ragcontract.judgments.items import criteria_case
+from ragcontract.judgments.judged_metrics import CriteriaMet, criteria_met
+from ragcontract.judgments.judgments_file import Judgment
+from ragcontract.judgments.replay import Replay
 from ragcontract.metrics.named_scores import DeclaredScore
-from ragcontract.runs.judged_cases import criteria_case
-from ragcontract.runs.judgments import Judgment
-from ragcontract.runs.replaying import Replay
 from tests.judgment_files import FINGERPRINT, judgments_on
 from tests.records import query
 

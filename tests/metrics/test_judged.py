@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.core.first_ids import EVERYTHING, packed
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.ids import EVERYTHING, packed
 from ragcontract.core.metric import MetricSettings
-from ragcontract.core.run import Result, RunRow
-from ragcontract.core.scores import QueryScore
+from ragcontract.core.run import QueryScore, Result, RunRow
 from ragcontract.metrics.judged import judged
 from ragcontract.metrics.ranking import Ranking
 from tests.records import query

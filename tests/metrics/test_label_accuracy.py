@@ -5,7 +5,7 @@ import pytest
 from ragcontract.core.golden import ExpectedAnswer
 from ragcontract.core.metric import MetricSettings, Missing
 from ragcontract.core.run import RunRow
-from ragcontract.metrics.label_accuracy import labels
+from ragcontract.metrics.answers import labels
 from tests.records import query
 
 (FAMILY,) = labels(MetricSettings(cutoffs=(5,)))

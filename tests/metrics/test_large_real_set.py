@@ -20,7 +20,7 @@ from msgspec import UNSET
 
 from ragcontract import pipeline
 from ragcontract.evaluation.source import Local
-from ragcontract.reports.report import Report
+from ragcontract.report.record import Report
 from ragcontract.runs.readers import RunFiles
 from tests.builders import golden, run, write_jsonl
 

@@ -8,7 +8,7 @@ from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.golden import ExpectedAnswer
 from ragcontract.core.metric import Family, Invalid, MetricSettings, Missing
 from ragcontract.core.run import RunRow
-from ragcontract.metrics.modes import modes
+from ragcontract.metrics.answers import modes
 from tests.records import query
 
 

@@ -5,8 +5,7 @@ import math
 import pytest
 
 from ragcontract.core.metric import Direction, Invalid, MetricSettings, Missing, Scale
-from ragcontract.core.run import RunRow
-from ragcontract.core.scores import Values
+from ragcontract.core.run import RunRow, Values
 from ragcontract.metrics.named_scores import DeclaredScore, Score, scores
 from tests.records import query
 

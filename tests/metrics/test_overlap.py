@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.core.first_ids import packed
+from ragcontract.core.ids import packed
 from ragcontract.core.metric import MetricSettings
 from ragcontract.core.run import RunRow
 from ragcontract.metrics.overlap import SHORT, Overlap, jaccard, overlap, rank_biased_overlap, remembered

@@ -9,7 +9,7 @@ from ragcontract.answers.metric_options import TextRecallOptions
 from ragcontract.core.golden import ExpectedAnswer, GoldenQuery
 from ragcontract.core.metric import MetricSettings, Missing
 from ragcontract.core.run import Result, RunRow
-from ragcontract.metrics.recalled_contexts import ContextRecallIds, ContextRecallText, context_recall
+from ragcontract.metrics.context_recall import ContextRecallIds, ContextRecallText, context_recall
 from tests.records import query
 
 K = 2

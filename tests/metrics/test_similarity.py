@@ -9,9 +9,8 @@ from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.golden import ExpectedAnswer
 from ragcontract.core.metric import Invalid, MetricSettings, Missing
-from ragcontract.core.run import RunRow
-from ragcontract.core.scores import Values
-from ragcontract.metrics.similarity import similarity
+from ragcontract.core.run import RunRow, Values
+from ragcontract.metrics.answers import similarity
 from tests.records import query
 
 ASKED = query("q", answer=ExpectedAnswer(reference="Within 30 days."))

@@ -6,10 +6,10 @@ from ragcontract.core.golden import ExpectedAnswer, GoldenQuery
 from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.metric import MetricSettings, Missing
 from ragcontract.core.run import Result, RunRow
+from ragcontract.judgments.judged_metrics import SupportedClaims, supported_claims
+from ragcontract.judgments.judgments_file import Judgment
+from ragcontract.judgments.replay import Replay
 from ragcontract.metrics.named_scores import DeclaredScore
-from ragcontract.metrics.supported_claims import SupportedClaims, supported_claims
-from ragcontract.runs.judgments import Judgment
-from ragcontract.runs.replaying import Replay
 from tests.judgment_files import CONTEXT, FALSE, FINGERPRINT, TRUE, case_of, judgments_on
 from tests.records import query
 

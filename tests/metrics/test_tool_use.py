@@ -8,8 +8,7 @@ from ragcontract.answers.metric_options import ToolArgumentsOptions, ToolMatchOp
 from ragcontract.answers.tool_calls import tool_calls
 from ragcontract.core.golden import ExpectedAnswer, GoldenQuery
 from ragcontract.core.metric import Invalid, MetricSettings, Missing
-from ragcontract.core.run import RunRow
-from ragcontract.core.scores import Values
+from ragcontract.core.run import RunRow, Values
 from ragcontract.metrics.tool_use import tool_use
 from tests.records import query
 

@@ -15,8 +15,8 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import render
 from ragcontract.core.rule import RowContext, RowRule, RuleSettings, Violation
 from ragcontract.core.run import RunRow
-from ragcontract.reports.report import Report
-from ragcontract.rules.elements import RequiredElements
+from ragcontract.report.record import Report
+from ragcontract.rules.claims import RequiredElements
 from tests.builders import write_jsonl
 from tests.oracles import fitz_gov_cases
 from tests.oracles.fitz_gov_answers import TEXTS, mode, single_claims

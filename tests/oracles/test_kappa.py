@@ -5,8 +5,8 @@ from statistics import stdev
 
 import pytest
 
-from ragcontract.core.label_counts import LabelCounts
-from ragcontract.statistics.agreement import cohen_kappa
+from ragcontract.core.judge_settings import LabelCounts
+from ragcontract.judgments.trust import cohen_kappa
 from tests.oracles.outside import asked
 
 pytestmark = pytest.mark.oracles

@@ -5,8 +5,8 @@ from typing import Any, get_args
 
 import pytest
 
-from ragcontract.answers.context_recall import recall_of_ids, recall_of_texts
 from ragcontract.answers.metric_options import Measure
+from ragcontract.answers.similarity import recall_of_ids, recall_of_texts
 from ragcontract.answers.tool_calls import tool_calls
 from tests.answers import ragas_tools
 from tests.answers.texts import chunks, sentences

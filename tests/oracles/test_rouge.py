@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from ragcontract.answers.subsequence import rouge_l
+from ragcontract.answers.similarity import rouge_l
 from tests.answers.texts import sentences
 from tests.oracles.outside import asked
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.builders import golden, write_jsonl
-from tests.http.service import Reply, Service, refused
+from tests.net.service import Reply, Service, refused
 from tests.process import Ended, rag_contract
 from tests.secret_forms import every_character_escaped, forms_of
 

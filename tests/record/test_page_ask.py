@@ -8,8 +8,8 @@ from typing import get_args
 import pytest
 
 from ragcontract.core import bounds
-from ragcontract.http.rate_limiter import FIRST_BACKOFF
-from ragcontract.record.record_settings import OnFailure
+from ragcontract.net.pacing import FIRST_BACKOFF
+from ragcontract.record.record_options import OnFailure
 from scripts.docs import block
 from tests.process import shell, spawn
 from tests.runner import ROOT

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from ragcontract.http.refusals import AGAIN
-from ragcontract.http.secrets import Secrets
-from ragcontract.http.sending import UNSENT
-from ragcontract.record.adapters.http.templates import METADATA, PLACEHOLDERS
+from ragcontract.net.secrets import Secrets
+from ragcontract.net.sending import AGAIN, UNSENT
+from ragcontract.record.adapters.templates import METADATA, PLACEHOLDERS
 from ragcontract.record.interface import Response, System
 from scripts.docs import block
-from tests.http.service import Reply, Service
+from tests.net.service import Reply, Service
 from tests.record.systems import asked, doc_ids, target_of
 from tests.runner import ROOT
 

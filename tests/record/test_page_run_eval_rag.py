@@ -10,9 +10,9 @@ import pytest
 import yaml
 from jsonseq.decode import JSONSeqDecoder
 
-from ragcontract.record.target_file import schema
+from ragcontract.record.target import schema
 from scripts.docs import block
-from tests.http.service import Reply, Service
+from tests.net.service import Reply, Service
 from tests.process import rag_contract
 from tests.runner import ROOT
 

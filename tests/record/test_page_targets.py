@@ -10,12 +10,10 @@ import msgspec
 import pytest
 import yaml
 
+from ragcontract.record.events import Case, Counts, Progress
 from ragcontract.record.interface import Response
-from ragcontract.record.loop.event_counts import Counts
-from ragcontract.record.loop.recording_session import reused
-from ragcontract.record.watching.progress import line_of
-from ragcontract.record.watching.recording_events import Case, Progress
-from ragcontract.record.watching.stream_out import EventStream
+from ragcontract.record.recording import reused
+from ragcontract.record.watching import EventStream, line_of
 from scripts.docs import block
 from tests.process import rag_contract, shell
 from tests.record.systems import asked, doc_ids, target_of

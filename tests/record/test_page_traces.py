@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ragcontract.record.traces.receiving import Options
 from scripts.docs import block
 from tests.builders import golden, write_jsonl
-from tests.http.service import Reply, Request, Service
+from tests.net.service import Reply, Request, Service
 from tests.process import rag_contract
 from tests.record.free_port import free_port
 from tests.record.traces.sending import send

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ragcontract import CallFailed, Context, InputError, Response, check, record_run
-from ragcontract.record.watching.recording_events import Case, Event
+from ragcontract.record.events import Case, Event
 from tests.builders import golden, write_jsonl
 
 

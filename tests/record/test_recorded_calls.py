@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import golden, write_jsonl
-from tests.http.service import Reply, Service
+from tests.net.service import Reply, Service
 from tests.process import Ended, rag_contract
 
 OBJECTS = """

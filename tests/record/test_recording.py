@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from ragcontract import CallFailed, Context, InputError, OutputError, Response, check
-from ragcontract.http.stopping import Stop
+from ragcontract.net.stopping import Stop
+from ragcontract.record.events import Case, End, Retry, Start
 from ragcontract.record.golden_questions import Selection
 from ragcontract.record.recording import Recording
-from ragcontract.record.watching.recording_events import Case, End, Retry, Start
 from tests.builders import golden
 from tests.process import files_in
 from tests.record.workplace import Toy, Workplace, always, finds

@@ -5,11 +5,11 @@ import json
 import pytest
 
 from ragcontract import CallFailed, InputError, Response
-from ragcontract.http.secrets import NO_SECRETS, Secrets
-from ragcontract.record.loop.loop import failure_of
+from ragcontract.net.secrets import NO_SECRETS, Secrets
+from ragcontract.record.events import Failure
+from ragcontract.record.loop import failure_of
 from ragcontract.record.run_rows import FIELDS, Rows, usable_versions
-from ragcontract.record.watching.recording_events import Failure
-from ragcontract.runs.encoder import FURTHER
+from ragcontract.runs.row_encoder import FURTHER
 from tests.record.workplace import finds
 
 SECRET = "sk-do-not-show-me"

@@ -9,10 +9,10 @@ import pytest
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.http.secrets import Secrets
-from ragcontract.record.adapters.command.command import Each, Serve
-from ragcontract.record.adapters.python.isolated import IsolatedCode
-from ragcontract.record.adapters.python.python_code import PythonCode
+from ragcontract.net.secrets import Secrets
+from ragcontract.record.adapters.command import Each, Serve
+from ragcontract.record.adapters.isolated import IsolatedCode
+from ragcontract.record.adapters.python_code import PythonCode
 from ragcontract.record.target_registry import KINDS
 from tests.process import spawn
 from tests.record.systems import asked, doc_ids, target_of

@@ -5,15 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ragcontract.http.stopping import Stop
-from ragcontract.record.beginning import begun
+from ragcontract.net.stopping import Stop
+from ragcontract.record.events import Event
 from ragcontract.record.golden_questions import Selection
 from ragcontract.record.interface import Context, Response
-from ragcontract.record.loop.loop import CallSettings
-from ragcontract.record.record_settings import RecordSettings
+from ragcontract.record.loop import CallSettings
+from ragcontract.record.record_options import RecordSettings, begun
 from ragcontract.record.recording import Recording, record
 from ragcontract.record.target import Target
-from ragcontract.record.watching.recording_events import Event
 from tests.builders import Row, golden, write_jsonl
 
 Answer = Callable[[str, Context], Response]

@@ -7,8 +7,8 @@ from ragcontract import pipeline
 from ragcontract.core.errors import InputError
 from ragcontract.core.finding import sentence
 from ragcontract.core.rule import Plugin
+from ragcontract.decision.decide import Decision
 from ragcontract.evaluation.source import Local
-from ragcontract.judging.decision import Decision
 from ragcontract.runs.readers import open_run
 from tests.builders import Row, write_jsonl
 from tests.records import NOW

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from ragcontract.answers.cannot_score import CannotScoreError
+from ragcontract.answers.metric_options import CannotScoreError
 from ragcontract.core.phrase import Name, render
 from ragcontract.core.rule import RowContext, RuleSettings, Violation
 from ragcontract.core.run import RunRow
-from ragcontract.rules.calling import MustCallTool, MustNotCallTool, OneTool, ToolArgumentsValid, ToolRule, calls_of
+from ragcontract.rules.tools import MustCallTool, MustNotCallTool, OneTool, ToolArgumentsValid, ToolRule, calls_of
 from tests.records import query
 
 CONTEXT = RowContext(settings=RuleSettings(k=5))

@@ -2,7 +2,7 @@
 
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import render
-from ragcontract.rules.causes import by_cause
+from ragcontract.decision.findings import by_cause
 from tests.records import query
 from tests.rules.test_ranks import broken
 

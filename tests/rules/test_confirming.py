@@ -4,16 +4,16 @@ from collections.abc import Mapping
 
 import pytest
 
-from ragcontract.answers.matcher_records import Matcher
 from ragcontract.core import bounds
+from ragcontract.core.answer_settings import Matcher
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.judge_settings import Confirmed
 from ragcontract.core.rule import RowContext, RowRule, RuleSettings
 from ragcontract.core.run import RunRow
-from ragcontract.rules.confirming import Confirmation, Upheld, confirmations, upheld
-from ragcontract.rules.containing import MustNotContain
-from ragcontract.rules.elements import ForbiddenClaims, ForbiddenElements
-from ragcontract.rules.flagging import Flagging
-from ragcontract.runs.judged_texts import Confirmed
+from ragcontract.judgments.second_pass import Confirmation, Upheld, confirmations, upheld
+from ragcontract.rules.answered import Flagging
+from ragcontract.rules.claims import ForbiddenClaims, ForbiddenElements
+from ragcontract.rules.text import MustNotContain
 
 QUERY = GoldenQuery(id="q1", query="What does it cost?", relevant_doc_ids=(), location="golden.jsonl:1")
 CONTEXT = RowContext(settings=RuleSettings(k=5))

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Name, render
 from ragcontract.core.rule import RuleSettings, Violation
-from ragcontract.judging.unjudgeable import unjudgeable
-from ragcontract.judging.violations import violations_of
-from ragcontract.rules.containing import MaxChars
+from ragcontract.decision.evaluated import violations_of
+from ragcontract.decision.unjudgeable import unjudgeable
 from ragcontract.rules.ranks import (
     ABSENT,
     ForbiddenDocs,
@@ -21,7 +20,8 @@ from ragcontract.rules.ranks import (
     may_be_violated,
     within,
 )
-from ragcontract.statistics.repeats import averaged
+from ragcontract.rules.text import MaxChars
+from ragcontract.statistics.means import averaged
 from tests.records import evaluate, query, score_query
 
 

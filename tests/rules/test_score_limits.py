@@ -5,14 +5,7 @@ import pytest
 from ragcontract.core.metric import Metric, Scale
 from ragcontract.core.rule import RowContext, RuleSettings
 from ragcontract.core.run import RunRow
-from ragcontract.rules.score_limits import (
-    CompositeMinimum,
-    MaxHallucinationRisk,
-    MaxScore,
-    MinScore,
-    ScoreRule,
-    quality,
-)
+from ragcontract.rules.scores import CompositeMinimum, MaxHallucinationRisk, MaxScore, MinScore, ScoreRule, quality
 from tests.records import query
 
 METRICS = {

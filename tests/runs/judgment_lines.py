@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from ragcontract.runs.judged_texts import AskedJudge, asked_how
-from ragcontract.runs.judgments import Judgment
+from ragcontract.judgments.items import AskedJudge, asked_how
+from ragcontract.judgments.judgments_file import Judgment
 
 JUDGE = AskedJudge(protocol=1, instructions="abc", model="m", host="models.example", votes=3, confirm="failures")
 AT = datetime(2026, 11, 22, 12, tzinfo=UTC)

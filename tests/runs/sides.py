@@ -11,11 +11,10 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
 from ragcontract.core.run import RunRow, row_type
-from ragcontract.evaluation.plan import Plan
+from ragcontract.evaluation.plan import Plan, plan_for
 from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.source import Local
-from ragcontract.files.events import Event, located
-from ragcontract.files.problems import Collector, Problems
+from ragcontract.files.problems import Collector, Event, Problems, located
 from ragcontract.registry import Registry
 from ragcontract.runs.readers import Reader, open_run
 from tests.records import golden_of, query
@@ -29,7 +28,7 @@ def plan_of(
     """Return the plan of a check of these golden queries."""
     golden = golden_of([*queries])
     config_file = ConfigFile(config=config_of(config or {}, registry).config)
-    return resolve(golden, config_file, registry, has_baseline=False).plan(**options)
+    return plan_for(resolve(golden, config_file, registry, has_baseline=False), **options)
 
 
 def side_of(run: Path | Reader, *query_ids: str, **options: Any) -> Side:

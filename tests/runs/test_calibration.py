@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from ragcontract.core.errors import InputError
-from ragcontract.core.label_counts import LabelCounts
-from ragcontract.runs.calibration import FORMAT_VERSION, CalibrationFile, read_calibration, write_calibration
-from ragcontract.statistics.judge_trust import calibrated
+from ragcontract.core.judge_settings import LabelCounts
+from ragcontract.judgments.calibration_file import FORMAT_VERSION, CalibrationFile, read_calibration, write_calibration
+from ragcontract.judgments.trust import calibrated
 from tests.runs.judgment_lines import AT
 
 ONE = calibrated(

@@ -4,7 +4,7 @@ import gzip
 from pathlib import Path
 
 from ragcontract.files.problems import Collector, Problems
-from ragcontract.runs.doc_ids import doc_id_rows, read_doc_ids
+from ragcontract.runs.readers import doc_id_rows, read_doc_ids
 from tests.builders import as_jsonl, run, write_jsonl
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ragcontract.runs.judged_texts import AskedJudge, Case, Item, is_failure, keys_of, label_of
+from ragcontract.judgments.items import AskedJudge, Case, Item, is_failure, keys_of, label_of
 from tests.runs.judgment_lines import JUDGE
 
 CASE = Case(

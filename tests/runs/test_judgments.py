@@ -9,8 +9,8 @@ import pytest
 
 from ragcontract.core.errors import OutputError
 from ragcontract.core.ids import as_id
-from ragcontract.runs.judged_texts import asked_how
-from ragcontract.runs.judgments import Judgments, lines_of, read_judgments, write_judgments
+from ragcontract.judgments.items import asked_how
+from ragcontract.judgments.judgments_file import Judgments, lines_of, read_judgments, write_judgments
 from tests.builders import write_jsonl
 from tests.runs.judgment_lines import AT, JUDGE, judgment
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragcontract.runs.order import OrderCheck, descending, out_of_order
+from ragcontract.runs.readers import OrderCheck, descending, out_of_order
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Digests of what golden queries expected."""
 
-from ragcontract.runs.past import digest, digest_with
+from ragcontract.runs.baseline_contract import digest, digest_with
 
 
 def test_a_digest_of_a_pair_can_be_made_of_its_parts() -> None:

@@ -12,10 +12,9 @@ import pytest
 
 from ragcontract.core.run import RunRow, lacks_results, row_type
 from ragcontract.evaluation.side import Side
-from ragcontract.files.events import Batch, FileRead
-from ragcontract.files.problems import Problem, Problems
+from ragcontract.files.problems import Batch, FileRead, Problem, Problems
 from ragcontract.runs.readers import InMemory, RunFiles, StoredFile, is_run, open_baseline, open_run, open_stored
-from ragcontract.runs.writer import RunWriter
+from ragcontract.runs.run_writer import RunWriter
 from tests.builders import run, write_baseline, write_jsonl
 from tests.runs.sides import lines_of, pairs_of, problems_in, read_run, side_of
 

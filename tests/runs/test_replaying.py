@@ -6,8 +6,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from ragcontract.core.judge_settings import JudgeSettings
-from ragcontract.runs.judgments import Judgment
-from ragcontract.runs.replaying import Replay
+from ragcontract.judgments.judgments_file import Judgment
+from ragcontract.judgments.replay import Replay
 from tests.judgment_files import FALSE, FINGERPRINT, NOW, TRUE, asked, case_of, judgments_on
 from tests.runs.judgment_lines import JUDGE
 

@@ -9,7 +9,7 @@ import pytest
 
 from ragcontract.core.metric import Invalid, Metric, Scale
 from ragcontract.core.run import RunRow
-from ragcontract.runs.score_files import GivenScores, Wanted, read_scores
+from ragcontract.runs.scores_files import GivenScores, Wanted, read_scores
 from tests.builders import write_jsonl
 
 METRICS = {

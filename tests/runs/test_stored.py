@@ -15,11 +15,9 @@ from msgspec import Struct
 from ragcontract.core.errors import InputError
 from ragcontract.core.ids import as_id, as_ids
 from ragcontract.core.run import SourceFile
-from ragcontract.files.events import FileRead
 from ragcontract.files.opening import BUFFER, read_whole
-from ragcontract.files.problems import Collector, MoreProblems, Problem, Problems
-from ragcontract.runs.readers import open_stored
-from ragcontract.runs.stored import (
+from ragcontract.files.problems import Collector, FileRead, MoreProblems, Problem, Problems
+from ragcontract.runs.baseline_file import (
     BATCH,
     ComparedQuery,
     MeasuredQuery,
@@ -28,6 +26,7 @@ from ragcontract.runs.stored import (
     read_stored,
     stored_events,
 )
+from ragcontract.runs.readers import open_stored
 from tests.builders import baseline, stored_query, write_baseline
 from tests.runs.sides import lines_of, side_of
 

@@ -14,15 +14,14 @@ import pytest
 from ragcontract import InputError, OutputError, RunWriter, check, load_run
 from ragcontract.core import bounds
 from ragcontract.core.run import RunRow
-from ragcontract.files import lines
-from ragcontract.files.events import Batch
-from ragcontract.files.problems import Problems
+from ragcontract.files import json_text
+from ragcontract.files.problems import Batch, Problems
 from ragcontract.runs.readers import RunFiles
 from tests.builders import golden, write_jsonl
 from tests.process import files_in, spawn
 from tests.runs.sides import read_run, side_of
 
-ON_PATH = {"PYTHONPATH": str(Path(lines.__file__).parents[2]), "COVERAGE_PROCESS_CONFIG": ""}
+ON_PATH = {"PYTHONPATH": str(Path(json_text.__file__).parents[2]), "COVERAGE_PROCESS_CONFIG": ""}
 
 
 def rows_in(path: Path) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ragcontract.core.metric import Direction, Scale
 from ragcontract.core.numbers import SAME
-from ragcontract.statistics.change import UNIT, Change, Weights
+from ragcontract.statistics.sign_flips import UNIT, Change, Weights
 from ragcontract.statistics.significance import ALPHA, ChangeTest, assess
 
 

@@ -10,9 +10,8 @@ from msgspec.structs import replace
 
 from benchmarks import coverage
 from ragcontract.core.metric import Scale
-from ragcontract.statistics.change import Change, Weights
-from ragcontract.statistics.change_bounds import change_bounds
-from ragcontract.statistics.normal import exceeded_by
+from ragcontract.statistics.intervals import change_bounds, exceeded_by
+from ragcontract.statistics.sign_flips import Change, Weights
 from tests.statistics.paired_runs import change_of
 
 Z = exceeded_by(0.05)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.statistics.confusion import ClassMeasures, accuracy, classes, macro_f1, measures
+from ragcontract.statistics.quantities import ClassMeasures, accuracy, classes, macro_f1, measures
 
 PAIRS = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from(["a", "b", "c", "d", "e"])), min_size=1)
 

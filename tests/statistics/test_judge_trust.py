@@ -8,10 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract.core.errors import InputError
-from ragcontract.core.label_counts import LabelCounts
-from ragcontract.runs.calibration import FORMAT_VERSION, Calibration, CalibrationFile, write_calibration
-from ragcontract.statistics.agreement import cohen_kappa
-from ragcontract.statistics.judge_trust import calibrated, checked_calibrations, why_not
+from ragcontract.core.judge_settings import LabelCounts
+from ragcontract.judgments.calibration_file import FORMAT_VERSION, Calibration, CalibrationFile, write_calibration
+from ragcontract.judgments.trust import calibrated, checked_calibrations, cohen_kappa, why_not
 from tests.runs.judgment_lines import AT
 
 GOOD = (45, 5, 5, 45)

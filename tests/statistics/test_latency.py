@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragcontract.core.run import Latency
-from ragcontract.statistics.latency import nearest_rank, summary
+from ragcontract.statistics.means import nearest_rank, summary
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragcontract.statistics import joint_signs
+from ragcontract.statistics import max_t
 from ragcontract.statistics.max_t import Adjusted, adjust
 from ragcontract.statistics.sign_flips import SignFlips, binomial_p_value
 
@@ -113,10 +113,10 @@ def test_metrics_that_agree_cost_less_than_ones_that_do_not() -> None:
 
 def test_very_many_changes_share_signs_and_keep_their_spread() -> None:
     dice = random.Random(4)
-    many = [noisy(dice, 4 * joint_signs.SIGNS, 0.512) for _ in range(3)]
-    plan, signs = joint_signs.rounded(many)
-    assert signs == joint_signs.SIGNS
-    (batch,) = joint_signs.sampled_signs(signs, 1)
+    many = [noisy(dice, 4 * max_t.SIGNS, 0.512) for _ in range(3)]
+    plan, signs = max_t.rounded(many)
+    assert signs == max_t.SIGNS
+    (batch,) = max_t.sampled_signs(signs, 1)
     for one in plan:
         values = one.statistics(batch)
         mean = fsum(values) / len(values)
@@ -125,10 +125,10 @@ def test_very_many_changes_share_signs_and_keep_their_spread() -> None:
 
 
 def test_changes_that_share_a_sign_and_cancel_out_keep_their_spread() -> None:
-    everything = SignFlips({n: 1 - n / 10_000 for n in range(2 * joint_signs.SIGNS)})
-    tags = [SignFlips({n: 0.5, n + joint_signs.SIGNS: -0.5}) for n in range(20)]
-    plan, signs = joint_signs.rounded([everything, *tags])
-    (batch,) = joint_signs.sampled_signs(signs, 1)
+    everything = SignFlips({n: 1 - n / 10_000 for n in range(2 * max_t.SIGNS)})
+    tags = [SignFlips({n: 0.5, n + max_t.SIGNS: -0.5}) for n in range(20)]
+    plan, signs = max_t.rounded([everything, *tags])
+    (batch,) = max_t.sampled_signs(signs, 1)
     assert {round(abs(value), 6) for one in plan[1:] for value in one.statistics(batch)} == {1.0}
     assert all(one.p_value > ALPHA for one in adjust([everything, *tags], ALPHA).tests[1:])
 
@@ -136,7 +136,7 @@ def test_changes_that_share_a_sign_and_cancel_out_keep_their_spread() -> None:
 def test_the_more_tests_there_are_the_fewer_signs_and_samples_they_get() -> None:
     dice = random.Random(5)
     few, many = ([noisy(dice, 1_500, 0.5) for _ in range(number)] for number in (2, 40))
-    assert joint_signs.rounded(few)[1] > joint_signs.rounded(many)[1] == joint_signs.FEWEST_SIGNS
+    assert max_t.rounded(few)[1] > max_t.rounded(many)[1] == max_t.FEWEST_SIGNS
 
 
 def test_too_few_queries_cannot_be_significant_beside_others() -> None:

@@ -6,11 +6,11 @@ import pytest
 
 from ragcontract.core.errors import InputError
 from ragcontract.core.run import Latency
-from ragcontract.judging.decision import decide
-from ragcontract.judging.gate_report import GateReport
-from ragcontract.reports.build import report_of
-from ragcontract.reports.report import Report
-from ragcontract.reports.terminal import check_text
+from ragcontract.decision.decide import decide
+from ragcontract.decision.gate_report import GateReport
+from ragcontract.report.build import report_of
+from ragcontract.report.record import Report
+from ragcontract.report.terminal import check_text
 from tests.records import NOW, Config, Rows, evaluate, query, rendered
 from tests.records import report as report_on
 

@@ -6,8 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract.core.metric import Scale
-from ragcontract.statistics.queries_needed import queries_needed
-from ragcontract.statistics.significance import assess
+from ragcontract.statistics.significance import assess, queries_needed
 from tests.statistics.paired_runs import change_of, paired
 
 

@@ -29,26 +29,25 @@ from ragcontract.contract import defaults
 from ragcontract.contract.defaults import InputPaths
 from ragcontract.core.errors import ExitCode, InputError, OutputError
 from ragcontract.core.numbers import count
-from ragcontract.core.text import visible
-from ragcontract.evaluation.good_runs import GoodRuns
-from ragcontract.evaluation.source import Local
-from ragcontract.files.rewriting import Digest, file_digest, rewrite
+from ragcontract.core.safe_text import visible
+from ragcontract.evaluation.source import GoodRuns, Local
+from ragcontract.files.locking import Digest, file_digest, rewrite
 from ragcontract.files.writing import goes_to_stdout
-from ragcontract.reports.already_broken import already_broken_text
-from ragcontract.reports.new_baseline import (
+from ragcontract.report.baseline import (
     acceptance,
+    already_broken_text,
     baseline_of,
     encode,
     is_same,
-    render,
+    render_baseline,
     replaced_by,
+    update_text,
     waived_changes,
 )
-from ragcontract.reports.repeats_note import fewer_runs
-from ragcontract.reports.update import update_text
-from ragcontract.runs.past import Replaced
+from ragcontract.report.notes import fewer_runs
+from ragcontract.runs.baseline_contract import Replaced
+from ragcontract.runs.baseline_file import read_stored
 from ragcontract.runs.readers import is_run, open_run, open_stored
-from ragcontract.runs.stored import read_stored
 
 
 def _reason(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
@@ -126,7 +125,7 @@ def command(
     _refuse_scores(outcome, paths)
     warn(outcome.report.warnings)
     replaces = _replaced(paths, out, k=k, repeats=repeats) if exists else None
-    rewrite(out, render(outcome.evaluation, clock(), replaces), read)
+    rewrite(out, render_baseline(outcome.evaluation, clock(), replaces), read)
     say(_stored_text(outcome, paths, out, replaces), err=goes_to_stdout(out))
     return ExitCode.PASS
 

@@ -6,24 +6,17 @@ from typing import Any
 
 import click
 
-from ragcontract.cli.configured import configured
 from ragcontract.cli.console import say, warn
-from ragcontract.cli.judge_cli_options import (
-    given_judge,
-    judge_options,
-    judging_settings,
-    progress_shown,
-)
-from ragcontract.cli.judge_summary import say_cost
-from ragcontract.cli.options import CONFIG, refuse_empty, refuse_links
+from ragcontract.cli.judge_options import given_judge, judge_options, judging_settings, progress_shown, say_cost
+from ragcontract.cli.options import CONFIG, configured, refuse_empty, refuse_links
 from ragcontract.contract import defaults
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.numbers import count
-from ragcontract.core.text import shorten, visible
-from ragcontract.http.stopping import Stop
+from ragcontract.core.safe_text import shorten, visible
 from ragcontract.judge.claims_run import Splits, expected_splits, split_all, to_split
-from ragcontract.labelling.golden_rows import read_golden_rows
+from ragcontract.labelling.labels import read_golden_rows
+from ragcontract.net.stopping import Stop
 
 
 @click.command("claims")

@@ -11,32 +11,32 @@ from ragcontract.cli.options import CONFIG, GOLDEN, JUDGMENTS, REPEATS, K, clock
 from ragcontract.contract.defaults import InputPaths
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
+from ragcontract.decision.evaluated import Evaluation
+from ragcontract.decision.gate_report import named
+from ragcontract.decision.unjudgeable import unjudgeable
 from ragcontract.evaluation.aggregates import aggregate
+from ragcontract.evaluation.plan import plan_for
 from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.source import Local
 from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.files.writing import goes_to_stdout, write_files
-from ragcontract.judging.evaluated import Evaluation
-from ragcontract.judging.id_lists import named
-from ragcontract.judging.unjudgeable import unjudgeable
-from ragcontract.reports import comparison_text, run_comparison
-from ragcontract.reports.comparing import comparison_of
-from ragcontract.reports.run_comparison import RunComparison
-from ragcontract.reports.terminal import without_colours
+from ragcontract.report import comparison, comparison_text
+from ragcontract.report.comparison import RunComparison, comparison_of
+from ragcontract.report.terminal import without_colours
 from ragcontract.runs.readers import open_baseline
 
 Content = bytes | Iterable[bytes]
 
 
 def _markdown(made: RunComparison) -> bytes:
-    from ragcontract.reports.markdown import comparison_document
+    from ragcontract.report.markdown import comparisons
 
-    return comparison_document.render(made).encode()
+    return comparisons.render_comparison(made).encode()
 
 
 def _html(made: RunComparison) -> bytes:
-    from ragcontract.reports.html import comparison_page  # Jinja is imported only if the page is requested
+    from ragcontract.report.html import comparison_page
 
     return comparison_page.render(made)
 
@@ -45,7 +45,7 @@ FORMATS: dict[str, Callable[[RunComparison], Content]] = {
     "text": lambda made: without_colours(comparison_text.render(made)).encode(),
     "md": _markdown,
     "html": _html,
-    "json": run_comparison.render,
+    "json": comparison.render,
 }
 
 
@@ -92,7 +92,7 @@ def command(
         write_files({out: FORMATS[form](made)})
         say(comparison_text.render(made), err=goes_to_stdout(out))
     elif form == "json":
-        say_json(b"".join(run_comparison.render(made)).decode())
+        say_json(b"".join(comparison.render(made)).decode())
     else:
         say(comparison_text.render(made) if form == "text" else _markdown(made).decode())
     return ExitCode.PASS
@@ -114,7 +114,7 @@ def _compared(paths: InputPaths, k: int | None, tag: str | None, *, repeats: boo
     )
     contract, replayed = pipeline.with_judgments(pipeline.load(request, BUILT_IN), request, clock())
     contract = contract.without_diagnostics()
-    plan = contract.plan(repeats=repeats)
+    plan = plan_for(contract, repeats=repeats)
     sides = [source.evaluate(plan) for source in sources]
     evaluations: list[Evaluation] = []
     problems = contract.problems + (replayed.problems if replayed else Problems())

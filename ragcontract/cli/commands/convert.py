@@ -8,21 +8,20 @@ import click
 from msgspec.structs import replace
 
 from ragcontract.cli.console import progress_over, say, warn
-from ragcontract.convert import case_files, fitz_gov, otel, score_table, spreadsheet
-from ragcontract.convert.collection import Collection, Part
+from ragcontract.convert import fitz_gov, fitz_gov_cases, otel, score_table, spreadsheet
+from ragcontract.convert.collection import Collection, Companion, Part, companion
 from ragcontract.convert.file_formats import CSV, FITZ_GOV, FORMATS, OTEL, OWN, TABLE, Format
 from ragcontract.convert.measured import with_scored_by
-from ragcontract.convert.pooled_labels import Companion, companion
 from ragcontract.core.errors import ExitCode, OutputError
 from ragcontract.core.golden import PLACEHOLDER, RELEVANT_GRADE
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import count
 from ragcontract.files.opening import Progress
-from ragcontract.files.patterns import existing_files
+from ragcontract.files.paths import existing_files
 from ragcontract.files.problems import Collector
 from ragcontract.files.rows import is_parquet, needs_pyarrow
 from ragcontract.files.writing import check_existing, check_outputs, goes_to_stdout, refuse_existing, write_files
-from ragcontract.record.returned.retrieval_choice import Retrieved
+from ragcontract.record.returned.result_forms import Retrieved
 from ragcontract.record.traces.retrievals import Use
 
 Decorate = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -127,7 +126,7 @@ def command(*, source: str, target: str, force: bool, **options: Any) -> int:
         raise click.UsageError("--scored-by is for --scores-out")
     problems = Collector()
     if "cases" in given:
-        given["cases"] = case_files.in_folders(given["cases"], problems)
+        given["cases"] = fitz_gov_cases.in_folders(given["cases"], problems)
     files = {name: _resolved(given.get(name, ()), problems) for name in INPUTS}
     every = [path for paths in files.values() for path in paths]
     if wrong := check_outputs(outs.values(), every) or ([] if force else check_existing(outs.values())):

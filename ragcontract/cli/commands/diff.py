@@ -20,8 +20,8 @@ from ragcontract.cli.options import (
 )
 from ragcontract.contract import defaults
 from ragcontract.core.errors import ExitCode
-from ragcontract.reports import diff_report, terminal
-from ragcontract.reports.markdown import diff_document
+from ragcontract.report import rank_changes, terminal
+from ragcontract.report.markdown import comparisons
 
 
 @click.command("diff")
@@ -60,9 +60,9 @@ def command(
         raise click.UsageError(f"there is nothing to compare with: give --baseline, or have {defaults.BASELINE} here")
     report = measure(paths, k, repeats=repeats, rules=True)
     if form == "json":
-        say_json(diff_report.render(report))
+        say_json(rank_changes.render(report))
     elif form == "md":
-        say(diff_document.render(report))
+        say(comparisons.render_diff(report))
     else:
         say(terminal.diff_text(report))
     return ExitCode.PASS

@@ -11,10 +11,9 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from ragcontract.cli.configured import configured
 from ragcontract.cli.console import say, warn
-from ragcontract.cli.label_sheet import read_sheet
-from ragcontract.cli.options import files_option, refuse_empty, top_option
+from ragcontract.cli.label_screen import read_sheet
+from ragcontract.cli.options import configured, files_option, refuse_empty, top_option
 from ragcontract.cli.workflow_file import workflow_file
 from ragcontract.contract import defaults
 from ragcontract.core import bounds
@@ -22,10 +21,10 @@ from ragcontract.core.errors import ExitCode, InputError, OutputError
 from ragcontract.core.golden import PLACEHOLDER
 from ragcontract.core.numbers import count, mebibytes
 from ragcontract.core.questions import unique_slugs
-from ragcontract.core.text import visible
+from ragcontract.core.safe_text import visible
 from ragcontract.files.writing import check_outputs, refuse_existing, write_files, wrong_unless_named
 from ragcontract.labelling.checklist import checklist
-from ragcontract.labelling.question_list import read_questions
+from ragcontract.labelling.sheet import read_questions
 
 CANDIDATES = "candidates.txt"
 EXAMPLE = "How many days do customers have to return a product?"

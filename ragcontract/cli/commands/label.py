@@ -5,24 +5,19 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-from ragcontract.cli.configured import configured
 from ragcontract.cli.console import say
 from ragcontract.cli.keyboard import Keyboard
-from ragcontract.cli.label_screen import LabelScreen
-from ragcontract.cli.label_sheet import read_sheet
-from ragcontract.cli.options import files_option, refuse_empty, refuse_links, refuse_links_away, top_option
+from ragcontract.cli.label_screen import Interview, LabelScreen, read_sheet
+from ragcontract.cli.options import configured, files_option, refuse_empty, refuse_links, refuse_links_away, top_option
 from ragcontract.contract import defaults
 from ragcontract.contract.config import Config
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.numbers import count
-from ragcontract.core.text import visible
+from ragcontract.core.safe_text import visible
 from ragcontract.files.problems import Collector
 from ragcontract.labelling.checklist import read_checklist
-from ragcontract.labelling.golden_rows import GoldenRows, read_golden_rows
-from ragcontract.labelling.interview import Interview
-from ragcontract.labelling.labels import Labels
-from ragcontract.labelling.question_list import read_questions
-from ragcontract.labelling.sheet import Sheet
+from ragcontract.labelling.labels import GoldenRows, Labels, read_golden_rows
+from ragcontract.labelling.sheet import Sheet, read_questions
 
 
 @click.command("label")

@@ -10,26 +10,31 @@ from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import progress_over, say, warn
 from ragcontract.cli.options import CONFIG, GOLDEN, WITHOUT_RUN, files_option, find_paths, refuse_run
 from ragcontract.contract import defaults
-from ragcontract.contract.always_held import always_held
-from ragcontract.contract.cannot_fail import NOTHING_FAILS, nothing_fails, unused_fields
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.defaults import InputPaths
 from ragcontract.contract.golden_file import contract_warnings, read_golden
 from ragcontract.contract.resolve import resolve
-from ragcontract.contract.review import ReviewNote, read_exports, review
-from ragcontract.contract.too_few import too_few_queries, without_enough
+from ragcontract.contract.review import (
+    NOTHING_FAILS,
+    ReviewNote,
+    always_held,
+    nothing_fails,
+    read_exports,
+    review,
+    unused_fields,
+)
+from ragcontract.contract.warnings import too_few_queries, without_enough
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.numbers import count
-from ragcontract.core.text import shorten, visible
-from ragcontract.evaluation.forbidden_forms import ForbiddenForms
-from ragcontract.evaluation.pattern_ids import PatternIds
-from ragcontract.evaluation.plan import Plan
+from ragcontract.core.safe_text import shorten, visible
+from ragcontract.decision.unjudgeable import no_patterns
+from ragcontract.evaluation.id_diagnostics import ForbiddenForms, PatternIds
+from ragcontract.evaluation.plan import Plan, plan_for
 from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
-from ragcontract.judging.unjudgeable import no_patterns
 from ragcontract.rules.ranks import ForbiddenDocs
-from ragcontract.runs.doc_ids import doc_id_rows
+from ragcontract.runs.readers import doc_id_rows
 
 
 @click.command("lint")
@@ -69,7 +74,7 @@ def _findings(paths: InputPaths, run_paths: Sequence[str], progress: Progress) -
     problems.include(contract.problems)
     problems.include(contract.limit_problems)
     rows = doc_id_rows(run_paths, problems, progress, results_required=golden.all_documents)
-    plan = contract.plan()
+    plan = plan_for(contract)
     patterns = PatternIds(plan)
     exports = read_exports(_compared(rows, plan, problems, patterns), golden.queries, config.config)
     if patterns.never and ForbiddenDocs in contract.rules:

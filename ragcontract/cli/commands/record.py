@@ -17,17 +17,15 @@ from ragcontract.contract.defaults import InputPaths
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.numbers import count
-from ragcontract.core.text import shorten, visible
-from ragcontract.files.anchored_path import AnchoredPath
-from ragcontract.http.stopping import Stop
-from ragcontract.record.adapters.user_exceptions import redacting
-from ragcontract.record.loop.journal import begun
-from ragcontract.record.record_options import TOP, RecordOptions, wrong_numbers
-from ragcontract.record.record_settings import OnFailure, RecordSettings
+from ragcontract.core.safe_text import shorten, visible
+from ragcontract.files.paths import AnchoredPath
+from ragcontract.net.stopping import Stop
+from ragcontract.record.adapters.framework import redacting
+from ragcontract.record.journal import begun
+from ragcontract.record.record_options import TOP, OnFailure, RecordOptions, RecordSettings, wrong_numbers
 from ragcontract.record.recording import Plan, Recording, planned, record
 from ragcontract.record.target import Target, read_target
-from ragcontract.record.watching.stream_out import Format
-from ragcontract.record.watching.watchers import WatchOptions, watchers
+from ragcontract.record.watching import Format, WatchOptions, watchers
 
 # Options that are named otherwise than in Python; what is wrong with them begins with a name.
 NAMES = {"versions": "set", "secrets": "secret", "watch_files": "watch"}

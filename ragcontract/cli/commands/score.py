@@ -7,7 +7,7 @@ import click
 from ragcontract.cli.console import say, say_json
 from ragcontract.cli.options import CONFIG, ENGINE, GOLDEN, JUDGMENTS, REPEATS, RUN, SCORES, K, find_paths, measure
 from ragcontract.core.errors import ExitCode
-from ragcontract.reports import json_report, terminal
+from ragcontract.report import json_report, terminal
 
 
 @click.command("score")

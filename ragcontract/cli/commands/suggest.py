@@ -1,4 +1,7 @@
-"""``rag-contract suggest``: proposes limits from known-good runs."""
+"""Whether the golden labels suit the rule that every relevant document must be found, judged by known-good runs.
+
+``rag-contract suggest``: proposes limits from known-good runs.
+"""
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,22 +13,56 @@ from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import progress_over, say, warn
 from ragcontract.cli.options import CONFIG, GOLDEN, JUDGMENTS, REPEATS, SCORES, K, clock, files_option, find_paths
 from ragcontract.contract import defaults
+from ragcontract.contract.config import enforced
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.defaults import InputPaths
+from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.gate import Kind, every_run_keeps
+from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Direction, Metric
 from ragcontract.core.numbers import as_written, count, fixed
-from ragcontract.core.text import visible
+from ragcontract.core.safe_text import shorten, visible
+from ragcontract.decision.evaluated import Evaluation
 from ragcontract.evaluation.source import Local
-from ragcontract.files.patterns import existing_files
-from ragcontract.judging.evaluated import Evaluation
-from ragcontract.judging.label_fit import label_advice
+from ragcontract.files.paths import existing_files
 from ragcontract.registry import Registry
-from ragcontract.reports.terminal import aligned
+from ragcontract.report.terminal import aligned
+from ragcontract.rules.ranks import MustInclude
 from ragcontract.runs.readers import open_run
 from ragcontract.statistics.significance import ALPHA, fewest_changed
 from ragcontract.statistics.suggested_limits import Suggested, round_up, suggested
+
+
+def label_advice(evaluations: Sequence[Evaluation]) -> Iterator[str]:
+    """Yield advice where known-good runs find some, but not all, relevant documents of a query in the top k."""
+    contract = evaluations[0].contract
+    if not enforced(contract.config, MustInclude):
+        return
+    several = [one for one in contract.queries.values() if len(one.relevant_doc_ids) > 1 and not one.must_include_any]
+    partly = [query for query in several if all(_finds_some(query, evaluation) for evaluation in evaluations)]
+    if not partly:
+        return
+    ids = [shorten(visible(query.id), bounds.TERMINAL_QUESTION) for query in partly[: bounds.LISTED]]
+    more = f" and {len(partly) - len(ids):,} more" if len(partly) > len(ids) else ""
+    runs = "this run" if len(evaluations) == 1 else "each of these runs"
+    yield (
+        f"must_include: of {count(len(several), 'query')} with several relevant documents, {runs} finds only some of "
+        f"them for {len(partly):,}: {', '.join(ids)}{more}"
+    )
+    yield 'If one of them is enough for an answer, write "must_include_any": true into these golden rows.'
+    if 2 * len(partly) > len(several):
+        yield (
+            "If the labels list all that is relevant, rather than what must be found, turn the rule off "
+            "(per_query: enforce_must_include: false) and limit Recall instead."
+        )
+
+
+def _finds_some(query: GoldenQuery, evaluation: Evaluation) -> bool:
+    """Return whether some, but not all, relevant documents are in the top k."""
+    in_top = [rank is not None and rank <= evaluation.contract.k for rank in evaluation.run.scores[query.id].ranks]
+    return any(in_top) and not all(in_top)
+
 
 Suggestions = Mapping[Metric, Suggested]
 BOUNDS: dict[str, Direction] = {"minimums": "higher", "maximums": "lower"}

@@ -28,15 +28,16 @@ from ragcontract.cli.options import (
 from ragcontract.contract.defaults import InputPaths
 from ragcontract.contract.resolve import Contract
 from ragcontract.contract.scope import gates_within
-from ragcontract.contract.unsatisfiable import never_passing
+from ragcontract.contract.warnings import never_passing
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.gate import Gate
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import listed, render
-from ragcontract.core.text import visible
+from ragcontract.core.safe_text import visible
+from ragcontract.evaluation.plan import plan_for
 from ragcontract.evaluation.side import Side
 from ragcontract.files.problems import Collector, Problems
-from ragcontract.runs.score_files import read_scores
+from ragcontract.runs.scores_files import read_scores
 
 
 @click.command("validate")
@@ -101,7 +102,7 @@ def _contract(paths: InputPaths, tags: Sequence[str], *, repeats: bool) -> _Foun
     """Read all files but the run, which no other file needs; raises InputError with all problems."""
     with sources_of(replace(paths, run=[])) as sources:
         contract = pipeline.load(replace(sources.request(paths, tags=tags), awaits_baseline=True), BUILT_IN)
-        plan = contract.plan(repeats=repeats)
+        plan = plan_for(contract, repeats=repeats)
         baseline = sources.baseline.evaluate(plan.for_baseline()) if sources.baseline else None
         scores = read_scores(paths.scores, plan.wanted_scores).problems if paths.scores else Problems()
     problems = contract.problems + contract.limit_problems + scores + (baseline.problems if baseline else Problems())
@@ -115,11 +116,11 @@ def _of_judge(paths: InputPaths) -> Problems:
     """Return what is wrong with the files of a judge; only with a run is it known what they judge."""
     problems = Collector()
     if paths.judgments:
-        from ragcontract.runs.judgments import read_judgments
+        from ragcontract.judgments.judgments_file import read_judgments
 
         problems.include(read_judgments(paths.judgments, now=clock()).problems)
     if paths.calibration:
-        from ragcontract.statistics.judge_trust import checked_calibrations
+        from ragcontract.judgments.trust import checked_calibrations
 
         try:
             checked_calibrations(paths.calibration)

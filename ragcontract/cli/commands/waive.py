@@ -16,9 +16,9 @@ from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.rule import names_of
-from ragcontract.core.text import encodable, visible
+from ragcontract.core.safe_text import encodable, visible
+from ragcontract.files.locking import digest_of, in_turn, require_unchanged
 from ragcontract.files.opening import UTF8_BOM
-from ragcontract.files.rewriting import digest_of, in_turn, require_unchanged
 from ragcontract.files.writing import write_files
 
 
@@ -89,7 +89,7 @@ def _refuse_unknown(golden: Sequence[str], query: str, allow_fields: Sequence[st
 
 def _add(path: str, waiver: Mapping[str, str]) -> None:
     """Write the configuration with the waiver, if what it says is otherwise the same; call it in turn."""
-    from ragcontract.contract.waiver_text import in_braces, with_waiver
+    from ragcontract.contract.waivers import in_braces, with_waiver
     from ragcontract.files import yaml_tree
 
     data = Path(path).read_bytes() if Path(path).exists() else b""

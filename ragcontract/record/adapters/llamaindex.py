@@ -8,14 +8,11 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from ragcontract.core.errors import InputError
-from ragcontract.record.adapters.event_loop import EventLoop
-from ragcontract.record.adapters.framework import FrameworkSystem, chosen
-from ragcontract.record.adapters.introspection import bases, named, text_at
+from ragcontract.record.adapters.framework import EventLoop, FrameworkSystem, bases, chosen, named, text_at
 from ragcontract.record.adapters.user_code import imported
 from ragcontract.record.interface import CallFailed, Context, Response, Surroundings, System
-from ragcontract.record.returned.plain_values import plain
-from ragcontract.record.returned.result_forms import is_node, results_of
-from ragcontract.record.returned.retrieval_choice import Retrieved
+from ragcontract.record.returned.result_forms import Retrieved, is_node, results_of
+from ragcontract.record.returned.returned_messages import plain
 
 RETRIEVER, QUERY_ENGINE = "llama_index.BaseRetriever", "llama_index.BaseQueryEngine"
 CHAT_ENGINE, SIMPLE, AGENT = "llama_index.BaseChatEngine", "llama_index.SimpleChatEngine", "llama_index.BaseAgent"

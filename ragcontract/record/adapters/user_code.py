@@ -16,7 +16,7 @@ from types import ModuleType
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.nearest import nearest
-from ragcontract.core.text import shorten, visible
+from ragcontract.core.safe_text import shorten, visible
 
 OURS = Path(__file__).parents[1]
 EXAMPLE = "my_app.search:retrieve, or search.py:retrieve"

@@ -13,24 +13,11 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.nearest import nearest
 from ragcontract.core.run import OTHER_NAMES
-from ragcontract.core.text import shorten
-from ragcontract.files.text_length import has_more_text
+from ragcontract.core.safe_text import shorten
+from ragcontract.files.json_lines import has_more_text
 from ragcontract.record.interface import CallFailed, Response
-from ragcontract.record.returned.chat_messages import (
-    ASSISTANT,
-    CALL_EXAMPLE,
-    answer_in,
-    as_call,
-    as_message,
-    calls_of,
-    error_of,
-    finish_reason_of,
-    is_item,
-    refusal_in,
-)
-from ragcontract.record.returned.document_ids import DocumentIds
-from ragcontract.record.returned.plain_values import fields_of, part, plain
 from ragcontract.record.returned.result_forms import (
+    DocumentIds,
     chroma_results,
     is_document,
     is_node,
@@ -39,7 +26,22 @@ from ragcontract.record.returned.result_forms import (
     refused,
     results_of,
 )
-from ragcontract.runs.encoder import TOO_LONG
+from ragcontract.record.returned.returned_messages import (
+    ASSISTANT,
+    CALL_EXAMPLE,
+    answer_in,
+    as_call,
+    as_message,
+    calls_of,
+    error_of,
+    fields_of,
+    finish_reason_of,
+    is_item,
+    part,
+    plain,
+    refusal_in,
+)
+from ragcontract.runs.row_encoder import TOO_LONG
 
 # Other names of these fields, in this order: other tools' rows, LangChain's chains, OpenAI, the eval harness.
 FIELDS: Mapping[str, str] = {

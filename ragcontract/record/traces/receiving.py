@@ -1,13 +1,16 @@
-"""Takes what a system does not answer from the spans that it sends: its documents, its tool calls, its model.
+"""Spans that arrive while calls are under way, kept for those who wait for them.
+
+Takes what a system does not answer from the spans that it sends: its documents, its tool calls, its model.
 
 Each call has a trace of its own: the system continues the one in the ``traceparent`` that it gets with the question.
 """
 
 import re
+import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from ipaddress import ip_address
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct
@@ -16,16 +19,78 @@ from msgspec.structs import replace
 from ragcontract.answers.tool_calls import written
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.core.text import shorten, visible
+from ragcontract.core.safe_text import shorten, visible
 from ragcontract.record.interface import CallFailed, Context, Json, Response, Surroundings, System
-from ragcontract.record.returned.document_ids import DocumentIds
-from ragcontract.record.returned.retrieval_choice import Retrieved
-from ragcontract.record.traces import otlp_protobuf
+from ragcontract.record.returned.result_forms import DocumentIds, Retrieved
+from ragcontract.record.traces import span_receiver
 from ragcontract.record.traces.retrievals import SEVERAL, Reading, Use
 from ragcontract.record.traces.span_receiver import Receiver
-from ragcontract.record.traces.span_store import SpanStore
 from ragcontract.record.traces.spans import Span, SpanError
 from ragcontract.record.traces.trace_response import embedding_model, response_of_trace, trace_of
+
+
+class Arrived(Struct, frozen=True, kw_only=True):
+    """How many spans arrived: those of calls under way, and others."""
+
+    expected: int
+    others: int
+
+
+class SpanStore:
+    """Keeps the spans of the traces that somebody expects, and counts all others."""
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self._changed = threading.Condition()
+        self._spans: dict[str, list[Span]] = {}
+        self._expected = self._others = 0
+
+    @property
+    def arrived(self) -> Arrived:
+        """How many have arrived."""
+        return Arrived(expected=self._expected, others=self._others)
+
+    def expect(self, trace: str) -> None:
+        """Keep the spans of a trace from now on."""
+        with self._changed:
+            self._spans[trace] = []
+
+    def forget(self, trace: str) -> None:
+        """Drop the spans of a trace, and those that are still to come."""
+        with self._changed:
+            self._spans.pop(trace, None)
+
+    def add(self, spans: Iterable[Span]) -> None:
+        """Keep the spans that are expected; beyond the limit of a trace, one is kept to show that there were more."""
+        with self._changed:
+            for span in spans:
+                kept = self._spans.get(span.trace)
+                if kept is None:
+                    self._others += 1
+                else:
+                    self._expected += 1
+                    if len(kept) <= bounds.TRACE_SPANS:
+                        kept.append(span)
+            self._changed.notify_all()
+
+    def wait(self, trace: str, seconds: float, enough: Callable[[list[Span]], bool]) -> list[Span]:
+        """Return the spans of a trace once they are ``enough``, or those that have arrived in ``seconds``.
+
+        Raises CallFailed if they are too many.
+        """
+        until = monotonic() + seconds
+        seen = 0
+        while True:
+            with self._changed:
+                while len(self._spans[trace]) == seen and (left := until - monotonic()) > 0:
+                    self._changed.wait(left)
+                spans = list(self._spans[trace])
+            if len(spans) > bounds.TRACE_SPANS:
+                raise CallFailed("too_large", f"the call made more than {bounds.TRACE_SPANS:,} spans")
+            if len(spans) == seen or enough(spans):
+                return spans
+            seen = len(spans)
+
 
 UNITS = {"": 1.0, "s": 1.0, "ms": 0.001}
 
@@ -55,7 +120,7 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 def around(options: Options, system: System, surroundings: Surroundings) -> System:
     """Return a system that also hears the other one's spans; raises InputError with what is wrong."""
-    otlp_protobuf.ready()
+    span_receiver.ready()
     address, seconds = _address(options.listen), _seconds(options.wait)
     problems = [f"traces.{found}" for found in (address, seconds) if isinstance(found, str)]
     if isinstance(address, str) or isinstance(seconds, str):

@@ -10,10 +10,9 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from ragcontract.core.text import shorten, visible
+from ragcontract.core.safe_text import shorten, visible
 from ragcontract.record.interface import CallFailed
-from ragcontract.record.returned.document_ids import DocumentIds
-from ragcontract.record.returned.retrieval_choice import Retrieved, that_counts
+from ragcontract.record.returned.result_forms import DocumentIds, Retrieved, that_counts
 from ragcontract.record.traces.spans import Attributes, Span, ancestors, at, listed_at, parsed
 
 KIND, OPERATION = "openinference.span.kind", "gen_ai.operation.name"

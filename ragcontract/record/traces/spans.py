@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.files.nesting import check_nesting
+from ragcontract.files.json_text import check_nesting
 
 Attributes = Mapping[str, Any]
 REDACTED = "__REDACTED__"  # what OpenInference has in place of a value that it hides

@@ -1,16 +1,255 @@
-"""One trace as one response: what was retrieved and answered, with which tools and which models."""
+"""What a span says that a model wrote: the texts of its messages, and the tools that they ask for.
+
+Messages have the attributes of OpenInference, or are OpenTelemetry's with parts, as some applications write OpenAI's.
+
+The tool calls of a trace: those that models asked for, and those that the spans of tools say were made.
+
+One trace as one response: what was retrieved and answered, with which tools and which models.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
+from ragcontract.answers.tool_calls import written
 from ragcontract.core import bounds
 from ragcontract.record.interface import Response
-from ragcontract.record.traces.model_messages import messages_of
 from ragcontract.record.traces.retrievals import Reading, kind_of, results_of_spans
-from ragcontract.record.traces.spans import Span, ancestors, at, parsed, text_at
-from ragcontract.record.traces.traced_calls import tool_calls_of
+from ragcontract.record.traces.spans import Attributes, Span, ancestors, at, listed_at, parsed, text_at
+
+NOT_CAPTURED = "(not captured)"  # as arguments: no JSON object, so that it counts as a call that cannot be read
+OPENINFERENCE, OPENTELEMETRY = "llm.output_messages", "gen_ai.output.messages"
+CALLS = {"tool_call", "server_tool_call", "tool_use", "function_call"}
+TEXTS = {"text", "output_text"}
+OTHERS = {
+    "reasoning", "thinking", "refusal", "image", "audio", "video", "file", "document", "blob", "uri",
+    "tool_call_response", "server_tool_call_response",
+}  # fmt: skip
+
+
+class AskedCall(Struct, frozen=True, kw_only=True):
+    """A call of a tool in a trace."""
+
+    name: str
+    arguments: Any
+
+    @property
+    def is_captured(self) -> bool:
+        """Whether the trace has its arguments."""
+        return bool(self.arguments != NOT_CAPTURED)
+
+
+class Message(Struct, frozen=True, kw_only=True):
+    """A message of a model; ``is_whole`` if nothing in it is left out or unknown."""
+
+    text: str = ""
+    calls: Sequence[AskedCall] = ()
+    is_whole: bool = False
+
+
+def messages_of(span: Span) -> list[Message]:
+    """Return the messages that a span says a model wrote; a list that cannot be read is a message that is not whole."""
+    found = [
+        *map(_openinference, _listed(span.attributes, OPENINFERENCE)),
+        *map(_opentelemetry, _listed(span.attributes, OPENTELEMETRY)),
+    ]
+    return [*found, Message()] if found and span.dropped else found
+
+
+def says_calls(span: Span) -> bool:
+    """Return whether a model's span says which tools the model asked for, or that it asked for none."""
+    messages = messages_of(span)
+    has_calls = any(message.calls for message in messages)
+    if not has_calls and any("tool" in reason or "function" in reason for reason in _finish_reasons(span)):
+        return False
+    if messages:
+        return all(message.is_whole for message in messages)
+    return not span.dropped and (span.error is not None or _takes_a_prompt(span))
+
+
+def arguments_of(value: Any) -> Any:
+    """Return the arguments; of a tool that takes a text, as its input. What else is no object stays as it is."""
+    if value is None:
+        return NOT_CAPTURED
+    found = parsed(value)
+    if isinstance(found, str) and found and not found.lstrip().startswith(("{", "[", '"')):
+        return {"input": found}
+    return {} if found == "" else found
+
+
+def _listed(attributes: Attributes, path: str) -> list[Attributes | None]:
+    """Return the messages that an attribute lists; None for what is no message."""
+    found = parsed(at(attributes, path))
+    if isinstance(found, str):  # cut off, or no JSON
+        return [None]
+    messages = listed_at(attributes, path) or []
+    lost = isinstance(found, Sequence) and len(messages) < len(found)
+    return [*messages, None] if lost else list(messages)
+
+
+def _openinference(message: Attributes | None) -> Message:
+    if message is None:
+        return Message()
+    contents = listed_at(message, "message.contents") or []
+    texts = [text for one in contents if (text := text_at(one, "message_content.text")) and _is_text(one)]
+    content = at(message, "message.content")
+    asked = listed_at(message, "message.tool_calls") or []
+    calls = [
+        AskedCall(name=name, arguments=arguments_of(at(call, "tool_call.function.arguments")))
+        for call in asked
+        if (name := text_at(call, "tool_call.function.name"))
+    ]
+    is_whole = len(calls) == len(asked) and bool(isinstance(content, str) or contents or asked)
+    if name := text_at(message, "message.function_call_name"):
+        arguments = arguments_of(at(message, "message.function_call_arguments_json"))
+        calls, is_whole = [*calls, AskedCall(name=name, arguments=arguments)], len(calls) == len(asked)
+    return Message(text=_joined(content, texts), calls=calls, is_whole=is_whole)
+
+
+def _is_text(content: Attributes) -> bool:
+    return at(content, "message_content.type") in {None, *TEXTS}
+
+
+def _opentelemetry(message: Attributes | None) -> Message:
+    """Return a message of OpenTelemetry's, with ``parts``, or of OpenAI's, with ``content`` and ``tool_calls``."""
+    if message is None:
+        return Message()
+    content, listed = message.get("content"), [message.get(name) for name in ("parts", "content", "tool_calls")]
+    parts = [part for one in listed if isinstance(one, list) for part in one]
+    asked = [part for part in parts if isinstance(part, Mapping) and part.get("type") in CALLS]
+    asked += [call for call in _calls_beside(message) if call not in asked]
+    calls = list(filter(None, map(_call, asked)))
+    texts = [
+        text
+        for part in parts
+        if isinstance(part, Mapping) and part.get("type") in TEXTS
+        for text in (part.get("content"), part.get("text"))
+        if isinstance(text, str)
+    ]
+    known = CALLS | TEXTS | OTHERS
+    are_known = all(part in asked or (isinstance(part, Mapping) and part.get("type") in known) for part in parts)
+    says_something = isinstance(content, str) or bool(parts or asked)
+    return Message(
+        text=_joined(content, texts), calls=calls, is_whole=are_known and says_something and len(calls) == len(asked)
+    )
+
+
+def _calls_beside(message: Attributes) -> Iterator[Any]:
+    """Yield the calls that OpenAI's messages have beside their content."""
+    listed = message.get("tool_calls")
+    yield from listed if isinstance(listed, list) else ()
+    if (call := message.get("function_call")) is not None:
+        yield call
+
+
+def _call(part: Any) -> AskedCall | None:
+    """Return the call in a part of a message; None if it has no name."""
+    if not isinstance(part, Mapping):
+        return None
+    name, arguments = written(part)
+    inner = part.get("server_tool_call")
+    if arguments is None and isinstance(inner, Mapping):
+        arguments = {key: value for key, value in inner.items() if key != "type"} or None
+    return AskedCall(name=name, arguments=arguments_of(arguments)) if isinstance(name, str) and name else None
+
+
+def _joined(content: Any, texts: Sequence[str]) -> str:
+    """Return the text of a message, which may have it twice: as its content, and in parts."""
+    whole = "".join(texts)
+    if not isinstance(content, str) or content == whole:
+        return whole
+    return f"{content}\n{whole}" if whole else content
+
+
+def _finish_reasons(span: Span) -> Iterator[str]:
+    """Yield why a model stopped, in lower case."""
+    reasons = parsed(at(span.attributes, "gen_ai.response.finish_reasons"))
+    messages = listed_at(span.attributes, OPENTELEMETRY) or []
+    for reason in (
+        *(reasons if isinstance(reasons, list) else [reasons]),
+        at(span.attributes, "llm.finish_reason"),
+        *(message.get("finish_reason") for message in messages),
+    ):
+        if isinstance(reason, str):
+            yield reason.lower()
+
+
+def _takes_a_prompt(span: Span) -> bool:
+    """Return whether a model completes a text, and is offered no tools."""
+    names = [name for name in span.attributes if name.startswith(("llm.prompts", "llm.tools"))]
+    has_tools = any(name.startswith("llm.tools") for name in names) or at(span.attributes, "llm.tools") is not None
+    is_completion = at(span.attributes, "gen_ai.operation.name") == "text_completion"
+    return not has_tools and (is_completion or bool(names) or at(span.attributes, "llm.prompts") is not None)
+
+
+ARGUMENTS = ("gen_ai.tool.call.arguments", "input.value")  # `tool.parameters` are the tool's, not the call's
+
+
+def tool_calls_of(spans: Sequence[Span]) -> list[dict[str, Any]] | None:
+    """Return the tool calls, in order; None if the spans do not say all of them.
+
+    A model may ask for a tool that there is not, which no span of a tool says, and a tool may be called by code, for
+    which no model asked. So all count; a call that a model asked for and a tool's span of the same name are one.
+    """
+    models = [span for span in spans if kind_of(span) == "LLM"]
+    tools = [span for span in spans if kind_of(span) == "TOOL"]
+    made = [call for span in tools if (call := _made(span)) is not None]
+    if not (models or tools) or len(made) < len(tools) or not _say_calls(models, spans):
+        return None
+    calls = with_others(_asked(models), made)
+    for span in spans:  # an agent's own messages repeat what its models asked for
+        if kind_of(span) not in {"LLM", "TOOL"}:
+            calls = with_others(calls, _asked([span]))
+    return [{"name": call.name, "arguments": call.arguments} for call in calls]
+
+
+def with_others(calls: Sequence[AskedCall], others: Sequence[AskedCall]) -> list[AskedCall]:
+    """Return calls with those that only another account of them has; each fills in arguments that the other lacks."""
+    merged = list(calls)
+    left: dict[str, list[int]] = {}
+    for index, call in enumerate(calls):
+        left.setdefault(call.name, []).append(index)
+    for other in others:
+        if indexes := left.get(other.name):
+            index = indexes.pop(0)
+            merged[index] = merged[index] if merged[index].is_captured else other
+        else:
+            merged.append(other)
+    return merged
+
+
+def _asked(spans: Sequence[Span]) -> list[AskedCall]:
+    return [call for span in spans for message in messages_of(span) for call in message.calls]
+
+
+def _say_calls(models: Sequence[Span], spans: Sequence[Span]) -> bool:
+    """Return whether all calls of models are known; of spans within each other, one may say them for the other."""
+    by_id = {span.id: span for span in spans}
+    saying = {span.id for span in models if says_calls(span)}
+    inner = {span.id: [above for above in ancestors(span, by_id) if kind_of(above) == "LLM"] for span in models}
+    around = {above.id for within in inner.values() for above in within}
+    return all(
+        span.id in saying or span.id in around or any(above.id in saying for above in inner[span.id]) for span in models
+    )
+
+
+def _made(span: Span) -> AskedCall | None:
+    """Return the call that a tool's span stands for; None if it does not name the tool."""
+    name = text_at(span.attributes, "tool.name", "gen_ai.tool.name")
+    if name is None:
+        return None
+    values = (at(span.attributes, path) for path in ARGUMENTS)
+    arguments = arguments_of(next((value for value in values if value is not None), None))
+    return AskedCall(name=name, arguments=_unwrapped(arguments))
+
+
+def _unwrapped(arguments: Any) -> Any:
+    """Return the arguments of a tool whose span has them as a function of Python gets them, as LlamaIndex writes it."""
+    parsed_kwargs = parsed(arguments.get("kwargs")) if isinstance(arguments, Mapping) else None
+    is_wrapped = isinstance(parsed_kwargs, Mapping) and not arguments.keys() - {"args", "kwargs"}
+    return parsed_kwargs if is_wrapped and not arguments.get("args") else arguments
+
 
 ANSWERING = {"CHAIN", "AGENT", "LLM"}
 ANSWERS = ("answer", "result", "output", "response", "content", "text")

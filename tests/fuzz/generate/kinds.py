@@ -33,7 +33,7 @@ from tests.fuzz.generate.other_tools import (
 from tests.fuzz.generate.said import check, said, score
 from tests.fuzz.generate.values import DATES, Maker, question
 from tests.records import rendered
-from tests.reports.everything import everything
+from tests.report.everything import everything
 
 SHA = "5ca1ab1e" * 5
 OWN = "github-actions[bot]"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ragcontract.cli.main import main
 from ragcontract.guard import guarded
-from ragcontract.reports.report import Report
+from ragcontract.report.record import Report
 from tests.fuzz import expectations
 from tests.fuzz.expectations import Broken, expect
 from tests.fuzz.generate.values import Maker

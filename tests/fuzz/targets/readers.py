@@ -11,9 +11,9 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.run import row_type
 from ragcontract.files.problems import Collector, MoreProblems, Problem, Problems, Warned
 from ragcontract.github.context import Context
-from ragcontract.judge.labelled_items import read_labels
-from ragcontract.runs.calibration import read_calibration
-from ragcontract.runs.judgments import read_judgments
+from ragcontract.judge.calibration_run import read_labels
+from ragcontract.judgments.calibration_file import read_calibration
+from ragcontract.judgments.judgments_file import read_judgments
 from ragcontract.runs.readers import RunEvent, open_baseline, open_run
 from tests.fuzz.expectations import expect
 from tests.fuzz.generate.values import Maker

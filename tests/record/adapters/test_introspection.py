@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ragcontract.record.adapters.introspection import bases, named, text_at
+from ragcontract.record.adapters.framework import bases, named, text_at
 from tests.record.adapters.stand_ins import Retriever
 
 

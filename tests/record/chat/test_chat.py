@@ -8,10 +8,10 @@ import pytest
 from msgspec import Struct
 
 from ragcontract.core.errors import InputError
-from ragcontract.http.secrets import Secrets
-from ragcontract.record.chat.chat import Options, around
+from ragcontract.net.secrets import Secrets
+from ragcontract.record.adapters.chat import Options, around
 from ragcontract.record.interface import CallFailed, Context, Response, Surroundings, System
-from tests.http.service import Reply, Service, refused
+from tests.net.service import Reply, Service, refused
 
 TOKEN = "sk-standin-0123456789abcdef"
 RESULTS: Sequence[Mapping[str, Any]] = [{"doc_id": "a", "text": "Thirty days."}, {"doc_id": "b", "text": "No fee."}]

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from ragcontract.core.errors import InputError
-from ragcontract.http.secrets import Secrets
-from ragcontract.record.adapters.chroma.chroma import Options, of_object, system
+from ragcontract.net.secrets import Secrets
+from ragcontract.record.adapters.chroma import Options, of_object, system
 from ragcontract.record.interface import CallFailed, Context, Response, Surroundings
 from tests.local_server import LocalServer, QuietHandler
 from tests.recipes.apps.toy_corpus import CHUNKS, embed

@@ -8,10 +8,10 @@ from msgspec import UNSET
 
 from ragcontract.answers.tool_calls import written
 from ragcontract.core.errors import InputError
-from ragcontract.record.adapters.langchain.langchain import Options, of_object, system
+from ragcontract.record.adapters.langchain import Options, of_object, system
 from ragcontract.record.interface import CallFailed, Response, Surroundings, System
-from ragcontract.record.returned.document_ids import DocumentIds
 from ragcontract.record.returned.response_forms import response_of
+from ragcontract.record.returned.result_forms import DocumentIds
 from tests.record.frameworks.needed import asked, need
 
 pytestmark = pytest.mark.record

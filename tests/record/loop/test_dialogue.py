@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract import CallFailed, Context, Response, check
+from ragcontract.record.attempts import Conversation
 from ragcontract.record.golden_questions import Question
-from ragcontract.record.loop.dialogue import Conversation
 from tests.builders import Row, golden
 from tests.record.test_recording import problems, rows_of
 from tests.record.workplace import Toy, Workplace

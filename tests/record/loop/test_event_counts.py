@@ -1,7 +1,6 @@
 """A recording in numbers."""
 
-from ragcontract.record.loop.event_counts import Counts
-from ragcontract.record.watching.recording_events import Case, End, Failure, Progress, Retry
+from ragcontract.record.events import Case, Counts, End, Failure, Progress, Retry
 from tests.record.workplace import finds
 
 BUSY = Failure(kind="busy", message="is busy")

@@ -8,10 +8,10 @@ import pytest
 
 from ragcontract import CallFailed, Context, InputError, OutputError, Response
 from ragcontract.core.version import __version__
+from ragcontract.record import journal as journals
+from ragcontract.record.events import Start
 from ragcontract.record.golden_questions import Selection
-from ragcontract.record.loop import journal as journals
-from ragcontract.record.loop.journal_lines import Entry
-from ragcontract.record.watching.recording_events import Start
+from ragcontract.record.journal import Entry
 from tests.builders import golden
 from tests.record.workplace import Toy, Workplace, always, finds
 

@@ -11,8 +11,8 @@ import pytest
 
 from ragcontract import CallFailed, Context, InputError, Response
 from ragcontract.core import bounds
-from ragcontract.record.loop.attempts import GRACE
-from ragcontract.record.watching.recording_events import Case, Progress, Retry
+from ragcontract.record.attempts import GRACE
+from ragcontract.record.events import Case, Progress, Retry
 from tests.record.test_recording import problems
 from tests.record.workplace import Toy, Workplace, finds
 

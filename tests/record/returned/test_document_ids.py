@@ -6,7 +6,7 @@ import pytest
 
 from ragcontract.core.errors import InputError
 from ragcontract.record.interface import CallFailed
-from ragcontract.record.returned.document_ids import DocumentIds
+from ragcontract.record.returned.result_forms import DocumentIds
 
 
 @pytest.mark.parametrize(

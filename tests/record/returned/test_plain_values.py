@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 from msgspec import Struct
 
-from ragcontract.record.returned.plain_values import fields_of, part, plain
+from ragcontract.record.returned.returned_messages import fields_of, part, plain
 
 
 @dataclass

@@ -10,8 +10,8 @@ from msgspec import UNSET, Struct
 
 from ragcontract.core.errors import InputError
 from ragcontract.record.interface import CallFailed, Response
-from ragcontract.record.returned.document_ids import DocumentIds
 from ragcontract.record.returned.response_forms import FORMS, response_of
+from ragcontract.record.returned.result_forms import DocumentIds
 
 IDS = DocumentIds(None)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragcontract.record.returned.retrieval_choice import Retrieved, that_counts
+from ragcontract.record.returned.result_forms import Retrieved, that_counts
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ragcontract.record.returned.document_ids import DocumentIds
+from ragcontract.record.returned.result_forms import DocumentIds
 from ragcontract.record.traces.retrievals import Reading
 from ragcontract.record.traces.spans import Span
 from ragcontract.record.traces.trace_response import Trace, trace_of

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragcontract.record.interface import CallFailed
-from ragcontract.record.returned.document_ids import DocumentIds
+from ragcontract.record.returned.result_forms import DocumentIds
 from ragcontract.record.traces.retrievals import Reading
 from ragcontract.record.traces.spans import Span, SpanError
 from ragcontract.record.traces.trace_response import (

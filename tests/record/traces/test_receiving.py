@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ragcontract.core.errors import InputError
 from ragcontract.record.interface import CallFailed, Context, Response, Surroundings
-from ragcontract.record.traces import otlp_protobuf
+from ragcontract.record.traces import span_receiver
 from ragcontract.record.traces.receiving import Options, around
 from ragcontract.record.traces.spans import Span
 from tests.record.free_port import free_port
@@ -214,4 +214,4 @@ def test_a_time_has_a_unit_or_is_in_seconds(wait: Any) -> None:
 def test_without_opentelemetry_proto_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.proto.collector.trace.v1", None)
     with pytest.raises(InputError, match=r"pip install 'rag-contract\[traces\]'"):
-        otlp_protobuf.ready()
+        span_receiver.ready()

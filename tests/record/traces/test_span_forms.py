@@ -7,9 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract.core import bounds
-from ragcontract.record.traces import otlp_json, otlp_protobuf
-from ragcontract.record.traces.span_json import span_of
+from ragcontract.record.traces import span_receiver, trace_files
 from ragcontract.record.traces.spans import SpanError, ancestors, at, listed_at, parsed
+from ragcontract.record.traces.trace_files import span_of
 from tests.record.traces.spans import KIND, TRACE, of, otlp, protobuf, retriever, sdk, span
 
 ATTRIBUTES = {"text": "a", "yes": True, "number": -7, "share": 0.5, "list": ["a", 1], "inner": {"a": {"b": 1}}}
@@ -21,11 +21,11 @@ SPANS = [
 
 
 def test_spans_are_read_from_json_as_exporters_send_it() -> None:
-    assert otlp_json.spans_of(json.dumps(otlp(*SPANS)).encode()) == SPANS
+    assert trace_files.spans_of(json.dumps(otlp(*SPANS)).encode()) == SPANS
 
 
 def test_spans_are_read_from_protobuf() -> None:
-    assert otlp_protobuf.spans_of(protobuf(*SPANS)) == SPANS
+    assert span_receiver.spans_of(protobuf(*SPANS)) == SPANS
 
 
 @pytest.mark.parametrize(
@@ -43,18 +43,18 @@ def test_spans_are_read_from_protobuf() -> None:
 )
 def test_what_is_no_otlp_as_json_is_refused(data: bytes, problem: str) -> None:
     with pytest.raises(SpanError, match=problem):
-        otlp_json.spans_of(data)
+        trace_files.spans_of(data)
 
 
 @pytest.mark.parametrize("data", [b"\xff\xff\xff", b"{}", b"\x0a\xff\xff\xff\xff\x0f"])
 def test_what_is_no_otlp_as_protobuf_is_refused(data: bytes) -> None:
     with pytest.raises(SpanError, match="is no OTLP as protobuf"):
-        otlp_protobuf.spans_of(data)
+        span_receiver.spans_of(data)
 
 
 def test_a_span_without_ids_is_refused_in_protobuf_too() -> None:
     with pytest.raises(SpanError, match="without trace_id or span_id"):
-        otlp_protobuf.spans_of(protobuf(replace(span(1), trace="")))
+        span_receiver.spans_of(protobuf(replace(span(1), trace="")))
 
 
 def test_spans_are_read_as_the_sdk_prints_them() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from ragcontract.core import bounds
 from ragcontract.record.interface import CallFailed
-from ragcontract.record.traces.span_store import Arrived, SpanStore
+from ragcontract.record.traces.receiving import Arrived, SpanStore
 from tests.record.traces.spans import TRACE, span
 
 

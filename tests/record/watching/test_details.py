@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from ragcontract.core.version import __version__
-from ragcontract.http.secrets import Secrets
-from ragcontract.record.git_commit import commit_of
+from ragcontract.net.secrets import Secrets
+from ragcontract.record.events import Case, End, Event, Failure, Progress, Retry, Start
 from ragcontract.record.interface import Response
-from ragcontract.record.watching.details import Details
-from ragcontract.record.watching.recording_events import Case, End, Event, Failure, Progress, Retry, Start
+from ragcontract.record.sources import commit_of
+from ragcontract.record.watching import Details
 from tests.record.systems import target_of
 from tests.runner import ROOT
 

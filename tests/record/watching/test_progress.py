@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ragcontract.record.watching.progress import Bar, Lines, duration, line_of, progress_shown
-from ragcontract.record.watching.recording_events import End, Event, Progress, Start
+from ragcontract.record.events import End, Event, Progress, Start
+from ragcontract.record.watching import Bar, Lines, duration, line_of, progress_shown
 
 START = Start(target="search.py:find", total=1000, kept=0)
 END = End(done=1000, failed=0, retried=3, written=True, failures={})

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from ragcontract.core.errors import OutputError
-from ragcontract.http.secrets import Secrets
+from ragcontract.net.secrets import Secrets
+from ragcontract.record.events import Case, End, Event, Failure, Progress, Retry, Start
 from ragcontract.record.interface import Response
-from ragcontract.record.watching.recording_events import Case, End, Event, Failure, Progress, Retry, Start
-from ragcontract.record.watching.stream_out import EventStream
+from ragcontract.record.watching import EventStream
 from tests.needs import require
 
 TIME = datetime(2026, 11, 22, 11, 30, tzinfo=UTC)
@@ -204,8 +204,8 @@ def test_a_full_disk_ends_the_stream_only() -> None:
 
 def test_standard_output_that_goes_to_a_file_is_not_truncated(tmp_path: Path) -> None:
     program = (
-        "from ragcontract.record.watching.stream_out import EventStream\n"
-        "from ragcontract.record.watching.recording_events import Start\n"
+        "from ragcontract.record.watching import EventStream\n"
+        "from ragcontract.record.events import Start\n"
         "EventStream('/dev/stdout', warn=print)(Start(target='t', total=1, kept=0))\n"
     )
     path = tmp_path / "out"

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from ragcontract.core.errors import InputError
-from ragcontract.http.secrets import Secrets
-from ragcontract.record.adapters.chroma.chroma import Chroma, Options, of_object, system
-from ragcontract.record.adapters.chroma.chroma_embedding import MODEL_FILES
+from ragcontract.net.secrets import Secrets
+from ragcontract.record.adapters.chroma import MODEL_FILES, Chroma, Options, of_object, system
 from ragcontract.record.interface import CallFailed, Surroundings
 from tests.record.adapters.stand_ins import Collection, Made, chroma, of
 from tests.record.systems import asked, context, doc_ids

@@ -9,7 +9,7 @@ import pytest
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.record.adapters.chroma.chroma_folder import copied, explained
+from ragcontract.record.adapters.chroma import copied, explained
 
 
 @pytest.fixture

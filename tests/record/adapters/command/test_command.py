@@ -12,7 +12,7 @@ import pytest
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.http.secrets import Secrets
+from ragcontract.net.secrets import Secrets
 from ragcontract.record.interface import CallFailed, System
 from tests.record.systems import asked, context, doc_ids, target_of
 

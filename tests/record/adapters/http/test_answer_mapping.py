@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from ragcontract.record.adapters.http.answer_mapping import AnswerMapping, EmptyResults, Fields
+from ragcontract.record.adapters.http_answers import AnswerMapping, EmptyResults, Fields
 from ragcontract.record.interface import CallFailed, Response
-from ragcontract.record.returned.document_ids import DocumentIds
+from ragcontract.record.returned.result_forms import DocumentIds
 
 
 def mapping(doc_id: str | None = None, empty: EmptyResults = "error", **fields: str) -> AnswerMapping:

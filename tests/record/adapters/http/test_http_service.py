@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from ragcontract.core.errors import InputError
-from ragcontract.http.secrets import Secrets
-from ragcontract.record.adapters.http.http_service import Options, system
+from ragcontract.net.secrets import Secrets
+from ragcontract.record.adapters.http_service import Options, system
 from ragcontract.record.interface import CallFailed, Context, Response, Surroundings
-from tests.http.service import Reply, Request, Service
+from tests.net.service import Reply, Request, Service
 
 TOKEN = "sk-standin-0123456789abcdef"
 SURROUNDINGS = Surroundings(secrets=Secrets({"TOKEN": TOKEN}))

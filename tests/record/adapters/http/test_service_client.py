@@ -8,14 +8,13 @@ import pytest
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.http.secrets import Secrets
-from ragcontract.http.sending import Call
-from ragcontract.http.timing import Timing
-from ragcontract.http.urls_and_headers import shown
-from ragcontract.record.adapters.http.service_client import ServiceClient, keys_in
+from ragcontract.net.secrets import Secrets
+from ragcontract.net.sending import Call, shown
+from ragcontract.net.stopping import Timing
+from ragcontract.record.adapters.service_client import ServiceClient, keys_in
 from ragcontract.record.interface import CallFailed, Surroundings
-from tests.http import service as stand_in
-from tests.http.service import Reply, refused
+from tests.net import service as stand_in
+from tests.net.service import Reply, refused
 
 TOKEN = "sk-standin-0123456789abcdef"
 NOW = 1_800_000_000.0

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from ragcontract.http.secrets import NO_SECRETS, Secrets
-from ragcontract.record.adapters.http.templates import Template, values_of
+from ragcontract.net.secrets import NO_SECRETS, Secrets
+from ragcontract.record.adapters.templates import Template, values_of
 from ragcontract.record.interface import CallFailed, Context
 
 EARLIER = ({"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"})

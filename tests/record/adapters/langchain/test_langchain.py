@@ -8,9 +8,8 @@ import pytest
 from msgspec import UNSET
 
 from ragcontract.core.errors import InputError
-from ragcontract.http.secrets import Secrets
-from ragcontract.record.adapters.langchain.langchain import LangChain, Options, of_object, system
-from ragcontract.record.adapters.langchain.langchain_calls import Noted, listener
+from ragcontract.net.secrets import Secrets
+from ragcontract.record.adapters.langchain import LangChain, Noted, Options, listener, of_object, system
 from ragcontract.record.interface import CallFailed, Surroundings
 from tests.record.adapters.stand_ins import Chain, Document, Message, Retriever, langchain
 from tests.record.systems import asked, doc_ids

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ragcontract.core.errors import InputError
-from ragcontract.http.secrets import Secrets
-from ragcontract.record.adapters.python.python_code import of_object
+from ragcontract.net.secrets import Secrets
+from ragcontract.record.adapters.python_code import of_object
 from ragcontract.record.interface import CallFailed, Context, Surroundings
 from tests.record.systems import asked, context, doc_ids
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ragcontract.core.errors import InputError
-from ragcontract.record.adapters.python.signatures import style_of
+from ragcontract.record.adapters.python_code import style_of
 from ragcontract.record.interface import Context
 
 CONTEXT = Context(query_id="q1", top=7, messages=({"role": "user", "content": "Hi"},))

@@ -1,0 +1,113 @@
+"""Answers that are JSON: alone, or in one fenced block as models like to write it.
+
+Equality of JSON values: numbers by value, objects regardless of the order of their keys, all else exactly.
+"""
+
+import json
+import re
+from collections.abc import Hashable
+from math import isfinite
+
+import msgspec
+
+from ragcontract.answers.normalising import Traced, Tracing, replaced
+from ragcontract.core import bounds
+from ragcontract.core.invisible import without_invisible
+from ragcontract.core.safe_text import encodable, shorten
+from ragcontract.files.json_text import NestingError, check_nesting
+
+_ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+|\\[\"\\/bfnrt]")
+_FENCE = re.compile(r"\s*(?P<marks>`{3,}(?=[^`\n]*\n)|~{3,})[^\n]*\n")
+
+
+class NotJsonError(ValueError):
+    """The answer is no JSON; the message says why and completes "an answer that …"."""
+
+
+def unescaped(answer: str) -> Traced | None:
+    """Return an answer with what the escapes in it stand for; None if it is not JSON, in which they may be anything."""
+    if not is_json(answer):
+        return None
+    tracing = Tracing(answer)
+    tracing.take(replaced(_ESCAPES, answer, _meant))
+    return tracing.result()
+
+
+def is_json(answer: str) -> bool:
+    """Return whether a reader takes an answer for JSON: without invisible characters, also in a block left open."""
+    seen = without_invisible(answer)
+    fence = _FENCE.match(seen)
+    try:
+        parsed(f"{seen}\n{fence['marks']}" if fence and unfenced(seen) == seen else seen)
+    except NotJsonError:
+        return False
+    return True
+
+
+def _meant(escapes: re.Match[str]) -> str:
+    return encodable(str(json.loads(f'"{escapes[0]}"')))
+
+
+def unfenced(answer: str) -> str:
+    """Return what is in the one fenced block that an answer is, as Markdown has them; any other answer as it is."""
+    if fence := _FENCE.match(answer):
+        marks = fence["marks"]
+        block = answer[fence.end() :].rstrip()
+        text = block.rstrip(marks[0])
+        if len(block) - len(text) >= len(marks):
+            return text
+    return answer
+
+
+def parsed(answer: str) -> object:
+    """Return the JSON document that an answer is; raises :class:`NotJsonError`."""
+    data = unfenced(answer).encode(errors="replace")
+    try:
+        check_nesting(data)
+        return msgspec.json.decode(data)
+    except NestingError as error:
+        raise NotJsonError(f"is {error}") from None
+    except msgspec.DecodeError as error:
+        raise NotJsonError(f"is no JSON ({shorten(str(error), bounds.VALUE)})") from None
+
+
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,3})?")
+_WORDS = {"true": True, "false": False, "null": None}
+
+
+class TooDeepError(ValueError):
+    """A value is nested too deeply to be compared."""
+
+
+def comparable(value: object, *, lenient: bool = False, level: int = 0) -> Hashable:
+    """Return something that is equal for equal JSON values, and only for these.
+
+    A boolean is no number, 1 is 1.0, and "1" is neither. If ``lenient``, a text that is a JSON number, true, false or
+    null is that value. Raises TooDeepError for more than ``bounds.ARGUMENT_LEVELS`` levels.
+    """
+    if level > bounds.ARGUMENT_LEVELS:
+        raise TooDeepError(f"is nested more than {bounds.ARGUMENT_LEVELS} levels deep")
+    match value:
+        case dict():
+            items = [(name, comparable(one, lenient=lenient, level=level + 1)) for name, one in value.items()]
+            return "object", frozenset(items)
+        case list():
+            return "list", tuple([comparable(one, lenient=lenient, level=level + 1) for one in value])
+        case str() if lenient:
+            return _scalar(_lenient_scalar(value))
+        case _:
+            return _scalar(value)
+
+
+def _scalar(value: object) -> Hashable:
+    return (type(value) is bool, value)  # True is 1 in Python
+
+
+def _lenient_scalar(text: str) -> str | float | bool | None:
+    """Return the number, boolean or null that a text is in JSON; otherwise the text."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if not _NUMBER.fullmatch(text):
+        return text
+    number = float(text) if re.search("[.eE]", text) else int(text)
+    return number if isfinite(number) else text

@@ -1,0 +1,376 @@
+"""What a baseline remembers of the configuration.
+
+How the contract changed since a stored baseline was made: in golden rows, limits, settings and waivers. Pure.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import UNSET, Struct
+from msgspec.structs import fields, replace
+
+from ragcontract.contract.config import Config
+from ragcontract.contract.config_file import ConfigFile
+from ragcontract.core.finding import EFFECT, ChangedItem, ChangeKind, ContractChange, Effect, Value
+from ragcontract.core.gate import Gate
+from ragcontract.core.golden import RELEVANT_GRADE, GoldenQuery, graded_from
+from ragcontract.core.ids import as_id
+from ragcontract.core.numbers import percent
+from ragcontract.decision.evaluated import Evaluation
+from ragcontract.runs.baseline_contract import Documents, Expected, PastContract, PastWaiver, digest, expected_of
+
+# The cut-offs are in the baseline's ``k``, limits on tags and tiers are gates, a composite is a rule of each query.
+REMEMBERED_APART = {"k", "tags", "waivers", "tiers", "answers.composite"}
+
+
+def past_contract(config_file: ConfigFile) -> PastContract:
+    """Return the limits, settings and waivers of a configuration."""
+    waivers = [
+        PastWaiver(
+            query=None if waiver.query is None else as_id(waiver.query),
+            tag=waiver.tag,
+            gate=waiver.gate,
+            rule=waiver.rule,
+            expires=waiver.expires,
+        )
+        for waiver in config_file.config.waivers
+    ]
+    return PastContract(
+        limits={gate.id: _limit(gate) for gate in config_file.gates},
+        settings=dict(_settings(config_file)),
+        waivers=waivers,
+    )
+
+
+def default_settings(config: Config) -> dict[str, Value]:
+    """Return the values of settings that are not in the file."""
+    return dict(_flat(type(config)()))
+
+
+def _limit(gate: Gate) -> float | str:
+    return percent(gate.limit, PERCENT_DIGITS) if gate.relative else gate.limit
+
+
+SHORT = 8  # digits of a digest that distinguishes lists
+PERCENT_DIGITS = 9  # as many decimals as a limit may have
+
+
+def _settings(config_file: ConfigFile) -> Iterator[tuple[str, Value]]:
+    """Yield the settings that are not the default, by the path of their keys; limits are no settings."""
+    limits = {gate.id for gate in config_file.gates}
+    defaults = default_settings(config_file.config)
+    for key, value in _flat(config_file.config):
+        if key not in limits and value != defaults.get(key):
+            yield key, value
+
+
+def _flat(config: Config) -> Iterator[tuple[str, Value]]:
+    for field in fields(config):
+        value = getattr(config, field.name)
+        if field.name in REMEMBERED_APART:
+            continue
+        if isinstance(value, Struct):
+            inner = ((f"{field.name}.{one.name}", getattr(value, one.name)) for one in fields(value))
+            yield from ((key, _plain(one)) for key, one in inner if key not in REMEMBERED_APART and one is not UNSET)
+        else:
+            yield field.name, _plain(value)
+    for tier in config.tiers:
+        if tier.gates:
+            yield f"tiers.{tier.name}.gates", ", ".join(tier.gates)
+
+
+def _plain(setting: Any) -> Value:
+    """Return a setting as a baseline stores it: of a list its length and a digest, an object as JSON text."""
+    if isinstance(setting, list):
+        return f"{len(setting)} ({digest(setting)[:SHORT]})"
+    if setting is None or isinstance(setting, bool | int | float | str):
+        return setting
+    return msgspec.json.encode(setting).decode()
+
+
+ORDER = {kind: number for number, kind in enumerate(EFFECT)}
+LIMITS: dict[Effect, ChangeKind] = {
+    "weaker": "limits_weakened",
+    "changed": "limits_changed",
+    "stricter": "limits_tightened",
+}
+SETTINGS: dict[Effect, ChangeKind] = {
+    "weaker": "settings_weakened",
+    "changed": "settings_changed",
+    "stricter": "settings_tightened",
+}
+# The values of settings, strictest first.
+STRICTEST_FIRST: dict[str, Sequence[Value]] = {
+    "fail_on.mode": ("noninferiority", "strict", "significant"),  # each fails on all that the next one fails on
+    "missing_queries": ("error", "zero"),
+    "unjudged": ("count", "skip"),
+    "missing_scores": ("error", "zero"),
+    "per_query.fail_on": ("any", "new", "pass_rate"),
+    "answers.missing_modes": ("error", "fail"),
+    "answers.refusal": ("phrases", "evidence"),
+    "judge.uncalibrated": ("refuse", "advisory"),
+    "judge.second_pass": (False, True),
+}
+ENFORCED: Sequence[Value] = (True, "new", False)
+SWITCH = "per_query.enforce_"
+RULES_AS_WELL = {"expected_mode"}
+LEVEL = "relevance_level"
+MODE, ALPHA = "fail_on.mode", "fail_on.alpha"
+LOWER_IS_WEAKER = {ALPHA, "per_query.forbidden_within"}
+Comparable = tuple[bool, float]  # only numbers with the same first part can be compared
+
+
+class Step(NamedTuple):
+    """One change of one item; ``number`` is how many rules it is about."""
+
+    kind: ChangeKind
+    item: ChangedItem
+    number: int = 1
+
+
+def contract_changes(evaluation: Evaluation, *, cutoff: bool = False) -> list[ContractChange] | None:
+    """Return how the contract differs from the one of the baseline, weaker first; None if that is not known.
+
+    ``cutoff`` says whether the largest k is a part of it. A report has another note on that, as long as they differ.
+    """
+    baseline = evaluation.baseline
+    stored = baseline.stored if baseline else None
+    if baseline is None or stored is None or stored.contract is None:
+        return None
+    config_file, queries = evaluation.contract.config_file, evaluation.contract.queries
+    before, now = stored.contract, past_contract(config_file)
+    level = before.settings.get(LEVEL, RELEVANT_GRADE)
+    steps = [
+        *(
+            step
+            for query_id, expected in baseline.expected.items()
+            for step in _of_query(query_id, expected, expected_of(_graded(queries[query_id], level)))
+        ),
+        *_of_limits(_named_as_now(before.limits, max(stored.k), now.limits, evaluation.contract.k), now.limits),
+        *(_of_cutoff(max(stored.k), evaluation.contract.k) if cutoff else ()),
+        *_of_settings(before.settings, now.settings, default_settings(config_file.config)),
+        *_of_waivers(before.waivers, now.waivers),
+    ]
+    found = list(_grouped(steps))
+    if removed := len(baseline.unknown) + baseline.more_unknown:
+        found.append(ContractChange(kind="queries_removed", effect="weaker", count=removed))
+    if changed := tuple(ChangedItem(id=query_id) for query_id in baseline.changed):  # they are no longer compared
+        found.append(ContractChange(kind="questions_changed", effect="weaker", count=len(changed), items=changed))
+    return sorted(found, key=lambda change: ORDER[change.kind])
+
+
+def _graded(query: GoldenQuery, level: Value) -> GoldenQuery:
+    """Return a query with the documents that were relevant at that level: a change of the level is a setting's."""
+    if query.relevance is None or not isinstance(level, int | float):
+        return query
+    return replace(query, relevant_doc_ids=graded_from(level, query.relevance))
+
+
+def _grouped(steps: Iterable[Step]) -> Iterator[ContractChange]:
+    groups: dict[ChangeKind, list[Step]] = {}
+    for step in steps:
+        groups.setdefault(step.kind, []).append(step)
+    for kind, group in groups.items():
+        items = tuple(step.item for step in group)
+        yield ContractChange(kind=kind, effect=EFFECT[kind], count=sum(step.number for step in group), items=items)
+
+
+def _of_query(query_id: str, before: Expected, now: Expected) -> Iterator[Step]:
+    item = ChangedItem(id=query_id)
+    yield from _of_rules(item, before, now)
+    yield from _of_references(item, before.references, now.references)
+    if before.as_evaluated != now.as_evaluated:
+        yield Step("as_evaluated_added" if now.as_evaluated else "as_evaluated_removed", item)
+    yield from _of_forbidden(query_id, before.forbidden, now.forbidden)
+    if before.must_rank_at_most and now.must_rank_at_most and before.must_rank_at_most != now.must_rank_at_most:
+        ranks = ChangedItem(id=query_id, before=before.must_rank_at_most, after=now.must_rank_at_most)
+        yield Step("rank_raised" if now.must_rank_at_most > before.must_rank_at_most else "rank_lowered", ranks)
+    if before.must_include_any != now.must_include_any:
+        yield Step("must_include_any_added" if now.must_include_any else "must_include_any_removed", item)
+    if before.relevant != now.relevant:
+        fewer = _size(now.relevant) < _size(before.relevant)
+        counts = ChangedItem(id=query_id, before=_size(before.relevant), after=_size(now.relevant))
+        yield Step("relabelled_with_fewer" if fewer else "relabelled", counts)
+    elif before.judged and before.judged != now.judged:
+        judged = ChangedItem(id=query_id, before=before.judged.count, after=_size(now.judged or now.relevant))
+        yield Step("judged_fewer" if _size(now.judged) < before.judged.count else "judged_changed", judged)
+    if before.severity != now.severity:
+        yield Step("severity_lowered" if now.severity == "warn" else "severity_raised", item)
+    if before.weight != now.weight:
+        yield Step("weights_changed", ChangedItem(id=query_id, before=before.weight or 1, after=now.weight or 1))
+    if before.tags != now.tags:
+        yield Step("tags_changed", item)
+    if before.tier != now.tier:
+        yield Step("tiers_changed", item)
+    if before.grades != now.grades:
+        yield Step("grades_changed", item)
+
+
+def _of_rules(item: ChangedItem, before: Expected, now: Expected) -> Iterator[Step]:
+    """Yield the rules that are gone, changed and new; a rule with a field of its own counts like an entry of ``rules``.
+
+    An entry that is gone and a new one of the same type are a changed rule.
+    """
+    old, new = _rules(before), _rules(now)
+    gone, added = _types(old - new), _types(new - old)
+    changed = gone & added
+    counts: dict[ChangeKind, int] = {
+        "rules_removed": (gone - changed).total(),
+        "rules_changed": changed.total(),
+        "rules_added": (added - changed).total(),
+    }
+    for kind, number in counts.items():
+        if number:
+            yield Step(kind, item, number)
+
+
+def _rules(expected: Expected) -> Counter[str]:
+    fields = {
+        "must_rank_at_most": expected.must_rank_at_most is not None,
+        "forbidden_docs": expected.forbidden is not None,
+    }
+    return Counter([*expected.rules, *(name for name, is_set in fields.items() if is_set)])
+
+
+def _types(rules: Counter[str]) -> Counter[str]:
+    types: Counter[str] = Counter()
+    for rule, number in rules.items():
+        types[rule.partition(" ")[0]] += number
+    return types
+
+
+def _of_references(item: ChangedItem, before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[Step]:
+    """Yield how the references of a query changed: a metric is compared only where it had the same one.
+
+    What is a rule as well is counted as that.
+    """
+    names = [name for name in dict.fromkeys([*before, *now]) if name not in RULES_AS_WELL]
+    changed: dict[ChangeKind, bool] = {
+        "references_removed": any(name not in now for name in names),
+        "references_changed": any(name in before and name in now and before[name] != now[name] for name in names),
+        "references_added": any(name not in before for name in names),
+    }
+    for kind, is_so in changed.items():
+        if is_so:
+            yield Step(kind, item)
+
+
+def _of_forbidden(query_id: str, before: Documents | None, now: Documents | None) -> Iterator[Step]:
+    if before is None or now is None or before == now:  # a rule that is gone or new
+        return
+    growth = now.count - before.count
+    kind: ChangeKind = "forbidden_more" if growth > 0 else "forbidden_fewer" if growth else "forbidden_changed"
+    yield Step(kind, ChangedItem(id=query_id, before=before.count, after=now.count))
+
+
+def _size(documents: Documents | None) -> int:
+    return documents.count if documents else 0
+
+
+def _named_as_now(
+    before: Mapping[str, float | str], k: int, now: Mapping[str, float | str], k_now: int
+) -> dict[str, float | str]:
+    """Return the limits before under today's keys: at k = 5, ``recall_at_k`` and ``recall_at_5`` are the same limit."""
+    new = {_without_largest(gate_id, k_now): gate_id for gate_id in now if gate_id not in before}
+    return {
+        gate_id if gate_id in now else new.get(_without_largest(gate_id, k), gate_id): limit
+        for gate_id, limit in before.items()
+    }
+
+
+def _without_largest(gate_id: str, k: int) -> str:
+    section, _, name = gate_id.rpartition(".")
+    return f"{section}.{re.sub(rf'_at_(k|{k})(?=_|$)', '', name)}"
+
+
+def _of_limits(before: Mapping[str, float | str], now: Mapping[str, float | str]) -> Iterator[Step]:
+    for gate_id in dict.fromkeys([*before, *now]):
+        old, new = before.get(gate_id), now.get(gate_id)
+        item = ChangedItem(id=gate_id, before=old, after=new)
+        if old is None or new is None:
+            yield Step("limits_added" if old is None else "limits_removed", item)
+        elif old != new:
+            # A tag's name may be that too.
+            lower_is_weaker = gate_id.split(".")[-2:-1] == ["minimums"] or gate_id.startswith("tiers.")
+            yield Step(LIMITS[_effect(_number(old), _number(new), lower_is_weaker=lower_is_weaker)], item)
+
+
+def _number(limit: float | str) -> Comparable | None:
+    """Return whether a limit is relative, and its number; None for any other text, which no rag-contract writes."""
+    if not isinstance(limit, str):
+        return False, limit
+    try:
+        return True, float(limit.rstrip("% "))
+    except ValueError:
+        return None
+
+
+def _effect(old: Comparable | None, new: Comparable | None, *, lower_is_weaker: bool) -> Effect:
+    if old is None or new is None or old[0] != new[0]:
+        return "changed"
+    return "weaker" if (new[1] < old[1]) == lower_is_weaker else "stricter"
+
+
+def _of_cutoff(before: int, now: int) -> Iterator[Step]:
+    """Yield a change of the largest k: with a higher one, rules accept lower ranks."""
+    if before != now:
+        yield Step(
+            "settings_weakened" if now > before else "settings_tightened", ChangedItem(id="k", before=before, after=now)
+        )
+
+
+def _of_settings(
+    before: Mapping[str, Value], now: Mapping[str, Value], defaults: Mapping[str, Value]
+) -> Iterator[Step]:
+    for key in dict.fromkeys([*before, *now]):
+        old, new = before.get(key, defaults.get(key)), now.get(key, defaults.get(key))
+        if old != new:
+            modes = [settings.get(MODE, defaults.get(MODE)) for settings in (before, now)]
+            strictness = [_strictness(key, value, mode) for value, mode in zip((old, new), modes, strict=True)]
+            effect = _effect(*strictness, lower_is_weaker=True)
+            if key == LEVEL and effect == "stricter":
+                effect = "changed"  # with more relevant documents, one of them is found more easily
+            yield Step(SETTINGS[effect], ChangedItem(id=key, before=old, after=new))
+
+
+def _strictness(key: str, value: Value, mode: Value) -> Comparable | None:
+    """Return a number that is higher the stricter a value is under a ``fail_on.mode``; None if that is not known.
+
+    The lower alpha is, the fewer changes are proven, and the more are not excluded.
+    """
+    if key == ALPHA and mode == "noninferiority":
+        return (True, -value) if isinstance(value, int | float) else None
+    order = ENFORCED if key.startswith(SWITCH) else STRICTEST_FIRST.get(key, ())
+    if value in order:
+        return False, -order.index(value)
+    if key == LEVEL and isinstance(value, int | float):
+        return False, -value  # with a higher one, fewer documents must be found
+    if key in LOWER_IS_WEAKER:
+        return False, value if isinstance(value, int | float) else inf  # without a number, all results are searched
+    return None
+
+
+def _of_waivers(before: Iterable[PastWaiver], now: Iterable[PastWaiver]) -> Iterator[Step]:
+    old, new = _last_days(before), _last_days(now)
+    for target in dict.fromkeys([*new, *old]):
+        was, until = old.get(target), new.get(target)
+        item = ChangedItem(id=target, before=was, after=until)
+        if was is None or until is None:
+            yield Step("waivers_added" if was is None else "waivers_removed", item)
+        elif until != was:  # dates compare as text
+            yield Step("waivers_extended" if until > was else "waivers_shortened", item)
+
+
+def _last_days(waivers: Iterable[PastWaiver]) -> dict[str, str]:
+    """Return the last day of the waivers of each target, such as ``query q1`` or ``must_include of tag policy``."""
+    found: dict[str, str] = {}
+    for waiver in waivers:
+        names = (("query", waiver.query), ("tag", waiver.tag), ("gate", waiver.gate))
+        target = next((f"{what} {name}" for what, name in names if name is not None), "")
+        target = f"{waiver.rule} of {target}" if waiver.rule else target
+        found[target] = max(found.get(target, ""), waiver.expires)
+    return found

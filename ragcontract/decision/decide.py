@@ -1,0 +1,91 @@
+"""The decision: the results of all gates and of all rules of all queries. Pure."""
+
+from datetime import date
+from typing import Literal
+
+from msgspec import Struct
+
+from ragcontract.core.finding import Finding
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.decision.changes import ChangeTests, change_tests, too_few_warnings
+from ragcontract.decision.evaluated import Evaluation, Violations, violations_of
+from ragcontract.decision.findings import findings_of
+from ragcontract.decision.gate_report import GateReport
+from ragcontract.decision.gates import observe, report_gate, without_effect
+from ragcontract.decision.pass_rates import Outcomes, has_outcomes, outcomes_of
+from ragcontract.decision.policy import (
+    QueryStatus,
+    excuse_rules,
+    skip_gates,
+    skip_rules,
+    skipped_by,
+    status_of,
+    waive_gates,
+    waiver_warnings,
+)
+
+Verdict = Literal["pass", "fail"]
+
+
+class Decision(Struct, frozen=True, kw_only=True):
+    """The results of gates and rules, and the findings made from them.
+
+    ``violations`` has the queries with broken rules, ``outcomes`` the pass rates, if they are wanted, ``tests`` the
+    tests of limits on changes.
+    """
+
+    gates: tuple[GateReport, ...]
+    tests: ChangeTests
+    violations: Violations
+    outcomes: Outcomes = Outcomes()
+    findings: tuple[Finding, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """``fail`` if any finding fails, otherwise ``pass``."""
+        return "fail" if any(finding.status == "fail" for finding in self.findings) else "pass"
+
+    def status(self, query: GoldenQuery) -> QueryStatus:
+        """Return the status of a query."""
+        return status_of(query, self.violations.get(query.id, ()))
+
+
+def decide(evaluation: Evaluation, today: date) -> Decision:
+    """Judge the rules and excuse what does not count, then the gates. Every gate must be observable.
+
+    Where a tier misses its minimum, the tiers that it gates are skipped, and the rest is judged again without them.
+    ``today`` (UTC) decides which waivers have expired.
+    """
+    contract = evaluation.contract
+    violations, used = excuse_rules(contract, violations_of(evaluation), today)
+    outcomes = outcomes_of(contract, violations) if has_outcomes(contract) else Outcomes()
+    tests = change_tests(contract, evaluation.aggregates)
+    gates, used_by_gates = _gates(evaluation, outcomes, tests, today)
+    if skipped := skipped_by(contract, gates):
+        outcomes = outcomes_of(contract, violations, skipped)
+        gates, used_by_gates = _gates(evaluation, outcomes, tests, today)
+        violations, gates = skip_rules(contract, violations, skipped), skip_gates(gates, skipped)
+    return Decision(
+        gates=gates,
+        tests=tests,
+        violations=violations,
+        outcomes=outcomes,
+        findings=tuple(findings_of(evaluation, gates, violations)),
+        warnings=(
+            *(waiver_warnings(contract, used | used_by_gates, today) if contract.judged else ()),
+            *too_few_warnings(contract.gates, gates, tests),
+        ),
+    )
+
+
+def _gates(
+    evaluation: Evaluation, outcomes: Outcomes, tests: ChangeTests, today: date
+) -> tuple[tuple[GateReport, ...], frozenset[int]]:
+    """Return the results of all gates, waivers applied, and the indexes of the waivers that match any."""
+    contract = evaluation.contract
+    reports = [report_gate(gate, observe(gate, evaluation, outcomes), tests) for gate in contract.gates]
+    waived, used = waive_gates(contract, reports, today)
+    if evaluation.replayed is None:
+        return waived, used
+    return without_effect(waived, evaluation.replayed), used

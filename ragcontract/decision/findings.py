@@ -1,0 +1,237 @@
+"""Which violations of a query have the same cause: it is reported once.
+
+Makes the findings: the descriptions of broken rules and gates that all reports share.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Literal
+
+from msgspec.structs import replace
+
+from ragcontract.core import bounds
+from ragcontract.core.finding import Finding, FindingStatus
+from ragcontract.core.gate import Gate
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.phrase import Name, Phrase, listed
+from ragcontract.core.rule import Violation, names_of
+from ragcontract.core.run import QueryScore, RanksById, ranks_by_id
+from ragcontract.core.safe_text import encodable, excerpt
+from ragcontract.decision.evaluated import Evaluation, Violations
+from ragcontract.decision.gate_report import NOT_PROVEN, GateReport, GateStatus, observed_and_allowed, why_not_proven
+from ragcontract.decision.pass_rates import fails, only_rates_fail
+from ragcontract.rules.ranks import ABSENT, MustInclude, MustRankAtMost, located, within
+
+ANSWERED = "answered"  # the tag of a rule that contracts of documents do not import
+Cause = tuple[tuple[str, ...], Violation]
+
+
+def by_cause(query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Cause]:
+    """Yield a violation for each cause, with the names of the rules that it violates, in the order of the first.
+
+    If every relevant document is outside the top k, ``must_rank_at_most`` and ``must_include`` break for the same
+    reason: one cause. If one document is in the top k but too low and another is missing, there are two. What is
+    violated because there is no answer at all has one cause, with ``answered``.
+    """
+    unanswered = [one for one in violations if one.rule == ANSWERED and not one.warns]
+    causes = _with_merged_ranks(query, violations)
+    return _with_unanswered(violations, unanswered, causes) if unanswered else causes
+
+
+def _with_merged_ranks(query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Cause]:
+    by_rule = {violation.rule: violation for violation in violations}
+    ranked = by_rule.get(names_of(MustRankAtMost)[0])
+    included = next((by_rule[name] for name in names_of(MustInclude) if name in by_rule), None)
+    for violation in violations:
+        if not ranked or not included or len(included.doc_ids) < len(query.relevant_doc_ids):
+            yield (violation.rule,), violation
+        elif violation is ranked:
+            yield (ranked.rule, included.rule), _merged(ranked, included)
+        elif violation is not included:
+            yield (violation.rule,), violation
+
+
+def _with_unanswered(
+    violations: Sequence[Violation], unanswered: Sequence[Violation], causes: Iterator[Cause]
+) -> Iterator[Cause]:
+    from ragcontract.rules.answered import follows_from
+
+    for rules, violation in causes:
+        if violation in unanswered:
+            because = (one.rule for one in violations if follows_from(one, violation))
+            yield tuple(dict.fromkeys((violation.rule, *because))), violation
+        elif not any(follows_from(violation, one) for one in unanswered):
+            yield rules, violation
+
+
+def _merged(ranked: Violation, included: Violation) -> Violation:
+    """Return one violation for a rank and an inclusion that no relevant document meets."""
+    n, k = ranked.limit or 0, included.limit or 0
+    all_wanted = included.rule == names_of(MustInclude)[0] and len(included.doc_ids) > 1
+    top, conjunction = (k, "and") if all_wanted else (min(n, k), "or")
+    besides = f", one of them in top {n}" if all_wanted and n < k else ""
+    return replace(
+        included, expected=(*listed(included.doc_ids, conjunction), f" {within(top)}{besides}"), limit=max(n, k)
+    )
+
+
+KNOWN = "already broken in the baseline"
+OF_GATE: dict[GateStatus, FindingStatus] = {"unproven": "unproven", "too_few": "too_few", "waived": "waived"}
+# Why a violation that counts does not fail the check by itself; below, why it does where only the pass rate decides.
+WHY: dict[FindingStatus, str] = {"counted": "counts in the pass rate", "warn": "severity warn"}
+UNCOVERED = "no limit on the pass rate covers the query"
+
+
+def findings_of(evaluation: Evaluation, reports: Sequence[GateReport], violations: Violations) -> list[Finding]:
+    """Return the findings: gates in the order of the configuration, then queries in the order of the golden set."""
+    found = [
+        _of_gate(gate, report, evaluation)
+        for gate, report in zip(evaluation.contract.gates, reports, strict=True)
+        if report.status not in {"pass", "skipped"}
+    ]
+    for query_id, broken in violations.items():
+        found += _of_query(evaluation, evaluation.contract.queries[query_id], broken)
+    return found
+
+
+def _of_gate(gate: Gate, report: GateReport, evaluation: Evaluation) -> Finding:
+    seen, _ = observed_and_allowed(gate, report.observed)
+    return Finding(
+        kind="gate",
+        ids=(gate.id,),
+        status=OF_GATE.get(report.status, "fail"),
+        location=gate.location,
+        expected=(report.message.removeprefix(f"{seen}, "),),
+        found=(seen,) if report.of is None else (Name(report.of), f": {seen}"),
+        why=_why(report),
+        details=tuple(_reasons(gate, evaluation)),
+    )
+
+
+def _why(report: GateReport) -> str:
+    """Return why a gate that is broken does not fail the check."""
+    if report.status in NOT_PROVEN:
+        return why_not_proven(report)
+    return "" if report.waived is None else f"waived {report.waived}"
+
+
+def _reasons(gate: Gate, evaluation: Evaluation) -> Iterator[Phrase]:
+    """Yield why the worst scores are as they are, where the tool that computed them says so."""
+    given, queries = evaluation.given, evaluation.contract.queries
+    reasons = given.reasons.get(gate.quantity.key, ()) if given else ()
+    tagged = (one for one in reasons if gate.tag is None or gate.tag in queries[one.query_id].tags)
+    for one in islice(tagged, bounds.NAMES):
+        yield (f"{gate.quantity.label} of ", Name(one.query_id), f" is {one.value:.4g}: ", Name(one.text, said=True))
+
+
+def _of_query(evaluation: Evaluation, query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Finding]:
+    """Yield the findings that count, new ones first, then excused ones; only violations of one status are merged."""
+    for in_baseline in (False, True):
+        same = [one for one in violations if one.in_baseline is in_baseline]
+        counting: dict[FindingStatus, list[Violation]] = {"fail": [], "counted": [], "warn": []}
+        for one in same:
+            if one.counts:
+                counting["warn" if not fails(query, one) else "counted" if one.tallied else "fail"].append(one)
+        of_status = {**WHY, "fail": UNCOVERED} if only_rates_fail(evaluation.contract) else WHY
+        for status, same_status in counting.items():
+            only_warn = ", ".join(dict.fromkeys(one.rule for one in same_status)) + " only warns"
+            why = only_warn if status == "warn" and query.severity != "warn" else of_status.get(status, "")
+            yield from _by_cause(evaluation, query, same_status, status, why)
+    known = [one for one in violations if one.known]
+    yield from _by_cause(evaluation, query, known, "known", KNOWN)
+    skipped = [one for one in violations if one.skipped is not None]
+    yield from _by_cause(
+        evaluation, query, skipped, "skipped", "".join(f"skipped: {one.skipped}" for one in skipped[:1])
+    )
+    waived = [one for one in violations if one.waived is not None]
+    reasons = dict.fromkeys(f"waived {one.waived}" for one in waived)
+    yield from _by_cause(evaluation, query, waived, "waived", "; ".join(reasons))
+
+
+def _by_cause(
+    evaluation: Evaluation, query: GoldenQuery, violations: Sequence[Violation], status: FindingStatus, why: str
+) -> Iterator[Finding]:
+    """Yield a finding for each cause; none without violations."""
+    of_query = _QueryFindings(evaluation, query, violations, status, why)
+    for rules, violation in by_cause(query, violations):
+        yield of_query.finding(rules, violation)
+
+
+class _QueryFindings:
+    """Makes the findings of one query."""
+
+    def __init__(
+        self,
+        evaluation: Evaluation,
+        query: GoldenQuery,
+        violations: Sequence[Violation],
+        status: FindingStatus,
+        why: str,
+    ) -> None:
+        self._query, self._status, self._why = query, status, why
+        self._in_baseline = all(violation.in_baseline for violation in violations)
+        self._k = evaluation.contract.k
+        self._given = evaluation.given
+        self._now = evaluation.run.scores[query.id]
+        self._before = evaluation.baseline.scores.get(query.id) if evaluation.baseline else None
+
+    def finding(self, rules: tuple[str, ...], violation: Violation) -> Finding:
+        """Return the finding for a violation.
+
+        About documents, it has their ranks now and in the baseline; about scores, why the tool that computed one says
+        that it is so.
+        """
+        if violation.documents is None:
+            return self._make(rules, violation.expected, (*violation.found, *self._reasons(violation)))
+        doc_ids, depth = violation.doc_ids, max(self._k, violation.limit or 0)
+        now = self._ranks(violation.documents, self._now)
+        before = self._ranks(violation.documents, self._before) if self._before else None
+        first = doc_ids[: bounds.LISTED]
+        return self._make(
+            rules,
+            violation.expected,
+            located(doc_ids, now, depth, before=before, absent=ABSENT[violation.documents]),
+            found_now=located(doc_ids, now, depth),
+            ranks=tuple([now.get(doc_id) for doc_id in first]),
+            ranks_before=None if before is None else tuple([before.get(doc_id) for doc_id in first]),
+            more_ranks=len(doc_ids) > bounds.LISTED,
+        )
+
+    def _reasons(self, violation: Violation) -> Iterator[str | Name]:
+        before = ": "
+        for metric in violation.metrics:
+            if reason := self._given and self._given.reason(metric, self._query.id):
+                yield from (before, excerpt(reason))
+                before = "; "
+
+    def _ranks(self, documents: Literal["relevant", "forbidden"], score: QueryScore) -> RanksById:
+        if documents == "forbidden":
+            return ranks_by_id(self._query.forbidden_doc_ids, score.forbidden_ranks)
+        return ranks_by_id(self._query.relevant_doc_ids, score.ranks)
+
+    def _make(
+        self,
+        rules: tuple[str, ...],
+        expected: tuple[str | Name, ...],
+        found: tuple[str | Name, ...],
+        *,
+        found_now: tuple[str | Name, ...] = (),
+        ranks: tuple[int | None, ...] = (),
+        ranks_before: tuple[int | None, ...] | None = None,
+        more_ranks: bool = False,
+    ) -> Finding:
+        return Finding(
+            kind="rule",
+            ids=rules,
+            query_id=self._query.id,
+            location=encodable(self._query.location),
+            status=self._status,
+            why=self._why,
+            expected=expected,
+            found=found,
+            found_now=found_now or found,
+            ranks=ranks,
+            ranks_before=ranks_before,
+            more_ranks=more_ranks,
+            in_baseline=self._in_baseline,
+        )

@@ -1,0 +1,201 @@
+"""The policy: severity, waivers and known violations for rules, and waivers for gates.
+
+Rules are excused before gates are judged, because a limit on a pass rate counts only violations that count.
+"""
+
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from typing import Literal, TypeAlias
+
+from msgspec.structs import replace
+
+from ragcontract.contract.config import Waiver
+from ragcontract.contract.resolve import Contract
+from ragcontract.contract.scope import skipped_tiers
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.ids import as_id
+from ragcontract.core.nearest import NearNames
+from ragcontract.core.rule import Violation
+from ragcontract.decision.evaluated import Violations
+from ragcontract.decision.gate_report import NOT_HELD, GateReport
+from ragcontract.decision.pass_rates import RateLimits, fails, only_rates_fail, tier_of
+
+QueryStatus = Literal["pass", "fail", "warn", "counted", "skipped", "waived", "known"]
+Target: TypeAlias = tuple[Literal["gate", "query", "tag"], str, str | None]  # the last is the rule, None for any
+NAMED_BY = {"gate": "gate has the id", "query": "golden query has the id", "tag": "golden query has the tag"}
+
+
+def status_of(query: GoldenQuery, violations: Sequence[Violation]) -> QueryStatus:
+    """Return the status of a query: only violations without an excuse count, and severity says how.
+
+    With ``counted``, the violations count in the pass rate, which alone decides.
+    """
+    if not violations:
+        return "pass"
+    if any(violation.counts for violation in violations):
+        failing = [one for one in violations if fails(query, one)]
+        return "warn" if not failing else "counted" if all(one.tallied for one in failing) else "fail"
+    if any(violation.skipped for violation in violations):
+        return "skipped"
+    return "known" if any(violation.known for violation in violations) else "waived"
+
+
+class _Waivers:
+    """Waivers by their target, so that what is broken finds its own without a search through all of them."""
+
+    def __init__(self, waivers: Sequence[Waiver], today: date) -> None:
+        self._waivers = waivers
+        self._numbers: dict[Target, list[int]] = {}
+        self._current: dict[Target, int] = {}  # the first waiver of each target that has not expired
+        self._matched: set[Target] = set()
+        for number, waiver in enumerate(waivers):
+            target = _target(waiver)
+            self._numbers.setdefault(target, []).append(number)
+            if today <= date.fromisoformat(waiver.expires):
+                self._current.setdefault(target, number)
+
+    def reason(self, targets: Iterable[Target]) -> str | None:
+        """Return the reason from the first waiver of these targets that has not expired; None if there is none."""
+        matching = [target for target in targets if target in self._numbers]
+        self._matched.update(matching)
+        current = [self._current[target] for target in matching if target in self._current]
+        if not current:
+            return None
+        waiver = self._waivers[min(current)]
+        return f"until {waiver.expires}, {waiver.owner}: {waiver.reason}"
+
+    def used(self) -> frozenset[int]:
+        """Return the indexes of the waivers whose reason was asked for, expired or not."""
+        return frozenset(number for target in self._matched for number in self._numbers[target])
+
+
+def excuse_rules(contract: Contract, violations: Violations, today: date) -> tuple[Violations, frozenset[int]]:
+    """Mark the violations that do not count: those that are waived today (UTC), and known ones if only new ones count.
+
+    Where only the pass rate decides, those of queries that a limit on it covers are counted instead.
+
+    Also returns the indexes of the waivers that match any violation, counting or not.
+    """
+    rate_limits = RateLimits(contract) if only_rates_fail(contract) else None
+    if not contract.config.waivers and not contract.only_new and rate_limits is None:
+        return violations, frozenset()
+    waivers = _Waivers(contract.config.waivers, today)
+
+    def excused(query: GoldenQuery, violation: Violation) -> Violation:
+        if reason := waivers.reason(_targets(query, violation.rule)):
+            return replace(violation, waived=reason)
+        known = violation.in_baseline and violation.rule in contract.only_new
+        tallied = rate_limits is not None and rate_limits.cover(query)
+        return replace(violation, known=known, tallied=tallied)
+
+    marked = {
+        query_id: tuple(excused(contract.queries[query_id], one) for one in found)
+        for query_id, found in violations.items()
+    }
+    return marked, waivers.used()
+
+
+def skipped_by(contract: Contract, gates: Iterable[GateReport]) -> Mapping[str, str]:
+    """Return the tiers that are skipped, each with the tier that missed its minimum; a waived minimum skips none."""
+    missed = [gate.tier for gate in gates if gate.tier and gate.status == "fail"]
+    return skipped_tiers(contract.config.tiers, missed) if missed else {}
+
+
+def skip_rules(contract: Contract, violations: Violations, skipped: Mapping[str, str]) -> Violations:
+    """Mark the violations of the queries of skipped tiers, unless something else excuses them."""
+
+    def marked(query: GoldenQuery, violation: Violation) -> Violation:
+        cause = skipped.get(tier_of(query) or "")
+        return replace(violation, skipped=why_skipped(cause)) if cause is not None and violation.counts else violation
+
+    return {key: tuple(marked(contract.queries[key], one) for one in found) for key, found in violations.items()}
+
+
+def skip_gates(gates: Iterable[GateReport], skipped: Mapping[str, str]) -> tuple[GateReport, ...]:
+    """Mark the gates of skipped tiers."""
+
+    def marked(gate: GateReport) -> GateReport:
+        cause = skipped.get(gate.tier or "")
+        return gate if cause is None else replace(gate, status="skipped", waived=None, skipped=why_skipped(cause))
+
+    return tuple(map(marked, gates))
+
+
+def why_skipped(cause: str) -> str:
+    """Return why a tier is skipped."""
+    return f"tier {cause!r} missed its minimum"
+
+
+def waive_gates(
+    contract: Contract, gates: Iterable[GateReport], today: date
+) -> tuple[tuple[GateReport, ...], frozenset[int]]:
+    """Mark the broken gates that are waived today (UTC); also returns the indexes of the waivers that match any.
+
+    One that is over its limit and not proven matches as well, because its next run may be: it keeps its status.
+    """
+    waivers = _Waivers(contract.config.waivers, today)
+    marked = []
+    for gate in gates:
+        why = waivers.reason([("gate", gate.id, None)]) if gate.status in NOT_HELD else None
+        marked.append(replace(gate, status="waived", waived=why) if why and gate.status == "fail" else gate)
+    return tuple(marked), waivers.used()
+
+
+def _target(waiver: Waiver) -> Target:
+    if waiver.gate is not None:
+        return "gate", waiver.gate, None
+    if waiver.query is not None:
+        return "query", as_id(waiver.query), waiver.rule
+    return "tag", waiver.tag or "", waiver.rule
+
+
+def _targets(query: GoldenQuery, broken: str) -> Iterator[Target]:
+    """Yield what a waiver may name to waive a broken rule of a query."""
+    for rule in (None, broken):
+        yield "query", query.id, rule
+        for tag in query.tags:
+            yield "tag", tag, rule
+
+
+def waiver_warnings(contract: Contract, used: Container[int], today: date) -> Iterator[str]:
+    """Yield a warning for every waiver that has expired, matches nothing broken, or names what does not exist."""
+    strangers = _Strangers(contract)
+    for number, waiver in enumerate(contract.config.waivers):
+        location = contract.config_file.locations.of("waivers", number)
+        if number not in used and contract.scope is not None:
+            continue  # it may be about what this check does not judge
+        if number not in used and (stranger := strangers.about(waiver)):
+            yield f"{location}: {stranger}"
+        elif number not in used:
+            yield f"{location}: waives nothing that is broken ({_described(waiver)}); delete it"
+        elif today > date.fromisoformat(waiver.expires):
+            what = f"{_described(waiver)}, {waiver.owner}"
+            yield f"{location}: expired on {waiver.expires}, so it no longer counts ({what})"
+
+
+class _Strangers:
+    """The names that waivers can have: those of gates, golden queries and tags."""
+
+    def __init__(self, contract: Contract) -> None:
+        queries = contract.queries
+        known: dict[str, Collection[str]] = {
+            "gate": dict.fromkeys(gate.id for gate in contract.gates),
+            "query": queries,
+            "tag": dict.fromkeys(tag for query in queries.values() for tag in query.tags),
+        }
+        self._known = known
+        self._near = {what: NearNames(names) for what, names in known.items()}
+
+    def about(self, waiver: Waiver) -> str | None:
+        """Return a message if the query, tag or gate of a waiver does not exist, else None."""
+        what, name, _ = _target(waiver)
+        if name in self._known[what]:
+            return None
+        return f"no {NAMED_BY[what]} {name!r}; {self._near[what].advice(name, 'delete the waiver')}"
+
+
+def _described(waiver: Waiver) -> str:
+    what, name, rule = _target(waiver)
+    if what == "gate":
+        return name
+    return f"{rule} of {what} {name!r}" if rule else f"{what} {name!r}"

@@ -1,0 +1,120 @@
+"""Finds mistakes in the input that look like a loss of quality. Pure; each is said once, and only where it is likely.
+
+A retriever may really have lost every document, so none of these makes the input unusable.
+
+Notes on a run that explain its metrics and are shown beside them: its depth, its scores, its duplicates. Pure.
+"""
+
+from collections.abc import Iterator
+
+from ragcontract.core.id_forms import Match, difference, named
+from ragcontract.core.numbers import count, fixed, percent
+from ragcontract.core.phrase import Phrase, joined
+from ragcontract.decision.evaluated import Evaluation
+from ragcontract.evaluation.observations import UnseenIds
+
+# Two documents may well be called guide and guide#2. So the form must explain half of the ids that never occur, and
+# more than one of them, unless that is the only id; but no two documents differ in case or blanks alone.
+FEWEST_MATCHED = 2
+SHARE_MATCHED = 0.5
+UNMISTAKABLE = frozenset({"blanks", "case"})
+# If no relevant id at all occurs, as many must have been wanted for it to be a mistake rather than a bad run.
+FEWEST_WANTED = 5
+CHUNKS = "are these chunk ids? A result has the document's id as doc_id and the chunk's as chunk_id"
+OTHERWISE = "write ids the same way in the contract and in the run"
+
+
+def likely_mistakes(evaluation: Evaluation) -> Iterator[Phrase]:
+    """Yield what is probably wrong with the input although it can be judged."""
+    run = evaluation.run
+    wanted = any(query.needs_results for query in evaluation.contract.queries.values())
+    if run.depth is not None and run.depth.most == 0 and wanted:
+        yield ("No row of the run has any result: did the export go wrong, or is the index empty?",)
+        return
+    unseen = run.unseen_ids
+    if unseen.example is not None and _is_likely(unseen, unseen.example):
+        yield _in_another_form(unseen, unseen.example)
+    elif unseen.never == unseen.relevant >= FEWEST_WANTED:
+        yield _other_ids(unseen)
+
+
+def _is_likely(unseen: UnseenIds, example: Match) -> bool:
+    if UNMISTAKABLE.issuperset(example.parts):
+        return True
+    several = unseen.matched >= FEWEST_MATCHED or unseen.compared == unseen.relevant
+    return several and unseen.matched >= SHARE_MATCHED * unseen.compared
+
+
+def _in_another_form(unseen: UnseenIds, example: Match) -> Phrase:
+    only = f" of the {unseen.compared:,} that were compared," if unseen.compared < unseen.never else ""
+    do = "does" if unseen.matched == 1 else "do"
+    advice = CHUNKS if "suffix" in example.parts else OTHERWISE
+    return (f"{_never(unseen)};{only} {unseen.matched:,} {do} ", *difference(example), f": {advice}")
+
+
+def _other_ids(unseen: UnseenIds) -> Phrase:
+    ids = joined([named(doc_id)] for doc_id in unseen.retrieved)
+    has = (", which has ", *ids) if ids else ()
+    return (_never(unseen), *has, ": does it name documents by other ids than the contract?")
+
+
+def _never(unseen: UnseenIds) -> str:
+    never = "occurs" if unseen.never == 1 else "occur"
+    return f"{unseen.never:,} of {count(unseen.relevant, 'relevant id')} never {never} in the run"
+
+
+LITTLE = 1 / 3  # the Jaccard index of two lists of a length that share half of their documents
+REPEATED = 0.2  # share of repeated documents from which on rank_by is pointed at; a few are common in any index
+
+
+def run_notes(evaluation: Evaluation) -> Iterator[str]:
+    """Yield the notes as sentences, without names from files."""
+    yield from _depth(evaluation)
+    run, contract = evaluation.run, evaluation.contract
+    if run.distances:
+        rise = "they rise in every row where they differ"
+        yield f"The scores look like distances: {rise}. Ranks are the order of the results, as always."
+    yield from _other_documents(evaluation)
+    decided = contract.config.rank_by == "documents" or contract.config_file.locations.of("rank_by")
+    if not decided and run.duplicates.rate >= REPEATED:
+        yield (
+            f"{percent(run.duplicates.rate, 0)} of the results in the top {contract.k} repeat a document of the same "
+            "row, as chunks do; set rank_by in the config: documents gives each document one rank, results each chunk."
+        )
+
+
+def _other_documents(evaluation: Evaluation) -> Iterator[str]:
+    """Yield that most of what was retrieved is new, which metrics alone may not show."""
+    family, compared = evaluation.contract.overlap, evaluation.aggregates.comparisons
+    overlap = compared[family.metrics[0].key].current if family else None
+    if family and overlap is not None and overlap < LITTLE:
+        label = family.metrics[0].label
+        yield f"{label} with the baseline is {fixed(overlap, 2)}: most of what was retrieved is not what it was then."
+
+
+def _depth(evaluation: Evaluation) -> Iterator[str]:
+    """Yield what a run or a baseline that is shorter than k, or than the other side, does to the numbers."""
+    k, now = evaluation.contract.k, evaluation.run.depth
+    before = evaluation.baseline.depth if evaluation.baseline else None
+    if now is None or not now.most:
+        return
+    shorter = before is not None and now.most < before.most
+    has = f"The run has at most {count(now.most, 'result')} a query" + (
+        f" and the baseline up to {before.most:,}" if before is not None and shorter else ""
+    )
+    lost = f"a document that fell below rank {now.most} reads as missing"
+    if now.most < k:
+        also = f", and {lost}" if shorter else ""
+        yield f"{has}, so Recall@{k} is Recall@{now.most}{also}; export at least {k}, or lower k."
+    elif shorter:
+        yield f"{has}: {lost}."
+    elif before is not None and now.typical < min(before.typical, k):
+        yield (
+            f"Half of the run's rows have at most {count(now.typical, 'result')}, where the baseline's typically "
+            f"have {before.typical:,}: a document that fell below the end of its row reads as missing."
+        )
+    if before is not None and before.most < min(now.most, k):
+        yield (
+            f"The baseline has at most {count(before.most, 'result')} a query and the run up to {now.most:,}: "
+            f"what the run finds below rank {before.most} counts as a gain. Recreate the baseline from a longer export."
+        )

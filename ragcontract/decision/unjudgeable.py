@@ -1,0 +1,416 @@
+"""Warns of numbers of a stored baseline that were computed in another way than those beside them. Pure.
+
+Says which queries lack a declared score or a metric of the baseline, and which scores are not read.
+
+Reports rows with an error in place of what they would have had: an export that failed is not a bad retriever.
+
+Finds problems that prevent a verdict although each input file on its own is valid.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from ragcontract.contract.warnings import never_passing
+from ragcontract.core import bounds
+from ragcontract.core.gate import Gate
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.id_forms import difference, matches, most_common
+from ragcontract.core.metric import Metric
+from ragcontract.core.nearest import NearNames
+from ragcontract.core.numbers import as_written, count
+from ragcontract.core.phrase import render
+from ragcontract.core.safe_text import shorten, visible
+from ragcontract.decision.evaluated import Evaluation, violations_of
+from ragcontract.decision.gate_report import named
+from ragcontract.decision.gates import observe
+from ragcontract.decision.pass_rates import fails
+from ragcontract.evaluation.side import Side
+from ragcontract.files.problems import Collector, Problems
+from ragcontract.rules.ranks import ForbiddenDocs
+
+
+def incomparable_metrics(evaluation: Evaluation) -> Iterator[str]:
+    """Yield a warning for each metric that reports show beside one computed in another way, as by another judge.
+
+    A limit on its change cannot be judged, which is a problem that is reported for the limit.
+    """
+    contract = evaluation.contract
+    limited = {gate.quantity.key for gate in contract.gates if gate.compares}
+    for side in (evaluation.run, evaluation.baseline):
+        if side is None or side.stored is None:
+            continue
+        for metric in contract.metrics:
+            if metric.key in side.incomparable - limited and side.stored.metrics.get(metric.key) is not None:
+                before = side.stored.fingerprints.get(metric.key, "")
+                ways = [
+                    shorten(visible(way), bounds.NAME) if way else "the defaults"
+                    for way in (before, metric.fingerprint)
+                ]
+                how = f"was computed in another way ({ways[0]}, and now {ways[1]})"
+                yield f"{side.name}: {metric.label} {how}, so a change of it says nothing"
+
+
+EXPORT = "export it in `scores` of the run rows, or give a scores file with --scores"
+
+
+def lacking_scores(evaluation: Evaluation, *, complete: bool = False) -> Problems:
+    """Return the problems, or with ``missing_scores: zero`` the warnings, about scores that queries of the run lack.
+
+    With ``complete``, the run must have all of them; a baseline requires this.
+    """
+    problems = Collector()
+    run, config = evaluation.run, evaluation.contract.config
+    for metric in evaluation.contract.metrics:
+        query_ids = run.lacking.get(metric.key)
+        if not query_ids:
+            continue
+        having = _having(evaluation, metric)
+        if config.missing_scores == "error":
+            problems.problem(*_refused(evaluation, metric, query_ids, having))
+            continue
+        lacking = f"{len(query_ids):,} of {count(having, 'query')}"
+        if complete:
+            why = f"lacks the score {metric.key!r} of {lacking} ({named(query_ids)}), so it cannot be a baseline"
+            problems.problem(run.name, why)
+        else:
+            worst = f"counted as {metric.worst:g}"
+            problems.warning(f"{run.name}: no score {metric.key!r} for {lacking}, {worst}: {named(query_ids)}")
+    return problems.found()
+
+
+def _refused(evaluation: Evaluation, metric: Metric, query_ids: Sequence[str], having: int) -> tuple[str, str]:
+    """Return the location of a limit on the score, or else of its declaration, and why it cannot be judged."""
+    contract = evaluation.contract
+    gate = next((gate for gate in contract.gates if gate.quantity.key == metric.key), None)
+    location = gate.location if gate else contract.config_file.locations.of("metrics", metric.key)
+    what = f"{gate.id} cannot be judged" if gate else f"metrics.{metric.key}"
+    if len(query_ids) == having:
+        return location, f"{what}: {_none(having)} such score; {EXPORT}"
+    has = "has" if len(query_ids) == 1 else "have"
+    which = f"{len(query_ids):,} of {count(having, 'query')} {has} no such score ({named(query_ids)})"
+    return location, f"{what}: {which}; missing_scores: zero counts {_them(query_ids)} as {metric.worst:g}"
+
+
+def _none(having: int) -> str:
+    return "the only query has no" if having == 1 else f"none of the {having:,} queries has any"
+
+
+def _them(query_ids: Sequence[str]) -> str:
+    return "it" if len(query_ids) == 1 else "them"
+
+
+def _having(evaluation: Evaluation, metric: Metric) -> int:
+    """Return how many golden queries have a metric, or should have it."""
+    families = (family for family in evaluation.aggregates.families if metric.key in family.keys)
+    return sum(group.count for family in families for group in family.groups if group.now)
+
+
+def unread_scores(evaluation: Evaluation) -> Iterator[str]:
+    """Yield warnings about scores that no metric reads, and about rows of scores files without a golden query."""
+    run, given = evaluation.run, evaluation.given
+    declared = NearNames(evaluation.contract.config_file.declared)
+    yield from _undeclared(run.name, run.undeclared, declared)
+    yield from _unread_checks(run.name, run.unread_checks)
+    if given is None:
+        return
+    file = given.files[0].path if given.files else "the scores file"
+    yield from _undeclared(file, given.undeclared, declared)
+    yield from _unread_checks(file, given.unread_checks)
+    if given.unknown_rows:
+        unknown = named(given.unknown, given.unknown_rows)
+        yield f"{file}: {count(given.unknown_rows, 'row')} for no golden query, left out: {unknown}"
+
+
+def _undeclared(where: str, names: Sequence[str], declared: NearNames) -> Iterator[str]:
+    near = {name: meant for name in names if (meant := declared.nearest(name))}
+    for name, meant in near.items():
+        yield f"{where}: scores has {name!r}, which no metric reads; did you mean {meant!r}?"
+    if others := ", ".join(repr(name) for name in names if name not in near):
+        yield f"{where}: scores has {others}, which no metric reads; declare it under metrics in ragcontract.yml"
+
+
+def _unread_checks(where: str, checks: Mapping[str, int]) -> Iterator[str]:
+    for name, rows in checks.items():
+        yield (
+            f"{where}: checks has {name!r}, which failed in {count(rows, 'row')} of queries without a rule `check` "
+            "that reads it; add one to their golden rows"
+        )
+
+
+def partly_compared(evaluation: Evaluation) -> Iterator[str]:
+    """Yield a warning for each limit on a change of a metric that the baseline lacks for queries that have it now.
+
+    Such a limit says nothing about them. Where no query can be compared, it cannot be judged, which is a problem.
+    """
+    run, baseline = evaluation.run, evaluation.baseline
+    if baseline is None:
+        return
+    compared = {gate.quantity.key: gate for gate in evaluation.contract.gates if gate.compares}
+    ids = list(evaluation.contract.queries)
+    for number, family in enumerate(evaluation.aggregates.families):
+        sides = list(zip(ids, run.values(number, ids), baseline.values(number, ids), strict=True))
+        having = [query_id for query_id, now, before in sides if now and before is not None]
+        lacking = [query_id for query_id, now, before in sides if now and before == ()]
+        if not lacking or len(lacking) == len(having):
+            continue
+        for key in family.keys:
+            if (gate := compared.get(key)) and not baseline.lacking.get(key):  # such a limit is refused
+                which = f"{len(lacking):,} of {count(len(having), 'query')}, which {gate.id} leaves out"
+                yield f"{baseline.name}: no {gate.quantity.label} for {which}: {named(lacking)}"
+
+
+def failed_rows(evaluation: Evaluation, *, complete: bool) -> Problems:
+    """Return the problems of a baseline that has such rows, and a warning about those of a run.
+
+    With ``complete``, the run is to become a baseline. Nothing is said of queries whose rules are broken anyway.
+    """
+    problems = Collector()
+    run, baseline = evaluation.run, evaluation.baseline
+    if baseline and baseline.failed and not baseline.problems:
+        problems.problem(
+            baseline.name,
+            f"{_failed(baseline.failed)}, so it cannot be the baseline; record them again, or leave these rows out",
+        )
+    if not run.failed or run.problems:
+        return problems.found()
+    if complete:
+        problems.problem(run.name, f"{_failed(run.failed)}, so it cannot be a baseline; record them again")
+    elif passing := _passing(run, evaluation):
+        problems.warning(
+            f"{run.name}: {_failed(passing)}, which count as if nothing was found or answered; record them again"
+        )
+    return problems.found()
+
+
+def _passing(run: Side, evaluation: Evaluation) -> list[str]:
+    """Return the failed queries that break no rule, or only rules of which new failures alone count."""
+    contract, violations = evaluation.contract, violations_of(evaluation)
+
+    def breaks(query_id: str) -> bool:
+        broken = [one for one in violations.get(query_id, ()) if fails(contract.queries[query_id], one)]
+        return any(not one.in_baseline or one.rule not in contract.only_new for one in broken)
+
+    return [query_id for query_id in run.failed if not breaks(query_id)]
+
+
+def _failed(query_ids: Sequence[str]) -> str:
+    return f"has rows with an error for {count(len(query_ids), 'query')} ({named(query_ids)})"
+
+
+# Milliseconds, and how many times the latency of a run a limit, or that of the baseline, is where seconds are likely.
+SECONDS_BELOW, FAR_ABOVE = 2, 20
+
+
+def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
+    """Return the problems and warnings that depend on several inputs.
+
+    Nothing is said that an invalid row may explain: with invalid run rows, no query is missing and no mean is known;
+    with invalid golden rows, no run row is unknown. With ``complete``, the run must cover the whole golden set whatever
+    the configuration says; a baseline requires this.
+    """
+    problems = Collector()
+    run, baseline = evaluation.run, evaluation.baseline
+    all_golden = not evaluation.contract.golden.problems
+    if not run.problems:
+        _missing(evaluation, problems, complete=complete)
+    if not run.problems and not (evaluation.given and evaluation.given.problems):
+        problems.include(_lacking_scores(evaluation, complete=complete))
+    problems.include(_failed_rows(evaluation, complete=complete))
+    if not run.problems and all_golden:
+        for warning in (
+            *_warnings(evaluation, complete=complete),
+            *_unread_scores(evaluation),
+            *_partly_compared(evaluation),
+        ):
+            problems.warning(warning)
+        for warning in _incomparable(evaluation):
+            problems.warning(warning)
+    partial = evaluation.contract.scope is not None  # the baseline may be older than these queries
+    if all_golden and not partial and baseline and not baseline.problems and not baseline.scores:
+        common = (
+            "ids in common with the golden file, but no question"
+            if baseline.changed
+            else "no query in common with the golden file"
+        )
+        problems.problem(baseline.files[0].path, f"has {common}; recreate it with `rag-contract baseline --force`")
+    contract = evaluation.contract
+    for gate in contract.gates if all_golden else ():
+        if gate.id in contract.impossible or not _is_known(gate, evaluation):
+            continue
+        if unjudged := _unjudged_before(gate, evaluation):
+            problems.problem(gate.location, f"{gate.id} cannot be judged: {unjudged}")
+        elif (observed := observe(gate, evaluation)).amount is None:
+            problems.problem(gate.location, f"{gate.id} cannot be judged: {observed.why}")
+    for warning in never_passing(contract.queries, contract.config, contract.k):
+        problems.warning(warning)
+    return problems.found()
+
+
+def _unjudged_before(gate: Gate, evaluation: Evaluation) -> str:
+    """Return that a baseline lacks what a judge says of it, which a limit on a change needs; empty if it does not."""
+    if not (gate.compares and evaluation.baseline and evaluation.baseline.lacking.get(gate.quantity.key)):
+        return ""
+    return _lacking_before(gate, evaluation.baseline, evaluation.contract.queries)
+
+
+def _lacking_before(gate: Gate, baseline: Side, queries: Mapping[str, GoldenQuery]) -> str:
+    """Return of which queries a baseline that is a run lacks what a limit on a change compares; empty if of none.
+
+    Left out, they would be a way past the limit: the less is judged, the more passes.
+    """
+    lacking = baseline.lacking[gate.quantity.key]
+    query_ids = [one for one in lacking if gate.tag is None or gate.tag in queries[one].tags]
+    if not query_ids:
+        return ""
+    which = f"{baseline.name} has no {gate.quantity.label} for {count(len(query_ids), 'query')}: {named(query_ids)}"
+    return f"{which}; judge that run, too, with `rag-contract judge` into another file, and name both with --judgments"
+
+
+def _lacking_scores(evaluation: Evaluation, *, complete: bool) -> Problems:
+    if not evaluation.run.lacking:
+        return Problems()
+
+    return lacking_scores(evaluation, complete=complete)
+
+
+def _failed_rows(evaluation: Evaluation, *, complete: bool) -> Problems:
+    if not evaluation.run.failed and not (evaluation.baseline and evaluation.baseline.failed):
+        return Problems()
+
+    return failed_rows(evaluation, complete=complete)
+
+
+def _far_above(slowest: float, gates: Iterable[Gate]) -> Gate | None:
+    """Return the first limit in milliseconds that is so far above all latencies that these may be seconds."""
+    if slowest >= SECONDS_BELOW:
+        return None
+    return next((gate for gate in gates if not gate.relative and gate.limit >= FAR_ABOVE * slowest), None)
+
+
+def _far_below(p95: float, baseline: Side | None, gates: Iterable[Gate]) -> float | None:
+    """Return the baseline's 95th percentile if a limit compares a run with it that is so far below; else None."""
+    if baseline is None or baseline.latency is None or not any(gate.compares for gate in gates):
+        return None
+    before = baseline.latency.p95_ms
+    return before if before > 0 and before >= FAR_ABOVE * p95 else None
+
+
+def _unread_scores(evaluation: Evaluation) -> Iterable[str]:
+    if not evaluation.given and not evaluation.run.undeclared and not evaluation.run.unread_checks:
+        return ()
+
+    return unread_scores(evaluation)
+
+
+def _partly_compared(evaluation: Evaluation) -> Iterable[str]:
+    compared = {gate.quantity.key for gate in evaluation.contract.gates if gate.compares}
+    families = [one for one in evaluation.aggregates.families[1:] if compared.intersection(one.keys)]
+    if not any(one.now and one.before == () for family in families for one in family.groups):
+        return ()
+
+    return partly_compared(evaluation)
+
+
+def _incomparable(evaluation: Evaluation) -> Iterable[str]:
+    if not any(side and side.incomparable for side in (evaluation.run, evaluation.baseline)):
+        return ()
+
+    return incomparable_metrics(evaluation)
+
+
+def _is_known(gate: Gate, evaluation: Evaluation) -> bool:
+    """Return whether the sides that a gate is about are whole."""
+    baseline = evaluation.baseline if gate.compares else None
+    sides = [evaluation.run, *([baseline] if baseline else [])]
+    return not any(side.problems or not side.scores for side in sides)
+
+
+def no_patterns(patterns: Mapping[str, str]) -> str:
+    """Return a warning about forbidden ids that look like patterns, given with the location of each."""
+    location = next(iter(patterns.values()))
+    return (
+        f"{location}: forbidden_doc_ids: {named([*patterns])} occurs nowhere else; ids are compared exactly, and are "
+        "no patterns or lists: name each document, or add what is an id to per_query.different_documents"
+    )
+
+
+def _missing(evaluation: Evaluation, problems: Collector, *, complete: bool) -> None:
+    run, queries = evaluation.run, evaluation.contract.queries
+    if not run.missing:
+        return
+    if evaluation.contract.config.missing_queries == "error":
+        problems.problem(run.name, _without_rows(run, queries))
+        return
+    missing = count(len(run.missing), "golden query")
+    if complete:
+        problems.problem(run.name, f"lacks {missing} ({named(run.missing)}), so it cannot be a baseline")
+    else:
+        problems.warning(f"{run.name}: no row for {missing}, scored 0: {named(run.missing)}")
+
+
+def _without_rows(run: Side, queries: Mapping[str, GoldenQuery]) -> str:
+    """Return that golden queries have no row, why if the ids of the run show it, and what to do."""
+    missing = run.missing
+    if len(missing) == len(queries) > 1:
+        which = f"any of the {len(queries):,} golden queries"
+    else:
+        first = [f"{query_id!r} ({queries[query_id].location})" for query_id in missing[: bounds.LISTED]]
+        more = f" and {len(missing) - len(first):,} more" if len(missing) > len(first) else ""
+        several = f"{len(missing):,} of {len(queries):,} golden queries:" if len(missing) > 1 else "golden query"
+        which = f"{several} {', '.join(first)}{more}"
+    advice = "export it again, or have such queries scored 0 with `missing_queries: zero` in the config"
+    return f"has no row for {which}; {_other_query_ids(run, queries) or advice}"
+
+
+def _other_query_ids(run: Side, queries: Mapping[str, GoldenQuery]) -> str | None:
+    """Return how the query ids of a run differ from those of the golden queries without a row; None if they do not."""
+    missing = run.missing[: bounds.COMPARED_IDS]
+    if not missing or not run.unknown:
+        return None
+    example, matched = most_common(matches(missing, run.unknown))
+    if example and matched * 2 >= len(missing):
+        has = "it has it" if len(run.missing) == 1 else f"it has {matched:,} of them"
+        return f"{has} {render(difference(example), repr)}: write query_id as the golden row's id is written"
+    if len(run.missing) < len(queries):
+        return None
+    questions = {query.query for query in queries.values()}
+    if questions.issuperset(run.unknown[: bounds.NAMES]):
+        return "its query_id is the question; write the golden row's id"
+    return f"its query ids are {named(run.unknown)}; is it the run of another golden file?"
+
+
+def _warnings(evaluation: Evaluation, *, complete: bool) -> Iterator[str]:
+    run, contract = evaluation.run, evaluation.contract
+    refused = run.missing and contract.config.missing_queries == "error"
+    if run.unknown and not (refused and _other_query_ids(run, contract.queries)):
+        unknown = len(run.unknown) + run.more_unknown
+        yield f"{run.name}: {count(unknown, 'row')} for no golden query, left out: {named(run.unknown, unknown)}"
+    never = evaluation.baseline.pattern_ids if evaluation.baseline else run.pattern_ids
+    patterns = {doc_id: at for doc_id, at in run.pattern_ids.items() if doc_id in never}
+    if patterns and ForbiddenDocs in contract.rules:
+        yield no_patterns(patterns)
+    for side in (run, evaluation.baseline):
+        if side and side.asked_otherwise:
+            rows = f"{count(len(side.asked_otherwise), 'conversation')} with other questions than the golden turns"
+            advice = "record it again" if side is run else "not compared"
+            yield f"{side.name}: {rows}, {advice}: {named(side.asked_otherwise)}"
+    duplicates = run.duplicates
+    if contract.config.rank_by == "documents" and duplicates.short:
+        yield (
+            f"{run.name}: {count(duplicates.short, 'row')} with fewer than {contract.k} distinct documents, as some "
+            f"are there more than once: {named(duplicates.named, duplicates.short)}; export more results"
+        )
+    gates = contract.config_file.gates if complete else contract.gates  # those that a baseline will be judged by
+    on_latency = [gate for gate in gates if gate.quantity.unit == "ms"]
+    if run.latency and (limit := _far_above(run.latency.max_ms, on_latency)):
+        allowed = f"{limit.id} is {as_written(limit.limit)} ms"
+        yield f"{run.name}: every latency_ms is below {SECONDS_BELOW}, and {allowed}: are these seconds?"
+    elif run.latency and (before := _far_below(run.latency.p95_ms, evaluation.baseline, on_latency)):
+        yield (
+            f"{run.name}: p95 of latency_ms is {as_written(run.latency.p95_ms)}, and {as_written(before)} in the "
+            "baseline: are these seconds?"
+        )
+    for side, concerned in ((run, bool(on_latency)), (evaluation.baseline, any(gate.compares for gate in on_latency))):
+        if side and concerned and side.latency and side.unmeasured:
+            rows = count(side.latency.rows + side.unmeasured, "row")
+            share = f"{side.unmeasured:,} of {rows}"
+            yield f"{side.name}: {share} without latency_ms, which the limits on latency leave out"

@@ -1,0 +1,220 @@
+"""What is collected beside the metrics of rows: the ids that a baseline brings, and what of them a run has.
+
+Finds forbidden documents that a run may return in another form, so that no rule sees them: ``secret.md``.
+
+Finds forbidden ids that are probably meant as patterns or lists. Ids are compared exactly: ``internal/*`` is one.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ragcontract.core import bounds
+from ragcontract.core.golden import GoldenQuery, named_in
+from ragcontract.core.ids import EVERYTHING, FirstIds, as_ids, encode, first_of, packed, together
+from ragcontract.core.run import QueryScore, RunRow
+from ragcontract.core.safe_text import shorten
+from ragcontract.evaluation.columns import JudgedShares, SharedColumn, ValuesByQuery
+from ragcontract.evaluation.plan import Plan
+from ragcontract.files.schema import Mismatch
+from ragcontract.rules.ranks import ForbiddenDocs
+from ragcontract.runs.baseline_file import ComparedQuery, StoredHead
+
+if TYPE_CHECKING:
+    from ragcontract.core.lookalikes import Lookalike
+
+
+class Diagnostics:
+    """The first ids and the pools of a baseline, and the overlap of a run with them."""
+
+    def __init__(self, plan: Plan) -> None:
+        """Collect nothing yet."""
+        self._plan = plan
+        self._by_document = plan.ranking.by_document
+        self._first_ids = FirstIds(plan.k, by_document=self._by_document)
+        self._pools: dict[str, bytes] = {}  # where a stored baseline has another one than its first ids
+        self._family = plan.overlap
+        self._overlap = SharedColumn((1.0,) * len(self._family.metrics) if self._family else ())
+
+    def note_stored(self, query_id: str, stored: ComparedQuery, head: StoredHead | None) -> None:
+        """Note the judged pool of a stored query, if that is not what its rows have first at today's cut-off."""
+        k = max(head.k) if head else self._plan.k
+        if stored.pool is not None:
+            self._pools[query_id] = packed([as_ids(stored.pool)])
+        elif k != self._plan.k:
+            rows = [as_ids(doc_ids) for doc_ids in (stored.doc_ids, *stored.repeats)]
+            self._pools[query_id] = together(
+                packed(first_of(doc_ids, k, by_document=self._by_document)) for doc_ids in rows
+            )
+
+    def note(self, retrieved: Sequence[tuple[GoldenQuery, Sequence[str]]]) -> list[bytes | None]:
+        """Note the document ids of rows, of either side; return the packed pool of each one's query, for its score.
+
+        What a baseline has first is judged, and so are all results of a row that has the same first ids. There may be
+        millions of rows, most of them such ones, so nothing else is called for these.
+        """
+        if self._plan.is_baseline:
+            self._first_ids.note(retrieved)
+            own = self._pools
+            return [own.get(query.id, EVERYTHING) for query, _ in retrieved] if own else [EVERYTHING] * len(retrieved)
+        before, pools = self._plan.first_ids, self._plan.pools
+        if not before:
+            return [None] * len(retrieved)
+        k, by_document, same, add = self._plan.k, self._by_document, self._overlap.same, self._add
+        shares_ids = pools is before
+        found: list[bytes | None] = []
+        for query, doc_ids in retrieved:
+            packed_ids = before.get(query.id)
+            if packed_ids is None:
+                found.append(None)
+                continue
+            ids = first_of(doc_ids, k, by_document=by_document)
+            try:
+                is_same = encode([ids]) == packed_ids
+            except UnicodeEncodeError:
+                is_same = packed([ids]) == packed_ids
+            if is_same and ids:
+                same(query.id)
+            else:
+                add(query.id, doc_ids, packed_ids)
+            found.append(EVERYTHING if is_same and shares_ids else pools[query.id])
+        return found
+
+    def _add(self, query_id: str, doc_ids: Sequence[str], before: bytes) -> None:
+        if self._family is not None:
+            self._overlap.add(query_id, self._family.against(doc_ids, before))
+
+    def first_ids(self) -> dict[str, bytes]:
+        """Return the packed first ids of a baseline's rows."""
+        return self._first_ids.result()
+
+    def pools(self, first_ids: dict[str, bytes]) -> dict[str, bytes]:
+        """Return the pools of a baseline with these first ids: the same object, if they do not differ."""
+        return first_ids | self._pools if self._pools else first_ids
+
+    def columns(self, scores: dict[str, QueryScore]) -> tuple[ValuesByQuery, ...]:
+        """Return the values of the plan's diagnostic families."""
+        return columns_of(self._plan, scores, self._overlap)
+
+
+def columns_of(plan: Plan, scores: dict[str, QueryScore], overlap: ValuesByQuery) -> tuple[ValuesByQuery, ...]:
+    """Return the values of the plan's diagnostic families: the overlap, and what is stored with the scores."""
+    return tuple(overlap if family is plan.overlap else JudgedShares(scores) for family in plan.diagnostics)
+
+
+UNKNOWN = (
+    "leaves unknown what would have been retrieved, and the query only forbids documents; export the results, or leave "
+    "the row out"
+)
+KEY = "per_query.different_documents"
+
+
+class ForbiddenForms:
+    """Compares what a run returns for a query with what is forbidden there, as deep as it is forbidden.
+
+    Two ids stand for different documents if the config says so, or the golden file: it wants the one that was returned
+    for the same query, or it wants both. Of two that differ in a number at the end, it is enough that it wants the one
+    that was returned for any query.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        """Compare with the golden queries of a plan."""
+        self._plan = plan
+        self._by_document = plan.ranking.by_document
+        self._within = plan.settings.forbidden_within
+        self._different = plan.settings.different_documents
+
+    @staticmethod
+    def of(plan: Plan) -> "ForbiddenForms | None":
+        """Return what compares the rows of a run; None where nothing is forbidden."""
+        if ForbiddenDocs not in plan.rank_rules or not any(one.forbidden_doc_ids for one in plan.golden.values()):
+            return None
+        return ForbiddenForms(plan)
+
+    @cached_property
+    def _wanted(self) -> frozenset[str]:
+        return named_in(self._plan.golden.values()) | self._plan.wanted_elsewhere
+
+    def unknown(self, query: GoldenQuery, row: RunRow) -> Iterator[Mismatch]:
+        """Yield that nobody knows what would have been retrieved, for a query of which nothing else is wanted."""
+        if query.only_forbids and not row.results and row.error is not None:
+            yield Mismatch(("error",), UNKNOWN)
+
+    def faults(self, query: GoldenQuery, doc_ids: Sequence[str]) -> Iterator[Mismatch]:
+        """Yield what is wrong with the results of a row: each document that may be a forbidden one."""
+        from ragcontract.core.lookalikes import lookalikes  # with Unicode's data, which few contracts need
+
+        top = list(dict.fromkeys(doc_ids)) if self._by_document else doc_ids
+        for one in lookalikes(query.forbidden_doc_ids, top[: self._within]):
+            if not self._are_different(one, query):
+                yield Mismatch(("results", doc_ids.index(one.found), "doc_id"), _question(one))
+
+    def _are_different(self, one: "Lookalike", query: GoldenQuery) -> bool:
+        if one.found in self._different or one.forbidden in self._different:
+            return True
+        if one.identical:
+            return False
+        if one.found in query.relevant_doc_ids:
+            return True
+        return one.found in self._wanted and (one.numbered or one.forbidden in self._wanted)
+
+
+def _question(one: "Lookalike") -> str:
+    found, forbidden = _shown(one.found), _shown(one.forbidden)
+    return (
+        f"{found} looks like {forbidden}, which is forbidden here: is this the forbidden document? Write its id in the "
+        f"contract as in the run; if they are different documents, add {found} to {KEY} in the config"
+    )
+
+
+def _shown(doc_id: str) -> str:
+    """Return an id in quotes, with what nobody sees as escapes."""
+    from ragcontract.core.invisible import without_invisible
+
+    text = shorten(doc_id, bounds.VALUE_TEXT)
+    return repr(text) if without_invisible(text) == text else ascii(text)
+
+
+BETWEEN = re.compile(r"[,;|\n]")  # the ids of a list that is written as one text
+FOLDER = ("/", "\\")
+
+
+class PatternIds:
+    """The forbidden ids that look like patterns and occur nowhere; ``never`` has where each is first forbidden.
+
+    Where other ids end in ``/``, such an id is not a folder.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        """Start with those of a plan that no query wants, and that are not known to stand for themselves."""
+        own = plan.settings.different_documents
+        self.never: dict[str, str] = {}
+        for query in plan.golden.values():
+            for doc_id in query.forbidden_doc_ids:
+                if _is_pattern(doc_id) and doc_id not in own:
+                    self.never.setdefault(doc_id, query.location)
+        if self.never:
+            self.note([sorted(named_in(plan.golden.values()) | plan.wanted_elsewhere)])
+
+    def note(self, all_ids: Iterable[Sequence[str]]) -> None:
+        """Leave out what occurs among ids."""
+        for doc_ids in all_ids:
+            for doc_id in self.never.keys() & set(doc_ids):
+                del self.never[doc_id]
+            if any(doc_id.endswith(FOLDER) for doc_id in doc_ids):
+                self.never = {doc_id: at for doc_id, at in self.never.items() if not _is_folder(doc_id)}
+
+
+def _is_pattern(doc_id: str) -> bool:
+    return "*" in doc_id or doc_id.startswith("^") or _is_folder(doc_id) or _is_list(doc_id)
+
+
+def _is_list(doc_id: str) -> bool:
+    """Return whether an id is a list of ids without blanks, as titles of documents have them."""
+    several = BETWEEN.split(doc_id)
+    return (doc_id[0] + doc_id[-1] == "[]") or (len(several) > 1 and all(len(one.split()) == 1 for one in several))
+
+
+def _is_folder(doc_id: str) -> bool:
+    return doc_id.endswith(FOLDER) and "*" not in doc_id

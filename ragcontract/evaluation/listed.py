@@ -1,0 +1,202 @@
+"""Cuts what the application said and saw for one query to what reports show of it.
+
+Holds the results of broken queries, on both sides, so that reports can list what was retrieved instead.
+
+It also holds what was said and seen, if the contract is about that. For no other query is anything held, so the memory
+of a check does not depend on the size of the run. Of a baseline, this is a second pass: which queries a run breaks is
+known only once it was compared with the baseline.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from math import isfinite
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct, UnsetType
+
+from ragcontract.core import bounds
+from ragcontract.core.finding import Message, Said, ToolCall, called
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.ids import as_id, unpacked
+from ragcontract.core.run import Json, ListedResult, QueryScore, Result, RunRow
+from ragcontract.core.safe_text import shorten
+from ragcontract.evaluation.plan import Plan
+from ragcontract.rules.ranks import RankRules
+
+T = TypeVar("T")
+
+
+def said_in(row: RunRow, k: int) -> Said:
+    """Return what a row says, and the contexts that its model saw: those of its first ``k`` results, if it has no own.
+
+    A field that the row lacks, or in which something else stands than expected, is left out: only rules and metrics
+    that need a field refuse it.
+    """
+    calls = _read(row, "tool_calls", list[Json])
+    contexts = _contexts(row, k)
+    messages = _read(row, "messages", list[Json])
+    return Said(
+        response=_text(row, "response", bounds.SAID),
+        error=_text(row, "error", bounds.SAID),
+        mode=_text(row, "mode", bounds.SAID_NAME),
+        label=_text(row, "label", bounds.SAID_NAME),
+        refusal=_text(row, "refusal", bounds.SAID),
+        finish_reason=_text(row, "finish_reason", bounds.SAID_NAME),
+        tool_calls=None if calls is None else tuple(map(_call, calls[: bounds.SAID_CALLS])),
+        more_tool_calls=max(0, len(calls or ()) - bounds.SAID_CALLS),
+        messages=None if messages is None else tuple(map(_message, messages[: bounds.SAID_MESSAGES])),
+        more_messages=max(0, len(messages or ()) - bounds.SAID_MESSAGES),
+        contexts=None if contexts is None else tuple(map(_context, contexts[: bounds.SAID_CONTEXTS])),
+        more_contexts=max(0, len(contexts or ()) - bounds.SAID_CONTEXTS),
+    )
+
+
+def _text(row: RunRow, field: str, length: int) -> str | None:
+    text = _read(row, field, str)
+    return None if text is None else shorten(text, length)
+
+
+def _context(text: str) -> str:
+    return shorten(text, bounds.SAID_CONTEXT)
+
+
+def _contexts(row: RunRow, k: int) -> Sequence[str] | None:
+    own = _read(row, "retrieved_contexts", list[str])
+    if own is not None:
+        return own
+    texts = [_read(result, "text", str) for result in islice(row.results, k)]
+    known = [text for text in texts if text is not None]
+    return known or None
+
+
+def _call(call: Json) -> ToolCall:
+    from ragcontract.answers.tool_calls import written
+
+    name, arguments = written(call)
+    if not isinstance(arguments, str):  # OpenAI writes them as JSON within a text
+        arguments = "" if arguments is None else msgspec.json.encode(arguments).decode()
+    return ToolCall(
+        name=shorten(name if isinstance(name, str) else "", bounds.SAID_ARGUMENTS),
+        arguments=shorten(arguments, bounds.SAID_ARGUMENTS),
+    )
+
+
+def _message(message: Json) -> Message:
+    from ragcontract.answers.messages import calls_in, texts_in, with_role
+
+    message = with_role(message)
+    texts = [text for _, text in texts_in(message)]
+    calls = [called(_call(call)) for call in calls_in(message)]
+    text, role = "\n".join(filter(None, (*texts, *calls))), message.get("role")
+    role = role if isinstance(role, str) else ""
+    return Message(role=shorten(role, bounds.SAID_NAME), text=shorten(text, bounds.SAID_MESSAGE))
+
+
+def _read(record: Any, field: str, kind: type[T]) -> T | None:
+    """Return a field of a row or a result, parsed here or before; None if it is absent or not of this kind."""
+    value: Raw | str | list[str] | list[Json] | UnsetType | None = getattr(record, field, None)
+    if value is None or isinstance(value, UnsetType):
+        return None
+    try:
+        return msgspec.json.decode(value, type=kind) if isinstance(value, Raw) else msgspec.convert(value, kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+NOTHING = Said()
+
+
+class Listed(Struct, frozen=True, kw_only=True):
+    """The results of the queries that a plan lists, and what their rows say, by query id."""
+
+    retrieved: dict[str, tuple[ListedResult, ...]] = {}
+    said: dict[str, Said] = {}
+
+
+class ListedResults:
+    """The results of the first ``bounds.RETRIEVED_QUERIES`` broken queries, by query id.
+
+    Of a run, the rows that break a rule are held; if a query has several rows, the first of these. Of a baseline, the
+    first rows of the queries that the plan lists. ``said`` has what these rows say, of as many queries as
+    ``bounds.SAID_TEXTS`` has room for.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        """Hold nothing yet; the plan says what breaks a rule."""
+        self.held: dict[str, tuple[ListedResult, ...]] = {}
+        self.said: dict[str, Said] = {}
+        self._room = bounds.SAID_TEXTS if plan.shows_texts else 0
+        self._plan = plan
+        self._rules = RankRules(plan.rank_rules, plan.settings)
+
+    def note(self, rows: Iterable[RunRow], queries: Iterable[GoldenQuery], scores: Iterable[QueryScore]) -> None:
+        """Hold the results of those rows that break a rule about ranks; of a baseline none, which is not judged."""
+        if self._plan.rank_rules and self.has_room and not self._plan.is_baseline:
+            for row, query, score in zip(rows, queries, scores, strict=True):
+                if self.breaks(query, score):
+                    self.hold_row(query.id, row)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the results of a further query can be held."""
+        return len(self.held) < bounds.RETRIEVED_QUERIES
+
+    def breaks(self, query: GoldenQuery, score: QueryScore) -> bool:
+        """Return whether the ranks of a row violate a rule."""
+        rules = self._rules
+        return rules.may_be_violated(query, score) and any(True for _ in rules.violations(query, score))
+
+    def hold_row(self, query_id: str, row: RunRow) -> None:
+        """Hold the top k of a row and what it says, unless another row of the query is held already."""
+        if query_id not in self.held and self.has_room:
+            self.hold(query_id, row.results)
+            if self._room > 0:
+                said = said_in(row, self._plan.k)
+                self._room -= said.size
+                if self._room >= 0 and said != NOTHING:
+                    self.said[query_id] = said
+
+    def hold(self, query_id: str, results: Iterable[Result]) -> None:
+        """Hold the top k of a row, unless another row of the query is held already."""
+        if query_id not in self.held and self.has_room:
+            self.held[query_id] = top(results, self._plan)
+
+    def note_listed(self, rows: Iterable[RunRow]) -> None:
+        """Hold the results of those rows of a baseline that are of a listed query."""
+        for row in rows:
+            if (query_id := as_id(row.query_id)) in self._plan.listed:
+                self.hold_row(query_id, row)
+
+    @property
+    def has_all(self) -> bool:
+        """Whether the results of all listed queries are held."""
+        return len(self.held) >= min(len(self._plan.listed), bounds.RETRIEVED_QUERIES)
+
+
+def listed_ids(
+    first_ids: Mapping[str, bytes], query_ids: Iterable[str], plan: Plan
+) -> dict[str, tuple[ListedResult, ...]]:
+    """Return the top k of stored queries, of which only document ids are known; of several rows, the first one's."""
+    known = [query_id for query_id in query_ids if query_id in first_ids]
+    rows = ((query_id, unpacked(first_ids[query_id])[0]) for query_id in known)
+    return {query_id: top((Result(doc_id=doc_id) for doc_id in doc_ids), plan) for query_id, doc_ids in rows}
+
+
+def top(results: Iterable[Result], plan: Plan) -> tuple[ListedResult, ...]:
+    """Return the top k, at most ``bounds.RETRIEVED`` results; each document once if ranks count documents."""
+    if plan.ranking.by_document:
+        first: dict[str, Result] = {}
+        for result in results:
+            first.setdefault(as_id(result.doc_id), result)
+        results = first.values()
+    return tuple([_retrieved(result) for result in islice(results, min(plan.k, bounds.RETRIEVED))])
+
+
+def _retrieved(result: Result) -> ListedResult:
+    score, chunk = result.score, result.chunk_id
+    return ListedResult(
+        doc_id=as_id(result.doc_id),
+        score=score if score is not None and isfinite(score) else None,
+        chunk_id=None if chunk is None else as_id(chunk),
+    )

@@ -1,0 +1,329 @@
+"""How much text a value has, before it is written as JSON.
+
+Reader for JSON lines: one object per line, as typed records, with each problem reported by file and line.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from ragcontract.core import bounds
+from ragcontract.core.nearest import NearNames
+from ragcontract.files.json_text import (
+    DoubledKeys,
+    NestingError,
+    UnreadableError,
+    check_nesting,
+    fault,
+    line_blocks_of,
+    malformed,
+)
+from ragcontract.files.mistaken import expected_of, instead_of, not_json_lines, one_object
+from ragcontract.files.opening import READ_ERRORS, UTF8_BOM, InputFile, Progress, no_progress, read_problem
+from ragcontract.files.problems import Batch, Event, FileRead, MoreProblems, Problem, Warned
+from ragcontract.files.schema import Mismatch, mismatches
+
+SCALARS = frozenset({int, float, bool, type(None)})
+
+
+def has_more_text(value: Any, limit: int) -> bool:
+    """Return whether a value is certainly longer than ``limit`` bytes as JSON, without spending memory on it.
+
+    A character of a text takes a byte or more, and an item of a list two or more with its comma.
+    """
+    length = 0
+    waiting = [[value]]
+    while waiting:
+        items: Any = waiting.pop()
+        length += 2 * len(items)
+        if length > limit:
+            return True
+        for inner in items.values() if isinstance(items, dict) else items:
+            kind = type(inner)  # of which most are one of the first two
+            if kind is str:
+                length += len(inner)
+            elif kind in SCALARS:
+                continue
+            elif isinstance(inner, dict | list | tuple):
+                waiting.append(inner)  # type: ignore[arg-type]
+            elif isinstance(inner, str):
+                length += len(inner)
+            elif isinstance(inner, Mapping):
+                waiting.append(dict(inner))  # type: ignore[arg-type]
+    return length > limit
+
+
+HEAD, HEAD_LINES = 1 << 16, 40  # bytes and lines that show what a file is
+CONFLICT = b"<<<<<<< "
+UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+def read_jsonl(
+    paths: Sequence[str],
+    row_type: type[T],
+    *,
+    known: type[msgspec.Struct] | None = None,
+    spell_check: int | None = None,
+    compare_keys: int | None = None,
+    may_be_empty: bool = False,
+    progress: Progress = no_progress,
+) -> Iterator[Event[T]]:
+    """Yield the rows of one or more files as ``row_type``, and the problems in them.
+
+    The fields of the first ``spell_check`` rows of each file (by default, of all rows) are compared with those of
+    ``known`` (by default, the row type). There is one warning for each name that looks misspelled; where ``known`` has
+    ``own_fields``, one for each unknown field of each row. A key that an object has twice is a problem in the first
+    ``compare_keys`` bytes (by default, anywhere).
+    """
+    reader = _Reader(row_type, known or row_type, spell_check, compare_keys, may_be_empty=may_be_empty)
+    for path in paths:
+        try:
+            file = InputFile(path, progress)
+        except OSError as error:
+            yield Problem(path, read_problem(error))
+            continue
+        with file:
+            yield from reader.events(file)
+            yield FileRead(file.source())
+
+
+class _Reader(Generic[T]):
+    def __init__(
+        self,
+        row_type: type[T],
+        known: type[msgspec.Struct],
+        spell_check: int | None,
+        compare_keys: int | None,
+        *,
+        may_be_empty: bool,
+    ) -> None:
+        self._type = row_type
+        self._may_be_empty = may_be_empty
+        self._compare_keys = compare_keys
+        self._known = known
+        self._decode: Callable[[bytes], T] = msgspec.json.Decoder(row_type).decode
+        self._to_spell_check = sys.maxsize if spell_check is None else spell_check
+        self._decode_strictly: Callable[[bytes], T] | None = None
+        if spell_check is None and known is row_type and not any(_known_fields(row_type).values()):
+            # To check all fields of all rows, let the decoder detect unknown fields, which costs nothing.
+            self._decode_strictly = msgspec.json.Decoder(_strict(row_type)).decode
+            self._to_spell_check = 0
+        self._named: set[str] | None = None if hasattr(known, "own_fields") else set()  # by a warning
+        self._head: list[bytes] = []  # the first lines of the current file
+        self._explained = self._counted = 0  # problems; faulty rows after them
+
+    def events(self, file: InputFile) -> Iterator[Event[T]]:
+        """Yield the events of one file."""
+        decode = self._decode_strictly or self._decode
+        keys = DoubledKeys(self._compare_keys, self._type)
+        self._head = []
+        rows_read = read = at = 0  # number of rows; of lines in complete blocks; of the current line
+        try:
+            for lines in line_blocks_of(file, "JSON lines"):
+                self._head = self._head or lines[:HEAD_LINES]
+                rows = None
+                if rows_read >= self._to_spell_check:
+                    with suppress(*UNDECODABLE):
+                        rows = list(map(decode, lines))
+                doubled = keys.of_rows(lines, rows)
+                if rows is not None and not doubled:
+                    yield Batch(file.path, read + 1, rows)
+                    rows_read += len(rows)
+                else:  # to be spell-checked, or with blank or invalid lines or lines that start with a byte order mark
+                    for at, raw in enumerate(lines, read + 1):
+                        line = raw.removeprefix(UTF8_BOM)  # on any line: files may be concatenated
+                        if (key := doubled.get(at - read - 1)) is not None:
+                            yield Problem(f"{file.path}:{at}", fault(key))
+                            rows_read += 1
+                        elif line and not line.isspace():
+                            yield from self._line(line, file.path, at, rows_read)
+                            rows_read += 1
+                at = read = read + len(lines)
+        except UnreadableError as error:
+            yield Problem(f"{file.path}:{at + error.lines_on}", str(error))
+        except READ_ERRORS as error:
+            yield Problem(f"{file.path}:{read + 1}", read_problem(error))
+        else:
+            if not rows_read and not self._may_be_empty:
+                yield Problem(file.path, "is empty; expected one JSON object a line")
+
+    def _line(self, line: bytes, path: str, number: int, rows_read: int) -> Iterator[Event[T]]:
+        """Yield the row of one line, or its problems; raise UnreadableError if all other lines must fail too."""
+        location = f"{path}:{number}"
+        try:
+            row = (self._decode_strictly or self._decode)(line)
+            if rows_read < self._to_spell_check:
+                yield from self._check_spelling(line, location)
+        except UNDECODABLE as error:
+            yield from self._second_look(line, location, error, first=not rows_read)
+        else:
+            yield Batch(path, number, [row])
+
+    def _second_look(self, line: bytes, location: str, error: Exception, *, first: bool) -> Iterator[Event[T]]:
+        """Decode a row again without refusing unknown fields; report the problems of a row that is still invalid."""
+        if self._decode_strictly is not None:
+            try:
+                row = self._decode(line)
+                yield from self._check_spelling(line, location)
+            except UNDECODABLE as found:
+                error = found
+            else:
+                path, _, number = location.rpartition(":")
+                yield Batch(path, int(number), [row])
+                return
+        if first:
+            self._refuse_other_file(line)
+        if line.startswith(CONFLICT):
+            raise UnreadableError("is a conflict marker of git; resolve the merge, the rest of the file was not read")
+        if self._explained >= bounds.PROBLEMS:
+            # A gzip file of 10 KB may hold millions of them, and each takes as long as a good one.
+            self._counted += 1
+            if self._counted > bounds.FAULTY_ROWS:
+                raise UnreadableError(
+                    f"more than {bounds.FAULTY_ROWS:,} rows are faulty; the rows from here on were not read"
+                )
+            yield MoreProblems(1)
+            return
+        wrong = explained(line, error, self._type)
+        for mismatch in wrong:
+            self._explained += 1
+            yield Problem.of(location, mismatch)
+        if self._decode_strictly is not None and _is_explained(line, error):
+            with suppress(NestingError, *UNDECODABLE):
+                check_nesting(line)
+                named = {mismatch.path[0] for mismatch in wrong if mismatch.path}
+                spelling = self._check_spelling(line, location)
+                yield from (warned for warned in spelling if warned.meant and warned.meant not in named)
+
+    def _refuse_other_file(self, line: bytes) -> None:
+        """Raise UnreadableError if the first row shows that all others would fail for the same reason."""
+        start = line.strip()
+        head = b"\n".join(self._head).removeprefix(UTF8_BOM)[:HEAD]
+        expected = expected_of(self._known)
+        if other := instead_of(expected, head):
+            raise UnreadableError(other)
+        if start.startswith(b"["):
+            raise UnreadableError("is a JSON array; expected one object a line, as `jq -c '.[]' FILE` writes them")
+        if start == b"{":
+            raise UnreadableError(
+                "is one JSON document over several lines; expected one object a line, as `jq -c . FILE` writes it"
+            )
+        why = one_object(expected, head, self._known) if start.startswith(b"{") else not_json_lines(expected, head)
+        if why:
+            raise UnreadableError(why)
+
+    def _check_spelling(self, line: bytes, location: str) -> Iterator[Warned]:
+        row = msgspec.json.decode(line)
+        for name, meant, advice in unread_fields(row, self._type, self._known) if isinstance(row, dict) else ():
+            if self._named is not None:
+                if name in self._named:
+                    continue
+                self._named.add(name)
+            yield Warned.of_field(location, name, meant, advice)
+        note = getattr(self._type, "unread_note", None)
+        if note and isinstance(row, dict) and self._named is not None and (message := note(row)):
+            if message not in self._named:
+                yield Warned(f"{location}: {message}")
+            self._named.add(message)
+
+
+def explained(line: bytes, error: Exception, record: type) -> list[Mismatch]:
+    """Return the reasons why a line does not fit the record; ``error`` is one of ``UNDECODABLE``.
+
+    If the line is very long, only the first reason: as plain objects, a line may need twenty times its size.
+    """
+    found: list[Mismatch] = []
+    if _is_explained(line, error):
+        try:
+            check_nesting(line)
+            found = mismatches(msgspec.json.decode(line), record)
+        except NestingError:
+            pass  # in a field that is not read: what is wrong with the others counts
+        except UNDECODABLE as undecodable:
+            error = undecodable
+    return found or [Mismatch((), malformed(line, error)[1])]
+
+
+def _is_explained(line: bytes, error: Exception) -> bool:
+    """Return whether a line is JSON that does not fit its record, and short enough to be looked at again."""
+    return isinstance(error, msgspec.ValidationError) and len(line) <= bounds.EXPLAINED
+
+
+def _strict(record: type[T]) -> type[T]:
+    """Return a record type that refuses unknown fields."""
+    return msgspec.defstruct(record.__name__, [], bases=(record,), forbid_unknown_fields=True)  # type: ignore[return-value]
+
+
+def unread_fields(value: dict[str, Any], read: type, known: type) -> Iterator[tuple[str, str, str]]:
+    """Yield each field that is not read and stands for one that is, with that one, and what to do.
+
+    Where ``known`` says what to do about ``own_fields``, yield all others that are not read, too, without such a one.
+    """
+    entries: Mapping[str, tuple[str, str]] = getattr(known, "entries", {})
+    unread = {name: (meant, advice) for name, meant, advice in renamed_fields(value, read, known)}
+    for name, meant in strange_fields(value, known):
+        unread.setdefault(name, (meant, entries[meant][1] if meant in entries else f"did you mean {meant!r}?"))
+    if own_fields := getattr(known, "own_fields", ""):
+        for name in value:
+            if name not in _known_fields(known):
+                unread.setdefault(name, ("", own_fields))
+    for name, (meant, advice) in unread.items():
+        yield name, meant, advice
+
+
+def strange_fields(value: dict[str, Any], record: type) -> Iterator[tuple[str, str]]:
+    """Yield each unknown field that looks like a known one, with that one, including fields in lists of records."""
+    known = _known_fields(record)
+    for name, inner in value.items():
+        if name in known:
+            if (element := known[name]) and isinstance(inner, list):
+                for item in inner:
+                    yield from strange_fields(item, element)
+        elif meant := _meant(name, record):
+            yield name, meant
+
+
+def renamed_fields(value: dict[str, Any], read: type, known: type) -> Iterator[tuple[str, str, str]]:
+    """Yield each field that ``known`` lists in ``other_names`` for one that is ``read`` and absent, and what to do.
+
+    Those that it lists in ``entries`` belong into a list, which may be there.
+    """
+    entries: Mapping[str, tuple[str, str]] = getattr(known, "entries", {})
+    others: Mapping[str, tuple[str, str]] = getattr(known, "other_names", {})
+    for name in value:
+        if (name in others or name in entries) and name not in _known_fields(known):
+            meant, advice = entries.get(name) or others[name]
+            if (meant not in value or name in entries) and meant in _known_fields(read):
+                yield name, meant, advice
+
+
+@lru_cache(maxsize=1000)  # a file may have millions of distinct names
+def _meant(name: str, record: type) -> str | None:
+    return _misspelled_fields(record).misspelled(name) or _near_fields(record).nearest(name)
+
+
+@lru_cache
+def _near_fields(record: type) -> NearNames:
+    return NearNames(_known_fields(record))
+
+
+@lru_cache
+def _misspelled_fields(record: type) -> NearNames:
+    return NearNames((*_known_fields(record), *getattr(record, "entries", ())))
+
+
+@lru_cache
+def _known_fields(record: type) -> dict[str, type | None]:
+    """Map each field to the record type of its items if it is a list of records, otherwise to None."""
+    elements: dict[str, type | None] = {}
+    for field in msgspec.inspect.type_info(record).fields:  # type: ignore[attr-defined]
+        described = isinstance(field.type, msgspec.inspect.Metadata)
+        inner = getattr(field.type.type if described else field.type, "item_type", None)
+        elements[field.encode_name] = inner.cls if isinstance(inner, msgspec.inspect.StructType) else None
+    return elements

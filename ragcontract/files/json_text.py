@@ -1,0 +1,349 @@
+"""Splits an input file into lines of bytes, regardless of their content.
+
+A limit on how deeply JSON may be nested, the same for every version of Python.
+
+Decoders have limits of their own, which differ between decoders, between versions of Python, and with the depth of the
+stack that calls them: what one has just decoded, the next one may refuse. Below this limit, none of them does.
+
+Explains where and why bytes are not valid JSON, for users who know their export but not the parser.
+
+Finds keys that a JSON object has twice, of which decoders silently take the last value.
+
+Finds the line numbers of values in a JSON document, for use in messages.
+"""
+
+import json
+import math
+import re
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate, count, repeat
+from typing import TypeVar
+
+import msgspec
+from msgspec.structs import astuple
+
+from ragcontract.core import bounds
+from ragcontract.core.numbers import mebibytes
+from ragcontract.core.safe_text import shorten
+from ragcontract.files.opening import BUFFER, UTF8_BOM, InputFile
+
+HEAD = 1024  # number of bytes examined to detect binary data
+UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+UTF16 = "is UTF-16 or UTF-32; save the file as UTF-8"
+ZIP, PARQUET = b"PK\x03\x04", b"PAR1"
+
+
+class UnreadableError(Exception):
+    """The rest of the file cannot be read as lines; ``lines_on`` is the offset from the last line read."""
+
+    def __init__(self, message: str, *, lines_on: int = 0) -> None:
+        """Store the message and the offset of the line that it is about."""
+        super().__init__(message)
+        self.lines_on = lines_on
+
+
+def lines_of(file: InputFile, expected: str) -> Iterator[bytes]:
+    """Yield lines of at most ``bounds.LINE``, without byte order marks and line feeds.
+
+    Raises :class:`UnreadableError`, with ``expected`` (such as "JSON lines") in the message, or one of ``READ_ERRORS``.
+    """
+    for lines in line_blocks_of(file, expected):
+        for line in lines:
+            yield line.removeprefix(UTF8_BOM)  # on any line: files may be concatenated
+
+
+def line_blocks_of(file: InputFile, expected: str) -> Iterator[list[bytes]]:
+    """Yield the lines that end in each block, without line feeds but with byte order marks.
+
+    Raises the same errors as :func:`lines_of`.
+    """
+    head = file.stream.peek(HEAD)[:HEAD]
+    if head.startswith(UTF16_BOMS) or _is_utf_16(head):
+        raise UnreadableError(UTF16, lines_on=1)
+    if head.startswith(ZIP):
+        raise UnreadableError(
+            f"is a ZIP archive, as Excel files are too; expected {expected}, or gzip of them", lines_on=1
+        )
+    if head.startswith(PARQUET):
+        raise UnreadableError("is Parquet; give it a name that ends in .parquet", lines_on=1)
+    if b"\0" in head:
+        raise UnreadableError(f"is binary data; expected {expected} as UTF-8 text, or gzip of them", lines_on=1)
+    longest = min(bounds.LINE, file.longest or bounds.LINE)
+    begun: list[bytes] = []  # parts of a line that continues in the next block
+    while block := file.stream.read1(BUFFER):
+        begun.append(block)
+        if b"\n" not in block:
+            if sum(map(len, begun)) > longest:
+                raise _too_long(longest)
+            continue
+        *lines, rest = b"".join(begun).split(b"\n")
+        if len(lines[0]) > longest:
+            raise _too_long(longest)
+        yield lines
+        begun = [rest]
+    if last := b"".join(begun):
+        yield [last]
+
+
+def _is_utf_16(head: bytes) -> bool:
+    """Return whether the first characters are UTF-16 of JSON, which is mostly ASCII, without a byte order mark."""
+    return head[:2] in {b"{\0", b"\0{", b"[\0", b"\0["}
+
+
+def _too_long(longest: int) -> UnreadableError:
+    advice = "" if longest == bounds.LINE else ", which is too much for a gzip file of its size; give it unpacked"
+    return UnreadableError(f"the line is longer than {mebibytes(longest)}{advice}", lines_on=1)
+
+
+_STEPS = bytes.maketrans(b"[]{}", b"\x01\xff\x01\xff")  # one level down, one up, as signed bytes
+_NO_BRACKETS = bytes(set(range(256)) - set(b'[]{}"'))
+
+
+class NestingError(RecursionError):
+    """JSON that is nested more than ``bounds.NESTING`` levels deep."""
+
+
+def check_nesting(data: bytes) -> None:
+    """Raise :class:`NestingError` if a JSON document is nested too deeply.
+
+    Does not recurse, and takes less than half of the time of decoding. Other errors are left to the decoder.
+    """
+    if data.count(b"[") + data.count(b"{") <= bounds.NESTING:
+        return
+    steps = _brackets(data).translate(_STEPS)
+    if max(accumulate(memoryview(steps).cast("b")), default=0) > bounds.NESTING:
+        raise NestingError(f"nested more than {bounds.NESTING} levels deep")
+
+
+def _brackets(data: bytes) -> bytes:
+    """Return the brackets outside of strings."""
+    unescaped = data.replace(rb"\\", b"").replace(rb"\"", b"")
+    quoted = unescaped.translate(None, _NO_BRACKETS).replace(b'""', b"")  # strings without brackets, nearly all
+    return re.sub(rb'"[^"]*"', b"", quoted)
+
+
+_REASON = re.compile(r"JSON is malformed: (?P<reason>.+) \(byte (?P<at>\d+)\)")
+_HINTS = (
+    (re.compile(r"<{7}|={7}|>{7}"), "a merge conflict was left in the file"),
+    (re.compile(r"NaN|Inf"), "JSON has no NaN or Infinity: write null or leave the field out"),
+    (re.compile(r"None|True|False"), "JSON writes null, true and false"),
+    (re.compile(r"'"), "JSON wants double quotes"),
+    (re.compile(r"[\x00-\x1f]"), r"JSON wants control characters in text escaped, as \n or \t"),
+)
+
+
+def malformed(data: bytes, error: Exception) -> tuple[int, str]:
+    """Return the 1-based line in ``data`` of the first JSON error, and a message.
+
+    ``error`` is the exception raised by decoding: msgspec's DecodeError, a UnicodeDecodeError or a RecursionError.
+    """
+    if isinstance(error, RecursionError):
+        limit = f": more than {bounds.NESTING} levels" if isinstance(error, NestingError) else ""
+        return 1, f"is nested too deeply{limit}"
+    if data.startswith(UTF16_BOMS):
+        return 1, UTF16
+    try:
+        data.decode()
+    except UnicodeDecodeError as bad:
+        line, column = _position(data, bad.start)
+        if bad.reason == "unexpected end of data":  # cut off within a multi-byte character
+            return line, _truncated(data)
+        return line, f"is not UTF-8 (byte 0x{data[bad.start]:02x} at column {column}); save the file as UTF-8"
+    text = str(error)
+    if found := _REASON.fullmatch(text):
+        return _explain(data, found["reason"], int(found["at"]))
+    if "truncated" in text:
+        return _position(data, len(data.rstrip()))[0], _truncated(data)
+    if "out of range" in text:
+        return 1, "has a number that is too large to read"
+    return 1, f"is not what was expected: {text}"
+
+
+def _explain(data: bytes, reason: str, at: int) -> tuple[int, str]:
+    if reason == "trailing characters":  # only for this reason, the position is one byte too high
+        line, column = _position(data, at - 1)
+        rest = _rest(data, at - 1)
+        hint = "; lines do not end in commas" if rest == repr(",") else ""
+        return line, f"goes on after the end of its JSON object: {rest} at column {column}{hint}"
+    line, column = _position(data, at)
+    rest = data[at:].decode(errors="replace")
+    hint = next((f"; {advice}" for start, advice in _HINTS if start.match(rest)), "")
+    return line, f"is not JSON: {reason} at column {column}, before {_rest(data, at)}{hint}"
+
+
+def _truncated(data: bytes) -> str:
+    if b"\\u" in data and data.rstrip().endswith(b"}"):
+        return "is not JSON: a \\u escape is only half of a character"
+    return "is cut off in the middle; was the export stopped before it had finished?"
+
+
+def _rest(data: bytes, at: int) -> str:
+    line = data[at : at + 4 * bounds.JSON_REST].decode(errors="replace").rstrip("\r\n").split("\n")[0]
+    return repr(line[: bounds.JSON_REST]) if line else "the end of the line"
+
+
+def _position(data: bytes, at: int) -> tuple[int, int]:
+    """Return the 1-based line and column of a byte; columns count characters, as editors do."""
+    start = data.rfind(b"\n", 0, at) + 1
+    return data.count(b"\n", 0, at) + 1, len(data[start:at].decode(errors="replace")) + 1
+
+
+Name = TypeVar("Name", bound=Hashable)
+_NAME = re.compile(rb'"([^"\\]*+)"\s*+:')
+
+
+class _DoubledError(Exception):
+    """An object has a key twice."""
+
+
+def doubled_key(data: bytes) -> str | None:
+    """Return a key that an object within a JSON document has twice; None if there is none, or it is not JSON."""
+    if b"\\" not in data:
+        names = _NAME.findall(data)
+        if len(set(names)) == len(names):
+            return None  # nearly all rows but those of runs, in which each result has a doc_id
+    try:
+        json.loads(data, object_pairs_hook=_refuse_doubled, parse_int=len, parse_float=len)
+    except _DoubledError as doubled:
+        return str(doubled)
+    except (ValueError, RecursionError):
+        pass  # which the decoder reports
+    return None
+
+
+def _refuse_doubled(pairs: Sequence[tuple[str, object]]) -> None:
+    """Raise _DoubledError for an object with a key twice; return nothing, so that no objects are held."""
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        raise _DoubledError(first_doubled(names))
+
+
+def first_doubled(names: Iterable[Name]) -> Name | None:
+    """Return the first name that has come before; None if each comes once."""
+    seen: set[Name] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
+def fault(key: str) -> str:
+    """Return what is wrong with an object that has a key twice."""
+    return f"duplicate key {shorten(key, bounds.NAME)!r} in one object; leave one of the two values"
+
+
+class DoubledKeys:
+    """Compares the keys of the rows of a file, of a run those of its first rows: all would take longer than reading."""
+
+    def __init__(self, limit: int | None, row_type: type[msgspec.Struct] | None = None) -> None:
+        """Compare the keys in so many bytes, and in the row that goes beyond them; by default, in all rows.
+
+        Rows that are decoded as ``row_type`` are compared quicker.
+        """
+        self._left: float = math.inf if limit is None else limit
+        fields = msgspec.structs.fields(row_type) if row_type else ()
+        has_only_none = all(field.required or field.default is None for field in fields)
+        self._fields = len(fields) if has_only_none else 0
+
+    def of_row(self, line: bytes) -> str | None:
+        """Return a key that a row has twice, if its keys are compared."""
+        if self._left <= 0:
+            return None
+        self._left -= len(line)
+        return doubled_key(line)
+
+    def of_rows(self, lines: Sequence[bytes], rows: Sequence[msgspec.Struct] | None = None) -> dict[int, str]:
+        """Return the keys that rows have twice, by the index of their lines; ``rows`` are the rows, if all are known.
+
+        A row has a colon for each key, and a key for each field that is not None: with as many of both, no key is there
+        twice. This is an optimization, by a factor of four.
+        """
+        if self._left <= 0:
+            return {}
+        if rows is None or not self._fields:
+            return {index: key for index, line in enumerate(lines) if (key := self.of_row(line)) is not None}
+        given = [self._fields - values.count(None) for values in map(astuple, rows)]
+        if sum(map(bytes.count, lines, repeat(b":"))) == sum(given):
+            return {}
+        unclear = [index for index, line in enumerate(lines) if _most_keys(line) != given[index]]
+        return {index: key for index in unclear if (key := self.of_row(lines[index])) is not None}
+
+
+def _most_keys(line: bytes) -> int:
+    """Return how many keys a row can have, in objects within it, too: behind each one are blanks, or a colon."""
+    return sum(map(line.count, (b'":', b" :", b"\t:", b"\r:")))
+
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+
+
+class JsonLocator:
+    """Locates the values of a valid JSON document."""
+
+    def __init__(self, text: str) -> None:
+        """Store the document; it is scanned only when a line is requested."""
+        self._text = text
+        self._decode = json.JSONDecoder(parse_int=str, parse_float=str).raw_decode  # Python limits the digits of int()
+        self._starts: dict[int, tuple[dict[str | int, int], Iterator[tuple[str | int, int]]]] = {}
+        self._last = 0, 1  # an offset and its line
+
+    def line(self, path: Sequence[str | int]) -> int:
+        """Return the 1-based line of the value at ``path``, or of its innermost existing parent."""
+        at = self._root
+        for part in path:
+            start = self._child(at, part)
+            if start is None:
+                break
+            at = start
+        return self._line_at(at)
+
+    @cached_property
+    def _root(self) -> int:
+        """The offset of the whole value, which any number of blank lines may precede."""
+        return self._skip(0)
+
+    def _line_at(self, at: int) -> int:
+        """Count from the last line found: values are mostly located in order, and whole documents precede them."""
+        start, line = self._last if self._last[0] <= at else (0, 1)
+        self._last = at, line + self._text.count("\n", start, at)
+        return self._last[1]
+
+    def _child(self, at: int, part: str | int) -> int | None:
+        """Return the offset of the value at a key or index of the object or list at ``at``.
+
+        Scans only as far as necessary: the offsets of millions of values need more memory than the document.
+        """
+        if at not in self._starts:
+            self._starts[at] = {}, self._scan(at)
+        found, rest = self._starts[at]
+        while part not in found:
+            try:
+                name, start = next(rest)
+            except StopIteration:
+                return None
+            found[name] = start
+        return found[part]
+
+    def _scan(self, at: int) -> Iterator[tuple[str | int, int]]:
+        if self._text[at] not in "{[":
+            return
+        is_object = self._text[at] == "{"
+        at = self._skip(at + 1)
+        for index in count():
+            if self._text[at] in "}]":
+                return
+            name: str | int = index
+            if is_object:
+                name, at = self._decode(self._text, at)
+                at = self._skip(self._skip(at) + 1)  # past the colon
+            yield name, at
+            _, at = self._decode(self._text, at)
+            at = self._skip(at)
+            if self._text[at] == ",":
+                at = self._skip(at + 1)
+
+    def _skip(self, at: int) -> int:
+        match = _SPACE.match(self._text, at)
+        return match.end() if match else at

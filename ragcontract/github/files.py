@@ -1,0 +1,309 @@
+"""Restricts which files the action reads and writes: a pull request controls the workspace, including its links.
+
+Maps paths between the runner, the container and the repository.
+
+Finds the files that the action reads and writes, and refuses those that a pull request must not lead it to.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ragcontract.contract import defaults
+from ragcontract.contract.defaults import InputPaths
+from ragcontract.core.errors import InputError
+from ragcontract.core.numbers import count
+from ragcontract.files.paths import existing_files
+from ragcontract.files.writing import check_outputs
+from ragcontract.github.context import Context
+from ragcontract.github.settings import Settings
+
+GIT = ".git"
+
+
+def outside(paths: Iterable[str], context: Context) -> list[str]:
+    """Return a problem for every path that leads, with links resolved, out of the workspace.
+
+    A path in the runner's temporary folder is allowed only if it is written as such: a link must not lead there.
+    """
+    return [
+        f"{path}: leads out of the workspace; the action reads and writes nothing outside of it"
+        for path in paths
+        if not any(Path(os.path.realpath(path)).is_relative_to(folder) for folder in _allowed(path, context))
+    ]
+
+
+def _allowed(path: str, context: Context) -> list[Path]:
+    folders = [context.workspace]
+    if context.temporary is not None and Path(os.path.normpath(Path.cwd() / path)).is_relative_to(context.temporary):
+        folders.append(context.temporary)
+    return [folder.resolve() for folder in folders]
+
+
+def is_linked(path: str, context: Context) -> bool:
+    """Return whether the path is a symbolic link, or leads through one, below the workspace or the temporary folder."""
+    return any(map(os.path.islink, _steps(path, context)))  # Path.is_symlink raises if a name is too long
+
+
+def _steps(path: str, context: Context) -> list[Path]:
+    """Return the path and the folders on the way to it, as it is written, but for the workspace and what is above."""
+    full = Path.cwd() / path
+    tops = {top for folder in (context.workspace, context.temporary) if folder for top in (folder, folder.resolve())}
+    return [step for step in (full, *full.parents) if not any(top.is_relative_to(step) for top in tops)]
+
+
+def _is_in_git(path: str, context: Context) -> bool:
+    return any(step.name.lower() == GIT for step in _steps(path, context))
+
+
+def is_special(path: str) -> bool:
+    """Return whether there is something at a path that is neither a file nor a folder; reading it could block."""
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116 (Path.stat raises if a name has a NUL)
+    except (OSError, ValueError):
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def unsafe_output(path: str, context: Context) -> str | None:
+    """Return why the action must not write to a path in the workspace, or None."""
+    if is_linked(path, context):
+        return f"{path}: is a symbolic link, or behind one; the action writes through none, so name another file"
+    if _is_in_git(path, context):
+        return f"{path}: is in {GIT}; name a file outside of it"
+    if is_special(path):
+        return f"{path}: is not a regular file; name another file"
+    return None
+
+
+def can_be_replaced(path: str, context: Context) -> bool:
+    """Return whether there is a link, a pipe or the like at a path in the workspace, in whose stead a file may be put.
+
+    What leads there must not be a link, and not be in ``.git``.
+    """
+    if not _is_in_the_way(path):
+        return False
+    folder = os.path.dirname(path) or "."  # noqa: PTH120 (Path would remove a final `..`)
+    return not (outside([folder], context) or is_linked(folder, context) or _is_in_git(path, context))
+
+
+def _is_in_the_way(path: str) -> bool:
+    return os.path.islink(path) or is_special(path)  # noqa: PTH114 (see is_linked)
+
+
+def make_room(path: str) -> None:
+    """Remove a link, a pipe or the like, but no file and no folder."""
+    if _is_in_the_way(path):
+        os.unlink(path)  # noqa: PTH108 (see above)
+
+
+def wrong_folder(folder: str, context: Context) -> str | None:
+    """Return the problem with the input working-directory, or None."""
+    if problems := outside([folder], context):
+        return f"input working-directory: {problems[0]}"
+    if folder and not os.path.isdir(folder):  # noqa: PTH112 (pathlib raises if a name is too long)
+        return f"input working-directory: {folder!r} is not a folder in the workspace"
+    return None
+
+
+def in_container(path: str, context: Context) -> str:
+    """Map a path on the runner, such as ``${{ github.workspace }}/run.jsonl``, to the path in the container.
+
+    The runner does this itself for an input with a single path, but not for further lines of an input.
+    """
+    host = context.host_workspace
+    if host and (path == host or path.startswith(f"{host}/")):
+        return str(context.workspace) + path[len(host) :]
+    return path
+
+
+def for_next_step(path: str, context: Context) -> str:
+    """Return a path relative to the workspace: in other steps, the container's /github/workspace does not exist."""
+    full = Path(os.path.normpath(Path.cwd() / path))
+    for workspace in (context.workspace, context.workspace.resolve()):
+        if full.is_relative_to(workspace):
+            return str(full.relative_to(workspace))
+    return str(full)
+
+
+def in_repository(path: str, context: Context) -> str:
+    """Return a path, optionally with a line (``golden.jsonl:17``), relative to its repository, as annotations need it.
+
+    The repository may be checked out into a subfolder of the workspace. Without one, it is relative to the workspace.
+    """
+    location = Path(for_next_step(path, context))
+    workspace_only = replace(context, temporary=None)
+    for folder in location.parents:
+        above = context.workspace / folder
+        if not outside([str(above)], workspace_only) and os.path.lexists(above / ".git"):
+            return str(location.relative_to(folder))
+    return str(location)
+
+
+@contextmanager
+def owned_like_workspace(outputs: Iterable[str], context: Context) -> Iterator[None]:
+    """Give files written in this context the owner of the workspace: docker actions run as root, later steps do not.
+
+    Folders created on the way get the same owner, even if writing fails.
+    """
+    files = [Path(output).resolve() for output in outputs]
+    made = sorted({folder for file in files for folder in file.parents if not folder.exists()})
+    try:
+        yield
+    finally:
+        if os.geteuid() == 0:
+            _hand_over([*made, *files], context.workspace)
+
+
+def _hand_over(paths: Iterable[Path], workspace: Path) -> None:
+    with suppress(OSError):  # the workspace does not exist any more
+        owner = workspace.stat()
+        for path in paths:
+            with suppress(OSError):  # not written, or on a file system without owners
+                os.chown(path, owner.st_uid, owner.st_gid)
+
+
+BODY = "comment-body-file"
+
+
+class ActionFiles(Struct, frozen=True, kw_only=True):
+    """The paths of the inputs and of the reports, and the problems with them.
+
+    ``reports`` are the paths of the requested formats by the names of their inputs. ``on_error`` are those of them that
+    may be written even if there are problems with other paths. ``body`` is the file for the comment's Markdown; None if
+    it is not requested or must not be written. ``found`` are the input files, ``linked`` those of them that are reached
+    through a link.
+    """
+
+    inputs: InputPaths
+    reports: dict[str, str]
+    on_error: dict[str, str]
+    body: str | None = None
+    found: tuple[str, ...] = ()
+    linked: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def find_files(settings: Settings, context: Context) -> ActionFiles:
+    """Return the files of a check; accesses nothing outside the workspace."""
+    folder = in_container(settings.working_directory, context)
+    if problem := wrong_folder(folder, context):
+        return ActionFiles(inputs=InputPaths(golden=[], run=[]), reports={}, on_error={}, problems=(problem,))
+    inputs = _inputs(settings, context, folder)
+    wanted = {
+        "report-md": settings.report_md,
+        "report-json": settings.report_json,
+        "junit": settings.junit,
+        "report-html": settings.report_html,
+        "report-v2": settings.report_v2,
+        BODY: settings.comment_body_file,
+    }
+    outputs = {name: str(Path(folder) / in_container(path, context)) for name, path in wanted.items() if path}
+    found, _ = existing_files([path for path in inputs.all if not outside([path], context)])
+    linked = tuple(path for path in found if is_linked(path, context))
+    plain = [path for path in found if path not in linked]  # through a link, a report could be made an input
+    may_be_written = {name: path for name, path in outputs.items() if _may_be_written(name, outputs, plain, context)}
+    problems = [*_problems_of_inputs(settings, inputs, found, context), *_problems_of_outputs(outputs, found, context)]
+    return ActionFiles(
+        inputs=inputs,
+        reports={name: path for name, path in outputs.items() if name != BODY},
+        on_error={name: path for name, path in may_be_written.items() if name != BODY},
+        body=may_be_written.get(BODY),
+        found=tuple(found),
+        linked=linked,
+        problems=tuple(dict.fromkeys(problems)),
+    )
+
+
+def _inputs(settings: Settings, context: Context, folder: str) -> InputPaths:
+    def mapped(paths: tuple[str, ...]) -> list[str]:
+        return [in_container(path, context) for path in paths]
+
+    return defaults.find_inputs(
+        golden=mapped(settings.golden),
+        run=mapped(settings.run),
+        scores=mapped(settings.scores),
+        judgments=mapped(settings.judgments),
+        calibration=in_container(settings.calibration, context) if settings.calibration else None,
+        baseline=mapped(settings.baseline),
+        config=in_container(settings.config, context) if settings.config else None,
+        folder=folder,
+    )
+
+
+def _problems_of_inputs(
+    settings: Settings, inputs: InputPaths, found: Sequence[str], context: Context
+) -> Iterator[str]:
+    if problems := outside(dict.fromkeys(inputs.all), context):
+        yield from problems
+        return
+    yield from outside(found, context)
+    for name, paths, named in (
+        ("golden", inputs.golden, settings.golden),
+        ("run", inputs.run, settings.run),
+        ("baseline", inputs.baseline or (), settings.baseline),
+        ("config", [inputs.config] if inputs.config else (), settings.config),
+    ):
+        for path in paths if not named else ():
+            if is_linked(path, context):
+                yield f"{path}: is a symbolic link, or behind one; to follow it, name it with the input {name}"
+    of_rows = (*inputs.run, *inputs.scores, *inputs.judgments)
+    for path in found:
+        if is_special(path):
+            yield f"{path}: is not a regular file; write the {'rows' if path in of_rows else 'content'} to a file"
+
+
+def _problems_of_outputs(outputs: Mapping[str, str], found: Sequence[str], context: Context) -> Iterator[str]:
+    if problems := outside(dict.fromkeys(outputs.values()), context):
+        yield from problems
+        return
+    unsafe = [problem for path in outputs.values() if (problem := unsafe_output(path, context))]
+    yield from unsafe or check_outputs(outputs.values(), found)
+
+
+def _may_be_written(name: str, outputs: Mapping[str, str], found: Sequence[str], context: Context) -> bool:
+    """Return whether an output may be written, whatever is wrong with others.
+
+    It must not be the path of an input or a report. If it is that of the comment's body as well, the report is written.
+    """
+    path = outputs[name]
+    reports = [other for key, other in outputs.items() if key not in {name, BODY}]
+    if can_be_replaced(path, context):
+        return path not in reports
+    if outside([path], context) or unsafe_output(path, context):
+        return False
+    others = [other for other in reports if not outside([other], context)]
+    return not check_outputs([path], [*found, *others])
+
+
+def without_content(error: InputError, files: ActionFiles) -> InputError:
+    """Return the error without anything that its messages could quote from files that are reached through a link.
+
+    The workflow named the link, but a pull request can make it lead to any file of the workspace, and messages about
+    one file may quote another. Of every message only the file and the line remain.
+    """
+    if not files.linked:
+        return error
+    why = f"no details are shown, because {files.linked[0]} is a symbolic link, or behind one"
+    problems = dict.fromkeys(f"{_file_and_line(problem, files)}: is not valid; {why}" for problem in error.problems)
+    return InputError(list(problems), more=error.more + len(error.problems) - len(problems))
+
+
+def _file_and_line(problem: str, files: ActionFiles) -> str:
+    for path in sorted(files.found, key=len, reverse=True):  # a path may begin with another one
+        if at := re.match(rf"{re.escape(path)}(:\d+)?: ", problem):
+            return at[0].removesuffix(": ")
+    return "the input"
+
+
+def without_warnings(warnings: Sequence[str], files: ActionFiles) -> list[str]:
+    """Return the warnings of a check, or one that counts them if they could quote what is behind a link."""
+    if not files.linked or not warnings:
+        return list(warnings)
+    return [f"{count(len(warnings), 'warning')} not shown, because {files.linked[0]} is a symbolic link, or behind one"]

@@ -1,0 +1,247 @@
+"""How well a judge agrees with people on yes or no: Cohen's kappa, its error, and the judge's rates of being right.
+
+Whether gates on what a judge said count: only with a calibration of this judge against people, and a good one.
+"""
+
+from collections.abc import Collection, Iterator
+from datetime import datetime, timedelta
+from math import sqrt
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.core.judge_settings import LabelCounts, Task
+from ragcontract.core.numbers import SAME, count, digits_beside, fixed, percent
+from ragcontract.core.safe_text import shorten, visible
+from ragcontract.judgments.calibration_file import REMAKE, Calibration, read_calibration
+
+Z_90 = 1.6448536269514722  # standard errors of a 90 % interval, and of a 95 % bound on one side
+
+
+class Kappa(Struct, frozen=True):
+    """Cohen's kappa and its standard error."""
+
+    value: float
+    error: float
+
+    @property
+    def low(self) -> float:
+        """The lower end of its 90 % interval."""
+        return self.value - Z_90 * self.error
+
+
+def cohen_kappa(counts: LabelCounts) -> Kappa | None:
+    """Return how much of the agreement is beyond chance: 1 is all of it, 0 none, below 0 less than chance.
+
+    None if people say the same of all items: every judge then agrees as often as chance, and kappa says nothing.
+
+    Cohen, *A Coefficient of Agreement for Nominal Scales*, Educational and Psychological Measurement 20 (1960). The
+    standard error is that of Fleiss, Cohen and Everitt, *Large Sample Standard Errors of Kappa and Weighted Kappa*,
+    Psychological Bulletin 72 (1969), for a kappa that is not 0.
+    """
+    n = counts.n
+    if not counts.yes or not counts.no:
+        return None
+    cells = ((counts.tp / n, counts.fp / n), (counts.fn / n, counts.tn / n))  # by the judge, by people
+    judge = [sum(row) for row in cells]
+    people = [sum(column) for column in zip(*cells, strict=True)]
+    observed = cells[0][0] + cells[1][1]
+    chance = sum(one * other for one, other in zip(judge, people, strict=True))
+    value = (observed - chance) / (1 - chance)
+    agreeing = sum(
+        cells[at][at] * ((1 - chance) - (judge[at] + people[at]) * (1 - observed)) ** 2 for at in range(len(cells))
+    )
+    differing = sum(cells[at][1 - at] * (judge[1 - at] + people[at]) ** 2 for at in range(len(cells)))
+    variance = agreeing + (1 - observed) ** 2 * differing - (observed * chance - 2 * chance + observed) ** 2
+    return Kappa(value, sqrt(max(0.0, variance) / n) / (1 - chance) ** 2)
+
+
+class Rate(Struct, frozen=True):
+    """A share, with the bounds of its 90 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def wilson(successes: int, of: int) -> Rate | None:
+    """Return a share and its score interval; None of nothing.
+
+    Wilson, *Probable Inference, the Law of Succession, and Statistical Inference*, Journal of the American Statistical
+    Association 22 (1927). It never leaves 0 to 1, and holds for shares near them and for few items, too.
+    """
+    if not of:
+        return None
+    share, z2 = successes / of, Z_90**2 / of
+    middle = (share + z2 / 2) / (1 + z2)
+    half = Z_90 * sqrt(share * (1 - share) / of + z2 / (4 * of)) / (1 + z2)
+    return Rate(share, max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half)))
+
+
+def rogan_gladen(observed: float, counts: LabelCounts) -> float | None:
+    """Return the share that people would say yes of, estimated from the share that the judge says yes of; 0 to 1.
+
+    Rogan and Gladen, *Estimating Prevalence from the Results of a Screening Test*, American Journal of Epidemiology
+    107 (1978). None for a judge that is not better than chance, or whose rates are not known.
+    """
+    if not counts.yes or not counts.no:
+        return None
+    right_yes, right_no = counts.tp / counts.yes, counts.tn / counts.no
+    if right_yes + right_no <= 1:
+        return None
+    return min(1.0, max(0.0, (observed + right_no - 1) / (right_yes + right_no - 1)))
+
+
+# What a judged gate needs, to count. With 100 labels, half of them yes, a judge that is right nine times of ten always
+# gets through, and one that is right seven times of ten hardly ever: docs/judge.md has the odds.
+ENOUGH_LABELS, ENOUGH_OF_EACH = 50, 10
+GOOD_KAPPA, GOOD_LOW = 0.6, 0.4
+TOLERATED_UNJUDGED = 0.05
+VALID_DAYS = 90
+
+Why: TypeAlias = tuple[str, str]  # a reason, and what to do about it, which may be empty
+CALIBRATE = "run `rag-contract judge calibrate`"
+LABEL_MORE, BETTER_JUDGE = f"label more items, and {CALIBRATE} again", "ask another model, and calibrate that"
+OTHER_JUDGE = "calibrate the judge that is asked, or ask the one that was calibrated"
+
+
+def calibrated(
+    task: Task,
+    counts: LabelCounts,
+    *,
+    fingerprint: str,
+    at: datetime,
+    unjudged: int = 0,
+    self_agreement: float | None = None,
+) -> Calibration:
+    """Return a calibration, with what follows from its counts."""
+    kappa, tpr, tnr = cohen_kappa(counts), wilson(counts.tp, counts.yes), wilson(counts.tn, counts.no)
+    return Calibration(
+        task=task,
+        fingerprint=fingerprint,
+        at=at,
+        n=counts.n,
+        counts=counts,
+        unjudged=unjudged,
+        tpr=tpr.value if tpr else None,
+        tpr_low=tpr.low if tpr else None,
+        tnr=tnr.value if tnr else None,
+        tnr_low=tnr.low if tnr else None,
+        kappa=kappa.value if kappa else None,
+        kappa_low=kappa.low if kappa else None,
+        self_agreement=self_agreement,
+    )
+
+
+def why_not(
+    calibration: Calibration | None,
+    task: Task,
+    *,
+    fingerprints: Collection[str],
+    now: datetime,
+    others: Collection[Task] = (),
+) -> tuple[str, ...]:
+    """Return all reasons why gates on what a judge said do not count, with what to do; none if they do.
+
+    ``fingerprints`` are those of the judgments that the gates are about, ``others`` the tasks that the calibration file
+    has. Each reason completes "the judge is not calibrated: …".
+    """
+    if calibration is None:
+        return (_no_calibration(task, others),)
+    found = [
+        *_of_whom_and_when(calibration, fingerprints, now),
+        *_of_labels(calibration),
+        *_of_agreement(calibration),
+    ]
+    following = [advice for _, advice in found[1:]]  # reasons with the same advice have it once
+    said = zip(found, [*following, ""], strict=False)  # none has none after it
+    return tuple(f"{why}; {advice}" if advice and advice != after else why for (why, advice), after in said)
+
+
+def checked_calibrations(path: str) -> dict[Task, Calibration]:
+    """Return what a calibration file has, by task; raises InputError, also if its numbers contradict its counts."""
+    file = read_calibration(path)
+    problems = [
+        f"{path}: calibrations[{at}].{why}; {REMAKE}"
+        for at, one in enumerate(file.calibrations)
+        for why in contradictions(one)
+    ]
+    if problems:
+        raise InputError(problems)
+    return {one.task: one for one in file.calibrations}
+
+
+def contradictions(calibration: Calibration) -> Iterator[str]:
+    """Yield the numbers that do not follow from the counts, as their names and why: somebody edited them."""
+    for name in ("n", "tpr", "tpr_low", "tnr", "tnr_low", "kappa", "kappa_low"):
+        given, computed = getattr(calibration, name), getattr(_computed(calibration), name)
+        if given != computed and (given is None or computed is None or abs(given - computed) > SAME):
+            yield f"{name}: is {_json(given)}, but its counts make that {_json(computed)}"
+
+
+def _no_calibration(task: Task, others: Collection[Task]) -> str:
+    if others:
+        what = f"the calibration is of {' and '.join(sorted(others))}, and there is none for {task}"
+        return f"{what}; label items of it, too, and {CALIBRATE} again"
+    name = "name its file with --calibration (in the action, the input calibration)"
+    return f"there is no calibration for {task}; label some items, {CALIBRATE}, and {name}"
+
+
+def _of_whom_and_when(calibration: Calibration, fingerprints: Collection[str], now: datetime) -> Iterator[Why]:
+    if others := sorted(set(fingerprints) - {calibration.fingerprint}):
+        then, today = _shown(calibration.fingerprint), _shown(others[0])
+        more = f" and {count(len(others) - 1, 'other')}" if len(others) > 1 else ""
+        yield f"it was made with another judge ({then}) than the judgments ({today}{more})", OTHER_JUDGE
+    age = now - calibration.at
+    if age > timedelta(days=VALID_DAYS):
+        days = max(age.days, VALID_DAYS + 1)  # a part of a day more than allowed is shown as more
+        yield f"it is {days} days old, and at most {VALID_DAYS} count", f"{CALIBRATE} again"
+    if age < timedelta(0):
+        yield f"it is from the future ({calibration.at:%Y-%m-%d})", "is the clock right?"
+
+
+def _of_labels(calibration: Calibration) -> Iterator[Why]:
+    counts = calibration.counts
+    if counts.n < ENOUGH_LABELS:
+        has = f"it has {count(counts.n, 'labelled item')} with a verdict"
+        yield f"{has}, and at least {ENOUGH_LABELS} are needed", LABEL_MORE
+    for said, number in (("yes", counts.yes), ("no", counts.no)):
+        if number < ENOUGH_OF_EACH:
+            yield f"people said {said} of {count(number, 'item')}, and at least {ENOUGH_OF_EACH} are needed", LABEL_MORE
+    labelled = counts.n + calibration.unjudged
+    if labelled and (share := calibration.unjudged / labelled) > TOLERATED_UNJUDGED + SAME:
+        lack = f"{percent(share)} of the labelled items have no verdict"
+        yield f"{lack}, and at most {percent(TOLERATED_UNJUDGED)} may", BETTER_JUDGE
+
+
+def _of_agreement(calibration: Calibration) -> Iterator[Why]:
+    kappa = cohen_kappa(calibration.counts)
+    if kappa is None:
+        yield "people said the same of all items, so that kappa says nothing", LABEL_MORE
+        return
+    advice = LABEL_MORE  # narrows the interval, and does not make a judge better
+    if kappa.value < GOOD_KAPPA - SAME:
+        what, advice = f"kappa is {_beside(kappa.value, GOOD_KAPPA)}", BETTER_JUDGE
+        yield f"{what}, and at least {fixed(GOOD_KAPPA, 2)} is needed", advice
+    if kappa.low < GOOD_LOW - SAME:
+        low = _beside(kappa.low, GOOD_LOW)
+        yield f"kappa may be as low as {low}, and at least {fixed(GOOD_LOW, 2)} is needed", advice
+
+
+def _computed(calibration: Calibration) -> Calibration:
+    one = calibration
+    return calibrated(one.task, one.counts, fingerprint=one.fingerprint, at=one.at)
+
+
+def _beside(value: float, limit: float) -> str:
+    return fixed(value, digits_beside(value, limit))
+
+
+def _json(value: float | None) -> str:
+    return "null" if value is None else f"{value:.10g}"
+
+
+def _shown(fingerprint: str) -> str:
+    return shorten(visible(fingerprint), bounds.VALUE)

@@ -1,0 +1,1 @@
+"""HTTP: sessions, calls that end in time, secrets, and the pace of calls."""

@@ -1,0 +1,236 @@
+"""What a call is made of, checked before the first one: addresses, and names and values of headers.
+
+What it means that a call failed: whether another one may succeed, and the reason that a server gives.
+
+Sends one call and reads its answer: within a time and a size, and to no other host than the one it is meant for.
+"""
+
+import math
+import re
+import time
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+import requests
+from msgspec import Struct
+from urllib3.exceptions import HTTPError, NewConnectionError
+
+from ragcontract.core import bounds
+from ragcontract.core.safe_text import shorten, visible
+from ragcontract.net.sessions import Deadline
+
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+def header(text: Any) -> bytes:
+    """Return the value of a header; characters that would end it become blanks."""
+    return re.sub(r"[\x00-\x1f\x7f]+", " ", str(text)).strip().encode()
+
+
+def header_problems(at: str, headers: Mapping[str, str]) -> list[str]:
+    """Return what is wrong with the names of headers."""
+    wrong = [name for name in headers if not HEADER_NAME.fullmatch(name)]
+    return [f"{at}: {shorten(name, bounds.NAME)!r} is not the name of a header" for name in wrong]
+
+
+def url_problems(at: str, url: str) -> list[str]:
+    """Return what is wrong with an address. It is shown in messages, and a question must not lead to another host."""
+    if not is_url(url):
+        found = re.sub("//[^/]*@", "//", url).partition("?")[0]
+        return [f"{at}: expected an address such as https://search.example/api, found {shorten(found, bounds.VALUE)!r}"]
+    if has_credentials(url):
+        return [f"{at}: has a user name or a password in it; give them as a header with ${{secret:NAME}}"]
+    if "{" in url:
+        return [f"{at}: has no placeholders; write them under `query`, `json`, `form` or `headers`"]
+    return []
+
+
+def is_url(url: str) -> bool:
+    """Return whether a text is an address that can be called."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    return usable and not re.search(r"[\x00-\x20\x7f]", url)
+
+
+def has_credentials(url: str) -> bool:
+    """Return whether an address has a user name or a password in it."""
+    parts = urlsplit(url)
+    return parts.username is not None or parts.password is not None
+
+
+def shown(url: str) -> str:
+    """Return an address for messages: without credentials and without what follows a question mark."""
+    parts = urlsplit(url)
+    return visible(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}")
+
+
+# What another attempt may change. Others would get the same answer: a wrong address, a wrong key, a wrong question.
+AGAIN = {"connect_timeout", "unreachable", "proxy_error", "connection_lost"}
+AGAIN_STATUSES = {408, 409, 425, 429}
+
+
+def may_succeed_later(status: int) -> bool:
+    """Return whether the same call may be accepted later."""
+    return status in AGAIN_STATUSES or 500 <= status < 600  # noqa: PLR2004
+
+
+def reason_in(content: Any) -> str:
+    """Return the reason in the content of a failure, in the forms that are common; empty if there is none."""
+    for name in ("error", "message", "detail", "error_description", "title"):
+        found = content.get(name) if isinstance(content, dict) else None
+        if isinstance(found, dict):
+            found = reason_in(found)
+        if isinstance(found, str) and found:
+            return found
+    return ""
+
+
+PIECE = 1 << 16
+REDIRECTS = {301, 302, 303, 307, 308}
+SEE_OTHER, KEEPS_METHOD = 303, {307, 308}
+UNSENT = {"connect_timeout", "proxy_error", "unreachable"}
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+class Call(Struct, frozen=True, kw_only=True):
+    """What is sent: ``json`` or ``form`` is the body, ``query`` goes into the address."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str | bytes] = {}
+    query: Mapping[str, Any] = {}
+    json: Any = None
+    form: Mapping[str, Any] | None = None
+
+
+class Answered(Struct, frozen=True, kw_only=True):
+    """An answer; looking up ``headers`` ignores case. ``next_page`` is the link to it, empty if there is none."""
+
+    status: int
+    reason: str
+    headers: Mapping[str, str]
+    content: bytes
+    next_page: str = ""
+
+
+class Unanswered(Exception):  # noqa: N818 (it is what happened, not a fault in how something was called)
+    """There is no answer, or it is not read.
+
+    ``kind`` is one of ``connect_timeout``, ``unreachable`` (refused, or no such host), ``proxy_error``, ``tls_error``,
+    ``read_timeout``, ``connection_lost``, ``too_large``, ``bad_encoding``, ``redirect`` and ``bad_request``. ``unsent``
+    says that nothing was sent, and ``name`` what the library calls it.
+    """
+
+    def __init__(self, kind: str, message: str, *, unsent: bool = False, name: str = "") -> None:
+        """Store the attributes; the message has no address and no header in it."""
+        super().__init__(message)
+        self.kind = kind
+        self.unsent = unsent
+        self.name = name
+
+
+def send(
+    session: requests.Session,
+    call: Call,
+    *,
+    seconds: float,
+    connect_seconds: float,
+    read_seconds: float | None = None,
+    redirects: int = 0,
+) -> Answered:
+    """Send a call and return the answer, whatever its status; raises :class:`Unanswered`.
+
+    A setting of the machine that is wrong, such as a file of certificates that does not exist, raises OSError.
+    It ends after ``seconds``, or if there is no connection after ``connect_seconds``, or if nothing is received for
+    ``read_seconds``. Redirects are followed, so many of them, on the same host only.
+    """
+    end = time.monotonic() + seconds
+    read = min(seconds, math.inf if read_seconds is None else read_seconds)
+    timeout = (min(connect_seconds, seconds), read if read < math.inf else None)
+    with Deadline(seconds) as deadline:
+        while True:
+            try:
+                answered = _once(session, call, timeout)
+            except (requests.RequestException, HTTPError, ValueError, TimeoutError, ConnectionError) as error:
+                raise _unanswered(error, over=deadline.over or time.monotonic() >= end) from None
+            if deadline.over:  # what was cut off may look like an answer
+                raise _unanswered(TimeoutError(), over=True)
+            if answered.status not in REDIRECTS or "location" not in answered.headers or not redirects:
+                return answered
+            call = _redirected(call, answered)
+            redirects -= 1
+
+
+def _once(session: requests.Session, call: Call, timeout: tuple[float, float | None]) -> Answered:
+    response = session.request(
+        call.method,
+        call.url,
+        headers=dict(call.headers),
+        params=dict(call.query),
+        json=call.json,
+        data=call.form,
+        timeout=timeout,
+        allow_redirects=False,
+        stream=True,
+    )
+    with response:
+        content = bytearray()
+        for piece in response.iter_content(PIECE):
+            content += piece
+            if len(content) > bounds.HTTP_ANSWER:
+                raise Unanswered("too_large", f"the answer is larger than {bounds.HTTP_ANSWER >> 20} MiB")
+        return Answered(
+            status=response.status_code,
+            reason=response.reason or "",
+            headers=response.headers,
+            content=bytes(content),
+            next_page=response.links.get("next", {}).get("url") or "",
+        )
+
+
+def _redirected(call: Call, answered: Answered) -> Call:
+    """Return the call that a redirect asks for; another host must not get what is meant for this one."""
+    try:
+        target = urljoin(call.url, answered.headers["location"])
+        before, after = urlsplit(call.url), urlsplit(target)
+        upgraded = (_origin(before)[0], _origin(after)[0]) == ("http", "https") and before.port == after.port is None
+        same = _origin(before) == _origin(after) or (upgraded and before.hostname == after.hostname)
+    except ValueError:
+        same = False
+    if not same:
+        raise Unanswered("redirect", f"the answer ({answered.status}) leads to another host, which is not followed")
+    if answered.status == SEE_OTHER or (answered.status not in KEEPS_METHOD and call.method == "POST"):
+        return Call(method="GET", url=target, headers=call.headers)
+    return Call(method=call.method, url=target, headers=call.headers, json=call.json, form=call.form)
+
+
+def _origin(url: SplitResult) -> tuple[str, str | None, int | None]:
+    return url.scheme, url.hostname, url.port or DEFAULT_PORTS.get(url.scheme)
+
+
+def _unanswered(error: Exception, *, over: bool) -> Unanswered:
+    kind, message = _kind(error, over=over)
+    return Unanswered(kind, message, unsent=kind in UNSENT, name=type(error).__name__)
+
+
+def _kind(error: Exception, *, over: bool) -> tuple[str, str]:
+    """Return the kind of an error and what it means. The libraries' own messages may have secrets in them."""
+    if isinstance(error, requests.ConnectTimeout):
+        return "connect_timeout", "there was no connection in time"
+    if isinstance(error, requests.exceptions.ProxyError):
+        return "proxy_error", "the proxy did not connect"
+    if any(isinstance(getattr(cause, "reason", None), NewConnectionError) for cause in error.args):
+        return "unreachable", "the connection was refused, or there is no such host"
+    if over or isinstance(error, requests.ReadTimeout):
+        return "read_timeout", "the answer was not complete in time"
+    if isinstance(error, requests.exceptions.SSLError):
+        return "tls_error", "the connection could not be encrypted; is the certificate valid?"
+    if isinstance(error, requests.exceptions.ContentDecodingError):
+        return "bad_encoding", "the answer is not compressed in the way it says"
+    if isinstance(error, ValueError):  # of an address or a header
+        return "bad_request", "the address or a header cannot be sent"
+    return "connection_lost", "the connection was lost before the answer was complete"

@@ -1,1 +1,0 @@
-"""Collections of Chroma as targets."""

@@ -1,0 +1,261 @@
+"""Runs a program once for each question: it reads the question and writes the answer, within a time and a size.
+
+A command in any language: one process for each question, or a long-lived one that answers line by line.
+"""
+
+import json
+import os
+import selectors
+import subprocess
+import time
+from collections import deque
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from typing import IO, Annotated, Any
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.core.numbers import mebibytes
+from ragcontract.core.safe_text import shorten, visible
+from ragcontract.files.writing import temporary_file, unwritable_temporary
+from ragcontract.net.secrets import PLACEHOLDER
+from ragcontract.record.adapters.framework import redacting
+from ragcontract.record.adapters.process_serve import ServedProcess
+from ragcontract.record.adapters.program import Program, kill, last_words, question, response_in
+from ragcontract.record.interface import CallFailed, Context, Response, Surroundings, System
+from ragcontract.record.returned.result_forms import DocumentIds
+from ragcontract.record.returned.returned_messages import decoded_json
+
+PART = 1 << 16  # bytes that are read at once
+GLANCE = 0.05  # s; how often a program is looked at that ended while something that it started holds its output
+
+
+class Programs:
+    """The programs that run, so that all of them can be stopped."""
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._stopped = False
+
+    def output(self, program: Program, given: bytes, seconds: float) -> bytes:
+        """Return what a program writes to standard output for what it is given on standard input.
+
+        Raises CallFailed if it ends with another exit code than 0, takes too long or writes too much, InputError if it
+        cannot be started. What it wrote to standard error is in the message.
+        """
+        until = time.monotonic() + seconds
+        with ExitStack() as stack:
+            stdin = stack.enter_context(_to_read(given))  # unlike a pipe, it needs nobody who writes to it
+            process = program.start(stdin)
+            self._running.add(process)
+            stack.callback(self._running.discard, process)
+            for stream in (process.stdout, process.stderr):
+                if stream is not None:
+                    stack.callback(stream.close)
+            stack.callback(kill, process)
+            if self._stopped:  # while it was started
+                raise CallFailed("process_ended", "the process was stopped")
+            return _output(process, until, seconds)
+
+    def stop(self) -> None:
+        """Kill all that run, and those that are just being started."""
+        self._stopped = True
+        for process in list(self._running):
+            kill(process)
+
+
+def _to_read(data: bytes) -> IO[bytes]:
+    """Return a temporary file with data; raises OutputError."""
+    file = temporary_file()
+    try:
+        file.write(data)
+        file.seek(0)
+    except OSError as error:
+        with suppress(OSError):
+            file.close()
+        raise unwritable_temporary(error) from error
+    return file
+
+
+def _output(process: subprocess.Popen[bytes], until: float, seconds: float) -> bytes:
+    output = bytearray()
+    tail: deque[int] = deque(maxlen=bounds.STDERR_TAIL)
+    with selectors.DefaultSelector() as selector:
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                os.set_blocking(stream.fileno(), False)
+                selector.register(stream, selectors.EVENT_READ)
+        while selector.get_map():
+            left = until - time.monotonic()
+            if left <= 0:
+                raise CallFailed(
+                    "read_timeout", f"no answer within {seconds:.3g} s{last_words(bytes(tail))}", again=True
+                )
+            ended = process.poll() is not None  # before looking for output: what it wrote is there then
+            ready = selector.select(min(left, GLANCE))
+            for key, _ in ready:
+                part = _part(key.fd)
+                if not part:
+                    selector.unregister(key.fileobj)
+                elif key.fileobj is process.stdout:
+                    output += part
+                else:
+                    tail.extend(part)
+            if len(output) > bounds.COMMAND_ANSWER:
+                raise CallFailed("too_large", f"wrote more than {mebibytes(bounds.COMMAND_ANSWER)} for one question")
+            if ended and not ready:
+                break
+    return _ended(process, bytes(output), bytes(tail), max(0, until - time.monotonic()))
+
+
+def _part(descriptor: int) -> bytes:
+    with suppress(BlockingIOError):
+        return os.read(descriptor, PART)
+    return b""
+
+
+def _ended(process: subprocess.Popen[bytes], output: bytes, tail: bytes, left: float) -> bytes:
+    words = last_words(tail)
+    try:
+        code = process.wait(left)
+    except subprocess.TimeoutExpired:
+        raise CallFailed("read_timeout", f"did not end after its answer{words}", again=True) from None
+    if code:
+        raise CallFailed("exit_code", f"ended with exit code {code}{words}", detail={"exit_code": code})
+    return output
+
+
+Arguments = Annotated[
+    list[Annotated[str, Meta(title="text; quote numbers")]],
+    Meta(min_length=1, title="a list of arguments, as [python, answer.py], without a shell"),
+]
+
+
+class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A command that gets a question as JSON on standard input and writes its answer as JSON to standard output."""
+
+    each: Annotated[Arguments | None, Meta(description="A program that is run for each question.")] = None
+    serve: Annotated[
+        Arguments | None, Meta(description="A program that runs all the time: a line in, a line with its `id` out.")
+    ] = None
+    ready: Annotated[bool, Meta(description='Whether `serve` writes `{"ready": true}` before it takes questions.')] = (
+        False
+    )
+    folder: Annotated[str, Meta(description="Where it is started, relative to the file.")] = "."
+    environ: Annotated[
+        dict[str, Annotated[str, Meta(title="text; quote numbers")]],
+        Meta(description="Variables for its environment; the place for secrets."),
+    ] = {}
+    doc_id: Annotated[
+        str | None, Meta(description="A JMESPath expression over `id`, `metadata` and `text` of a result.")
+    ] = None
+
+
+def system(options: Options, surroundings: Surroundings) -> System:
+    """Return a system that runs the command; raises InputError."""
+    problems = []
+    if (options.each is None) == (options.serve is None):
+        problems.append("command: needs one of each and serve")
+    arguments = options.each or options.serve or []
+    if any(PLACEHOLDER.search(argument) for argument in arguments):
+        problems.append("command: a secret in its arguments is seen by all who list processes; put it under environ")
+    if options.ready and options.serve is None:
+        problems.append("command.ready: is for serve; a program of each takes its question at once")
+    folder = surroundings.folder / options.folder
+    if not folder.is_dir():
+        problems.append(f"command.folder: there is no folder {folder}")
+    if problems:
+        raise InputError(problems)
+    environ = {name: surroundings.secrets.filled(value) for name, value in options.environ.items()}
+    program = Program(arguments=arguments, folder=folder.absolute(), environ=environ)
+    ids = DocumentIds(surroundings.doc_id or options.doc_id)
+    if options.each is not None:
+        return Each(program, ids, surroundings)
+    return Serve(program, ids, surroundings, says_ready=options.ready)
+
+
+class Each:
+    """Runs the program once for each question."""
+
+    concurrency = 4
+
+    def __init__(self, program: Program, ids: DocumentIds, surroundings: Surroundings) -> None:
+        """Store how the program is run."""
+        self._program = program
+        self._ids = ids
+        self._secrets = surroundings.secrets
+        self._programs = Programs()
+
+    def setup(self) -> None:
+        """Do nothing: a program that is not there is found with the first question."""
+
+    def ask(self, query: str, context: Context) -> Response:
+        """Run the program, and read what it writes."""
+        given = json.dumps(question(query, context)).encode() + b"\n"
+        program = self._program
+        if context.traceparent:  # where programs look for it that are instrumented with OpenTelemetry
+            program = replace(program, environ={**program.environ, "TRACEPARENT": context.traceparent})
+        with redacting(self._secrets):
+            output = self._programs.output(program, given, context.seconds)
+            try:
+                found = decoded_json(output)
+            except (ValueError, RecursionError) as error:
+                if not output.strip():
+                    problem = "ended without an answer; print it as JSON to standard output"
+                    raise CallFailed("not_json", problem) from error
+                shown = shorten(visible(output[: bounds.PATTERN].decode(errors="replace")), bounds.RETURNED_SHOWN)
+                raise CallFailed("not_json", f"wrote something else than JSON ({error}): {shown}") from error
+            return response_in(found, self._ids)
+
+    def versions(self) -> Mapping[str, str]:
+        """Return nothing: a command says no versions."""
+        return {}
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return the program and its arguments."""
+        return {"command": {"each": list(self._program.arguments)}}
+
+    def teardown(self) -> None:
+        """Kill the programs that still run."""
+        self._programs.stop()
+
+
+class Serve:
+    """Keeps the program running, and exchanges lines with it."""
+
+    concurrency = 1  # a program that answers one line after the other would let the others wait
+
+    def __init__(
+        self, program: Program, ids: DocumentIds, surroundings: Surroundings, *, says_ready: bool = False
+    ) -> None:
+        """Store how the program is run."""
+        self._program = program
+        self._ids = ids
+        self._secrets = surroundings.secrets
+        self._serving = ServedProcess(program, says_ready=says_ready, secrets=surroundings.secrets)
+
+    def setup(self) -> None:
+        """Start the program; raises InputError if it cannot be started, or does not get ready."""
+        with redacting(self._secrets):
+            self._serving.start()
+
+    def ask(self, query: str, context: Context) -> Response:
+        """Exchange a line with the program."""
+        with redacting(self._secrets):
+            return response_in(self._serving.exchange(question(query, context), context.seconds), self._ids)
+
+    def versions(self) -> Mapping[str, str]:
+        """Return nothing: a command says no versions."""
+        return {}
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return the program and its arguments, and how many of its lines were no answers."""
+        return {"command": {"serve": list(self._program.arguments), "stray_lines": self._serving.stray}}
+
+    def teardown(self) -> None:
+        """Stop the program."""
+        self._serving.stop()

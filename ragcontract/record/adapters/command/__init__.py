@@ -1,1 +1,0 @@
-"""Commands as targets: a process for each question, or one that serves all of them."""

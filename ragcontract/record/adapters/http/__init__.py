@@ -1,1 +1,0 @@
-"""Services over HTTP as targets: calls made of templates, and answers read with JMESPath."""

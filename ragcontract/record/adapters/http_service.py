@@ -1,0 +1,181 @@
+"""A search, or a chatbot, that answers over HTTP."""
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct
+from msgspec.structs import replace
+
+from ragcontract.core.errors import InputError
+from ragcontract.net.sending import Answered, Call, header, header_problems, shown, url_problems
+from ragcontract.net.sessions import TrustEnv
+from ragcontract.record.adapters.http_answers import AnswerMapping, EmptyResults, Fields, searching
+from ragcontract.record.adapters.program import response_in
+from ragcontract.record.adapters.service_client import ServiceClient, keys_in, read_stream
+from ragcontract.record.adapters.templates import Template, values_of
+from ragcontract.record.interface import CallFailed, Context, Response, Surroundings
+from ragcontract.record.returned.result_forms import DocumentIds
+from ragcontract.record.returned.returned_messages import decoded_json
+
+CONCURRENCY = 8
+METHODS = {"GET", "POST", "PUT", "PATCH"}
+
+
+Text = Annotated[str, Meta(title="text; quote numbers")]
+
+
+class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A service that gets one call a question; texts may have placeholders such as `{query}` and `{top}`."""
+
+    url: Annotated[Text, Meta(description="The address, without placeholders.")]
+    method: Annotated[str | None, Meta(description="GET, or POST where there is a body, unless it says so.")] = None
+    headers: Annotated[dict[str, Text], Meta(description="Headers; the place for secrets.")] = {}
+    query: Annotated[dict[str, Any], Meta(description="What goes behind the address: `?name=value`.")] = {}
+    json: Annotated[Any, Meta(description="The body, as JSON.")] = None
+    form: Annotated[dict[str, Any] | None, Meta(description="The body, as a form.")] = None
+    response: Annotated[
+        Fields | None, Meta(description="Where the fields of a row are in the answer; without it, it is a row itself.")
+    ] = None
+    empty_results: Annotated[
+        EmptyResults,
+        Meta(description="What results that are null or absent are: an error, or none found."),
+    ] = "error"
+    sse: Annotated[
+        str | None,
+        Meta(description="Where the text is in each event of a streamed answer; `response` finds `text` and `events`."),
+    ] = None
+    sse_end: Annotated[
+        str | None,
+        Meta(
+            description="The data of the last event, as `[DONE]`; a streamed answer without it was cut off, and fails."
+        ),
+    ] = None
+    trust_env: Annotated[
+        TrustEnv, Meta(description="Whether proxies of the environment are used; auto: but for this machine.")
+    ] = "auto"
+    doc_id: Annotated[
+        str | None, Meta(description="A JMESPath expression over `id`, `metadata` and `text` of a result.")
+    ] = None
+
+
+def system(options: Options, surroundings: Surroundings) -> "HttpService":
+    """Return the service; raises InputError with everything that is wrong with the options."""
+    return HttpService(options, surroundings)
+
+
+class HttpService:
+    """A service that is asked with one call a question."""
+
+    concurrency = CONCURRENCY
+
+    def __init__(self, options: Options, surroundings: Surroundings) -> None:
+        """Read the templates and the expressions."""
+        secrets = surroundings.secrets
+        self._url = options.url
+        self._method = (options.method or ("GET" if options.json is None and options.form is None else "POST")).upper()
+        self._headers = Template(options.headers, secrets, at="http.headers")
+        self._query = Template(options.query, secrets, at="http.query")
+        self._json = Template(options.json, secrets, at="http.json")
+        self._form = None if options.form is None else Template(options.form, secrets, at="http.form")
+        self._ids = DocumentIds(surroundings.doc_id or options.doc_id)
+        self._empty = options.empty_results
+        self._text_of = None if options.sse is None else searching(options.sse)
+        self._end = options.sse_end
+        fields = Fields(answer="text") if options.response is None and options.sse is not None else options.response
+        self._mapping = None if fields is None else AnswerMapping(fields, doc_ids=self._ids, empty=self._empty)
+        problems = [
+            *url_problems("http.url", options.url),
+            *self._problems(options),
+            *self._headers.problems,
+            *self._query.problems,
+            *self._json.problems,
+            *([] if self._form is None else self._form.problems),
+            *([f"http.sse: {self._text_of}"] if isinstance(self._text_of, str) else []),
+            *([] if self._mapping is None else [f"http.{problem}" for problem in self._mapping.problems]),
+        ]
+        if problems:
+            raise InputError(problems)
+        self._service = ServiceClient(options.url, trust_env=options.trust_env, surroundings=surroundings)
+
+    def _problems(self, options: Options) -> list[str]:
+        problems = header_problems("http.headers", options.headers)
+        if self._method not in METHODS:
+            problems.append(f"http.method: expected one of {', '.join(sorted(METHODS))}, found {options.method!r}")
+        if options.sse_end is not None and options.sse is None:
+            problems.append("http.sse_end: is for `sse`, which is missing; add it, or remove this")
+        if options.json is not None and options.form is not None:
+            problems.append("http: `json` and `form` are both the body; remove one of them")
+        return problems
+
+    def setup(self) -> None:
+        """Do nothing: a connection is made with the first question."""
+
+    def ask(self, query: str, context: Context) -> Response:
+        """Return what the service answers to a question; raises CallFailed."""
+        values = values_of(query, context)
+        headers = {name: header(text) for name, text in self._headers.filled(values).items()}
+        if context.traceparent and "traceparent" not in {name.lower() for name in headers}:
+            headers["traceparent"] = context.traceparent.encode()
+        call = Call(
+            method=self._method,
+            url=self._url,
+            headers=headers,
+            query=_fields(self._query.filled(values)),
+            json=self._json.filled(values),
+            form=None if self._form is None else _fields(self._form.filled(values)),
+        )
+        content, answered = self._service.json(call, context.seconds, decode=self._decoded)
+        try:
+            return self._as_row(content) if self._mapping is None else self._mapping.response(content)
+        except CallFailed as failure:
+            raise CallFailed(failure.kind, str(failure), detail=self._service.detail(answered)) from None
+
+    def _as_row(self, content: Any) -> Response:
+        """Return the response in an answer that is one, in any of the forms that a function may return."""
+        try:
+            found = response_in(content, self._ids)
+        except InputError as error:
+            problem = f"{'; '.join(error.problems)}; if fields have other names, say so under `response`"
+            raise CallFailed("bad_answer", problem) from None
+        if found.results is None and found.response is UNSET and found.messages is None:
+            if self._empty == "error":
+                raise CallFailed(
+                    "no_results", f"there are neither results nor a response; there are: {keys_in(content)}"
+                )
+            return replace(found, results=[])
+        return found
+
+    def _decoded(self, answered: Answered) -> Any:
+        if self._text_of is None or isinstance(self._text_of, str):
+            return decoded_json(answered.content)
+        return read_stream(answered, self._text_of, self._end)
+
+    def versions(self) -> Mapping[str, str]:
+        """Return nothing: what answers is not known."""
+        return {}
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return what is called."""
+        return {"url": shown(self._url), "method": self._method}
+
+    def teardown(self) -> None:
+        """Close the connections."""
+        self._service.close()
+
+
+def _fields(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values as a form has them: a list is the field several times, an object its JSON, null no field."""
+
+    def text(value: Any) -> str:
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+    return {
+        name: [text(one) for one in value] if isinstance(value, list) and _flat(value) else text(value)
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+def _flat(values: list[Any]) -> bool:
+    return not any(isinstance(value, list | dict) for value in values)

@@ -1,0 +1,91 @@
+"""The process that runs isolated Python code; its arguments are ``my_app.search:retrieve`` and options as JSON.
+
+It speaks the protocol of a long-lived command: a line with a question in, a line with its answer out, by ``id``. What
+the code prints goes to standard error, also from C and from programs that it starts, since standard output is for
+answers; and it finds nothing on standard input, which is for questions.
+"""
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ragcontract.core.errors import RagContractError
+from ragcontract.record.adapters.program import answer, failure, question_of
+from ragcontract.record.adapters.python_code import Options, system
+from ragcontract.record.interface import CallFailed, Surroundings, System
+from ragcontract.record.returned.returned_messages import plain
+from ragcontract.record.sources import Sources
+from ragcontract.record.watching import packages
+
+
+def main(arguments: Sequence[str], lines: BinaryIO, answers: BinaryIO) -> None:
+    """Answer lines until there are no more; ``arguments`` are the target and the options as JSON."""
+    target, options = arguments
+    given = json.loads(options)
+    hosted = IsolatedChild(answers)
+    if hosted.prepare(target, Surroundings(folder=Path(given["folder"]), doc_id=given["doc_id"])):
+        for line in lines:
+            hosted.take(json.loads(line))
+        hosted.stop()
+
+
+class IsolatedChild:
+    """Answers each line in a thread of its own: the parent decides how many questions are under way."""
+
+    def __init__(self, answers: BinaryIO) -> None:
+        """Store where answers are written."""
+        self._answers = answers
+        self._sources = Sources(Path())
+        self._lock = threading.Lock()
+        self._system: System
+
+    def prepare(self, target: str, surroundings: Surroundings) -> bool:
+        """Import and set up the target, say whether it is ready, and return that."""
+        try:
+            self._system = system(Options(object=target), surroundings)
+            self._system.setup()
+        except RagContractError as error:
+            self._say({"ready": True, "unusable": error.lines()})
+            return False
+        self._say({"ready": True})
+        return True
+
+    def take(self, line: Mapping[str, Any]) -> None:
+        """Begin to answer a line."""
+        threading.Thread(target=self._answer, args=(line,), daemon=True).start()
+
+    def stop(self) -> None:
+        """Tear the target down."""
+        self._system.teardown()
+
+    def _answer(self, line: Mapping[str, Any]) -> None:
+        number = {"id": line["id"]}
+        try:
+            if "describe" in line:
+                facts = {**self._system.facts(), "packages": packages()}
+                self._say({**number, "versions": dict(self._system.versions()), "facts": facts})
+            else:
+                self._say({**number, **answer(self._system.ask(*question_of(line)))})
+        except CallFailed as failed:
+            self._say({**number, **failure(failed)})
+        except RagContractError as error:
+            self._say({**number, "unusable": error.lines()})
+
+    def _say(self, line: Mapping[str, Any]) -> None:
+        with self._lock:  # also around what was imported: that must be said before any answer that depends on it
+            if "id" in line:
+                line = {**line, "sources": plain(self._sources.new())}
+            self._answers.write(json.dumps(line).encode() + b"\n")
+            self._answers.flush()
+
+
+if __name__ == "__main__":
+    own_input, own_output = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    with Path(os.devnull).open("rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)
+    main(sys.argv[1:], own_input, own_output)

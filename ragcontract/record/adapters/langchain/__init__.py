@@ -1,1 +1,0 @@
-"""Objects of LangChain and LangGraph as targets."""

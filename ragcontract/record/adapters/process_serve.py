@@ -1,0 +1,266 @@
+"""A long-lived process that answers lines with lines, in any order, each with the id of its question.
+
+A process that does not answer in time is killed with all that it started, and another one takes its place; after three
+in a row without an answer, there is no other.
+"""
+
+import itertools
+import json
+import logging
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.core.numbers import mebibytes
+from ragcontract.core.safe_text import printable, shorten, visible
+from ragcontract.files.opening import Unfailing
+from ragcontract.net.secrets import NO_SECRETS, Secrets
+from ragcontract.record.adapters.program import Program, kill, last_words, pipe_of
+from ragcontract.record.interface import CallFailed
+from ragcontract.record.returned.returned_messages import decoded_json
+
+log = logging.getLogger(__name__)
+Line = Mapping[str, Any]
+
+
+class ServedProcess:
+    """Starts the process when it is needed, and again when it was killed or ended."""
+
+    def __init__(self, program: Program, *, says_ready: bool = False, secrets: Secrets = NO_SECRETS) -> None:
+        """Store the program; one that ``says_ready`` writes a line ``{"ready": true}`` before it takes questions.
+
+        The lines that are passed on are without ``secrets``; failures say what the program said.
+        """
+        self._program = program
+        self._secrets = secrets
+        self._says_ready = says_ready
+        self._lock = threading.Lock()
+        self._process: _Process | None = None
+        self._in_a_row = 0
+        self._stopped = False
+        self._numbers = itertools.count(1)
+        self._stray = 0
+
+    @property
+    def stray(self) -> int:
+        """How many lines were no answers."""
+        return self._stray + (self._process.stray if self._process else 0)
+
+    def start(self) -> Line:
+        """Start the process and wait until it is ready; returns the line that says so. Raises InputError."""
+        with self._lock:
+            return self._started().ready()
+
+    def exchange(self, line: Line, seconds: float) -> Line:
+        """Send a line and return the one that answers it; raises CallFailed, also if there is none in time."""
+        until = time.monotonic() + seconds
+        if not self._lock.acquire(timeout=max(0, min(seconds, threading.TIMEOUT_MAX))):
+            raise CallFailed("read_timeout", f"the process was not started within {seconds:.3g} s", again=True)
+        try:
+            process = self._started()
+        finally:
+            self._lock.release()
+        left = until - time.monotonic()
+        if left <= 0:  # not a reason to kill the process
+            raise CallFailed("read_timeout", f"the process was not started within {seconds:.3g} s", again=True)
+        try:
+            answer = process.exchange(next(self._numbers), line, left)
+        except CallFailed:
+            if not process.lives:  # get another one going while the loop pauses before the next attempt
+                threading.Thread(target=self._start_again, daemon=True).start()
+            raise
+        self._in_a_row = 0
+        return answer
+
+    def stop(self) -> None:
+        """Let the process end by itself for a moment, then kill it; it is not started again."""
+        self._stopped = True  # without the lock, which whoever waits for the process to be ready has
+        if self._process is not None:
+            self._process.stop()
+        with self._lock:  # one that was just being started
+            if self._process is not None:
+                self._process.stop()
+
+    def _start_again(self) -> None:
+        with suppress(CallFailed, InputError), self._lock:  # the next question finds out, too
+            self._started()
+
+    def _started(self) -> "_Process":
+        if self._stopped:
+            raise CallFailed("process_ended", "the process was stopped")
+        if self._process is not None and self._process.lives:
+            return self._process
+        if self._process is not None:
+            if self._in_a_row == bounds.RESTARTS:
+                why = f"ended, or was killed, {self._in_a_row + 1} times in a row without an answer"
+                raise InputError([f"{self._program.arguments[0]}: {why}{self._process.last_words}"])
+            self._in_a_row += 1
+            self._stray += self._process.stray
+        self._process = _Process(self._program, says_ready=self._says_ready, secrets=self._secrets)
+        self._process.ready()
+        return self._process
+
+
+class _Process:
+    """One process, with a thread for each of its streams, so that none of them can block another."""
+
+    def __init__(self, program: Program, *, says_ready: bool, secrets: Secrets) -> None:
+        self._secrets = secrets
+        self._name = program.arguments[0]
+        self._popen = program.start()
+        self._to_write: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._waiting: dict[int, queue.SimpleQueue[Line | CallFailed]] = {}
+        self._lock = threading.Lock()
+        self._highest = 0
+        self._tail: deque[int] = deque(maxlen=bounds.STDERR_TAIL)
+        self._ended = ""
+        self.stray = 0
+        self._readiness: queue.SimpleQueue[Line | CallFailed] = queue.SimpleQueue()
+        self._awaits_ready = says_ready
+        self._ready: Line | None = None if says_ready else {}
+        writes, reads, self._errors = [
+            threading.Thread(target=run, name=f"{self._name} {run.__name__}", daemon=True)
+            for run in (self._write, self._read, self._read_errors)
+        ]
+        for thread in (self._errors, writes, reads):  # the reader waits for the errors of a process that ends at once
+            thread.start()
+
+    @property
+    def lives(self) -> bool:
+        """Whether it can be asked."""
+        return not self._ended
+
+    @property
+    def last_words(self) -> str:
+        """The end of what it wrote to standard error, to add to a message."""
+        return last_words(bytes(self._tail))
+
+    def exchange(self, number: int, line: Line, seconds: float) -> Line:
+        answer: queue.SimpleQueue[Line | CallFailed] = queue.SimpleQueue()
+        with self._lock:
+            if self._ended:
+                raise self._failure(self._ended)
+            self._waiting[number] = answer
+            self._highest = max(self._highest, number)
+        self._to_write.put(json.dumps({"id": number, **line}).encode() + b"\n")
+        try:
+            found = answer.get(timeout=max(0, min(seconds, threading.TIMEOUT_MAX)))
+        except queue.Empty:
+            self._end("was killed, because another question was not answered in time")
+            raise CallFailed("read_timeout", f"no answer within {seconds:.3g} s{self.last_words}", again=True) from None
+        if isinstance(found, CallFailed):
+            raise found
+        return found
+
+    def stop(self) -> None:
+        self._to_write.put(None)
+        with suppress(subprocess.TimeoutExpired):
+            self._popen.wait(bounds.STOPPING)
+        self._end("was stopped")
+
+    def ready(self) -> Line:
+        """Wait until it is ready, and return the line that says so; raises InputError."""
+        if self._ready is not None:
+            return self._ready
+        try:
+            found = self._readiness.get(timeout=bounds.READY)
+        except queue.Empty:
+            self._end("was not ready")
+            raise InputError([f"{self._name}: was not ready after {bounds.READY} s{self.last_words}"]) from None
+        if isinstance(found, CallFailed):
+            raise InputError([f"{self._name}: {found}"])
+        self._ready = found
+        return found
+
+    def _end(self, why: str) -> None:
+        """Kill the process if it lives, and fail the questions that it has not answered."""
+        with self._lock:
+            if self._ended:
+                return
+            self._ended = why
+            waiting, self._waiting = self._waiting, {}
+        self._to_write.put(None)
+        kill(self._popen)
+        for answer in (*waiting.values(), self._readiness):
+            answer.put(self._failure(why))
+
+    def _failure(self, why: str) -> CallFailed:
+        return CallFailed("process_ended", f"the process {why}{self.last_words}", again=True)
+
+    def _write(self) -> None:
+        stdin = pipe_of(self._popen.stdin)
+        with suppress(OSError), stdin:
+            while (data := self._to_write.get()) is not None:
+                stdin.write(data)
+                stdin.flush()
+
+    def _read(self) -> None:
+        stdout = pipe_of(self._popen.stdout)
+        with suppress(OSError, ValueError), stdout:
+            while line := stdout.readline(bounds.COMMAND_ANSWER + 1):
+                if len(line) > bounds.COMMAND_ANSWER:
+                    self._end(f"was killed, because it wrote a line of more than {mebibytes(bounds.COMMAND_ANSWER)}")
+                    return
+                self._take(line)
+        if not self._ended:
+            code = self._exit_code()
+            self._end(f"ended with exit code {code}" if code is not None else "closed its standard output")
+
+    def _exit_code(self) -> int | None:
+        with suppress(subprocess.TimeoutExpired):
+            code = self._popen.wait(bounds.STOPPING)
+            self._errors.join(bounds.STOPPING)  # so that its last words are read
+            return code
+        return None
+
+    def _take(self, line: bytes) -> None:
+        fields = _fields(line)
+        if self._awaits_ready and fields.get("ready") is True:
+            self._awaits_ready = False
+            self._readiness.put(fields)
+            return
+        number = fields.get("id")
+        number = number if type(number) is int else 0
+        known = 0 < number <= self._highest
+        with self._lock:
+            answer = self._waiting.pop(number, None)
+        if answer is not None:
+            answer.put(fields)
+        elif not known:
+            self._stray(line)
+
+    def _stray(self, line: bytes) -> None:
+        stream = Unfailing(sys.stderr)
+        if not self.stray:
+            stream.write(f"{self._name}: lines that answer no question are passed on:\n")
+        self.stray += 1
+        if self.stray <= bounds.STRAY_LINES:
+            text = visible(self._secrets.redacted(line.decode(errors="replace").rstrip("\r\n")))
+            stream.write(printable(shorten(text, bounds.MESSAGE)) + "\n")
+
+    def _read_errors(self) -> None:
+        stderr = pipe_of(self._popen.stderr)
+        with suppress(OSError, ValueError), stderr:
+            while line := stderr.readline(bounds.STDERR_TAIL):
+                self._tail.extend(line)
+                log.debug("%s: %s", self._name, self._secrets.redacted(line.decode(errors="replace").rstrip()))
+
+
+def _fields(line: bytes) -> dict[str, Any]:
+    """Return the object in a line; of one with a key twice, its id and the error, and nothing of any other line."""
+    try:
+        value = decoded_json(line)
+    except CallFailed as failure:
+        value = json.loads(line)
+        value = {"id": value.get("id"), "error": str(failure)} if isinstance(value, dict) else None
+    except (ValueError, RecursionError):
+        value = None
+    return value if isinstance(value, dict) else {}

@@ -1,1 +1,0 @@
-"""Python code as a target: in this process, or in one of its own."""

@@ -1,0 +1,178 @@
+"""Answers that a service streams as events (text/event-stream, section 9.2 of the HTML standard), read once whole.
+
+Calls to a recorded service: what its answers mean for the attempt, and for the ones after it.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from jmespath.exceptions import JMESPathError
+from msgspec import Struct
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.core.safe_text import shorten, visible
+from ragcontract.net.pacing import asked_pause
+from ragcontract.net.sending import AGAIN, Answered, Call, Unanswered, may_succeed_later, reason_in, send, shown
+from ragcontract.net.sessions import TrustEnv, open_session
+from ragcontract.net.stopping import Timing
+from ragcontract.record.interface import CallFailed, Surroundings
+from ragcontract.record.returned.returned_messages import decoded_json
+
+EVENT_STREAM = "text/event-stream"
+LAST = "[DONE]"  # what OpenAI's API sends last
+
+
+class _Event(Struct, frozen=True):
+    name: str
+    data: str
+
+
+def read_stream(answered: Answered, text_of: Callable[[Any], Any], end: str | None = None) -> Any:
+    """Return the decoded JSON of an answer, or of a stream its ``events`` and their ``text``.
+
+    ``text_of`` returns the text in the data of an event, ``end`` is the data of the last event. Raises ValueError for
+    what is no JSON, and CallFailed for a stream that says an error, is cut off, or has something else than text.
+    """
+    if not answered.headers.get("content-type", "").lower().startswith(EVENT_STREAM):
+        return decoded_json(answered.content)
+    sent = list(_events(answered.content.decode("utf-8-sig", errors="replace")))
+    if end is not None and not any(event.data.strip() == end for event in sent):
+        raise CallFailed("bad_answer", f"http.sse_end: the stream ended without {end!r}, so the answer was cut off")
+    read = [(event, decoded_json(event.data)) for event in sent if event.data.strip() not in {"", LAST, end}]
+    for event, content in read:
+        _refuse_error(event, content)
+    events = [content for _, content in read]
+    try:
+        texts = [text_of(content) for content in events]
+    except JMESPathError as error:
+        raise ValueError(str(error)) from error
+    for number, text in enumerate(texts):
+        if not isinstance(text, str) and not _is_nothing(text):
+            raise CallFailed(
+                "bad_answer", f"http.sse: expected text, found {shorten(repr(text), bounds.VALUE)} in events[{number}]"
+            )
+    return {"text": "".join(text for text in texts if isinstance(text, str)), "events": events}
+
+
+def _refuse_error(event: _Event, content: Any) -> None:
+    """Raise CallFailed for an event that says an error: by its name, its type, or a field ``error``."""
+    fields = content if isinstance(content, Mapping) else {}
+    if "error" in (event.name, fields.get("type")) or fields.get("error"):
+        reason = reason_in(content) or event.data
+        raise CallFailed("service_error", f"the service answered with an error: {reason}")
+
+
+def _is_nothing(value: Any) -> bool:
+    """Return whether a value is what an expression finds in an event that has no text."""
+    return value is None or value is False or value in ([], {})
+
+
+def _events(stream: str) -> Iterator[_Event]:
+    """Yield the events that have data: the rest of its lines that begin with ``data:``."""
+    for event in re.split(r"\r\n\r\n|\n\n|\r\r", stream):
+        lines = [line.partition(":") for line in re.split(r"\r\n|\n|\r", event)]
+        data = "\n".join(value.removeprefix(" ") for field, colon, value in lines if field == "data" and colon)
+        names = [value.strip() for field, _, value in lines if field == "event"]
+        if data.strip():
+            yield _Event(name=names[-1] if names else "", data=data)
+
+
+KEPT_OPEN = 128
+
+
+def _decoded(answered: Answered) -> Any:
+    return decoded_json(answered.content)
+
+
+class ServiceClient:
+    """A service on one host. What it answers is returned without secrets, whatever it echoes."""
+
+    def __init__(
+        self, url: str, *, trust_env: TrustEnv, surroundings: Surroundings, timing: Timing | None = None
+    ) -> None:
+        """Prepare for calls of addresses on the host of ``url``."""
+        self._secrets = surroundings.secrets
+        self._connect_seconds = surroundings.connect_seconds
+        self._timing = timing or Timing()
+        self._session = open_session(url, trust_env=trust_env, at_once=KEPT_OPEN)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._session.close()
+
+    def json(self, call: Call, seconds: float, *, decode: Callable[[Answered], Any] = _decoded) -> tuple[Any, Answered]:
+        """Return the decoded JSON of a successful answer, and that answer as it came; raises CallFailed.
+
+        ``decode`` reads an answer that is more than JSON; it raises ValueError for what it cannot read, and CallFailed.
+        """
+        answered = self._answered(call, seconds)
+        try:
+            content = self._secrets.redacted(decode(answered))
+        except CallFailed as failure:
+            content = None
+            if 200 <= answered.status < 300:  # noqa: PLR2004
+                message = f"{shown(call.url)}: {self._short(str(failure))}"
+                raise CallFailed(failure.kind, message, detail=self.detail(answered)) from None
+        except (ValueError, RecursionError):
+            content = None
+            if 200 <= answered.status < 300:  # noqa: PLR2004
+                kind = answered.headers.get("content-type") or "nothing"
+                message = f"{shown(call.url)} answered {answered.status}, but not with JSON: {self._short(kind)}"
+                raise CallFailed("not_json", message, detail=self.detail(answered)) from None
+        if not 200 <= answered.status < 300:  # noqa: PLR2004
+            raise self._refused(call, answered, content)
+        return content, answered
+
+    def detail(self, answered: Answered) -> dict[str, Any]:
+        """Return what the details of a failure say of an answer."""
+        text = answered.content[: 4 * bounds.SERVICE_SNIPPET].decode(errors="replace")
+        return {
+            "status_code": answered.status,
+            "content_type": self._secrets.redacted(answered.headers.get("content-type")),
+            "response_snippet": shorten(self._secrets.redacted(text), bounds.SERVICE_SNIPPET),
+        }
+
+    def _answered(self, call: Call, seconds: float) -> Answered:
+        if seconds <= 0:
+            raise CallFailed("read_timeout", f"{shown(call.url)}: the time of the attempt was over before this call")
+        try:
+            return send(
+                self._session,
+                call,
+                seconds=seconds,
+                connect_seconds=self._connect_seconds,
+                redirects=bounds.SERVICE_REDIRECTS,
+            )
+        except Unanswered as error:
+            more = "; --timeout allows more" if error.kind == "read_timeout" else ""
+            raise CallFailed(error.kind, f"{shown(call.url)}: {error}{more}", again=error.kind in AGAIN) from None
+        except OSError as error:
+            raise InputError(
+                [f"{shown(call.url)}: cannot be called from this machine: {visible(str(error))}"]
+            ) from error
+
+    def _refused(self, call: Call, answered: Answered, content: Any) -> CallFailed:
+        status = answered.status
+        again = may_succeed_later(status)
+        pause = asked_pause(answered.headers, self._timing.now()) if again else None
+        reason = reason_in(content) or answered.reason or "no reason given"
+        return CallFailed(
+            "http_error",
+            f"{shown(call.url)} answered {status}: {self._short(reason)}",
+            again=again,
+            pause=pause,
+            detail=self.detail(answered),
+        )
+
+    def _short(self, text: str) -> str:
+        return shorten(visible(self._secrets.redacted(text)), bounds.SERVICE_REASON)
+
+
+def keys_in(content: Any) -> str:
+    """Return the keys of decoded JSON for a message, or what else it is."""
+    if not isinstance(content, dict):
+        return f"no keys, because it is {'a list' if isinstance(content, list) else 'not an object'}"
+    names = [shorten(visible(name), bounds.NAME) for name in sorted(content)[: bounds.SERVICE_NAMES]]
+    return ", ".join(names) or "no keys"

@@ -1,1 +1,0 @@
-"""A model that answers from what any target retrieved."""

@@ -1,1 +1,0 @@
-"""Asking every golden query: several at a time, within limits, again after failures, into a journal."""

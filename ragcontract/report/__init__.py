@@ -1,0 +1,1 @@
+"""The report record and the formats that are made from it."""

@@ -1,0 +1,337 @@
+"""Writes a known-good run as ``baseline.json``: one query per line, so that diffs are easy to read.
+
+What a run breaks that becomes the baseline, and how a team can live with it.
+
+The output of ``baseline --update``: what the new baseline accepts, the verdict, and what was written.
+"""
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import msgspec
+from msgspec.structs import asdict, replace
+
+from ragcontract.core import bounds
+from ragcontract.core.finding import sentence
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.ids import Id, as_id, first_of, pool_of
+from ragcontract.core.metric import Family
+from ragcontract.core.numbers import count
+from ragcontract.core.phrase import listed, render
+from ragcontract.core.rule import Violation
+from ragcontract.core.run import ranks_by_id
+from ragcontract.core.safe_text import clipped, encodable, visible
+from ragcontract.decision.contract_changes import contract_changes, past_contract
+from ragcontract.decision.evaluated import Evaluation
+from ragcontract.decision.gate_report import COMPARING, GateReport
+from ragcontract.files.writing import document
+from ragcontract.judgments.judged_metrics import JudgedShare
+from ragcontract.report.build import TOOL
+from ragcontract.report.headline import not_compared
+from ragcontract.report.notes import fewer_runs
+from ragcontract.report.queries import broken_queries
+from ragcontract.report.rank_changes import rank_changes
+from ragcontract.report.record import QueryReport, Report
+from ragcontract.report.terminal import changes, check_text, lists, sizes
+from ragcontract.runs.baseline_contract import Replaced, expected_of
+from ragcontract.runs.baseline_file import FORMAT_VERSION, Accepted, BaselineFile, BaselineQuery
+
+LEFT_OUT: dict[str, object] = {
+    "repeats": [],
+    "broken": {},
+    "pool": None,
+}  # an empty pool is one in which nothing was judged
+
+
+def render_baseline(evaluation: Evaluation, now: datetime, replaces: Replaced | None = None) -> Iterator[bytes]:
+    """Render the baseline file for the run of an evaluation, which must have retained the document ids."""
+    return _written(_head(evaluation, now, (), replaces), _queries(evaluation))
+
+
+def baseline_of(evaluation: Evaluation, now: datetime, accepted: Sequence[Accepted] = ()) -> BaselineFile:
+    """Return the content of the file that replaces the evaluation's baseline, with the last 20 of ``accepted``."""
+    replaces = replaced_by(evaluation, accepted)
+    return replace(_head(evaluation, now, accepted, replaces), queries=list(_queries(evaluation)))
+
+
+def _head(
+    evaluation: Evaluation, now: datetime, accepted: Sequence[Accepted], replaces: Replaced | None
+) -> BaselineFile:
+    """Return the content of the baseline file without its queries."""
+    contract, aggregates, stored = evaluation.contract, evaluation.aggregates, _stored(evaluation)
+    return BaselineFile(
+        format_version=FORMAT_VERSION,
+        created_at=now.isoformat(timespec="seconds"),
+        created_by=TOOL,
+        golden_sha256=fingerprint(contract.queries.values()),
+        k=sorted(contract.config_file.cutoffs),
+        versions=evaluation.run.versions,
+        metrics={key: aggregates.comparisons[key].current for key in stored},
+        tags={tag: {key: of_tag[key].current for key in stored} for tag, of_tag in sorted(aggregates.tags.items())},
+        accepted=list(accepted[-bounds.ACCEPTED :]),
+        latency=evaluation.run.latency,
+        fingerprints=_fingerprints(contract.every_family),
+        contract=past_contract(contract.config_file),
+        replaces=replaces,
+        runs=evaluation.run.runs,
+        queries=[],
+    )
+
+
+def _fingerprints(families: Iterable[Family]) -> dict[str, str]:
+    """Return how metrics were computed, by their keys; of a judged one, by all who judged."""
+    prints = {metric.key: metric.fingerprint for family in families for metric in family.metrics}
+    for family in families:
+        if isinstance(family, JudgedShare):
+            prints[family.metric.key] = family.stored_fingerprint()
+    return {key: found for key, found in prints.items() if found}
+
+
+def _stored(evaluation: Evaluation) -> list[str]:
+    """Return the keys of the metrics that are stored; those about labels and changes depend on the baseline before."""
+    return [metric.key for metric in evaluation.contract.metrics if not metric.diagnostic]
+
+
+def replaced_by(evaluation: Evaluation, accepted: Sequence[Accepted] = ()) -> Replaced | None:
+    """Return the record of the stored baseline that the run was compared with, and is to replace; None without one.
+
+    ``accepted`` are the acceptances of the new baseline.
+    """
+    baseline = evaluation.baseline
+    if baseline is None or baseline.stored is None:
+        return None
+    compared = evaluation.aggregates.comparisons
+    changes = contract_changes(evaluation, cutoff=True)
+    return Replaced(
+        sha256=baseline.files[0].sha256,
+        created_at=baseline.stored.created_at,
+        shared=len(baseline.scores),
+        runs=baseline.runs,
+        metrics={key: compared[key].baseline for key in _stored(evaluation)},
+        metrics_shared={key: compared[key].current_shared for key in _stored(evaluation)},
+        accepted=list(accepted[-1:]) != baseline.stored.accepted[-1:] and bool(accepted),
+        contract_changes=None
+        if changes is None
+        else [replace(change, items=change.items[: bounds.CHANGED_ITEMS]) for change in changes],
+    )
+
+
+def encode(file: BaselineFile) -> Iterator[bytes]:
+    """Encode a baseline file, one query per line."""
+    return _written(replace(file, queries=[]), file.queries)
+
+
+def _written(head: BaselineFile, queries: Iterable[BaselineQuery]) -> Iterator[bytes]:
+    return document(head, {"queries": map(_row, queries)})
+
+
+def _row(query: BaselineQuery) -> dict[str, Any]:
+    """Omit empty ``repeats`` and ``broken`` and a ``pool`` of the first k, to keep the lines short."""
+    return {name: value for name, value in asdict(query).items() if value != LEFT_OUT.get(name, ...)}
+
+
+def acceptance(report: Report, reason: str) -> Accepted:
+    """Return the record of a broken contract that is accepted as the baseline for a ``reason``."""
+    failed = [
+        f"{check.id if check.query_id is None else check.query_id}: {check.message}" for check in report.failed_checks
+    ]
+    waived = {gate.id for gate in waived_changes(report)}
+    failed += [
+        f"{finding.ids[0]}: {sentence(finding)} ({finding.why})"
+        for finding in report.findings
+        if finding.kind == "gate" and finding.ids[0] in waived
+    ]
+    return Accepted(
+        reason=encodable(reason),
+        at=report.created_at,
+        by_version=report.tool.version,
+        failed=len(failed),
+        # Several rules that one cause breaks say the same.
+        failed_checks=[*dict.fromkeys(failed)][: bounds.FAILED_CHECKS],
+    )
+
+
+def waived_changes(report: Report) -> list[GateReport]:
+    """Return the waived gates on changes; with this run as the baseline, they would hold even without the waiver."""
+    return [gate for gate in report.gates if gate.status == "waived" and gate.kind in COMPARING]
+
+
+def is_same(stored: BaselineFile, new: BaselineFile) -> bool:
+    """Return whether two baselines are equal except for their time, creator, and the baseline before."""
+    return new == replace(stored, created_at=new.created_at, created_by=new.created_by, replaces=new.replaces)
+
+
+def _queries(evaluation: Evaluation) -> Iterator[BaselineQuery]:
+    run, stored = evaluation.run, _stored(evaluation)
+    for query in evaluation.contract.queries.values():
+        rows, metrics = run.doc_ids.get(query.id, []), evaluation.metrics(run, query.id)
+        yield BaselineQuery(
+            id=query.id,
+            query=query.query,
+            doc_ids=[*rows[0]] if rows else [],
+            repeats=[[*row] for row in rows[1:]],
+            ranks=ranks_by_id(query.relevant_doc_ids, run.scores[query.id].ranks),
+            metrics={key: metrics[key] for key in stored},
+            pool=_pool(evaluation, query.id, rows),
+            expects=expected_of(query),
+            broken=_broken(run.violations.get(query.id, ())),
+        )
+
+
+def _pool(evaluation: Evaluation, query_id: str, rows: Sequence[Sequence[str]]) -> list[Id] | None:
+    """Return the judged pool that the baseline before has for a query; None if it has none, or if a reader finds it.
+
+    What this run returned first is no part of it: nobody has judged that since.
+    """
+    before = evaluation.baseline.pools.get(query_id) if evaluation.baseline else None
+    if before is None:
+        return None
+    ranking, pool = evaluation.contract.ranking, pool_of(before)
+    k = ranking.k
+    first = {doc_id for row in rows for doc_id in first_of(row, k, by_document=ranking.by_document)}
+    return None if pool == first else [*sorted(pool)]
+
+
+def _broken(violations: Iterable[Violation]) -> dict[str, list[str]]:
+    """Return the causes of violations by rule, which are digests: a baseline has no texts."""
+    found: dict[str, set[str]] = {}
+    for one in violations:
+        found.setdefault(one.rule, set()).update(one.causes)
+    return {rule: sorted(causes) for rule, causes in sorted(found.items())}
+
+
+def fingerprint(queries: Iterable[GoldenQuery]) -> str:
+    """Return a hash of the golden queries that ignores order, files, formatting and explicit defaults."""
+    rows = sorted(msgspec.json.encode(_meaning(query), order="sorted") for query in queries)
+    return hashlib.sha256(b"\n".join(rows)).hexdigest()
+
+
+def _meaning(query: GoldenQuery) -> dict[str, Any]:
+    """Return the fields that have a value of their own: a field that later versions add changes no fingerprint."""
+    empty = asdict(GoldenQuery(id="", query="", relevant_doc_ids=(), location=query.location))
+    return {name: value for name, value in asdict(query).items() if value != empty[name]}
+
+
+DAYS = 90  # until the waivers expire; a team changes it as it likes
+
+
+def already_broken_text(report: Report, *, only_new: Collection[str], config: str, today: date) -> str:
+    """Return which queries the new baseline breaks, with waivers to paste for those that would fail each check.
+
+    ``only_new`` are the rules that fail only for what is new, ``config`` is the name of the configuration. Empty if
+    nothing is broken.
+    """
+    broken = broken_queries(report)
+    if not broken:
+        return ""
+    failing = [(query, rule) for query in broken for rule in _rules(query) if rule not in only_new]
+    names = [clipped(query.id, bounds.TERMINAL_QUESTION) for query in broken[: bounds.BROKEN_LISTED]]
+    more = [f"{len(broken) - len(names):,} more"] if len(broken) > len(names) else []
+    head = f"{count(len(broken), 'query')} {'is' if len(broken) == 1 else 'are'} already broken in it: "
+    lines = [head + ", ".join(names + more)]
+    if not failing:
+        return "\n".join([*lines, "A check shows this and fails only for what is new."]) + "\n"
+    lines += [
+        f"A check fails if its run breaks this too. To fail only for what is new, write into {visible(config)}:",
+        "",
+        "per_query:",
+        "  fail_on: new",
+        "",
+        "Or accept it until a date, here or with `rag-contract waive`:",
+        "",
+    ]
+    return "\n".join(lines) + "\n" + _waivers(failing, today)
+
+
+def _rules(query: QueryReport) -> Iterable[str]:
+    return dict.fromkeys(violation.rule for violation in query.violations if violation.waived is None)
+
+
+def _waivers(failing: list[tuple[QueryReport, str]], today: date) -> str:
+    from ragcontract.contract.waivers import as_yaml
+
+    waivers = [
+        {
+            "query": query.id,
+            "rule": rule,
+            "reason": f"broken in the baseline of {today}",
+            "owner": "your-name",
+            "expires": str(today + timedelta(days=DAYS)),
+        }
+        for query, rule in failing[: bounds.BROKEN_LISTED]
+    ]
+    more = len(failing) - len(waivers)
+    return as_yaml(waivers) + (f"  # … and {count(more, 'more waiver')}\n" if more else "")
+
+
+def update_text(
+    report: Report, stored: BaselineFile, new: BaselineFile, *, out: str, reason: str | None, written: bool
+) -> str:
+    """Render an update of the baseline in ``out``; ``reason`` is why a broken contract is accepted, if it is."""
+    ranks = rank_changes(report)
+    baseline = report.inputs.baseline
+    groups = not_compared(baseline) if baseline else {}
+    apart = {query_id for query_ids in groups.values() for query_id in query_ids}
+    parts = [*changes(report, ranks), *_golden_changes(stored, new, apart), sizes(ranks)]
+    parts += [
+        check_text(_without_past(report)).rstrip("\n"),
+        _outcome(report, len(new.queries), visible(out), reason, written=written),
+        *_fewer_runs(stored, new, written=written),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _without_past(report: Report) -> Report:
+    """Return the report without what the stored baseline itself replaced, which is not about this update."""
+    if report.inputs.baseline is None:
+        return report
+    return replace(report, inputs=replace(report.inputs, baseline=replace(report.inputs.baseline, replaces=None)))
+
+
+def _golden_changes(stored: BaselineFile, new: BaselineFile, apart: set[str]) -> Sequence[str]:
+    """Return what else changed in the golden set; the queries in ``apart`` are listed already.
+
+    Only of a baseline that does not remember its contract: for others, it is under the verdict.
+    """
+    if stored.contract is not None:
+        return []
+    wanted = {as_id(query.id): query.ranks.keys() for query in stored.queries}
+    shared = [(as_id(query.id), query.ranks.keys()) for query in new.queries if as_id(query.id) not in apart]
+    if changed := [query_id for query_id, documents in shared if documents != wanted[query_id]]:
+        return list(lists({"with other relevant documents": changed}))
+    # Another version may hash other fields, so its fingerprint says nothing.
+    if apart or stored.golden_sha256 == new.golden_sha256 or stored.created_by != new.created_by:
+        return []
+    return ["The golden set has other rules, weights, tags or grades than the baseline's."]
+
+
+def _fewer_runs(stored: BaselineFile, new: BaselineFile, *, written: bool) -> Iterable[str]:
+    """Yield that the new baseline is of fewer good runs, so that nobody loses them by accident."""
+    if written and (why := fewer_runs(stored.runs, new.runs)):
+        yield f"Fewer good runs: {why}"
+
+
+def _outcome(report: Report, queries: int, out: str, reason: str | None, *, written: bool) -> str:
+    drops = waived_changes(report)
+    if report.verdict == "pass" and drops and not written:
+        ids = render(listed([gate.id for gate in drops], "and"), visible)
+        return (
+            f"refused: {out} is left unchanged: what is waived ({ids}) would be forgotten. Fix the retriever, or "
+            'store the run anyway with --accept-regressions "reason"'
+        )
+    if report.verdict == "fail" and not written:
+        return (
+            f"refused: {out} is left unchanged. Fix the retriever or the contract, or store the run anyway "
+            'with --accept-regressions "reason"'
+        )
+    if not written:
+        return f"nothing changed: {out} is left unchanged"
+    stored = f"baseline of {count(queries, 'query')} in {out}"
+    if reason is None:
+        return stored
+    if report.verdict == "pass" and not drops:
+        return f"{stored}; nothing is broken, so no reason is stored"
+    checks = count(len(report.failed_checks) + len(drops), "failed check")
+    return f"{stored}, with {checks} accepted: {clipped(reason, bounds.TERMINAL_REASON)}"

@@ -1,0 +1,372 @@
+"""A note under the verdict where labels may be missing: what nobody has judged is not relevant, or left out.
+
+Builds the report from an evaluation and a decision.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from ragcontract.core import bounds
+from ragcontract.core.finding import Finding, sentence
+from ragcontract.core.numbers import SAME, fixed, percent
+from ragcontract.core.phrase import Name, Phrase
+from ragcontract.core.run import SourceFile
+from ragcontract.core.safe_text import clipped, encodable
+from ragcontract.core.version import __version__
+from ragcontract.decision.changes import noise_of_metrics, p_values_of_tags
+from ragcontract.decision.contract_changes import contract_changes
+from ragcontract.decision.decide import Decision
+from ragcontract.decision.evaluated import Evaluation
+from ragcontract.decision.gate_report import COMPARING, NOT_HELD, GateReport, worst
+from ragcontract.decision.run_notes import likely_mistakes, run_notes
+from ragcontract.evaluation.side import Side
+from ragcontract.report.answer_report import answers_of
+from ragcontract.report.headline import as_warning, summary_of
+from ragcontract.report.inputs import (
+    BaselineInput,
+    ConfigInput,
+    GoldenInput,
+    Inputs,
+    JudgmentsInput,
+    RunInput,
+    ScoresInput,
+)
+from ragcontract.report.judge_report import JudgeReport
+from ragcontract.report.queries import broken_queries_of, query_reports, usual_detail
+from ragcontract.report.record import (
+    ErrorReport,
+    FailedCheck,
+    LatencyReport,
+    MetricReport,
+    Provenance,
+    Report,
+    ScopeReport,
+    TagReport,
+    least_overlap,
+)
+from ragcontract.runs.baseline_file import Tool
+from ragcontract.statistics.means import RepeatsReport, spread
+
+ALL = 0.005  # the share of unjudged documents up to which all are judged, when rounded to percent
+BEST = 2  # metrics whose best values the note has
+DIGITS = 2
+LIMIT = "minimums.judged_at_k"
+COMMAND = "rag-contract unjudged"
+
+
+def label_notes(
+    metrics: Mapping[str, MetricReport], gates: Sequence[GateReport], k: int, *, skips: bool = False
+) -> Iterator[Phrase]:
+    """Yield the note, if a limit on the drop of a ranking metric does not hold for sure and labels could raise it.
+
+    It is about the drops over their limits, else about those that may be. Where relevant documents could not bring any
+    of them within its limit, the note is about a part of the drop. ``k`` is the largest cut-off. If the configuration
+    ``skips`` what nobody has judged, limits on ranking metrics say nothing of it, so there is a note as well, unless
+    something limits how much that may be.
+    """
+    judged = metrics.get(f"judged_at_{k}")
+    if judged is None or judged.current is None or judged.current >= 1 - ALL:
+        return
+    share = f"{percent(1 - judged.current, 0)} of the top {k} are documents that nobody has judged"
+    unsure = [gate for gate in gates if _is_unsure(gate)]
+    over = [gate for gate in unsure if gate.status in NOT_HELD]
+    if dropped := [gate for gate in over or unsure if _could_rise(metrics.get(gate.metric))]:
+        part = "" if any(_is_enough(gate, metrics[gate.metric]) for gate in dropped) else "part of "
+        of_all = [metrics[gate.metric] for gate in dropped if gate.tag is None]
+        start = f"{share}; {part}the drop may be missing labels{_at_most(of_all)}: "
+        yield (start, Name(COMMAND), " lists what to judge first")
+    elif skips and _without_limit(metrics, gates):
+        left_out = f"{share}, and ranking metrics leave them out (unjudged: skip); limit "
+        yield (left_out, Name(LIMIT), ", or judge them: ", Name(COMMAND), " lists them")
+
+
+def _without_limit(metrics: Mapping[str, MetricReport], gates: Iterable[GateReport]) -> bool:
+    """Return whether a ranking metric has a limit that leaves documents out, and nothing limits their share."""
+    limited = {gate.metric: metrics[gate.metric] for gate in gates if gate.metric in metrics}
+    return not any(key.startswith("judged_at_") for key in limited) and any(
+        metric.k is not None and metric.diagnostic is UNSET and metric.if_relevant is UNSET
+        for metric in limited.values()
+    )
+
+
+def _is_unsure(gate: GateReport) -> bool:
+    """Return whether a gate limits a change, the change is for the worse, and it is not within the limit for sure."""
+    undecided = gate.status in NOT_HELD or (gate.status == "pass" and gate.certainty == "undecided")
+    return gate.kind in COMPARING and undecided and gate.observed > SAME
+
+
+def _could_rise(metric: MetricReport | None) -> bool:
+    """Return whether labels could raise a metric by what is shown."""
+    return metric is not None and _gain(metric) > 0 and fixed(_best(metric), DIGITS) != fixed(metric.current, DIGITS)
+
+
+def _is_enough(gate: GateReport, metric: MetricReport) -> bool:
+    """Return whether the metric is within its limit in the best case; True for a tag, whose best case is unknown."""
+    gain = _gain(metric)
+    if gate.kind.startswith("relative"):
+        gain /= (metric.baseline or 0.0) - metric.scale.low or 1.0
+    return gate.tag is not None or gate.observed - gain <= gate.limit + SAME
+
+
+def _gain(metric: MetricReport) -> float:
+    """Return how much higher the metric could be; 0 where everything is judged."""
+    return (_best(metric) or 0.0) - (metric.current or 0.0)
+
+
+def _best(metric: MetricReport) -> float | None:
+    return metric.current if isinstance(metric.if_relevant, UnsetType) else metric.if_relevant
+
+
+def _at_most(metrics: Sequence[MetricReport]) -> str:
+    """Return what the metrics would be at most, as `` (MRR@5 is 0.62, at most 0.81 if they were relevant)``."""
+    named = list(dict.fromkeys((metric.label, metric.current, _best(metric)) for metric in metrics))[:BEST]
+    if not named:
+        return ""
+    said = [
+        f"{clipped(label, bounds.NAME)} is {fixed(now, DIGITS)}, at most {fixed(best, DIGITS)}"
+        for label, now, best in named
+    ]
+    return f" ({'; '.join(said)} if they were relevant)"
+
+
+TOOL = Tool(name="rag-contract", version=__version__)
+
+
+def report_of(
+    evaluation: Evaluation,
+    decision: Decision,
+    warnings: Sequence[str],
+    now: datetime,
+    *,
+    source: Provenance | None = None,
+) -> Report:
+    """Build the report. ``now`` needs a time zone. Up to 10,000 golden queries are all listed."""
+    detail = usual_detail(evaluation)
+    mistakes = list(likely_mistakes(evaluation))
+    all_warnings = [*map(as_warning, mistakes), *warnings, *decision.warnings, *_about_age(evaluation, now)]
+    answers, metrics = answers_of(evaluation, decision), _metrics(evaluation, decision)
+    report = Report(
+        tool=TOOL,
+        verdict=decision.verdict,
+        k=sorted(evaluation.contract.config_file.cutoffs),
+        created_at=now.isoformat(timespec="seconds"),
+        inputs=_inputs(evaluation, now),
+        metrics=metrics,
+        gates=list(decision.gates),
+        detail=detail,
+        queries=list(query_reports(evaluation, decision, detail)),
+        broken=broken_queries_of(evaluation, decision),
+        failed_checks=[check for finding in decision.findings for check in _failed_checks(finding)],
+        tags=_tags(evaluation, decision),
+        warnings=[encodable(warning) for warning in all_warnings],
+        latency=_latency(evaluation),
+        repeats=_repeats(evaluation),
+        findings=list(decision.findings),
+        scope=_scope(evaluation),
+        pass_rate=answers.pass_rate,
+        tiers=answers.tiers,
+        modes=answers.modes,
+        labels=answers.labels,
+        judge=_judge(evaluation),
+        likely_mistakes=mistakes,
+        run_notes=list(run_notes(evaluation)),
+        least_overlap=UNSET if evaluation.contract.overlap is None else least_overlap(evaluation),
+        label_notes=list(
+            label_notes(
+                metrics, decision.gates, evaluation.contract.k, skips=evaluation.contract.config.unjudged == "skip"
+            )
+        ),
+        source=source,
+    )
+    return replace(report, summary_line=summary_of(report))
+
+
+def error_report(
+    problems: Sequence[str], more: int, warnings: Sequence[str], now: datetime, source: Provenance | None = None
+) -> ErrorReport:
+    """Build the report on input that cannot be judged; ``more`` is the number of problems that are not listed."""
+    report = ErrorReport(
+        tool=TOOL,
+        created_at=now.isoformat(timespec="seconds"),
+        problems=[encodable(problem) for problem in problems],
+        more_problems=more,
+        warnings=[encodable(warning) for warning in warnings],
+        source=source,
+    )
+    return replace(report, summary_line=summary_of(report))
+
+
+def _failed_checks(finding: Finding) -> Iterator[FailedCheck]:
+    if finding.status == "fail":
+        message = sentence(finding)
+        for name in finding.ids:
+            yield FailedCheck(
+                kind=finding.kind,
+                id=name,
+                query_id=finding.query_id,
+                message=message,
+                in_baseline=finding.in_baseline,
+            )
+
+
+def _repeats(evaluation: Evaluation) -> RepeatsReport | None:
+    run, contract = evaluation.run, evaluation.contract
+    if not any(score.repeats for score in run.scores.values()):
+        return None
+    found = []
+    for number, family in enumerate(evaluation.aggregates.families):
+        values = dict(zip(contract.queries, run.values(number, contract.queries), strict=True))
+        having = [query for query in contract.queries.values() if values[query.id]]
+        rows = {query.id: run.values_of_rows(number, query.id) for query in having}
+        if one := spread(having, rows, family.metrics, run.missing, run.rows):
+            found.append(one)
+    if not found:
+        return None
+    metrics = {key: value for one in found for key, value in one.metrics.items()}
+    return RepeatsReport(fewest=min(one.fewest for one in found), most=max(one.most for one in found), metrics=metrics)
+
+
+def _latency(evaluation: Evaluation) -> LatencyReport | None:
+    if evaluation.run.latency is None:
+        return None
+    baseline = evaluation.baseline
+    # A stored baseline has the latency of all queries only.
+    comparable = baseline is not None and (evaluation.contract.scope is None or baseline.stored is None)
+    before = baseline.latency if baseline and comparable else None
+    return LatencyReport(current=evaluation.run.latency, baseline=before)
+
+
+def _scope(evaluation: Evaluation) -> ScopeReport | None:
+    scope = evaluation.contract.scope
+    if scope is None:
+        return None
+    return ScopeReport(
+        tags=list(scope.tags), queries_not_judged=list(scope.queries), gates_not_judged=list(scope.gates)
+    )
+
+
+def _judge(evaluation: Evaluation) -> JudgeReport | UnsetType:
+    if evaluation.replayed is None:
+        return UNSET
+    from ragcontract.report.judged_items import judge_report
+
+    return judge_report(evaluation) or UNSET
+
+
+def _inputs(evaluation: Evaluation, now: datetime) -> Inputs:
+    contract, run, baseline = evaluation.contract, evaluation.run, evaluation.baseline
+    judged = evaluation.replayed if evaluation.replayed and evaluation.replayed.files else None
+    return Inputs(
+        golden=GoldenInput(
+            files=_files(contract.golden.files),
+            queries=len(contract.queries),
+            answerable=sum(group.count for group in evaluation.aggregates.families[0].groups if group.now),
+        ),
+        run=RunInput(
+            files=_files(run.files),
+            queries=run.queries,
+            versions=run.versions,
+            missing=list(run.missing),
+            unknown=list(run.unknown),
+            duplicate_rate=run.duplicates.rate,
+            depth=run.depth,
+        ),
+        baseline=_baseline_input(baseline, evaluation, now) if baseline else None,
+        config=ConfigInput(files=_files(contract.config_file.files)) if contract.config_file.files else None,
+        scores=ScoresInput(files=_files(evaluation.given.files)) if evaluation.given else None,
+        judgments=JudgmentsInput(files=_files(judged.files), calibration=judged.calibration_path) if judged else None,
+    )
+
+
+def _baseline_input(baseline: Side, evaluation: Evaluation, now: datetime) -> BaselineInput:
+    stored, max_age = baseline.stored, evaluation.contract.config.max_baseline_age
+    age = _age(stored.created_at, now) if stored else None
+    return BaselineInput(
+        files=_files(baseline.files),
+        queries=baseline.queries,
+        runs=baseline.runs,
+        versions=baseline.versions,
+        created_at=stored.created_at if stored else None,
+        k=stored.k if stored else None,
+        shared=len(baseline.scores),
+        new=list(baseline.missing),
+        changed=list(baseline.changed),
+        gone=list(baseline.unknown),
+        age_days=None if age is None else age.days,
+        too_old=max_age is not None and age is not None and age / timedelta(days=1) > max_age,
+        depth=baseline.depth,
+        accepted=stored.accepted if stored else [],
+        replaces=stored.replaces if stored else None,
+        contract_changes=contract_changes(evaluation),
+    )
+
+
+def _age(created_at: str | None, now: datetime) -> timedelta | None:
+    try:
+        return None if created_at is None else now - datetime.fromisoformat(created_at)
+    except (ValueError, TypeError):  # a hand-made baseline, or one without a time zone
+        return None
+
+
+def _about_age(evaluation: Evaluation, now: datetime) -> Iterator[str]:
+    """Yield a warning if the age of the baseline is limited but unknown."""
+    baseline = evaluation.baseline
+    if baseline is None or evaluation.contract.config.max_baseline_age is None:
+        return
+    created_at = baseline.stored.created_at if baseline.stored else None
+    if _age(created_at, now) is None:
+        why = (
+            "a run does not say when it was made"
+            if created_at is None
+            else f"created_at is {created_at!r}, which is no date with a time zone"
+        )
+        yield f"{baseline.files[0].path}: its age is not known, so max_baseline_age has no effect ({why})"
+
+
+def _files(files: Sequence[SourceFile]) -> list[SourceFile]:
+    return [SourceFile(path=encodable(file.path), sha256=file.sha256) for file in files]
+
+
+def _metrics(evaluation: Evaluation, decision: Decision) -> dict[str, MetricReport]:
+    aggregates = evaluation.aggregates
+    noise = noise_of_metrics(aggregates, decision.tests)
+    found = {}
+    for metric in evaluation.contract.metrics:
+        compared = aggregates.comparisons[metric.key]
+        found[metric.key] = MetricReport(
+            label=metric.label,
+            current=compared.current,
+            current_shared=compared.current_shared,
+            baseline=compared.baseline,
+            delta=compared.delta,
+            status=worst([gate for gate in decision.gates if gate.metric == metric.key and gate.tag is None]),
+            noise=noise.get(metric.key),
+            k=metric.k,
+            better=metric.better,
+            scale=metric.scale,
+            if_relevant=aggregates.if_relevant.get(metric.key, UNSET),
+            diagnostic=metric.diagnostic or UNSET,
+        )
+    return found
+
+
+def _tags(evaluation: Evaluation, decision: Decision) -> dict[str, TagReport]:
+    compared = evaluation.baseline is not None
+    aggregates = evaluation.aggregates
+    largest = [metric.key for metric in evaluation.contract.metrics_at_largest_k]
+    p_values = p_values_of_tags(aggregates, decision.tests, largest)
+    groups = aggregates.families[0].tags
+    return {
+        tag: TagReport(
+            queries=sum(group.count for group in groups[tag]),
+            shared=sum(group.count for group in groups[tag] if group.before is not None) if compared else None,
+            metrics={key: mean.current for key, mean in means.items()},
+            metrics_shared={key: mean.current_shared for key, mean in means.items()} if compared else None,
+            baseline_metrics={key: mean.baseline for key, mean in means.items()} if compared else None,
+            p_values=p_values.get(tag, {}),
+        )
+        for tag, means in aggregates.tags.items()
+    }

@@ -1,0 +1,360 @@
+"""The records of ``rag-contract compare --format json``; ``rag-contract schema comparison`` prints their schema.
+
+All other formats of the comparison are rendered from them.
+
+Builds the comparison of several runs from their evaluations.
+
+The comparison of runs as rows of text, which the formats for people share.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import PurePath
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from ragcontract.core import bounds
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.metric import Direction, Metric, Scale
+from ragcontract.core.numbers import SAME, count, fixed, signed
+from ragcontract.core.run import SourceFile, ranks_by_id
+from ragcontract.core.safe_text import clipped, encodable, visible
+from ragcontract.decision.evaluated import Evaluation
+from ragcontract.decision.run_notes import likely_mistakes, run_notes
+from ragcontract.files.writing import document
+from ragcontract.report.build import TOOL
+from ragcontract.report.headline import as_warning
+from ragcontract.runs.baseline_file import Tool
+from ragcontract.statistics.intervals import Z_95, change_bounds, mean_interval
+from ragcontract.statistics.sign_flips import Change
+
+Interval = tuple[float, float]
+
+
+class ComparedMetric(Struct, frozen=True, kw_only=True):
+    """A metric; ``k`` is its cut-off, null if it has none."""
+
+    label: str
+    k: int | None
+    better: Direction
+    scale: Scale
+
+
+class AgainstFirst(Struct, frozen=True, kw_only=True):
+    """The change of a mean since the first run: paired, query by query.
+
+    ``interval`` is the 95 % interval of the change, null if nothing changed. ``wins`` and ``losses`` count the queries
+    that are better and worse than in the first run.
+    """
+
+    delta: float
+    interval: Interval | None
+    wins: int
+    ties: int
+    losses: int
+
+
+class RunMean(Struct, frozen=True, kw_only=True):
+    """The mean of a metric in one run, with its 95 % interval; null without a query that has the metric.
+
+    ``against_first`` is null for the first run.
+    """
+
+    mean: float | None
+    interval: Interval | None
+    against_first: AgainstFirst | None
+
+
+class ComparedRun(Struct, frozen=True, kw_only=True):
+    """One of the runs; its ``label`` is unique. ``missing`` are golden queries without a row, which score 0.
+
+    ``notes`` are sentences that explain its metrics: ids written in another form, fewer results than k, distances.
+    """
+
+    label: str
+    files: list[SourceFile]
+    queries: int
+    missing: list[str]
+    versions: dict[str, list[str]]
+    metrics: dict[str, RunMean]
+    notes: list[str] = []
+
+
+class Disagreement(Struct, frozen=True, kw_only=True):
+    """A query that the runs disagree about; the lists have one item for each run.
+
+    ``ranks`` has the rank of every relevant document, with null for one that was not retrieved.
+    """
+
+    id: str
+    location: str
+    query: str
+    metrics: dict[str, list[float | None]]
+    ranks: list[dict[str, int | None]]
+
+
+class RunComparison(Struct, frozen=True, kw_only=True):
+    """Several runs over one golden set, version 1, to which keys are only added.
+
+    ``tag`` is the tag of the compared queries, null for all of them; ``queries`` is their number. ``disagreements`` are
+    those with the largest spread of the first metric at the largest cut-off, then of the next one; of more than 50,
+    ``more_disagreements`` counts the others.
+    """
+
+    schema_version: Literal[1] = 1
+    tool: Tool
+    created_at: str
+    k: list[int]
+    golden: list[SourceFile]
+    config: list[SourceFile]
+    tag: str | None
+    queries: int
+    metrics: dict[str, ComparedMetric]
+    runs: list[ComparedRun]
+    disagreements: list[Disagreement]
+    more_disagreements: int
+    warnings: list[str]
+
+
+def at_largest_k(made: RunComparison) -> dict[str, ComparedMetric]:
+    """Return the metrics at the largest cut-off, and those without one."""
+    k = max(made.k)
+    return {key: metric for key, metric in made.metrics.items() if metric.k in {None, k}}
+
+
+def render(made: RunComparison) -> Iterator[bytes]:
+    """Encode the comparison as JSON, one query per line."""
+    return document(made, {"disagreements": made.disagreements})
+
+
+def comparison_of(
+    evaluations: Sequence[Evaluation],
+    names: Sequence[str],
+    *,
+    warnings: Sequence[str],
+    now: datetime,
+) -> RunComparison:
+    """Compare runs; each evaluation but the first has the first run as its baseline. ``names`` are their paths."""
+    contract = evaluations[0].contract
+    found = disagreements(evaluations)
+    labels = distinct_labels(list(map(encodable, names)))
+    return RunComparison(
+        tool=TOOL,
+        created_at=now.isoformat(timespec="seconds"),
+        k=sorted(contract.config_file.cutoffs),
+        golden=_files(contract.golden.files),
+        config=_files(contract.config_file.files),
+        tag=contract.scope.tags[0] if contract.scope else None,
+        queries=len(contract.queries),
+        metrics={
+            metric.key: ComparedMetric(label=metric.label, k=metric.k, better=metric.better, scale=metric.scale)
+            for metric in contract.metrics
+        },
+        runs=[_run(one, label) for one, label in zip(evaluations, labels, strict=True)],
+        disagreements=found[: bounds.DISAGREEMENTS],
+        more_disagreements=max(0, len(found) - bounds.DISAGREEMENTS),
+        warnings=[encodable(warning) for warning in warnings],
+    )
+
+
+def distinct_labels(paths: Sequence[str]) -> list[str]:
+    """Return the shortest names that set the runs apart: without suffix, without folder, else the whole path.
+
+    A path that is there several times gets a number.
+    """
+    names = [PurePath(path).name for path in paths]
+    for labels in ([name.partition(".")[0] for name in names], names, list(paths)):
+        if len({*labels}) == len(labels) and all(labels):
+            return labels
+    return [f"{path} ({number})" for number, path in enumerate(paths, 1)]
+
+
+def _files(files: Sequence[SourceFile]) -> list[SourceFile]:
+    return [SourceFile(path=encodable(file.path), sha256=file.sha256) for file in files]
+
+
+def _run(evaluation: Evaluation, label: str) -> ComparedRun:
+    run, aggregates = evaluation.run, evaluation.aggregates
+    metrics: dict[str, RunMean] = {}
+    for family in aggregates.families:
+        groups = [one for one in family.groups if one.now]
+        changes = family.changes(None, family.keys)
+        for column, metric in enumerate(family.metrics):
+            values = [(one.weight, one.now[column], one.count) for one in groups]
+            compared = aggregates.comparisons[metric.key]
+            metrics[metric.key] = RunMean(
+                mean=compared.current,
+                interval=mean_interval(values, metric.scale),
+                against_first=None
+                if evaluation.baseline is None or compared.delta is None
+                else _against_first(compared.delta, changes[metric.key]),
+            )
+    return ComparedRun(
+        label=label,
+        files=_files(run.files),
+        queries=run.queries,
+        missing=list(run.missing),
+        versions=run.versions,
+        metrics=metrics,
+        notes=list(_notes(evaluation)),
+    )
+
+
+def _notes(evaluation: Evaluation) -> Iterator[str]:
+    """Yield what explains the metrics of a run, whatever the first run is."""
+    alone = msgspec.structs.replace(evaluation, baseline=None)
+    yield from map(as_warning, likely_mistakes(alone))
+    yield from run_notes(alone)
+
+
+def _against_first(delta: float, change: Change) -> AgainstFirst:
+    """Return the change with its 95 % interval, of which each end is wrong in 2.5 % of samples."""
+    interval = None
+    if change.changed:
+        low, high = change_bounds(change, Z_95, Z_95)
+        interval = (low, high) if change.better == "lower" else (0.0 - high, 0.0 - low)
+    return AgainstFirst(
+        delta=delta if interval else 0.0,
+        interval=interval,
+        wins=change.wins,
+        ties=change.ties,
+        losses=change.losses,
+    )
+
+
+def disagreements(evaluations: Sequence[Evaluation]) -> list[Disagreement]:
+    """Return the queries whose metrics differ between runs, those with the largest spread first."""
+    contract = evaluations[0].contract
+    largest = contract.metrics_at_largest_k
+    spreads: list[tuple[list[float], GoldenQuery]] = []
+    for query in contract.queries.values():
+        scores = [evaluation.run.scores[query.id] for evaluation in evaluations]
+        if not contract.families and all(score is scores[0] or score == scores[0] for score in scores):
+            continue
+        spread = list(_spreads(evaluations, query, largest))
+        if max(spread, default=0.0) > SAME:
+            spreads.append((spread, query))
+    spreads.sort(key=lambda item: [-size for size in item[0]])
+    return [_disagreement(evaluations, query) for _, query in spreads]
+
+
+def _spreads(evaluations: Sequence[Evaluation], query: GoldenQuery, metrics: Sequence[Metric]) -> Iterator[float]:
+    by_run = [evaluation.metrics(evaluation.run, query.id) for evaluation in evaluations]
+    for metric in metrics:
+        values = [value for of_run in by_run if (value := of_run.get(metric.key)) is not None]
+        yield max(values) - min(values) if values else 0.0
+
+
+def _disagreement(evaluations: Sequence[Evaluation], query: GoldenQuery) -> Disagreement:
+    by_run = [evaluation.metrics(evaluation.run, query.id) for evaluation in evaluations]
+    return Disagreement(
+        id=query.id,
+        location=encodable(query.location),
+        query=query.query,
+        metrics={key: [of_run[key] for of_run in by_run] for key in by_run[0]},
+        ranks=[
+            ranks_by_id(query.relevant_doc_ids, evaluation.run.scores[query.id].ranks) for evaluation in evaluations
+        ],
+    )
+
+
+DIGITS = 4
+METHOD = (
+    "Intervals are 95 %. That of a mean is for other queries of the same kind (Agresti and Coull); that of a change is "
+    "of the paired differences, query by query (after Bonett and Price, corrected for skewness as Hall does)."
+)
+
+
+class MeanRow(Struct, frozen=True, kw_only=True):
+    """The mean of a metric in one run, and its change since the first run; empty where there is none.
+
+    ``numbers`` are the same, unrounded.
+    """
+
+    numbers: RunMean
+    mean: str
+    interval: str
+    change: str
+    change_interval: str
+    counts: str
+
+
+class MeanTable(Struct, frozen=True, kw_only=True):
+    """One metric, with a row for each run in their order."""
+
+    metric: ComparedMetric
+    rows: Sequence[MeanRow]
+
+
+def mean_tables(made: RunComparison) -> Iterator[MeanTable]:
+    """Yield a table for each metric at the largest cut-off."""
+    for key, metric in at_largest_k(made).items():
+        yield MeanTable(metric=metric, rows=[_row(run.metrics[key]) for run in made.runs])
+
+
+def _row(numbers: RunMean) -> MeanRow:
+    change = numbers.against_first
+    return MeanRow(
+        numbers=numbers,
+        mean=fixed(numbers.mean, DIGITS),
+        interval=_interval(numbers.interval),
+        change=signed(change.delta, DIGITS) if change else "",
+        change_interval=_change_interval(change) if change else "",
+        counts=f"{change.wins:,} / {change.ties:,} / {change.losses:,}" if change else "",
+    )
+
+
+def _interval(interval: Interval | None) -> str:
+    return "" if interval is None else " to ".join(fixed(end, DIGITS) for end in interval)
+
+
+def _change_interval(change: AgainstFirst) -> str:
+    if change.interval is None:
+        return "nothing changed"
+    return " to ".join(signed(end, DIGITS) for end in change.interval)
+
+
+def labels(made: RunComparison) -> list[str]:
+    """Return the names of the runs, with control characters visible, shortened from the left: paths end differently."""
+    texts = [visible(run.label) for run in made.runs]
+    return [text if len(text) <= bounds.RUN_LABEL else "…" + text[1 - bounds.RUN_LABEL :] for text in texts]
+
+
+def notes(made: RunComparison) -> Iterator[tuple[str, str]]:
+    """Yield the label of a run and a sentence that explains its metrics, with control characters visible, shortened."""
+    for label, run in zip(labels(made), made.runs, strict=True):
+        for note in run.notes:
+            yield label, clipped(note, bounds.MARKDOWN_LINE)
+
+
+def ranks(ranks_of_run: Mapping[str, int | None]) -> str:
+    """Return the ranks of the relevant documents, a dash for one that was not retrieved: ``1, –``."""
+    listed = [str(rank or "–") for rank in list(ranks_of_run.values())[: bounds.LISTED]]
+    return ", ".join(listed) + (", …" if len(ranks_of_run) > bounds.LISTED else "")
+
+
+def title(made: RunComparison) -> str:
+    """Return what is compared: ``3 runs over 32 queries, k = 5``; without the tag, which outputs quote differently."""
+    k = ", ".join(map(str, made.k))
+    return f"{count(len(made.runs), 'run')} over {count(made.queries, 'query')}, k = {k}"
+
+
+def disagreements_title(made: RunComparison) -> str:
+    """Return the heading of the list of queries."""
+    number = len(made.disagreements) + made.more_disagreements
+    if not number:
+        return "The runs agree about every query"
+    order = ", largest difference first" if number > 1 else ""
+    return f"{count(number, 'query')} that the runs disagree about{order}"
+
+
+def rest(made: RunComparison) -> str:
+    """Return a line that counts the queries that are not listed; empty if there are none."""
+    return f"… and {count(made.more_disagreements, 'more query')}." if made.more_disagreements else ""
+
+
+def question(item: Disagreement, length: int) -> str:
+    """Return the question of a query, with control characters visible, shortened."""
+    return clipped(item.query, length)

@@ -1,0 +1,198 @@
+"""What may explain a result: mistakes in the input, and what else changed between baseline and run.
+
+The headline of the reports for people, and the note on which queries are compared.
+
+The result of a check as one line of plain text, for chat messages and other programs that show one line.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec import UNSET
+
+from ragcontract.core import bounds
+from ragcontract.core.finding import phrase_of
+from ragcontract.core.numbers import count, fixed
+from ragcontract.core.phrase import Name, Phrase, Quote, joined, listed, render
+from ragcontract.core.run import COMPARED_VERSIONS, VERSION_FIELDS
+from ragcontract.core.safe_text import clipped, encodable, shorten, visible
+from ragcontract.decision.gate_report import GateReport
+from ragcontract.report.inputs import BaselineInput
+from ragcontract.report.limit_text import limited_by, over_and_not_proven
+from ragcontract.report.metric_table import differs, table_rows
+from ragcontract.report.queries import IN_BASELINE, broken_gates, sizes_since
+from ragcontract.report.record import BrokenQueries, ErrorReport, Report
+
+
+def drift(report: Report, quote: Quote = str) -> Iterator[str]:
+    """Yield sentences about what makes run and baseline hard to compare; ``quote`` escapes names."""
+    for phrase in drift_phrases(report):
+        yield render(phrase, quote)
+
+
+def drift_phrases(report: Report) -> Iterator[Phrase]:
+    """Yield the same as phrases, for reports that format names differently; commands are in backquotes."""
+    run, baseline = report.inputs.run.versions, report.inputs.baseline
+    mixed = {field: run[field] for field in VERSION_FIELDS if len(run.get(field, ())) > 1}
+    for field, values in mixed.items():
+        first = joined(([Name(value)] for value in values[: bounds.NAMES]), len(values) - bounds.NAMES)
+        yield (f"The run's rows disagree about the {_spoken(field)}: ", *first)
+    if baseline is None:
+        return
+    changed = changed_versions(run, baseline.versions)
+    if changed:
+        steps = ((f"{_spoken(field)} ", Name(old), " → ", Name(new)) for field, (old, new) in changed.items())
+        yield ("Also changed since the baseline: ", *joined(steps))
+    if baseline.too_old:
+        age = f"The baseline is {count(baseline.age_days or 0, 'day')} old, more than max_baseline_age allows"
+        yield (f"{age}; update it with `rag-contract baseline --update`",)
+    if baseline.k is not None and max(baseline.k) != max(report.k):
+        yield (f"The baseline was made with k = {max(baseline.k)} and is compared here at k = {max(report.k)}",)
+
+
+def likely_mistakes(report: Report, name: Quote = str, text: Quote = str) -> Iterator[str]:
+    """Yield sentences about likely mistakes in the input; ``name`` and ``text`` escape names and other text."""
+    for phrase in report.likely_mistakes:
+        yield render(phrase, name, text)
+
+
+def as_warning(mistake: Phrase) -> str:
+    """Return a likely mistake as plain text, as it is among the warnings of the report."""
+    return encodable(render(mistake))
+
+
+def other_warnings(report: Report) -> list[str]:
+    """Return the warnings that are not likely mistakes, for reports that show those at the top."""
+    said = set(map(as_warning, report.likely_mistakes))
+    return [warning for warning in report.warnings if warning not in said]
+
+
+def _spoken(field: str) -> str:
+    return field.replace("_", " ")
+
+
+def changed_versions(run: Mapping[str, list[str]], baseline: Mapping[str, list[str]]) -> dict[str, tuple[str, str]]:
+    """Return ``{field: (baseline's, run's)}`` of the version fields that both sides have and that differ."""
+    return {
+        field: (", ".join(before), ", ".join(now))
+        for field in COMPARED_VERSIONS
+        if (now := run.get(field)) and (before := baseline.get(field)) and set(before) != set(now)
+    }
+
+
+def not_compared(baseline: BaselineInput) -> dict[str, list[str]]:
+    """Return the ids of the queries that only one side has, or asks another question, by what they are called."""
+    groups = {"new": baseline.new, "with another question": baseline.changed, "gone": baseline.gone}
+    return {name: query_ids for name, query_ids in groups.items() if query_ids}
+
+
+VERDICTS = {"pass": "holds", "fail": "broken"}  # what a contract does
+
+
+def headline(report: Report, name: Quote = str, text: Quote = str) -> str:
+    """Return the reason for the verdict as one line; ``name`` and ``text`` escape names and other text."""
+    return render(headline_phrase(report), name, text)
+
+
+def headline_phrase(report: Report) -> Phrase:
+    """Return the same as a phrase, for reports that format names differently."""
+    gates = broken_gates(report)
+    broken = report.broken
+    queries = count(report.inputs.golden.queries, "query")
+    if report.verdict == "pass":
+        limits = f" and {count(len(report.gates), 'gate')}" if report.gates else "; no gates are set"
+        rest = f"{tolerated(report)}{over_and_not_proven(report)}"
+        if counted := sum(query.status == "counted" for query in report.queries):
+            gates_hold = f"nothing broken in {count(len(report.gates), 'gate')}"
+            return (f"{gates_hold}; {counted:,} of {queries} broken, which the pass rate allows{rest}",)
+        nothing = "nothing new" if broken.queries else "nothing"
+        return (f"{nothing} broken in {queries}{limits}{rest}",)
+    phrase: list[str | Name] = []
+    if gates:
+        phrase += [*phrase_of(gates[0]), *_other_gates(report, [gate.ids[0] for gate in gates[1:]])]
+    if broken.queries:
+        sizes = sizes_since(report, broken.new, broken.in_baseline)
+        phrase.append(f"{'; ' if gates else ''}{broken.queries:,} of {queries} broken{_in_answers(broken)}{sizes}")
+    if skipped := [tier.name for tier in report.tiers or [] if tier.status == "skipped"]:
+        phrase += ["; ", *_tiers(skipped), " skipped"]
+    return (*phrase, f"{tolerated(report)}{over_and_not_proven(report)}")
+
+
+def subject(report: Report | ErrorReport) -> str:
+    """Return what a report is about: a contract with rules about answers is not only one of retrieval."""
+    about_answers = isinstance(report, Report) and report.broken.answers is not UNSET
+    return "Contract" if about_answers else "Retrieval contract"
+
+
+def _tiers(names: Sequence[str]) -> Phrase:
+    return (f"{'tier' if len(names) == 1 else 'tiers'} ", *listed(names, "and"))
+
+
+def _in_answers(broken: BrokenQueries) -> str:
+    """Return how many of the broken queries are broken in their answers: by rules that are not about ranks."""
+    answers = min(broken.answers or 0, broken.queries)  # a report that somebody else wrote may have more
+    if not answers:
+        return ""
+    their = "its answer" if answers == 1 else "their answers"
+    return f" in {their}" if answers == broken.queries else f" ({answers:,} in {their})"
+
+
+def _other_gates(report: Report, ids: Sequence[str]) -> Phrase:
+    """Return the other broken gates in brackets: the first by what they limit, the rest counted."""
+    if not ids:
+        return ()
+    by_id = {gate.id: gate for gate in report.gates}
+    first = [_gate(by_id.get(gate_id), gate_id) for gate_id in ids[: bounds.NAMES]]
+    return (f" (and {count(len(ids), 'more gate')} broken: ", *joined(first, len(ids) - bounds.NAMES), ")")
+
+
+def _gate(gate: GateReport | None, gate_id: str) -> Phrase:
+    if gate is None:  # only in a report that somebody else wrote
+        return (Name(gate_id),)
+    return (*((Name(gate.of), ": ") if gate.of is not None else ()), limited_by(gate))
+
+
+def tolerated(report: Report) -> str:
+    """Return how many queries and gates are broken but do not fail, in brackets; empty if there are none."""
+    statuses = [query.status for query in report.queries]
+    waived = statuses.count("waived") + sum(gate.status == "waived" for gate in report.gates)
+    known = report.broken.in_baseline if report.verdict == "pass" else 0  # else they are among the broken queries
+    sizes = {
+        IN_BASELINE: known,
+        "waived": waived,
+        "skipped": statuses.count("skipped"),
+        "to warn": statuses.count("warn"),
+    }
+    parts = [f"{size:,} {word}" for word, size in sizes.items() if size]
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def shared_note(report: Report) -> str | None:
+    """Return over which queries both sides are compared; None if that is all of them."""
+    baseline = report.inputs.baseline
+    if baseline is None or not (groups := not_compared(baseline)):
+        return None
+    apart = [f"{len(ids):,} {name}" for name, ids in groups.items()]
+    rows = [row for row in table_rows(report) if row.tag is None]
+    alone = {row.label for row in rows if row.over}  # has a row of its own
+    others = [
+        f"{row.label} {fixed(row.metric.current, row.digits)}"
+        for row in rows
+        if row.metric and differs(row.metric) and row.label not in alone
+    ]
+    end = f"; current over all {count(report.inputs.golden.queries, 'query')}: {', '.join(others)}" if others else ""
+    shared = f"the {count(baseline.shared, 'query')} that both sides have ({', '.join(apart)})"
+    return f"Compared over {shared}{end}."
+
+
+def summary_of(report: Report | ErrorReport) -> str:
+    """Return the contract's name if it has one, the verdict, and the reason for it; control characters are visible."""
+    if isinstance(report, Report):
+        text = f"{VERDICTS[report.verdict]}: {headline(report, visible, visible)}"
+    else:
+        first = visible(report.problems[0]) if report.problems else "no problem is known"
+        others = len(report.problems) - 1 + report.more_problems
+        more = f" (and {count(others, 'more problem')})" if others > 0 else ""
+        text = f"could not be judged: {first}{more}"
+    name = report.source.contract if report.source else None
+    named = f" {clipped(name, bounds.MARKDOWN_NAME)}" if name else ""
+    return shorten(f"{subject(report)}{named} {text}", bounds.SUMMARY_LINE)

@@ -1,0 +1,106 @@
+"""Text for the HTML report: control characters made visible, length limited. The templates escape it.
+
+Positions on the scale of a metric, for bars.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from ragcontract.core import bounds
+from ragcontract.core.metric import Scale
+from ragcontract.core.phrase import Name, Phrase
+from ragcontract.core.safe_text import clipped, visible
+from ragcontract.decision.gate_report import Status
+from ragcontract.decision.policy import QueryStatus
+
+# These labels are also passed to the page's script.
+STATUS: dict[Status | QueryStatus, str] = {
+    "pass": "✓ pass",
+    "fail": "✕ fail",
+    "unproven": "! over, not proven",
+    "too_few": "! over, too few changed",
+    "waived": "○ waived",
+    "known": "○ known",
+    "warn": "! warn",
+    "counted": "! counted",
+    "skipped": "○ skipped",
+    "none": "no limit",
+}
+Style = Literal["text", "name", "code", "small"]
+
+
+class Part(Struct, frozen=True):
+    """A part of a sentence with its style; the template macro ``sentence`` renders it."""
+
+    text: str
+    style: Style = "text"
+
+
+class Badge(Struct, frozen=True):
+    """A status and its label."""
+
+    status: Status | QueryStatus
+    label: str
+
+
+def badge(status: Status | QueryStatus) -> Badge:
+    """Return a status with its label."""
+    return Badge(status, STATUS[status])
+
+
+def shown(text: str, length: int = bounds.HTML_TEXT) -> str:
+    """Return text with control characters made visible, shortened to ``length``."""
+    return clipped(text, length)
+
+
+def lines(text: str) -> str:
+    """Return a text of several lines; control characters are visible, and line breaks beyond the first forty."""
+    first_lines = text.replace("\r\n", "\n").split("\n", bounds.HTML_SAID_LINES - 1)
+    return "\n".join(map(visible, first_lines))
+
+
+def code(name: str) -> Part:
+    """Return a name as a part in the style of code."""
+    return Part(shown(name, bounds.HTML_ID), "code")
+
+
+def note(text: str | None) -> Sequence[str]:
+    """Return a list with the note, or an empty list for None."""
+    return [shown(text, bounds.HTML_NOTE)] if text else []
+
+
+def sentence(phrase: Phrase, length: int = bounds.HTML_NAME) -> list[Part]:
+    """Return the parts of a phrase; names have their own style and are shortened to ``length`` characters."""
+    return [Part(_name(part, length), "name") if isinstance(part, Name) else Part(shown(part)) for part in phrase]
+
+
+def _name(part: Name, length: int) -> str:
+    return f'"{shown(part.name, length)}"' if part.quoted else shown(part.name, length)
+
+
+def with_code(phrase: Phrase) -> list[Part]:
+    """Return the parts of a phrase with names and commands (text in backquotes) as code; only for our own text."""
+    return [piece for part in phrase for piece in ([code(part.name)] if isinstance(part, Name) else _commands(part))]
+
+
+def _commands(text: str) -> Iterable[Part]:
+    for number, piece in enumerate(re.split("`([^`]+)`", text)):
+        if piece:
+            yield Part(shown(piece), "code" if number % 2 else "text")
+
+
+def of_scale(value: float | None, scale: Scale) -> str | None:
+    """Return the position of a value on its scale as a percentage; None without a value or on an unbounded scale."""
+    width = scale.high - scale.low
+    if value is None or not 0 < width < math.inf:
+        return None
+    return f"{min(1.0, max(0.0, (value - scale.low) / width)) * 100:.2f}%"
+
+
+def of_share(share: float | None) -> str | None:
+    """Return a share from 0 to 1 as a position; None without one."""
+    return of_scale(share, Scale())

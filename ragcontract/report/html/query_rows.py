@@ -1,0 +1,265 @@
+"""The query rows that the HTML report shows without JavaScript: the first broken and tolerated queries.
+
+The data for the script of the HTML report: every query of the report, in a compact form, worst first.
+
+Control characters in ids and questions are made visible here, as in every other report; the script shows them as text.
+Keys are short because they are repeated for every query; ``assets/queries.js`` documents them.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ragcontract.core import bounds
+from ragcontract.core.numbers import count, fixed, signed
+from ragcontract.core.phrase import Name, Phrase
+from ragcontract.core.safe_text import visible
+from ragcontract.report.html.page_text import STATUS, Badge, Part, badge, lines, sentence, shown
+from ragcontract.report.metric_table import main_metric
+from ragcontract.report.notes import row_shown
+from ragcontract.report.queries import (
+    FindingsByQuery,
+    SaidRow,
+    broken_queries,
+    not_failing_queries,
+    said_rows,
+    why_and_since,
+    worst_first_key,
+)
+from ragcontract.report.rank_changes import about, rank, rank_changes, top
+from ragcontract.report.record import QueryReport, Report, RetrievedReport
+
+DIGITS = 3
+NO_VALUE = "n/a"
+
+
+class BrokenRule(Struct, frozen=True, kw_only=True):
+    """What a rule expected of a query and what was found."""
+
+    expected: Sequence[Part]
+    found: Sequence[Part]
+
+
+class DocumentRank(Struct, frozen=True, kw_only=True):
+    """A document of a query and its rank, as text: ``8 → missing``."""
+
+    name: str
+    rank: str
+
+
+class SaidSides(Struct, frozen=True, kw_only=True):
+    """One kind of text that was said or seen, on both sides; ``before`` is None if there is nothing to compare with."""
+
+    title: str
+    before: Sequence[str] | None
+    now: Sequence[str]
+
+
+class QueryRow(Struct, frozen=True, kw_only=True):
+    """One query; ``why`` says why it does not fail. ``more`` counts the documents that are not listed."""
+
+    id: str
+    question: str
+    badge: Badge
+    tags: Sequence[str]
+    metric: str
+    change: str
+    documents: Sequence[DocumentRank]
+    more: str
+    broken: Sequence[BrokenRule]
+    why: str
+    said: Sequence[SaidSides]
+
+
+class Queries(Struct, frozen=True, kw_only=True):
+    """The rows, the label of their metric, and notes on the queries that are not among them.
+
+    ``hidden`` is about queries that only the script shows, ``left_out`` about queries that are not in the page at all.
+    """
+
+    metric: str
+    rows: Sequence[QueryRow]
+    hidden: str
+    left_out: str
+
+
+def queries(report: Report) -> Queries:
+    """Return the rows of the first broken queries, and of tolerated ones."""
+    findings = FindingsByQuery(report)
+    key = main_metric(report)
+    listed = [*broken_queries(report), *not_failing_queries(report)][: bounds.HTML_QUERIES]
+    hidden, left_out = len(report.queries) - len(listed), report.inputs.golden.queries - len(report.queries)
+    neither = "that neither broke a rule nor changed are not listed."
+    return Queries(
+        metric=shown(report.metrics[key].label),
+        rows=[_row(report, query, findings, key) for query in listed],
+        hidden=f"{count(hidden, 'more query')} can be seen with JavaScript enabled." if hidden else "",
+        left_out=f"{count(left_out, 'query')} {neither}" if left_out else "",
+    )
+
+
+def _row(report: Report, query: QueryReport, findings: FindingsByQuery, key: str) -> QueryRow:
+    value, before = query.metrics.get(key), (query.baseline_metrics or {}).get(key)
+    listed = findings.failing(query.id) or findings.of(query.id)
+    documents = sum(1 for _ in _documents(query))
+    return QueryRow(
+        id=shown(query.id, bounds.HTML_ID),
+        question=shown(query.query, bounds.HTML_QUESTION),
+        badge=badge(query.status),
+        tags=[shown(tag, bounds.HTML_ID) for tag in query.tags],
+        metric=NO_VALUE if value is None else fixed(value, DIGITS),
+        change=NO_VALUE if value is None or before is None else signed(value - before, DIGITS),
+        documents=list(islice(_documents(query), bounds.HTML_RANKS)),
+        more=f"{more:,} more" if (more := documents - bounds.HTML_RANKS) > 0 else "",
+        broken=[BrokenRule(expected=sentence(one.expected), found=sentence(one.found)) for one in listed],
+        why=shown(why_and_since(report, query, findings), bounds.HTML_WHY),
+        said=[_sides(row, compared=query.baseline_said is not None) for row in said_rows(query)],
+    )
+
+
+def _sides(row: SaidRow, *, compared: bool) -> SaidSides:
+    before = _listed(row.before, row.more_before) if compared else None
+    return SaidSides(title=row.title, before=before, now=_listed(row.now, row.more_now))
+
+
+def _listed(texts: Sequence[str], more: int) -> list[str]:
+    return [*map(lines, texts), *([f"… {more:,} more"] if more else [])]
+
+
+def _documents(query: QueryReport) -> Iterable[DocumentRank]:
+    """Yield the relevant documents, and the forbidden ones that were or are there."""
+    compared = query.baseline_ranks is not None
+    sides = (
+        (query.baseline_ranks or {}, query.ranks, ""),
+        (query.baseline_forbidden_ranks or {}, query.forbidden_ranks, " (forbidden)"),
+    )
+    for before, now, what in sides:
+        for name in {**before, **now}:
+            was, is_now = rank(before.get(name)), rank(now.get(name))
+            changed = compared and was != is_now
+            yield DocumentRank(name=shown(name, bounds.HTML_ID) + what, rank=f"{was} → {is_now}" if changed else is_now)
+
+
+DATA_DIGITS = 4
+BROKEN_FIRST = {"fail": 0, "counted": 0, "warn": 1, "skipped": 1, "waived": 1, "known": 1}
+Row = dict[str, Any]
+
+
+def encode(report: Report) -> str:
+    """Encode the data as JSON for a script element; numbers are rounded for display."""
+    moved = rank_changes(report)
+    changes = {item.query.id: item.change for item in (*moved.worse, *moved.better)}
+    tags = list(report.tags)
+    numbers = {tag: number for number, tag in enumerate(tags)}
+    keys = list(report.metrics)
+    findings = FindingsByQuery(report)
+    data = {
+        "compared": report.inputs.baseline is not None,
+        "k": max(report.k),
+        "top": top(report),
+        "status": STATUS,
+        "metric": keys.index(main_metric(report)),
+        "metrics": [visible(metric.label) for metric in report.metrics.values()],
+        "lower": [int(metric.better == "lower") for metric in report.metrics.values()],
+        "tags": [shown(tag, bounds.HTML_NAME) for tag in tags],
+        "queries": [
+            _data_row(report, query, findings, keys, numbers, changes.get(query.id, 0.0))
+            for query in worst_first(report, changes)
+        ],
+    }
+    return for_script_element(msgspec.json.encode(data).decode())
+
+
+def for_script_element(json: str) -> str:
+    """Escape characters that could end the script element or a line, or change the text direction of the source."""
+    return re.sub("[<>&\u200e\u200f\u2028-\u202e\u2066-\u2069]", lambda match: f"\\u{ord(match[0]):04x}", json)
+
+
+def worst_first(report: Report, changes: dict[str, float]) -> list[QueryReport]:
+    """Return the queries worst first: broken ones as in other reports, then tolerated ones, then others by change."""
+
+    def key(query: QueryReport) -> tuple[int, bool, bool, bool, float]:
+        if query.status == "pass":
+            return len(BROKEN_FIRST), True, True, True, changes.get(query.id, 0.0)
+        return (BROKEN_FIRST[query.status], *worst_first_key(query))
+
+    return sorted(report.queries, key=key)
+
+
+def _data_row(  # noqa: PLR0917 (called once, for each query)
+    report: Report,
+    query: QueryReport,
+    findings: FindingsByQuery,
+    keys: list[str],
+    tags: dict[str, int],
+    change: float,
+) -> Row:
+    """Return the data of one query; values that are the default are omitted."""
+    row: Row = {"i": query.id, "p": visible(query.location), "q": visible(query.query)}
+    if (name := visible(query.id)) != query.id:
+        row["v"] = name
+    if query.tags:
+        row["t"] = [tags[tag] for tag in query.tags if tag in tags]
+    row["m"] = _values(query.metrics, keys)
+    if query.baseline_metrics is not None:
+        row["b"] = _values(query.baseline_metrics, keys)
+    row["d"] = [
+        *_data_documents(query.ranks, query.baseline_ranks, forbidden=0),
+        *_data_documents(query.forbidden_ranks, query.baseline_forbidden_ranks, forbidden=1),
+    ]
+    if query.status != "pass":
+        row["s"] = query.status
+        listed = findings.failing(query.id) or findings.of(query.id)
+        row["f"] = [[_phrase(finding.expected), _phrase(finding.found)] for finding in listed]
+        row["r"] = [violation.rule for violation in query.violations]
+        if why := why_and_since(report, query, findings):
+            row["y"] = shown(why, bounds.HTML_WHY)
+    for key, results in (("n", query.retrieved), ("o", query.baseline_retrieved)):
+        if results is not None:
+            row[key] = [_result(one) for one in results[: bounds.RETRIEVED]]
+    if said := said_rows(query):
+        row["g"] = [_said(one, compared=query.baseline_said is not None) for one in said]
+    if query.repeated and query.retrieved is not None:
+        row["a"] = row_shown(report)
+    if query.weight != 1:
+        row["w"] = query.weight
+    if change:
+        row["c"] = round(change, DATA_DIGITS) or change
+    return row
+
+
+def _phrase(phrase: Phrase) -> list[str | list[str]]:
+    """Return a phrase as a list in which text is a string and a name is a list of one string."""
+    return [[shown(part.name, bounds.HTML_NAME)] if isinstance(part, Name) else visible(part) for part in phrase]
+
+
+def _result(result: RetrievedReport) -> list[str]:
+    """Return the document, what the contract wants of it, and its chunk and score."""
+    details = " · ".join(shown(detail, bounds.HTML_ID) for detail in about(result))
+    return [shown(result.doc_id, bounds.HTML_ID), result.contract or "", details]
+
+
+def _said(row: SaidRow, *, compared: bool) -> list[Any]:
+    """Return the title, the texts now and, if they are compared, before; each with the number of others."""
+    now = [[lines(one) for one in row.now], row.more_now]
+    before = [[lines(one) for one in row.before], row.more_before]
+    return [row.title, now, before] if compared else [row.title, now]
+
+
+def _values(metrics: dict[str, float | None], keys: list[str]) -> list[float | None]:
+    return [None if (value := metrics.get(key)) is None else round(value, DATA_DIGITS) for key in keys]
+
+
+def _data_documents(
+    now: Mapping[str, int | None], before: Mapping[str, int | None] | None, *, forbidden: int
+) -> list[list[Any]]:
+    """Return ``[name, forbidden, rank now, rank before]`` per document; 0 if missing, the last only if compared."""
+    documents = {**(before or {}), **now}
+    return [
+        [visible(name), forbidden, now.get(name) or 0, *([] if before is None else [before.get(name) or 0])]
+        for name in documents
+    ]

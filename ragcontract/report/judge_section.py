@@ -1,0 +1,205 @@
+"""The sections on what a judge said, for people: sentences, and items in the order in which they matter.
+
+The folded section in Markdown on what a judge said. Its words are as hostile as what it read: all is escaped.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from msgspec import UNSET, Struct
+
+from ragcontract.core import bounds
+from ragcontract.core.judge_settings import Confirmed, Task
+from ragcontract.core.numbers import count, fixed
+from ragcontract.core.safe_text import clipped_line
+from ragcontract.report.judge_report import JudgedItem, JudgedQuery, JudgeReport, TaskReport
+from ragcontract.report.markdown.gfm import code, fold, inline, table, text
+from ragcontract.report.record import Report
+
+DIGITS = 2
+TITLE = "What the judge said"
+
+
+class Words(NamedTuple):
+    """How people speak of a task: one item, several, passed or not, and what is lacking if none is judged."""
+
+    by: str
+    item: str
+    items: str
+    passed: str
+    failed: str
+    nothing: str = ""
+
+
+WORDS: dict[Task, Words] = {
+    "attribution": Words("claim by claim", "claim", "claims", "supported", "not supported", "nothing was retrieved"),
+    "criteria": Words("criterion by criterion", "criterion", "criteria", "met", "not met", "there is no answer"),
+    "confirmation": Words("text by text", "flagged text", "flagged texts", "cleared", "stands"),
+}
+SAID: dict[Confirmed, str] = {
+    "asserts_unsupported": "asserted without support",
+    "denies_or_reports_absence": "not asserted",
+    "supported_by_context": "supported",
+}
+NO_VERDICT = "no verdict"
+
+
+class TaskSection(Struct, frozen=True, kw_only=True):
+    """The title, sentences, and the queries, those with the smallest share of items that passed first."""
+
+    title: str
+    words: Words
+    facts: list[str]
+    queries: list[JudgedQuery]
+
+
+class JudgeSection(Struct, frozen=True, kw_only=True):
+    """The title, sentences on what there is and what it cost, and a section for each task.
+
+    Names from files in them are whole and not escaped.
+    """
+
+    title: str
+    facts: list[str]
+    tasks: list[TaskSection]
+
+
+def judge_section(report: Report) -> JudgeSection | None:
+    """Return the section; None if no judgments are given."""
+    judge = report.judge
+    if judge is UNSET:
+        return None
+    return JudgeSection(title=TITLE, facts=list(_facts(judge)), tasks=list(map(_task, judge.tasks)))
+
+
+def _task(task: TaskReport) -> TaskSection:
+    words = WORDS[task.task]
+    queries = sorted(task.queries, key=lambda one: one.passed / max(1, one.of))
+    return TaskSection(title=f"{task.label}, {words.by}", words=words, facts=list(_trust(task)), queries=queries)
+
+
+def heading(query: JudgedQuery, words: Words) -> str:
+    """Return how many items of a query passed, to stand behind its id."""
+    of = f"{query.of:,} {words.item if query.of == 1 else words.items}"
+    return f"{query.passed:,} of {of} {words.passed}" + ("" if query.items else f": {words.nothing}")
+
+
+def has_passed(item: JudgedItem) -> bool:
+    """Return whether the judge spoke for the application, to some effect."""
+    return item.verdict is True if item.stands is None else not item.stands
+
+
+def name_of(item: JudgedItem, length: int) -> str:
+    """Return the text of an item, or its name if the text must not be shown, and its row; nothing of it is escaped."""
+    return shown(item.text or item.item, length) + (f" (row {item.row})" if item.row else "")
+
+
+def evidence(item: JudgedItem, length: int) -> str:
+    """Return the words that prove a verdict and where they are, and why it is so; nothing of it is escaped.
+
+    Of a claim or criterion that passed, the quote is enough.
+    """
+    where = f"text {item.context}: " if item.context is not None else ""
+    quote = f"{where}“{shown(item.quote, length)}”" if item.quote else where.removesuffix(": ")
+    reason = "" if item.verdict is True and quote else shown(item.reason, length)
+    if item.stands is None:
+        return quote or reason
+    said = SAID[item.verdict] if isinstance(item.verdict, str) else NO_VERDICT
+    if item.stands and item.verdict is not None and item.verdict != "asserts_unsupported":
+        said = f"{said}, but not cleared"
+    return ": ".join(filter(None, (said, "; ".join(filter(None, (quote, reason))))))
+
+
+def _facts(judge: JudgeReport) -> Iterator[str]:
+    by = f" by {shown(', '.join(judge.models), bounds.NAME)}" if judge.models else ""
+    when = f", {_when(judge.oldest, judge.newest)}" if judge.oldest and judge.newest else ""
+    cached = f", {judge.cached:,} cached" if judge.judgments else ""
+    yield f"{count(judge.judgments, 'judgment')}{by}{when}{cached}. Nothing was asked for this report."
+    again = f"{judge.retried:,} retried, {judge.compromised:,} compromised"
+    usd = "" if judge.usd is None else f", {judge.usd:,.4f} USD"
+    tokens = f"{judge.tokens_in:,} tokens in, {judge.tokens_out:,} out"
+    # Judgments that were not made by `judge` may not say how many calls there were.
+    calls = f"{count(judge.calls, 'call')} ({again}), " if judge.calls or not judge.tokens_in else ""
+    yield f"They cost {calls}{tokens}{usd}."
+    of = [f"{number:,} {status}" for status, number in judge.without_verdict.items()]
+    unjudged = sum(task.unjudged for task in judge.tasks)
+    lacking = f"; without a verdict in the files: {', '.join(of)}" if of else ""
+    yield f"Unjudged: {unjudged:,}{lacking}."
+    if lacks := [name for name in ("temperature", "seed") if name in _not_taken(judge.fingerprints)]:
+        yield f"The model takes no {' and no '.join(lacks)}: verdicts vary more from one call to the next."
+    if judge.unused:
+        why = "on other texts or queries, by other judges, or not needed"
+        yield f"{count(judge.unused, 'further judgment')} in the files not used: {why}."
+
+
+def _not_taken(fingerprints: Iterable[str]) -> set[str]:
+    """Return what judges do not take of what is sent to them, as their fingerprints say at the end."""
+    listed = [one.rpartition(", without ") for one in fingerprints]
+    return {name for _, found, names in listed if found for name in names.split(", ")}
+
+
+def _when(oldest: str, newest: str) -> str:
+    """Return from when judgments are, to the minute."""
+    first, last = (f"{moment[:10]} {moment[11:16]}" for moment in (oldest, newest))
+    return f"of {first} UTC" if first == last else f"from {first} to {last} UTC"
+
+
+def _trust(task: TaskReport) -> Iterator[str]:
+    if task.kappa is not None and task.kappa_low is not None:
+        low = f"at least {fixed(task.kappa_low, DIGITS)} at 95 %"
+        yield f"The judge agrees with people beyond chance with kappa {fixed(task.kappa, DIGITS)} ({low})."
+    if task.mean is not None and task.estimate is not None:
+        means = f"Its mean is {fixed(task.mean, DIGITS)}; people would say {fixed(task.estimate, DIGITS)}"
+        yield f"{means}, estimated from how often it is right (Rogan and Gladen). Limits are on its own mean."
+    if task.why_not:
+        what = "Nothing is cleared" if task.metric is None else "Limits on it do not count"
+        yield f"{what}: {'; '.join(shown(why, bounds.MARKDOWN_LINE) for why in task.why_not)}."
+
+
+def shown(text: str | None, length: int) -> str:
+    """Return words of a judge in one line, what is invisible made visible."""
+    return clipped_line(text or "", length)
+
+
+SIGNS = {True: "✅", False: "❌"}
+
+
+def judge_fold(report: Report, max_queries: int) -> list[str]:
+    """Return the section with the items of the first queries, the worst first; empty without judgments."""
+    section = judge_section(report)
+    if section is None:
+        return []
+    parts = [part for task in section.tasks for part in _of_task(task, max_queries)]
+    return [fold(section.title, _bullets(section.facts), *parts)]
+
+
+def _of_task(section: TaskSection, max_queries: int) -> Iterator[str]:
+    yield f"**{inline(section.title.strip())}**"  # a blank after the stars would make them stars
+    if section.facts:
+        yield _bullets(section.facts)
+    for query in section.queries[:max_queries]:
+        yield from items_of(query, section.words)
+    if (rest := len(section.queries) - max_queries) > 0:
+        yield f"… and {count(rest, 'more query')}, in `report.json`."
+
+
+def _bullets(facts: list[str]) -> str:
+    return "\n".join(f"- {text(fact)}" for fact in facts)
+
+
+def items_of(query: JudgedQuery, words: Words) -> list[str]:
+    """Return the heading of a query and the table of its first items."""
+    title = f"**{code(query.id)}** {heading(query, words)}"
+    if not query.items:
+        return [title]
+    listed = query.items[: bounds.JUDGED_CLAIMS]
+    body = [[inline(name_of(item, bounds.MARKDOWN_SAID)), _verdict(item)] for item in listed]
+    rest = len(query.items) - len(listed)
+    more = [f"… and {rest:,} more {words.item if rest == 1 else words.items}, in `report.json`."] if rest else []
+    head = [words.item.capitalize(), f"{words.passed.capitalize()} by, or why not"]
+    return [title, table(head, "ll", body), *more]
+
+
+def _verdict(item: JudgedItem) -> str:
+    """Return a sign and the evidence, in one cell: on a phone there is no room for a third column."""
+    return f"{SIGNS[has_passed(item)]} {inline(evidence(item, bounds.MARKDOWN_SAID))}".rstrip()

@@ -1,0 +1,178 @@
+"""Builds the report on what a judge said: by which quote of which text, and how far it can be relied on."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC
+from typing import TypeAlias
+
+from ragcontract.core import bounds
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.judge_settings import Task
+from ragcontract.core.safe_text import encodable
+from ragcontract.decision.evaluated import Evaluation
+from ragcontract.judgments.calibration_file import Calibration
+from ragcontract.judgments.check import CONFIRMATION, Replayed
+from ragcontract.judgments.items import Item
+from ragcontract.judgments.judged_metrics import JudgedShare
+from ragcontract.judgments.judgments_file import Judgment
+from ragcontract.judgments.second_pass import FlaggedAnswer
+from ragcontract.judgments.trust import rogan_gladen
+from ragcontract.report.judge_report import JudgedItem, JudgedQuery, JudgeReport, TaskReport
+
+FLAGGED = "What rules flagged"
+
+Rows: TypeAlias = Sequence[Sequence[Judgment]]  # the judgments on each row of a query
+
+
+def judge_report(evaluation: Evaluation) -> JudgeReport | None:
+    """Return what a judge said; None if no judgments are given."""
+    replayed = evaluation.replayed
+    if replayed is None or not replayed.files:
+        return None
+    tasks = [_of_metric(evaluation, replayed, family) for family in replayed.families]
+    if replayed.second_pass is not None:
+        tasks.append(_of_flagged(evaluation, replayed))
+    used = [one for task in tasks for one in replayed.judgments(task.task)]
+    times = [one.at.astimezone(UTC).isoformat() for one in used]
+    sessions = [one.session for one in used if one.session is not None]
+    usd = [one.usd for one in used if one.usd is not None]
+    return JudgeReport(
+        models=sorted({encodable(one.model) for one in used if one.model}),
+        fingerprints=sorted({encodable(one.fingerprint) for one in used if one.votes}),
+        judgments=len(used),
+        unused=max(0, replayed.read - len(used)),
+        without_verdict=dict(sorted(replayed.without_verdict.items())),
+        oldest=min(times, default=None),
+        newest=max(times, default=None),
+        cached=sum(1 for session in sessions if session < max(sessions)),
+        calls=sum(one.calls for one in used),
+        retried=sum(one.retried for one in used),
+        compromised=sum(one.compromised for one in used),
+        tokens_in=sum(one.tokens_in for one in used),
+        tokens_out=sum(one.tokens_out for one in used),
+        usd=sum(usd) if usd else None,
+        tasks=tasks,
+    )
+
+
+def _calibration(replayed: Replayed, task: Task) -> Calibration | None:
+    """Return the calibration of the judge that was used; one of another judge says nothing of it."""
+    found = replayed.calibrations.get(task)
+    fingerprints = {one.fingerprint for one in replayed.judgments(task) if one.votes}
+    return found if found is not None and fingerprints <= {found.fingerprint} else None
+
+
+def _of_metric(evaluation: Evaluation, replayed: Replayed, family: JudgedShare) -> TaskReport:
+    calibration, metric = _calibration(replayed, family.task), family.metric
+    mean, judged = evaluation.aggregates.comparison(metric.key, None).current, replayed.found.get(family.task, {})
+    return TaskReport(
+        task=family.task,
+        metric=metric.key,
+        label=metric.label,
+        judgments=len(replayed.judgments(family.task)),
+        unjudged=0,
+        why_not=_why_not(replayed, family.task),
+        kappa=calibration.kappa if calibration else None,
+        kappa_low=calibration.kappa_low if calibration else None,
+        mean=mean,
+        estimate=_estimate(evaluation, judged, mean, calibration),
+        queries=list(_queries(evaluation, judged, family)),
+    )
+
+
+def _why_not(replayed: Replayed, task: Task) -> list[str]:
+    return [encodable(why) for why in replayed.why_not.get(task, ())]
+
+
+def _estimate(
+    evaluation: Evaluation,
+    judged: Mapping[str, Rows],
+    mean: float | None,
+    calibration: Calibration | None,
+) -> float | None:
+    """Return the mean that people would give; a row with nothing to judge is 0 whoever judges."""
+    if calibration is None or mean is None:
+        return None
+    weights = [(query.weight, judged[query.id]) for query in _of(evaluation, judged)]
+    whole = sum(weight for weight, _ in weights)
+    asked = sum(weight * sum(map(bool, rows)) / len(rows) for weight, rows in weights)
+    if not asked:
+        return None
+    estimate = rogan_gladen(mean * whole / asked, calibration.counts)
+    return None if estimate is None else estimate * asked / whole
+
+
+def _of(evaluation: Evaluation, query_ids: Mapping[str, object]) -> Iterator[GoldenQuery]:
+    """Yield the golden queries with these ids, in their order."""
+    yield from (query for query in evaluation.contract.queries.values() if query.id in query_ids)
+
+
+def _queries(evaluation: Evaluation, judged: Mapping[str, Rows], family: JudgedShare) -> Iterator[JudgedQuery]:
+    listed = len(judged) <= bounds.ALL_QUERIES
+    for query in _of(evaluation, judged):
+        rows, texts = judged[query.id], family.texts(query)
+        passed, of = sum(1 for row in rows for one in row if one.verdict is True), len(rows) * len(texts)
+        if listed or passed < of:
+            items = [
+                _item(one, text, row=number if len(rows) > 1 else None)
+                for number, said in enumerate(rows, 1)
+                for one, text in zip(said, texts, strict=False)  # not strict: none is judged
+            ]
+            yield JudgedQuery(id=query.id, location=encodable(query.location), passed=passed, of=of, items=items)
+
+
+def _item(judgment: Judgment, text: str, row: int | None) -> JudgedItem:
+    has_quote = judgment.verdict is True  # of what is not so, there is nothing to quote
+    return JudgedItem(
+        item=judgment.item,
+        row=row,
+        text=text,
+        verdict=judgment.verdict,
+        quote=judgment.quote if has_quote else None,
+        context=judgment.context if has_quote else None,
+        reason=judgment.reason,
+    )
+
+
+def _of_flagged(evaluation: Evaluation, replayed: Replayed) -> TaskReport:
+    calibration = _calibration(replayed, CONFIRMATION)
+    listed = len(replayed.flagged) <= bounds.ALL_QUERIES
+    queries, unjudged = [], 0
+    for query in _of(evaluation, replayed.flagged):
+        items = [one for answer in replayed.flagged[query.id] for one in _flagged(answer)]
+        unjudged += sum(1 for one in items if one.verdict is None)
+        passed = sum(1 for one in items if not one.stands)
+        if items and (listed or passed < len(items)):
+            queries.append(
+                JudgedQuery(id=query.id, location=encodable(query.location), passed=passed, of=len(items), items=items)
+            )
+    return TaskReport(
+        task=CONFIRMATION,
+        metric=None,
+        label=FLAGGED,
+        judgments=len(replayed.judgments(CONFIRMATION)),
+        unjudged=unjudged,
+        why_not=_why_not(replayed, CONFIRMATION),
+        kappa=calibration.kappa if calibration else None,
+        kappa_low=calibration.kappa_low if calibration else None,
+        mean=None,
+        estimate=None,
+        queries=queries,
+    )
+
+
+def _flagged(answer: FlaggedAnswer) -> Iterator[JudgedItem]:
+    """Yield what was flagged in an answer; a text stands if any violation does that it is part of."""
+    for item in answer.items:
+        yield _flagged_item(item, answer.said.get(item.name), stands=item.name in answer.standing)
+
+
+def _flagged_item(item: Item, judgment: Judgment | None, *, stands: bool) -> JudgedItem:
+    return JudgedItem(
+        item=item.name,
+        text=encodable(item.text),
+        verdict=judgment.verdict if judgment else None,
+        stands=stands,
+        quote=judgment.quote if judgment else None,
+        context=judgment.context if judgment else None,
+        reason=judgment.reason if judgment else "",
+    )

@@ -1,0 +1,149 @@
+"""The report as JUnit XML: one suite for the gates and one for the queries, with the metrics as properties.
+
+Each case has the file and the line that define it, and the name of the contract, by which tools that collect the
+results of several contracts keep them apart.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from xml.etree import ElementTree as ET
+
+from junit_xml import TestCase, TestSuite
+
+from ragcontract.core import bounds
+from ragcontract.core.finding import Finding, sentence
+from ragcontract.core.phrase import render as say
+from ragcontract.core.safe_text import visible
+from ragcontract.decision.gate_report import GateReport
+from ragcontract.report.notes import change_notes, scope_note
+from ragcontract.report.queries import FindingsByQuery, shown_answer, since
+from ragcontract.report.record import ErrorReport, QueryReport, Report
+
+Properties = dict[str, str]
+
+DECLARATION = b'<?xml version="1.0" encoding="utf-8"?>\n'
+COUNTED = "counts in the pass rate"
+BATCH = 1_000  # test cases that junit-xml holds in memory at once
+
+
+def render(report: Report) -> Iterator[bytes]:
+    """Render the suites ``rag-contract gates`` and ``rag-contract queries``, for a named contract with its name.
+
+    For a large set, only queries with broken rules are listed and the others are counted, because CI systems show
+    mainly failures.
+    """
+    findings = FindingsByQuery(report)
+    of_gates = {finding.ids[0]: finding for finding in report.findings if finding.kind == "gate"}
+    complete = report.detail == "all"
+    listed = [query for query in report.queries if complete or query.violations]
+    properties = {key: str(metric.current) for key, metric in report.metrics.items() if metric.current is not None}
+    properties |= {"verdict": report.verdict, "k": ",".join(map(str, report.k))}
+    if notes := [say(phrase, visible, visible) for phrase in change_notes(report)]:
+        properties["history"] = "; ".join(notes)
+    if note := scope_note(report, visible, visible):
+        properties["scope"] = note
+    of_queries = dict(properties)
+    if not complete:
+        of_queries["passing_queries_not_listed"] = str(report.inputs.golden.queries - len(listed))
+    gates = [gate.status for gate in report.gates]
+    queries = [query.status for query in listed]
+    tests, failures = len(gates) + len(queries), [*gates, *queries].count("fail")
+    yield DECLARATION
+    yield f'<testsuites disabled="0" errors="0" failures="{failures}" tests="{tests}" time="0.0">\n'.encode()
+    cases = (_gate(gate, of_gates.get(gate.id), _classname(report, "gates")) for gate in report.gates)
+    yield from _suite(_suite_name(report, "gates"), properties, gates, cases)
+    classname = _classname(report, "queries")
+    cases = (_query(query, findings, since(report, query), classname) for query in listed)
+    yield from _suite(_suite_name(report, "queries"), of_queries, queries, cases)
+    yield b"</testsuites>\n"
+
+
+def render_error(report: ErrorReport) -> bytes:
+    """Render one test case for input that cannot be judged: its error has all problems."""
+    problems = [visible(problem) for problem in report.problems]
+    if report.more_problems:
+        problems.append(f"… and {report.more_problems:,} more")
+    case = TestCase("the input can be judged", classname=_classname(report, "input"))
+    case.add_error_info(message=problems[0], output="\n".join(problems), error_type="input")
+    suite = TestSuite(_suite_name(report, "input"), [case], properties={"verdict": report.verdict}).build_xml_doc()
+    head = b'<testsuites disabled="0" errors="1" failures="0" tests="1" time="0.0">\n'
+    return DECLARATION + head + _lines(ET.tostring(suite)) + b"</testsuites>\n"
+
+
+def _suite_name(report: Report | ErrorReport, what: str) -> str:
+    return " ".join(filter(None, ["rag-contract", visible(report.contract), what]))
+
+
+def _classname(report: Report | ErrorReport, what: str) -> str:
+    return ".".join(filter(None, ["rag-contract", visible(report.contract), what]))
+
+
+def _case(name: str, classname: str, location: str) -> TestCase:
+    """Return a test case with the file and the line of its ``location``, such as ``golden.jsonl:17``."""
+    file, _, line = location.rpartition(":")
+    if not (line.isascii() and line.isdecimal()):
+        file, line = location, ""
+    return TestCase(visible(name), classname=classname, file=visible(file) or None, line=line or None)
+
+
+def _suite(name: str, properties: Properties, statuses: Sequence[str], cases: Iterator[TestCase]) -> Iterator[bytes]:
+    """Render a suite; ``statuses`` are those of its cases, for the totals."""
+    suite = TestSuite(name, properties=properties).build_xml_doc()
+    failures, passes = statuses.count("fail"), statuses.count("pass")
+    skipped = len(statuses) - failures - passes
+    suite.attrib.update(tests=str(len(statuses)), failures=str(failures), skipped=str(skipped))
+    yield _lines(ET.tostring(suite).removesuffix(b"</testsuite>"))
+    while batch := list(islice(cases, BATCH)):
+        part = ET.tostring(TestSuite(name, batch).build_xml_doc())
+        yield _lines(part[part.index(b"<testcase") : part.rindex(b"</testsuite>")])
+    yield b"</testsuite>\n"
+
+
+def _lines(xml: bytes) -> bytes:
+    """Put every element on its own line; text never contains "><", because ">" is escaped in it."""
+    return xml.replace(b"><", b">\n<") + b"\n"
+
+
+def _gate(gate: GateReport, finding: Finding | None, classname: str) -> TestCase:
+    case = _case(gate.id, classname, gate.location)
+    if gate.skipped:
+        case.add_skipped_info(message=visible(gate.skipped))
+    elif finding is not None:
+        message = sentence(finding, visible, visible)
+        if finding.status == "fail":
+            details = [say(phrase, visible, visible) for phrase in finding.details]
+            case.add_failure_info(message=message, output="\n".join([message, *details]), failure_type=gate.kind)
+        else:
+            case.add_skipped_info(message=f"{message}; {visible(finding.why)}")
+    return case
+
+
+def _query(query: QueryReport, findings: FindingsByQuery, age: str, classname: str) -> TestCase:
+    case = _case(query.id, classname, query.location)
+    if not query.violations:
+        return case
+    failing, why = findings.failing(query.id), visible(findings.why_tolerated(query.id))
+    if query.status == "counted":
+        case.add_skipped_info(message="; ".join([*(sentence(one, visible, visible) for one in failing), COUNTED]))
+    elif failing:
+        tolerated = [f"Not counted: {_expected(one)}: {_found(one)}" for one in findings.tolerated(query.id)]
+        described = [f"Expected {_expected(one)}\nFound: {_found(one)}" for one in failing]
+        if answer := shown_answer(query, bounds.SAID):
+            described.append(f"Answer: {answer}")
+        case.add_failure_info(
+            message=(f"{age}: " if age else "") + "; ".join(sentence(one, visible, visible) for one in failing),
+            output="\n".join([visible(query.query), *described, *tolerated, *([why] if why else [])]),
+            failure_type=", ".join(dict.fromkeys(rule for one in failing for rule in one.ids)),
+        )
+    else:
+        said = "skipped" if query.status == "skipped" else ""  # as the element is called
+        case.add_skipped_info(message=visible(findings.why_tolerated(query.id, said)))
+    return case
+
+
+def _expected(finding: Finding) -> str:
+    return say(finding.expected, visible, visible)
+
+
+def _found(finding: Finding) -> str:
+    return say(finding.found, visible, visible)

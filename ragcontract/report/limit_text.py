@@ -1,0 +1,265 @@
+"""Limits as the reports for people show them: as they were written, and how many decimals stand beside them.
+
+How sure changes are, as the reports for people say it: bounds beside a change, what a pass may hide, p-values.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from ragcontract.core import bounds
+from ragcontract.core.finding import phrase_of
+from ragcontract.core.gate import Unit
+from ragcontract.core.numbers import (
+    MOST_FOR_TABLES,
+    SAME,
+    as_written,
+    count,
+    decimals,
+    digits_beside,
+    digits_for,
+    digits_that_add_up,
+    fixed,
+    ms_as_written,
+    percent,
+    percent_as_written,
+    signed,
+)
+from ragcontract.core.phrase import Name, Phrase
+from ragcontract.decision.gate_report import (
+    COMPARING,
+    NOT_HELD,
+    NOT_PROVEN,
+    Certainty,
+    GateReport,
+    GateStatus,
+    p_beside_threshold,
+)
+from ragcontract.report.queries import not_proven_gates
+from ragcontract.report.record import MetricReport, Report
+from ragcontract.statistics.significance import ALPHA
+
+# What is said of a limit beside others of the same mean that hold.
+MARKS: dict[GateStatus, str] = {"fail": " (broken)", "unproven": " (over)", "too_few": " (over)"}
+
+
+def limits_text(gates: Sequence[GateReport], digits: int, metric: MetricReport | None = None) -> str:
+    """Return the limits of one mean; where some hold and others do not, those that do not are marked."""
+    whole = None if metric is None else whole_of(metric)
+    mixed = len({gate.status for gate in gates}) > 1
+    texts = (limit_text(gate, whole, digits) + (MARKS.get(gate.status, "") if mixed else "") for gate in gates)
+    return ", ".join(texts)
+
+
+def limit_text(gate: GateReport, whole: float | None, digits: int) -> str:
+    """Return a limit as it was written: ``minimum 0.80``, ``allowed drop 10% (0.08)``.
+
+    A relative limit on a metric is also given in points, with ``digits`` decimals; ``whole`` is what 100 % are.
+    """
+    written = _written(gate)
+    if gate.unit == "points" and gate.kind.startswith("relative"):
+        written += f" ({fixed(gate.limit * (whole or 0.0), digits)})"
+    return f"{_verb(gate)} {written}"
+
+
+def whole_of(metric: MetricReport) -> float | None:
+    """Return what 100 % are in limits on a metric: the baseline's value, counted from the lowest one of the scale."""
+    return None if metric.baseline is None else abs(metric.baseline - metric.scale.zero)
+
+
+def _written(gate: GateReport) -> str:
+    if gate.kind.startswith("relative"):
+        return percent_as_written(gate.limit)
+    return written(gate.limit, gate.unit)
+
+
+def written(limit: float, unit: Unit) -> str:
+    """Return an absolute limit as it was written, with its unit."""
+    return ms_as_written(limit) if unit == "ms" else as_written(limit)
+
+
+def _verb(gate: GateReport) -> str:
+    if gate.kind not in COMPARING:
+        return "allowed" if gate.unit == "ms" else gate.kind
+    return "allowed drop" if gate.kind.endswith("drop") else "allowed increase"
+
+
+def table_digits(rows: Iterable[tuple[MetricReport, Sequence[GateReport]]]) -> int:
+    """Return the number of decimals for the metrics of a table: the same for all of its rows.
+
+    It is 2 to 4: what shows that a value changed, and on which side of its limit it is. Where a change is over its
+    limit by less than that, it is as many as show it, up to 10. In the rows with limits, if there are any, changes are
+    also the differences of what is shown, as far as 4 decimals allow.
+    """
+    rows = list(rows)
+    limited = [row for row in rows if row[1]]
+    broken: list[int] = []
+    other: list[int] = []
+    steps: list[tuple[float, float]] = []
+    for metric, gates in rows:
+        for gate in gates:
+            (broken if gate.status in NOT_HELD else other).append(_digits_beside(gate, metric))
+        other.append(digits_for([(metric.delta or 0.0, 0.0)]))
+    for metric, _ in limited or rows:
+        if metric.baseline is not None and metric.current_shared is not None:
+            steps.append((metric.baseline, metric.current_shared))
+    fewest = max([*broken, *(min(one, MOST_FOR_TABLES) for one in other)], default=digits_for([]))
+    return digits_that_add_up(steps, fewest)
+
+
+def _digits_beside(gate: GateReport, metric: MetricReport) -> int:
+    if not gate.kind.startswith("relative"):
+        return max(digits_beside(gate.observed, gate.limit), min(decimals(gate.limit), MOST_FOR_TABLES))
+    whole = whole_of(metric) or 0.0  # a limit in percent is also shown in points, rounded
+    return digits_for([(gate.observed * whole, gate.limit * whole)])
+
+
+def limited_by(gate: GateReport) -> str:
+    """Return what a gate limits: ``drop of Recall@5``, ``minimum of HitRate@5``, ``p95 latency``."""
+    if gate.kind in COMPARING:
+        return f"{'drop' if gate.kind.endswith('drop') else 'increase'} of {gate.label}"
+    return gate.label if gate.unit == "ms" else f"{gate.kind} of {gate.label}"
+
+
+OUTCOMES: dict[Certainty, str] = {
+    "within": "within for sure",
+    "beyond": "beyond for sure",
+    "undecided": "not decided",
+}
+NO_BOUNDS = (0.0, 0.0)
+
+
+class Ends(NamedTuple):
+    """The one-sided bounds of a change, in points of its metric: it is at worst the first and at best the second."""
+
+    worst: float
+    best: float
+
+
+def ends_of(gates: Sequence[GateReport], metric: MetricReport) -> Ends | None:
+    """Return the bounds of a change as its limits have them, else those of the metric; None if nothing changed."""
+    for gate in gates:
+        if gate.bounds and any(gate.bounds):
+            least, most = gate.bounds
+            return Ends(_change(gate, most, metric), _change(gate, least, metric))
+    if metric.noise is None:
+        return None
+    low, high = metric.noise.bounds
+    return Ends(low, high) if metric.better == "higher" else Ends(high, low)
+
+
+def bound_beside(gates: Sequence[GateReport], metric: MetricReport, digits: int) -> str:
+    """Return the bound of a change that says most about its limits: ``at worst -0.07`` or ``at best -0.03``.
+
+    The change may be as bad as the first. The second is for one that is over a limit and for the worse for sure. Empty
+    without limits on it, and if nothing changed.
+    """
+    bounded = [gate for gate in gates if gate.bounds]
+    ends = ends_of(bounded, metric) if bounded else None
+    if ends is None:
+        return ""
+    lower = any(gate.observed - gate.limit > SAME and (gate.bounds or NO_BOUNDS)[0] > SAME for gate in bounded)
+    shown = max(digits_beside((gate.bounds or NO_BOUNDS)[0 if lower else 1], gate.limit) for gate in bounded)
+    end = ends.best if lower else ends.worst
+    return f"at {'best' if lower else 'worst'} {signed(end, max(digits, min(shown, MOST_FOR_TABLES)))}"
+
+
+def _change(gate: GateReport, amount: float, metric: MetricReport) -> float:
+    """Return an amount of a limit as a change of the metric, in its points."""
+    points = amount * (whole_of(metric) or 0.0) if gate.kind.startswith("relative") else amount
+    return -points if gate.kind.endswith("drop") else points
+
+
+def could_hide(report: Report) -> Phrase | None:
+    """Return which change beyond its limit a pass does not exclude: the worst one, and the number of others.
+
+    Limits over all queries come before those on tags, where few queries leave much room. None for a contract that is
+    broken, and where every limit excludes what it forbids, as for a run that is its own baseline.
+    """
+    if report.verdict != "pass":
+        return None
+    unsure = [gate for gate in report.gates if gate.status == "pass" and gate.certainty == "undecided"]
+    if not unsure:
+        return None
+    unsure.sort(key=lambda gate: (gate.of is not None, -_excess(gate, report)))
+    first, others = unsure[0], len(unsure) - 1
+    most, limit = _amounts(first)
+    what = "a drop" if first.kind.endswith("drop") else "an increase"
+    of = () if first.of is None else (" of ", Name(first.of))
+    more = f", or one beyond {count(others, 'other limit')}" if others else ""
+    return (f"This pass could have hidden {what} of {most} in {first.label}", *of, f" (limit {limit}){more}.")
+
+
+def _excess(gate: GateReport, report: Report) -> float:
+    """Return by how much a change may exceed its limit, as a fraction of the scale or of the baseline's value."""
+    metric = report.metrics.get(gate.metric)
+    relative = gate.kind.startswith("relative") or metric is None
+    whole = 1.0 if relative or metric is None else metric.scale.high - metric.scale.low
+    return ((gate.bounds or NO_BOUNDS)[1] - gate.limit) / (whole or 1.0)
+
+
+def _amounts(gate: GateReport) -> tuple[str, str]:
+    """Return the upper bound of a change and its limit as text."""
+    most = (gate.bounds or NO_BOUNDS)[1]
+    if gate.kind.startswith("relative"):
+        return percent(most, digits_beside(most * 100, gate.limit * 100)), percent_as_written(gate.limit)
+    return fixed(most, digits_beside(most, gate.limit)), as_written(gate.limit)
+
+
+def left_open(report: Report) -> Iterator[Phrase]:
+    """Yield what a verdict does not settle: changes over their limits that do not fail, and what a pass may hide."""
+    yield from not_proven_notes(report)
+    if hidden := could_hide(report):
+        yield hidden
+
+
+def not_proven_notes(report: Report) -> Iterator[Phrase]:
+    """Yield the changes over their limits that do not fail, each with the reason; of many the first, and a count."""
+    found = not_proven_gates(report)
+    for finding in found[: bounds.NAMES]:
+        yield (*phrase_of(finding), f": {finding.why}")
+    if (more := len(found) - bounds.NAMES) > 0:
+        yield (f"{count(more, 'more change')} over {'its limit' if more == 1 else 'their limits'} and not proven",)
+
+
+def over_and_not_proven(report: Report) -> str:
+    """Return how many changes are over their limits and do not fail, for the headline; empty if none are."""
+    found = [gate for gate in report.gates if gate.status in NOT_PROVEN]
+    if not found:
+        return ""
+    few = sum(gate.status == "too_few" for gate in found)
+    noun = "drop" if all(gate.kind.endswith("drop") for gate in found) else "change"
+    more = "more " if any(gate.status == "fail" for gate in report.gates) else ""
+    verb, limit = ("is", "its limit") if len(found) == 1 else ("are", "their limits")
+    start = f"; {count(len(found), f'{more}{noun}')} {verb} over {limit}"
+    if few == len(found):
+        return f"{start}, and too few queries changed to tell"
+    return f"{start} and not proven" + (f", {few:,} of them with too few changed queries to tell" if few else "")
+
+
+def alpha_of(report: Report) -> float:
+    """Return the level of tests and bounds: that of the limits on changes, if there are any."""
+    return next((gate.alpha for gate in report.gates if gate.alpha), ALPHA)
+
+
+def method_note(report: Report) -> str:
+    """Return what the bounds and the p-values of changes mean."""
+    tests = tested_together(report)
+    note = f"Each bound is one-sided ({percent(1 - alpha_of(report))}), for other questions of the same kind."
+    return f"{note} p of a change with a limit is adjusted over {tests:,} such changes." if tests > 1 else note
+
+
+def tested_together(report: Report) -> int:
+    """Return over how many changes the p-values of limits are adjusted: limits on the same change count once."""
+    return len({(gate.metric, gate.tag) for gate in report.gates if gate.alpha})
+
+
+def p_of(gates: Sequence[GateReport], p_value: float) -> str:
+    """Return a p-value beside the threshold that it met or missed, if a limit has one: ``p 0.19 > 0.05``."""
+    return p_beside_threshold(p_value, next((gate.alpha for gate in gates if gate.alpha), None))
+
+
+def outcomes_of(gates: Sequence[GateReport]) -> str:
+    """Return whether a change is within its limits for sure, beyond one, or not decided; empty without such limits."""
+    found = {gate.certainty for gate in gates if gate.certainty}
+    order: tuple[Certainty, ...] = ("beyond", "undecided", "within")
+    return next((OUTCOMES[one] for one in order if one in found), "")

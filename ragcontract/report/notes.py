@@ -1,0 +1,323 @@
+"""The note below the verdict on what a check with ``--tag`` did not judge.
+
+The note in reports for people on means over several exports, or several good runs.
+
+Notes under the verdict: that the baseline was replaced, and how the contract changed since it was made.
+
+A pull request that replaces the baseline, or weakens the contract, otherwise looks like one without any change.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from math import inf
+
+from ragcontract.core import bounds
+from ragcontract.core.finding import ChangedItem, ChangeKind, ContractChange, Value
+from ragcontract.core.numbers import SAME, count, digits_for, fixed
+from ragcontract.core.phrase import Name, Phrase, Quote, joined, listed, render
+from ragcontract.core.safe_text import clipped
+from ragcontract.decision.gate_report import COMPARING, GateReport
+from ragcontract.report.inputs import BaselineInput
+from ragcontract.report.limit_text import limited_by, written
+from ragcontract.report.metric_table import at_largest_k
+from ragcontract.report.record import Report, ScopeReport
+from ragcontract.runs.baseline_contract import Replaced
+from ragcontract.runs.baseline_file import Accepted
+
+
+def scope_note(report: Report, name: Quote = str, text: Quote = str) -> str | None:
+    """Return the note with names passed through ``name`` and other text through ``text``; None if all was judged."""
+    phrase = scope_phrase(report)
+    return render(phrase, name, text) if phrase else None
+
+
+def scope_phrase(report: Report) -> Phrase:
+    """Return the same as a phrase, for reports that format names differently; empty if all was judged."""
+    scope = report.scope
+    if scope is None:
+        return ()
+    tags = f"the tag{'s' if len(scope.tags) > 1 else ''} "
+    judged = f"Judged only: {count(report.inputs.golden.queries, 'query')} with {tags}"
+    own = ", and the limits of these tags" if len(scope.tags) > 1 else ", and its limits"
+    return (judged, *listed(scope.tags, "or"), own, *_rest(scope), ".")
+
+
+def _rest(scope: ScopeReport) -> Iterator[str | Name]:
+    """Yield how many queries and which gates are not judged."""
+    queries, gates = scope.queries_not_judged, scope.gates_not_judged
+    rest = [count(len(queries), "query")] if queries else []
+    if gates:
+        rest.append(f"{count(len(gates), 'gate')} (")
+    if rest:
+        yield f". Not judged: {' and '.join(rest)}"
+    if gates:
+        yield from joined(([Name(gate)] for gate in gates[: bounds.LISTED]), len(gates) - bounds.LISTED)
+        yield ")"
+
+
+DIGITS = 4
+
+
+def fewer_runs(before: int, now: int) -> str | None:
+    """Say that a baseline is of fewer good runs than the one before; None if it is not.
+
+    Limits from the variation between runs are made for as many runs as there were.
+    """
+    if now >= before:
+        return None
+    is_now = f"is the mean of {now}" if now > 1 else "is a single run"
+    return f"the older one was the mean of {before} good runs, and this one {is_now}"
+
+
+def worst_ranks(report: Report) -> str:
+    """Return what the ranks of a query with several rows are, for the text before them."""
+    if _against_good_runs(report):
+        return "its rank in the worst of the good runs, and now"
+    return "the worst ranks of its rows"
+
+
+def row_shown(report: Report) -> str:
+    """Return which of a query's rows is shown, where there are several."""
+    if _against_good_runs(report):
+        return "Before is the first of the good runs."
+    return "Of several rows, the first that breaks a rule is shown, and the first of the baseline."
+
+
+def _against_good_runs(report: Report) -> bool:
+    """Return whether only the baseline has several rows of a query: those of its good runs."""
+    return report.inputs.baseline is not None and report.inputs.baseline.runs > 1 and report.repeats is None
+
+
+def repeats_note(report: Report) -> str | None:
+    """Say of how many exports or good runs the numbers are means, and how far one export's means differ."""
+    baseline = report.inputs.baseline
+    runs = f"The baseline is the mean of {baseline.runs} good runs." if baseline and baseline.runs > 1 else None
+    return " ".join(filter(None, [runs, _of_exports(report)])) or None
+
+
+def _of_exports(report: Report) -> str | None:
+    repeats = report.repeats
+    if repeats is None:
+        return None
+    exports = str(repeats.most) if repeats.fewest == repeats.most else f"{repeats.fewest} to {repeats.most}"
+    start = f"Means over {exports} exports of each query"
+    if not repeats.metrics:
+        why = "as a query has one row only" if repeats.fewest == 1 else "as their rows have no order"
+        return f"{start}; their spread is not known, {why}."
+    largest = at_largest_k(report)
+    deviations = ", ".join(
+        f"{largest[key].label} {fixed(spread.deviation, DIGITS)}"
+        for key, spread in repeats.metrics.items()
+        if key in largest
+    )
+    return f"{start}; standard deviation of one export's means: {deviations}."
+
+
+# What changed, with the number of rules, queries or waivers.
+SAID: dict[ChangeKind, tuple[str, str]] = {
+    "queries_removed": ("query", "{} removed"),
+    "questions_changed": ("question", "{} changed"),
+    "references_removed": ("query", "reference removed from {}"),
+    "references_changed": ("query", "reference changed for {}"),
+    "rules_removed": ("rule", "{} removed"),
+    "relabelled_with_fewer": ("query", "{} relabelled with fewer relevant documents"),
+    "judged_fewer": ("query", "fewer judged documents for {}"),
+    "must_include_any_added": ("query", "must_include_any added to {}"),
+    "rank_raised": ("query", "must_rank_at_most raised for {}"),
+    "forbidden_fewer": ("query", "fewer forbidden documents for {}"),
+    "severity_lowered": ("query", "severity lowered to warn for {}"),
+    "as_evaluated_added": ("query", "as_evaluated added to {}"),
+    "limits_removed": ("limit", "{} removed"),
+    "waivers_added": ("waiver", "{} added"),
+    "waivers_extended": ("waiver", "{} extended"),
+    "relabelled": ("query", "{} relabelled"),
+    "judged_changed": ("query", "other judged documents for {}"),
+    "rules_changed": ("rule", "{} changed"),
+    "forbidden_changed": ("query", "other forbidden documents for {}"),
+    "weights_changed": ("query", "weight changed for {}"),
+    "tags_changed": ("query", "tags changed for {}"),
+    "tiers_changed": ("query", "tier changed for {}"),
+    "grades_changed": ("query", "grades changed for {}"),
+    "rules_added": ("rule", "{} added"),
+    "references_added": ("query", "reference added to {}"),
+    "must_include_any_removed": ("query", "must_include_any removed from {}"),
+    "rank_lowered": ("query", "must_rank_at_most lowered for {}"),
+    "forbidden_more": ("query", "more forbidden documents for {}"),
+    "severity_raised": ("query", "severity raised to error for {}"),
+    "as_evaluated_removed": ("query", "as_evaluated removed from {}"),
+    "limits_added": ("limit", "{} added"),
+    "waivers_removed": ("waiver", "{} removed"),
+    "waivers_shortened": ("waiver", "{} shortened"),
+}
+UNSAID = "The baseline was changed in this pull request and names no older one, so how it differs is not known"
+Gates = dict[str, GateReport]
+SECONDS_A_DAY = 24 * 60 * 60
+
+
+def change_notes(report: Report, *, replaced_here: bool | None = None) -> Iterator[Phrase]:
+    """Yield the notes; ``replaced_here``: whether this pull request changes the baseline's file, None if not known."""
+    yield from replaced_notes(report, replaced_here=replaced_here)
+    if (baseline := report.inputs.baseline) and baseline.contract_changes:
+        yield ("Contract changed since the baseline: ", *_changes(baseline.contract_changes, report))
+
+
+def replaced_notes(report: Report, *, replaced_here: bool | None = None) -> Iterator[Phrase]:
+    """Yield how the baseline differs from the one before, and how the contract changed with it.
+
+    Where it is not known whether this pull request replaced it, only a baseline of the last days is worth a note.
+    """
+    baseline = report.inputs.baseline
+    replaced = baseline.replaces if baseline else None
+    if baseline is None:
+        return
+    if replaced is None:
+        if replaced_here:
+            yield (UNSAID,)
+        return
+    is_recent = baseline.age_days is None or baseline.age_days <= bounds.REPLACED_DAYS
+    if not (is_recent if replaced_here is None else replaced_here):
+        return
+    when = "in this pull request" if replaced_here else f"on {_day(baseline.created_at or '')}"
+    means = "".join(_means(baseline, replaced, report))
+    runs = fewer_runs(replaced.runs, baseline.runs)
+    fewer = f"; {runs}" if runs else ""
+    yield (f"The baseline was replaced {when}{means}{fewer}{_reason(baseline, replaced)}",)
+    if replaced.contract_changes:
+        yield ("Contract changed with that baseline: ", *_changes(replaced.contract_changes, report))
+
+
+def about_baseline(baseline: BaselineInput) -> Iterator[str]:
+    """Yield what is not under the verdict, for the list of inputs."""
+    if baseline.runs > 1:
+        yield f"the mean of {baseline.runs} good runs"
+    if baseline.replaces:
+        yield f"replaced the one of {_day(baseline.replaces.created_at)}"
+    if baseline.contract_changes is None:
+        yield "its contract is not known"
+
+
+def _day(time: str) -> str:
+    """Return the date of a time, or what a hand-made baseline has instead of one."""
+    try:
+        return datetime.fromisoformat(time).date().isoformat()
+    except ValueError:
+        return clipped(time, bounds.BASELINE_TIME)
+
+
+def _means(baseline: BaselineInput, replaced: Replaced, report: Report) -> Iterable[str]:
+    """Yield which means were worse at once, over the queries that both baselines have."""
+    worse: list[tuple[float, str]] = []
+    compared = 0
+    for key, metric in at_largest_k(report).items():
+        before, now = replaced.metrics.get(key), replaced.metrics_shared.get(key)
+        if before is None or now is None:
+            continue
+        compared += 1
+        change = before - now if metric.better == "higher" else now - before
+        verb = "fell" if metric.better == "higher" else "rose"
+        amount = fixed(change, digits_for([(change, 0.0)]))
+        worse.append((change, f"{clipped(metric.label, bounds.NAME)} {verb} by {amount}"))
+    if not compared:
+        return
+    said = [text for change, text in sorted(worse, key=lambda one: -one[0]) if change > SAME]
+    some = f", over {count(replaced.shared, 'shared query')}" if replaced.shared < baseline.queries else ""
+    if not said:
+        yield f": no mean fell against the older one{some}"
+        return
+    more = f" and {count(len(said) - bounds.NAMES, 'more metric')}" if len(said) > bounds.NAMES else ""
+    yield f": {', '.join(said[: bounds.NAMES])}{more} against the older one{some}"
+
+
+def _reason(baseline: BaselineInput, replaced: Replaced) -> str:
+    """Return why regressions were accepted with this very baseline, or with one that it soon replaced.
+
+    A second update in a pull request would otherwise hide what was accepted with the first.
+    """
+    earlier = [*baseline.accepted]
+    now = earlier.pop() if earlier and replaced.accepted else None
+    said = f"; accepted: {_short(now)}" if now else ""
+    recent = [one for one in earlier if _days_between(one.at, baseline.created_at or "") <= bounds.REPLACED_DAYS]
+    if recent:
+        more = f" (and {len(recent) - 1} more in report.json)" if len(recent) > 1 else ""
+        said += f"; accepted with a baseline before it, on {_day(recent[-1].at)}: {_short(recent[-1])}{more}"
+    return said
+
+
+def _short(accepted: Accepted) -> str:
+    return clipped(accepted.reason, bounds.NOTE_REASON)
+
+
+def _days_between(earlier: str, later: str) -> float:
+    """Return the days between two times; infinity if one of them is none, as hand-made baselines may have it."""
+    try:
+        return (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds() / SECONDS_A_DAY
+    except (ValueError, TypeError):  # TypeError: only one of them has a time zone
+        return inf
+
+
+def _changes(changes: Sequence[ContractChange], report: Report) -> Phrase:
+    gates = {gate.id: gate for gate in report.gates}
+    return joined(_named(change) if change.kind in SAID else _bare(change, gates) for change in changes)
+
+
+def _named(change: ContractChange) -> Iterator[str | Name]:
+    """Yield how many changed, and their names with a changed number or date: ``(q1: 3 → 5, q2: 1 → 2)``."""
+    noun, said = SAID[change.kind]
+    yield said.format(count(change.count, noun))
+    if change.items:
+        yield " ("
+        yield from joined((Name(one.id), _values(change.kind, one)) for one in change.items[: bounds.LISTED])
+        rest = len(change.items) - bounds.LISTED
+        yield f" and {rest:,} more in report.json)" if rest > 0 else ")"
+
+
+def _values(kind: ChangeKind, item: ChangedItem) -> str:
+    before, after = _shown(item.before), _shown(item.after)
+    if kind in {"limits_added", "waivers_added"}:
+        return f" until {after}" if kind == "waivers_added" else f" {after}"
+    if kind == "limits_removed":
+        return f" {before}"
+    if before == after or item.after is None:
+        return ""
+    return f": {before} → {after}" + (" documents" if kind.startswith(("relabelled", "judged", "forbidden")) else "")
+
+
+def _bare(change: ContractChange, gates: Gates) -> Iterator[str | Name]:
+    """Yield changed limits or settings: ``minimum of Recall@5 0.90 → 0.80``, ``missing_queries error → zero``."""
+    is_limit = change.kind.startswith("limits")
+    first = change.items[: bounds.LISTED]
+    yield from joined(_limit(item, gates.get(item.id)) if is_limit else _setting(item) for item in first)
+    if (rest := len(change.items) - bounds.LISTED) > 0:
+        yield f" and {count(rest, change.kind.partition('s_')[0])} more in report.json"
+
+
+def _limit(item: ChangedItem, gate: GateReport | None) -> Iterator[str | Name]:
+    if gate is None:
+        yield Name(item.id)
+    else:
+        allowed = "allowed " if gate.kind in COMPARING or gate.unit == "ms" else ""
+        yield f"{allowed}{clipped(limited_by(gate), bounds.NAME)}"
+        if gate.of is not None:
+            yield " of "
+            yield Name(gate.of)
+    unit = gate.unit if gate else "points"
+    shown = [
+        written(value, unit) if isinstance(value, int | float) else _shown(value) for value in (item.before, item.after)
+    ]
+    yield f" {' → '.join(shown)}"
+
+
+def _setting(item: ChangedItem) -> Iterator[str | Name]:
+    yield Name(item.id)
+    if isinstance(item.before, bool) and isinstance(item.after, bool):
+        yield f" turned {'on' if item.after else 'off'}"
+    else:
+        yield f" {_shown(item.before)} → {_shown(item.after)}"
+
+
+def _shown(value: Value) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:g}"
+    return "none" if value is None else clipped(str(value), bounds.NAME)

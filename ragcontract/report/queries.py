@@ -1,0 +1,366 @@
+"""Why the scores that broke a limit are as they are, in the words of the tool that computed them.
+
+Selects the findings of a report by gate or query.
+
+What was said and seen for a broken query, before and now, side by side.
+
+The results of single queries, generated one by one so that large sets need not be held in memory.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
+
+from msgspec import UNSET, Struct
+
+from ragcontract.core import bounds
+from ragcontract.core.finding import Finding, Said, called
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.phrase import Phrase, render
+from ragcontract.core.rule import RankRule, Violation, names_of, row_rules_of
+from ragcontract.core.run import ListedResult, QueryScore, RanksById, ranks_by_id
+from ragcontract.core.safe_text import clipped_line, encodable
+from ragcontract.decision.decide import Decision
+from ragcontract.decision.evaluated import Evaluation
+from ragcontract.decision.gate_report import NOT_PROVEN
+from ragcontract.decision.policy import status_of
+from ragcontract.report.record import (
+    AnswerReport,
+    BrokenQueries,
+    Detail,
+    QueryReport,
+    Report,
+    RetrievedReport,
+    ViolationReport,
+)
+
+REASONS = "Why the worst scores are as they are"
+
+
+def score_reasons(report: Report) -> list[Phrase]:
+    """Return a sentence for each of the worst queries of the limits that are broken, each once."""
+    broken = (finding for finding in report.findings if finding.kind == "gate")
+    return list(dict.fromkeys(phrase for finding in broken for phrase in finding.details))
+
+
+FAILING = frozenset({"fail", "counted"})  # what fails by itself, or counts in a pass rate that may
+NEW, IN_BASELINE = "new", "already in the baseline"
+
+
+def since(report: Report, item: QueryReport | Finding) -> str:
+    """Return whether something broken is ``new`` or ``already in the baseline``; empty without a baseline."""
+    if report.inputs.baseline is None:
+        return ""
+    return IN_BASELINE if item.in_baseline else NEW
+
+
+def sizes_since(report: Report, new: int, in_baseline: int) -> str:
+    """Return ``: 5 new, 4 already in the baseline`` or ``, all new``; empty without a baseline."""
+    if report.inputs.baseline is None:
+        return ""
+    if new and in_baseline:
+        return f": {new:,} {NEW}, {in_baseline:,} {IN_BASELINE}"
+    return f", {'all ' if new + in_baseline > 1 else ''}{NEW if new else IN_BASELINE}"
+
+
+def broken_gates(report: Report) -> list[Finding]:
+    """Return the findings of gates that fail."""
+    return [finding for finding in report.findings if finding.kind == "gate" and finding.status == "fail"]
+
+
+def waived_gates(report: Report) -> list[Finding]:
+    """Return the findings of gates that are waived."""
+    return [finding for finding in report.findings if finding.kind == "gate" and finding.status == "waived"]
+
+
+def not_proven_gates(report: Report) -> list[Finding]:
+    """Return the findings of changes over their limits that do not fail because they are not shown to be real."""
+    return [finding for finding in report.findings if finding.kind == "gate" and finding.status in NOT_PROVEN]
+
+
+class FindingsByQuery:
+    """The findings of a report on rules, by query id."""
+
+    def __init__(self, report: Report) -> None:
+        """Group the findings by query."""
+        self._by_query: dict[str, list[Finding]] = {}
+        for finding in report.findings:
+            if finding.query_id is not None:
+                self._by_query.setdefault(finding.query_id, []).append(finding)
+
+    def of(self, query_id: str) -> Sequence[Finding]:
+        """Return all findings of a query."""
+        return self._by_query.get(query_id, [])
+
+    def failing(self, query_id: str) -> list[Finding]:
+        """Return the findings of a query that fail, or count in the pass rate."""
+        return [finding for finding in self.of(query_id) if finding.status in FAILING]
+
+    def tolerated(self, query_id: str) -> list[Finding]:
+        """Return the findings of a query that do not fail."""
+        return [finding for finding in self.of(query_id) if finding.status not in FAILING]
+
+    def why_failing(self, query_id: str) -> str:
+        """Return why findings of a query fail where only the pass rate decides; empty where every broken rule fails."""
+        return "; ".join(dict.fromkeys(one.why for one in self.of(query_id) if one.status == "fail" and one.why))
+
+    def why_tolerated(self, query_id: str, status: str = "") -> str:
+        """Return the reasons why findings of a query do not fail, empty if all of them fail.
+
+        They do not begin with the ``status`` of the query where readers see that already.
+        """
+        reasons = dict.fromkeys(finding.why for finding in self.tolerated(query_id))
+        return "; ".join(reason.removeprefix(status).lstrip(": ") if status else reason for reason in reasons)
+
+
+def why_and_since(report: Report, query: QueryReport, findings: FindingsByQuery) -> str:
+    """Return whether a query that fails is new, and why findings of it fail, or do not fail."""
+    age = failing_since(report, query, findings) if query.status in FAILING else ""
+    return "; ".join(filter(None, [age, findings.why_tolerated(query.id)]))
+
+
+def failing_since(report: Report, query: QueryReport, findings: FindingsByQuery, *, age: bool = True) -> str:
+    """Return the ``age`` of a query that fails, as :func:`since`, and why it fails if that needs a reason."""
+    return "; ".join(filter(None, [since(report, query) if age else "", findings.why_failing(query.id)]))
+
+
+def broken_queries(report: Report) -> list[QueryReport]:
+    """Return the queries that fail or count, worst first: new ones, then those that the baseline has already."""
+    return sorted((query for query in report.queries if query.status in FAILING), key=worst_first_key)
+
+
+def tolerated_queries(report: Report) -> list[QueryReport]:
+    """Return the queries with findings that do not fail, worst first; others of their findings may."""
+    tolerated = {finding.query_id for finding in report.findings if finding.status not in FAILING}
+    return sorted((query for query in report.queries if query.id in tolerated), key=worst_first_key)
+
+
+def not_failing_queries(report: Report) -> list[QueryReport]:
+    """Return the queries with findings none of which fails, worst first."""
+    return [query for query in tolerated_queries(report) if query.status not in FAILING]
+
+
+def worst_first_key(query: QueryReport) -> tuple[bool, bool, bool, float]:
+    """Return a sort key: what fails by itself, new first, then forbidden documents, then the largest loss of rank."""
+    forbidden = any(doc_id in query.forbidden_ranks for broken in query.violations for doc_id in broken.doc_ids)
+    before = len(query.ranks) if query.baseline_ranks is None else _reciprocals(query.baseline_ranks)
+    return query.status == "counted", query.in_baseline, not forbidden, _reciprocals(query.ranks) - before
+
+
+def _reciprocals(ranks: RanksById) -> float:
+    return sum(1 / rank for rank in ranks.values() if rank)
+
+
+ANSWER, CONTEXTS, CONVERSATION = "Answer", "Contexts", "Messages"
+_TEXTS = {
+    "response": ANSWER,
+    "error": "Error",
+    "refusal": "Refusal",
+    "mode": "Mode",
+    "label": "Label",
+    "finish_reason": "Stopped by",
+}
+EMPTY = "(empty)"
+
+
+class SaidRow(Struct, frozen=True, kw_only=True):
+    """One kind of text on both sides; ``more_before`` and ``more_now`` count the texts that are not listed."""
+
+    title: str
+    before: Sequence[str] = ()
+    now: Sequence[str] = ()
+    more_before: int = 0
+    more_now: int = 0
+
+
+def queries_with_texts(report: Report) -> list[QueryReport]:
+    """Return the queries whose texts are listed: broken ones, worst first, then those that do not fail."""
+    return [query for query in (*broken_queries(report), *not_failing_queries(report)) if said_rows(query)]
+
+
+def said_rows(query: QueryReport) -> list[SaidRow]:
+    """Return the texts of a query, without those that neither side has; empty for a query whose texts are not held."""
+    return [] if query.said is None and query.baseline_said is None else list(_rows(query))
+
+
+def _rows(query: QueryReport) -> Iterator[SaidRow]:
+    now, before = query.said or Said(), query.baseline_said or Said()
+    for field, title in _TEXTS.items():
+        texts = _texts(before, field), _texts(now, field)
+        if any(texts):
+            yield SaidRow(title=title, before=texts[0], now=texts[1])
+    if now.tool_calls is not None or before.tool_calls is not None:
+        calls = [_calls(side) for side in (before, now)]
+        more = {"more_before": before.more_tool_calls, "more_now": now.more_tool_calls}
+        yield SaidRow(title="Tool calls", before=calls[0], now=calls[1], **more)
+    if now.messages is not None or before.messages is not None:
+        more = {"more_before": before.more_messages, "more_now": now.more_messages}
+        yield SaidRow(title=CONVERSATION, before=_conversation(before), now=_conversation(now), **more)
+    if now.contexts is not None or before.contexts is not None:
+        seen = [["none"] if side.contexts == () else side.contexts or () for side in (before, now)]
+        more = {"more_before": before.more_contexts, "more_now": now.more_contexts}
+        yield SaidRow(title=CONTEXTS, before=seen[0], now=seen[1], **more)
+
+
+def _texts(side: Said, field: str) -> list[str]:
+    text: str | None = getattr(side, field)
+    return [] if text is None else [text or EMPTY]
+
+
+def _conversation(side: Said) -> Sequence[str]:
+    return [f"{message.role}: {message.text or EMPTY}" for message in side.messages or ()]
+
+
+def _calls(side: Said) -> Sequence[str]:
+    return ["none"] if side.tool_calls == () else list(map(called, side.tool_calls or ()))
+
+
+def shown_answer(query: QueryReport, length: int) -> str:
+    """Return what was answered to a query with a broken rule about its answer, on one line; empty if not known."""
+    if query.said is None or query.answer is None or not query.answer.violations:
+        return ""
+    answer = query.said.response or query.said.refusal or ""
+    return clipped_line(answer, length)
+
+
+# The statuses of broken queries: known and counted ones fail unless only new ones, or the pass rate, do.
+BROKEN = frozenset({"fail", "known", "counted"})
+
+
+def usual_detail(evaluation: Evaluation) -> Detail:
+    """Return the default detail of a report, which depends on the number of golden queries."""
+    return "all" if len(evaluation.contract.queries) <= bounds.ALL_QUERIES else "changed"
+
+
+def query_reports(evaluation: Evaluation, decision: Decision, detail: Detail) -> Iterator[QueryReport]:
+    """Yield the queries that a report of this ``detail`` lists, in the order of the golden set."""
+    queries: Iterable[GoldenQuery] = evaluation.contract.queries.values()
+    if detail != "all":
+        broken = decision.violations
+        changed = _changed(evaluation) if detail == "changed" else set()
+        queries = [query for query in queries if query.id in broken or query.id in changed]
+    for query in queries:
+        yield _query(query, evaluation, decision)
+
+
+def _changed(evaluation: Evaluation) -> set[str]:
+    """Return the ids of the queries whose ranks or metrics differ from the baseline."""
+    now, before = evaluation.run, evaluation.baseline
+    if before is None:
+        return set()
+    scores = now.scores  # queries with the same ranks share one score, on both sides
+    others = [query_id for query_id, score in before.scores.items() if score is not scores[query_id]]
+    changed = {query_id for query_id in others if _differ(before.scores[query_id], scores[query_id])}
+    of_rows = len(evaluation.contract.families)  # what is judged by now, or was retrieved beside, is no such change
+    for column, other in zip(now.columns[:of_rows], before.columns[:of_rows], strict=True):
+        changed |= {query_id for query_id in before.scores if column[query_id] != other[query_id]}
+    return changed
+
+
+def _differ(one: QueryScore, other: QueryScore) -> bool:
+    """Return whether two scores have other ranks or values, whatever is judged of the results."""
+    return (one.ranks, one.forbidden_ranks, one.values) != (other.ranks, other.forbidden_ranks, other.values)
+
+
+def _query(query: GoldenQuery, evaluation: Evaluation, decision: Decision) -> QueryReport:
+    run, baseline = evaluation.run, evaluation.baseline
+    current = run.scores[query.id]
+    violations = decision.violations.get(query.id, ())
+    before = baseline.scores.get(query.id) if baseline else None
+    return QueryReport(
+        id=query.id,
+        location=encodable(query.location),
+        query=query.query,
+        tags=list(query.tags),
+        weight=query.weight,
+        status=decision.status(query),
+        metrics=evaluation.metrics(run, query.id),
+        baseline_metrics=evaluation.metrics(baseline, query.id) if baseline and before else None,
+        ranks=ranks_by_id(query.relevant_doc_ids, current.ranks),
+        baseline_ranks=ranks_by_id(query.relevant_doc_ids, before.ranks) if before else None,
+        forbidden_ranks=_forbidden_ranks(query, current),
+        baseline_forbidden_ranks=_forbidden_ranks(query, before) if before else None,
+        violations=[_violation(one) for one in violations],
+        in_baseline=_all_in_baseline(violations),
+        repeated=bool(current.repeats or (before and before.repeats)),
+        retrieved=_retrieved(query, run.retrieved.get(query.id)) if query.id in decision.violations else None,
+        baseline_retrieved=_retrieved(query, baseline.retrieved.get(query.id)) if baseline else None,
+        answer=_answer(query, evaluation, violations),
+        said=run.said.get(query.id) if query.id in decision.violations else None,
+        baseline_said=baseline.said.get(query.id) if baseline else None,
+    )
+
+
+def broken_queries_of(evaluation: Evaluation, decision: Decision) -> BrokenQueries:
+    """Count the broken queries, new ones and those that the baseline has already."""
+    queries = evaluation.contract.queries
+    broken = [found for query_id, found in decision.violations.items() if decision.status(queries[query_id]) in BROKEN]
+    in_baseline = sum(map(_all_in_baseline, broken))
+    of_ranks = rank_rules(evaluation)
+    answers = sum(any(one.rule not in of_ranks and counts_as_broken(one) for one in found) for found in broken)
+    return BrokenQueries(
+        queries=len(broken),
+        new=len(broken) - in_baseline,
+        in_baseline=in_baseline,
+        answers=answers if evaluation.contract.golden.rule_types else UNSET,
+    )
+
+
+def counts_as_broken(violation: Violation) -> bool:
+    """Return whether a violation makes its query a broken one, be it excused as known or not."""
+    return violation.waived is None and violation.skipped is None and not violation.warns
+
+
+def rank_rules(evaluation: Evaluation) -> frozenset[str]:
+    """Return the names of the rules about ranks; all others are about the row, its answer above all."""
+    rules = (rule for rule in evaluation.contract.rules if issubclass(rule, RankRule))
+    return frozenset(name for rule in rules for name in names_of(rule))
+
+
+def _answer(query: GoldenQuery, evaluation: Evaluation, violations: Sequence[Violation]) -> AnswerReport | None:
+    if not query.rules or not row_rules_of(query, evaluation.contract.rules):
+        return None
+    if not violations:
+        return AnswerReport(status="pass")
+    of_ranks = rank_rules(evaluation)
+    found = [one for one in violations if one.rule not in of_ranks]
+    return AnswerReport(status=status_of(query, found), violations=list(dict.fromkeys(one.rule for one in found)))
+
+
+def _all_in_baseline(violations: Sequence[Violation]) -> bool:
+    """Return whether the baseline has all of these violations already; waived ones do not matter."""
+    that_matter = [violation for violation in violations if violation.waived is None]
+    return bool(that_matter) and all(violation.in_baseline for violation in that_matter)
+
+
+def _retrieved(query: GoldenQuery, results: Sequence[ListedResult] | None) -> list[RetrievedReport] | None:
+    """Say what the contract wants of each result; None for a query whose results are not listed."""
+    if results is None or not (results or query.needs_results):
+        return None
+    named: dict[str, Literal["relevant", "forbidden"]] = dict.fromkeys(query.relevant_doc_ids, "relevant")
+    named |= dict.fromkeys(query.forbidden_doc_ids, "forbidden")
+    return [
+        RetrievedReport(doc_id=one.doc_id, score=one.score, chunk_id=one.chunk_id, contract=named.get(one.doc_id))
+        for one in results
+    ]
+
+
+def _violation(violation: Violation) -> ViolationReport:
+    expected, found = render(violation.expected), render(violation.found)
+    return ViolationReport(
+        rule=violation.rule,
+        message=f"expected {expected}; found: {found}",
+        expected=expected,
+        found=found,
+        doc_ids=list(violation.doc_ids),
+        limit=violation.limit,
+        waived=violation.waived,
+        in_baseline=violation.in_baseline,
+        known=violation.known,
+        skipped=UNSET if violation.skipped is None else violation.skipped,
+    )
+
+
+def _forbidden_ranks(query: GoldenQuery, score: QueryScore) -> dict[str, int]:
+    """Give every forbidden document that was retrieved its rank."""
+    ranks = ranks_by_id(query.forbidden_doc_ids, score.forbidden_ranks)
+    return {doc_id: rank for doc_id, rank in ranks.items() if rank}

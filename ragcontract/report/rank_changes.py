@@ -1,0 +1,257 @@
+"""Computes how ranks changed between the baseline and the run.
+
+The results of broken queries before and now, side by side: what was retrieved instead.
+
+The records of ``rag-contract diff --format json``: how ranks changed since the baseline.
+
+``rag-contract schema diff`` prints their schema.
+"""
+
+from collections.abc import Container, Iterable, Iterator
+from itertools import zip_longest
+from typing import Literal
+
+from msgspec import Struct
+
+from ragcontract.core import bounds
+from ragcontract.core.numbers import SAME, fixed
+from ragcontract.core.run import RanksById
+from ragcontract.files.writing import document
+from ragcontract.report.headline import changed_versions
+from ragcontract.report.inputs import Inputs
+from ragcontract.report.metric_table import at_largest_k
+from ragcontract.report.queries import broken_queries, not_failing_queries
+from ragcontract.report.record import MetricReport, QueryReport, Report, RetrievedReport
+from ragcontract.runs.baseline_file import Tool
+
+DIGITS = 4
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """A document whose rank changed: its rank before and now, None if it was not retrieved."""
+
+    doc_id: str
+    before: int | None
+    now: int | None
+    forbidden: bool = False
+
+
+class RankChange(Struct, frozen=True, kw_only=True):
+    """A query whose ranks changed; a negative ``change`` is worse.
+
+    The change is the sum of differences in reciprocal rank: positive for relevant documents that rose and for
+    forbidden documents that fell. For a query with several rows, it is the change of the metric with the key
+    ``metric``, because worst ranks over different numbers of rows cannot be compared; its steps are worst ranks.
+    """
+
+    query: QueryReport
+    change: float
+    steps: list[Step]
+    metric: str | None = None
+
+
+class RankChanges(Struct, frozen=True, kw_only=True):
+    """The queries that both sides have, as worse (worst first) and better (best first).
+
+    ``even`` counts those that are neither: nothing changed, or documents swapped ranks. It is None where the report
+    lists only broken queries (``detail`` is ``failed``).
+    """
+
+    worse: list[RankChange]
+    better: list[RankChange]
+    even: int | None
+
+
+def rank_changes(report: Report) -> RankChanges:
+    """Return the queries of a report that got worse or better since the baseline."""
+    worse: list[RankChange] = []
+    better: list[RankChange] = []
+    keys = frozenset(at_largest_k(report))
+    for query in report.queries:
+        if query.baseline_ranks is None:
+            continue
+        metric = _metric_that_differs(query, keys) if query.repeated else None
+        steps = [*_steps(query.baseline_ranks, query.ranks), *_steps(*_forbidden(query), forbidden=True)]
+        change = _gain_in(query, metric, report) if query.repeated else sum(map(_gain, steps))
+        if abs(change) > SAME:
+            (better if change > 0 else worse).append(RankChange(query=query, change=change, steps=steps, metric=metric))
+    worse.sort(key=lambda one: one.change)
+    better.sort(key=lambda one: -one.change)
+    return RankChanges(worse=worse, better=better, even=_even(report, len(worse) + len(better)))
+
+
+def _even(report: Report, changed: int) -> int | None:
+    if report.detail == "failed":
+        return None
+    return max((report.inputs.baseline.shared if report.inputs.baseline else 0) - changed, 0)
+
+
+def _metric_that_differs(query: QueryReport, keys: Container[str]) -> str | None:
+    """Return the first of some metrics in which both sides differ."""
+    return next((key for key in query.metrics if key in keys and abs(_delta(query, key)) > SAME), None)
+
+
+def _delta(query: QueryReport, key: str | None) -> float:
+    now = query.metrics.get(key) if key else None
+    before = (query.baseline_metrics or {}).get(key) if key else None
+    return 0.0 if now is None or before is None else now - before
+
+
+def _gain_in(query: QueryReport, key: str | None, report: Report) -> float:
+    return 0.0 if key is None else _delta(query, key) * (1 if report.metrics[key].better == "higher" else -1)
+
+
+def _steps(before: RanksById, now: RanksById, *, forbidden: bool = False) -> list[Step]:
+    if before == now:
+        return []
+    return [
+        Step(doc_id=doc_id, before=before.get(doc_id), now=now.get(doc_id), forbidden=forbidden)
+        for doc_id in {**before, **now}
+        if before.get(doc_id) != now.get(doc_id)
+    ]
+
+
+def _forbidden(query: QueryReport) -> tuple[RanksById, RanksById]:
+    return query.baseline_forbidden_ranks or {}, query.forbidden_ranks
+
+
+def _gain(step: Step) -> float:
+    gain = (1 / step.now if step.now else 0.0) - (1 / step.before if step.before else 0.0)
+    return -gain if step.forbidden else gain
+
+
+def rank(number: int | None) -> str:
+    """Format a rank; None is ``missing``."""
+    return "missing" if number is None else str(number)
+
+
+def metric_step(item: RankChange, report: Report, arrow: str) -> str:
+    """Return the change of a query with several rows as text: ``MRR@5 0.8333 → 0.6667``."""
+    key = item.metric or ""
+    before = (item.query.baseline_metrics or {}).get(key)
+    return f"{report.metrics[key].label} {fixed(before, DIGITS)} {arrow} {fixed(item.query.metrics[key], DIGITS)}"
+
+
+class Pair(Struct, frozen=True):
+    """The results of both sides at one ``rank``; None where a side has none."""
+
+    rank: int
+    before: RetrievedReport | None
+    now: RetrievedReport | None
+
+
+def listed_queries(report: Report) -> list[QueryReport]:
+    """Return the queries whose results are listed: broken ones, worst first, then those that do not fail."""
+    return [query for query in (*broken_queries(report), *not_failing_queries(report)) if query.retrieved is not None]
+
+
+def pairs(query: QueryReport) -> list[Pair]:
+    """Return the listed results of both sides, rank by rank."""
+    before, now = query.baseline_retrieved or [], query.retrieved or []
+    both = list(zip_longest(before, now))[: bounds.RETRIEVED]
+    return [Pair(rank, *sides) for rank, sides in enumerate(both, 1)]
+
+
+def top(report: Report) -> str:
+    """Return how far the lists go: ``top 5``, or ``first 20 of the top 50``."""
+    k = max(report.k)
+    return f"top {k}" if k <= bounds.RETRIEVED else f"first {bounds.RETRIEVED} of the top {k}"
+
+
+def about(result: RetrievedReport) -> list[str]:
+    """Return the chunk and the score of a result, as far as they are known, without control characters escaped."""
+    chunk = [] if result.chunk_id is None or result.chunk_id == result.doc_id else [result.chunk_id]
+    return [*chunk, *([] if result.score is None else [f"{result.score:.4g}"])]
+
+
+class ChangedQuery(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """A query that got better or worse.
+
+    ``change`` is the sum of the differences in reciprocal rank, negative if it is worse; for a query with several rows,
+    the change of ``metric``. ``steps`` are the documents whose rank changed, with null for one that was not retrieved.
+    ``retrieved`` and ``baseline_retrieved`` are the top k of a broken query, as in ``report.json``.
+    """
+
+    id: str
+    location: str
+    query: str
+    change: float
+    steps: list[Step]
+    metric: str | None = None
+    retrieved: list[RetrievedReport] | None = None
+    baseline_retrieved: list[RetrievedReport] | None = None
+
+
+class ChangedVersion(Struct, frozen=True, kw_only=True):
+    """The values of a version field in the baseline and in the run."""
+
+    before: str
+    now: str
+
+
+class DiffReport(Struct, frozen=True, kw_only=True):
+    """How ranks changed since the baseline: version 1, to which keys are only added.
+
+    ``worse`` has the worst first, ``better`` the best. ``same`` counts the other queries that both sides have; it is
+    null if they were not counted. ``new`` and ``changed`` queries cannot be compared, and ``gone`` ones are only in the
+    baseline. ``metrics``, ``inputs`` and ``run_notes`` are as in ``report.json``.
+    """
+
+    schema_version: Literal[1] = 1
+    tool: Tool
+    created_at: str
+    k: list[int]
+    inputs: Inputs
+    metrics: dict[str, MetricReport]
+    worse: list[ChangedQuery]
+    better: list[ChangedQuery]
+    same: int | None
+    new: list[str]
+    changed: list[str]
+    gone: list[str]
+    versions: dict[str, ChangedVersion]
+    warnings: list[str]
+    run_notes: list[str] = []
+
+
+def diff_report(report: Report) -> DiffReport:
+    """Return the differences in a report that has a baseline."""
+    moved, baseline = rank_changes(report), report.inputs.baseline
+    versions = changed_versions(report.inputs.run.versions, baseline.versions) if baseline else {}
+    return DiffReport(
+        tool=report.tool,
+        created_at=report.created_at,
+        k=report.k,
+        inputs=report.inputs,
+        metrics=report.metrics,
+        worse=list(_changed(moved.worse)),
+        better=list(_changed(moved.better)),
+        same=moved.even,
+        new=baseline.new if baseline else [],
+        changed=baseline.changed if baseline else [],
+        gone=baseline.gone if baseline else [],
+        versions={field: ChangedVersion(before=before, now=now) for field, (before, now) in versions.items()},
+        warnings=report.warnings,
+        run_notes=report.run_notes,
+    )
+
+
+def _changed(group: Iterable[RankChange]) -> Iterator[ChangedQuery]:
+    for item in group:
+        query = item.query
+        yield ChangedQuery(
+            id=query.id,
+            location=query.location,
+            query=query.query,
+            change=item.change,
+            steps=item.steps,
+            metric=item.metric,
+            retrieved=query.retrieved,
+            baseline_retrieved=query.baseline_retrieved,
+        )
+
+
+def render(report: Report) -> str:
+    """Encode the differences as JSON, one query per line."""
+    made = diff_report(report)
+    return b"".join(document(made, {"worse": made.worse, "better": made.better})).decode()

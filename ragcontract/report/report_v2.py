@@ -1,0 +1,290 @@
+"""What was answered to each query, broken or not, for formats that list all of it.
+
+The report that tools and dashboards made for ``run_eval_rag`` read: its schema version 2.
+
+The fields, labels, levels and codes are those of that tool's report contract; what a check knows beyond them (rules
+about documents, limits, waivers) is mapped to them: see ``docs/record.md``.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Literal
+
+from msgspec import Struct, UnsetType
+from msgspec.structs import replace
+
+from ragcontract.core import bounds
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.ids import as_id
+from ragcontract.core.phrase import render as render_phrase
+from ragcontract.core.rule import Violation
+from ragcontract.core.run import Json, RunRow, row_type
+from ragcontract.core.safe_text import encodable, shorten
+from ragcontract.decision.decide import Decision
+from ragcontract.decision.evaluated import Evaluation
+from ragcontract.decision.gate_report import NOT_PROVEN, GateReport, GateStatus, why_not_proven
+from ragcontract.decision.policy import QueryStatus
+from ragcontract.files.writing import document
+from ragcontract.report.record import ErrorReport, Report
+from ragcontract.rules.text import Contains
+from ragcontract.runs.baseline_contract import digest
+
+ANSWERED: type[RunRow] = row_type(
+    frozenset({"response", "error", "error_detail", "context_chars"}), results_required=False
+)
+
+
+class RankedResult(Struct, frozen=True, kw_only=True, gc=False):
+    """A result with its 1-based rank, its document, and the retriever's score if there is one."""
+
+    rank: int
+    doc_id: str
+    score: float | None
+
+
+class Case(Struct, frozen=True, kw_only=True, gc=False):
+    """A golden query and the first row of the run for it; ``answered`` is None if that says nothing of an answer.
+
+    ``wanted`` are the texts that the answer must contain, of which ``missing`` are not there. ``violations``
+    has waived and known ones too.
+    """
+
+    query: GoldenQuery
+    status: QueryStatus
+    violations: tuple[Violation, ...]
+    wanted: tuple[str, ...]
+    missing: tuple[str, ...]
+    results: tuple[RankedResult, ...] = ()
+    answered: bool | None = None
+    response: str | None = None
+    error: str | None = None
+    error_detail: Json | None = None
+    context_chars: int | None = None
+
+    @property
+    def location(self) -> str:
+        """Where the golden query is defined, as ``golden.jsonl:17``."""
+        return encodable(self.query.location)
+
+
+def cases(evaluation: Evaluation, decision: Decision, rows: Iterable[RunRow]) -> Iterator[Case]:
+    """Yield a case for each golden query: those with a row in the order of the run, then those without one.
+
+    Rows of other queries, and further rows of a query, are left out. ``rows`` are of the type ``ANSWERED``.
+    """
+    waiting = dict(evaluation.contract.queries)
+    for row in rows:
+        query = waiting.pop(as_id(row.query_id), None)
+        if query is not None:
+            yield _case(query, decision, row, evaluation.contract.k)
+    for query in waiting.values():
+        yield _case(query, decision, None, 0)
+
+
+def _case(query: GoldenQuery, decision: Decision, row: RunRow | None, k: int) -> Case:
+    violations = decision.violations.get(query.id, ())
+    rules = [rule for rule in query.rules if isinstance(rule, Contains)]
+    causes = {cause for one in violations for cause in one.causes}
+    wanted = [(rule, text) for rule in rules for text in rule.texts]
+    made = Case(
+        query=query,
+        status=decision.status(query),
+        violations=tuple(violations),
+        wanted=tuple([text for _, text in wanted]),
+        missing=tuple([text for rule, text in wanted if digest([rule, text]) in causes]),
+    )
+    return replace(made, answered=False) if row is None else _with_row(made, row, k)
+
+
+def _with_row(case: Case, row: RunRow, k: int) -> Case:
+    response = None if isinstance(row.response, UnsetType) else row.response
+    exported = not isinstance(row.response, UnsetType) or row.error is not None
+    return replace(
+        case,
+        results=tuple(
+            [
+                RankedResult(rank=rank, doc_id=as_id(result.doc_id), score=result.score)
+                for rank, result in enumerate(row.results[:k], 1)
+            ]
+        ),
+        answered=(response is not None and row.error is None) if exported else None,
+        response=response,
+        error=row.error,
+        error_detail=row.error_detail,
+        context_chars=row.context_chars,
+    )
+
+
+TOOL = "rag-contract"
+Label = Literal["PASS", "INFO", "WARN", "FAIL", "ERROR"]
+SEVERITY: dict[Label, int] = {"PASS": 0, "INFO": 1, "WARN": 2, "FAIL": 3, "ERROR": 4}
+EXIT_CODE: dict[Label, int] = {"PASS": 0, "FAIL": 2, "ERROR": 3}
+# What is excused, or judged as a share of all queries, is said and does not count.
+OF_QUERY: dict[QueryStatus, Label] = {"pass": "PASS", "warn": "WARN", "fail": "FAIL"}
+OF_GATE: dict[GateStatus, Label] = {"pass": "PASS", "fail": "FAIL", "unproven": "WARN", "too_few": "WARN"}
+
+
+class Item(Struct, frozen=True, kw_only=True):
+    """One case, gate or problem; a higher ``severity_level`` is worse. ``loc`` says where it is defined."""
+
+    tool: str = TOOL
+    title: str
+    status_label: Label
+    severity_level: int
+    message: str
+    loc: str = ""
+
+
+class Summary(Struct, frozen=True, kw_only=True):
+    """The items together; ``overall_rc`` is 0, 2 for FAIL, 3 for ERROR. It is not the exit code of the check."""
+
+    overall_status_label: Label
+    overall_rc: int
+    max_severity_level: int
+    counts: dict[str, int]
+    total_items: int
+
+
+class TopResult(Struct, frozen=True, kw_only=True):
+    """A result; ``distance`` is always null, because a run has scores, of which more is better."""
+
+    rank: int
+    source: str
+    distance: None = None
+    score: float | None = None
+
+
+class CaseData(Struct, frozen=True, kw_only=True):
+    """A case as that tool lists it; ``violated_rules`` and ``tags`` are additions."""
+
+    id: str
+    query: str
+    tags: tuple[str, ...]
+    passed: bool
+    llm_call_ok: bool | None
+    must_include: tuple[str, ...]
+    missing: tuple[str, ...]
+    violated_rules: tuple[str, ...]
+    context_chars: int | None
+    topk: tuple[TopResult, ...]
+    answer: str
+    error: str | None
+    error_detail: Json | None
+
+
+class Model(Struct, frozen=True, kw_only=True):
+    """The model's name, as the run's rows have it in ``llm_model``; empty if they do not."""
+
+    model_field: str = ""
+
+
+class PassRate(Struct, frozen=True, kw_only=True):
+    """How many cases there are, and how many of them pass: the golden queries that violate no rule."""
+
+    cases: int = 0
+    passed_cases: int = 0
+    pass_rate: float = 0.0
+
+
+class Data(Struct, frozen=True, kw_only=True):
+    """What that tool lists beside the items; ``k`` is how many results are listed of a case."""
+
+    k: int = 0
+    llm: Model = Model()
+    metrics: PassRate = PassRate()
+    cases: list[CaseData] = []
+
+
+class ReportV2File(Struct, frozen=True, kw_only=True):
+    """The whole file."""
+
+    schema_version: Literal[2] = 2
+    generated_at: str
+    tool: str = TOOL
+    root: str = ""
+    summary: Summary
+    items: list[Item] = []
+    data: Data = Data()
+
+
+def render(report: Report, cases: Callable[[], Iterable[Case]], *, answers: bool) -> Iterator[bytes]:
+    """Encode the report as UTF-8; items are ordered by severity, the worst first.
+
+    ``cases`` returns them twice, for the items and to be written one by one, so that not all answers are in memory.
+    Without ``answers``, no text of an answer or an error is written.
+    """
+    items = [_item_of_case(case) for case in cases()]
+    passed = sum(item.status_label == "PASS" for item in items)
+    total = len(items)
+    items += [
+        _item(gate.id, OF_GATE.get(gate.status, "INFO"), _with_reason(gate), gate.location) for gate in report.gates
+    ]
+    items.sort(key=lambda item: -item.severity_level)
+    data = Data(
+        k=max(report.k),
+        llm=Model(model_field=", ".join(report.inputs.run.versions.get("llm_model", ()))),
+        metrics=PassRate(cases=total, passed_cases=passed, pass_rate=passed / total if total else 0.0),
+    )
+    made = ReportV2File(generated_at=report.created_at, summary=_summary(items), data=data)
+    return document(made, {"items": items, "data": {"cases": (_data(case, answers=answers) for case in cases())}})
+
+
+def render_error(report: ErrorReport) -> bytes:
+    """Encode the report on input that cannot be judged: an item for each problem."""
+    items = [_item("input", "ERROR", problem) for problem in report.problems]
+    made = ReportV2File(generated_at=report.created_at, summary=_summary(items))
+    return b"".join(document(made, {"items": items}))
+
+
+def _item(title: str, label: Label, message: str, location: str = "") -> Item:
+    return Item(title=title, status_label=label, severity_level=SEVERITY[label], message=message, loc=location)
+
+
+def _with_reason(gate: GateReport) -> str:
+    """Return the message of a gate; of a change that is over its limit and does not fail, also why not."""
+    return f"{gate.message}: {why_not_proven(gate)}" if gate.status in NOT_PROVEN else gate.message
+
+
+def _item_of_case(case: Case) -> Item:
+    label = OF_QUERY.get(case.status, "INFO")
+    if label == "FAIL" and case.answered is False:
+        label = "ERROR"
+    message = shorten("; ".join(map(_sentence, case.violations)) or "holds", bounds.MESSAGE)
+    return _item(case.query.id, label, message, case.location)
+
+
+def _sentence(violation: Violation) -> str:
+    expected, found = render_phrase(violation.expected), render_phrase(violation.found)
+    excuse = f" (waived: {violation.waived})" if violation.waived else ""
+    return f"{violation.rule}: expected {expected}; found: {found}{excuse}"
+
+
+def _summary(items: list[Item]) -> Summary:
+    worst = max((item.severity_level for item in items), default=0)
+    overall: Label = "ERROR" if worst == SEVERITY["ERROR"] else "FAIL" if worst == SEVERITY["FAIL"] else "PASS"
+    counts = Counter(item.status_label for item in items)
+    return Summary(
+        overall_status_label=overall,
+        overall_rc=EXIT_CODE[overall],
+        max_severity_level=worst,
+        counts={label: counts[label] for label in SEVERITY},
+        total_items=len(items),
+    )
+
+
+def _data(case: Case, *, answers: bool) -> CaseData:
+    return CaseData(
+        id=case.query.id,
+        query=case.query.query,
+        tags=case.query.tags,
+        passed=case.status == "pass",
+        llm_call_ok=case.answered,
+        must_include=case.wanted,
+        missing=case.missing,
+        violated_rules=tuple(dict.fromkeys(one.rule for one in case.violations)),
+        context_chars=case.context_chars,
+        topk=tuple([TopResult(rank=one.rank, source=one.doc_id, score=one.score) for one in case.results]),
+        answer=(case.response or "") if answers else "",
+        error=case.error if answers else None,
+        error_detail=case.error_detail if answers else None,
+    )

@@ -1,1 +1,0 @@
-"""The report and its formats. Pure: nothing here reads or writes files."""

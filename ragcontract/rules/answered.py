@@ -1,0 +1,257 @@
+"""Rules about answers: what they share, and the rule that there is an answer at all.
+
+Rules that search answers for what must not be there, and what a judge needs to know of what they find.
+
+A search does not understand what it finds: "it does not cost $5" has a price in it. A judge can be asked whether the
+answer really says so.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import ClassVar
+
+from msgspec import UNSET, Struct
+
+from ragcontract.answers.answer_text import Answer, answer_of, says_something, stands_for_nothing
+from ragcontract.answers.metric_options import is_cut_off
+from ragcontract.answers.normalising import Span
+from ragcontract.core import bounds
+from ragcontract.core.answer_settings import Matcher
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.invisible import without_invisible
+from ragcontract.core.phrase import Name, Phrase
+from ragcontract.core.rule import RowContext, RowRule, Violation, names_of
+from ragcontract.core.run import RESPONSE_FIELDS, RunRow
+from ragcontract.core.safe_text import excerpt, shorten
+
+NO_ANSWER = ("no answer",)
+NO_CALLS = ("no tool_calls",)  # of a golden query without a row, or of a turn after an error: none are known
+LACKING = "has no response, which rules about its answer need; export it, as null if there was none"
+
+
+class AnswerRule(RowRule, frozen=True, kw_only=True, gc=False):
+    """A rule about the text of the answer. Without an answer, the text is empty, and ``answered`` is broken."""
+
+    needs: ClassVar[frozenset[str]] = RESPONSE_FIELDS
+    about_answer: ClassVar[bool] = True
+    forbids: ClassVar[bool] = False  # whether it searches the answer for what must not be there
+
+    @property
+    def sought(self) -> int:
+        """How many texts and patterns it searches the answer for."""
+        return 0
+
+    def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002
+        """Return that the row has neither a response nor an error: in the same words for all rules of a query."""
+        return LACKING if row.response is UNSET and row.error is None else None
+
+
+def answer_in(row: RunRow) -> Answer:
+    """Return the answer of a row, prepared for searching; an empty one if there is none."""
+    return answer_of(row.response if isinstance(row.response, str) else "")
+
+
+def answers_in(row: RunRow) -> tuple[Answer, ...]:
+    """Return all that the user was shown: the answer, and the text of a refusal beside it."""
+    answer = answer_in(row)
+    return (answer, answer_of(row.refusal)) if row.refusal else (answer,)
+
+
+def begins(answer: Answer) -> Phrase:
+    """Return how an answer begins, for a message about what is not in it."""
+    return (excerpt(answer.text),) if says_something(answer) else NO_ANSWER
+
+
+def the_error(text: str) -> Phrase:
+    """Return the error of a row, for a message about what it prevented."""
+    return ("the error ", excerpt(text)) if text.strip() else ("an error",)
+
+
+def follows_from(violation: Violation, unanswered: Violation) -> bool:
+    """Return whether a rule is violated because there is no answer, which another violation says, or only an error."""
+    if violation is unanswered or violation.turn != unanswered.turn:
+        return False
+    return violation.found[:1] in {NO_ANSWER, NO_CALLS} or violation.found == unanswered.found
+
+
+def quoted(text: str) -> Name:
+    """Return a text or a pattern of the golden file for a message."""
+    return Name(shorten(text, bounds.EXCERPT))
+
+
+class Answered(AnswerRule, frozen=True, kw_only=True, gc=False, tag="answered"):
+    """The application answered: a reader sees a letter, a digit or a symbol in the response, and there was no error.
+
+    Checked for every query with a rule about its answer. A refusal that the model's interface reports apart from the
+    text is an answer where one is wanted (``must_refuse``), and so is an empty array or object where a JSON schema
+    decides. Any text is one for benchmarks that judge it.
+    """
+
+    in_rows: ClassVar[bool] = False
+    needs: ClassVar[frozenset[str]] = AnswerRule.needs | {"finish_reason", "refusal", "mode"}
+    refusal_answers: bool = False
+    blank_answers: bool = False
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
+        """Yield a violation without an answer, and warnings if it was cut off or may hide what is forbidden."""
+        if row.error is not None:
+            yield self._broken("error", the_error(row.error))
+        elif not self._has_text(query, row) and not (self.refusal_answers and _has_refused(row)):
+            yield self._broken("no answer", _nothing_in(row))
+        if is_cut_off(row.finish_reason):
+            found = (
+                "an answer that was cut off: finish_reason is ",
+                Name(shorten(row.finish_reason or "", bounds.NAME)),
+            )
+            yield Violation(
+                rule="answered", expected=("a complete answer",), found=found, causes=("cut off",), warns=True
+            )
+
+        if _forbids(query):
+            for answer in answers_in(row):
+                if not answer.text.isascii() or "&" in answer.text:
+                    yield from _mixed_alphabets(answer)
+
+    def _has_text(self, query: GoldenQuery, row: RunRow) -> bool:
+        return isinstance(row.response, str) and (self.blank_answers or _says_something(query, row))
+
+    def _broken(self, cause: str, found: Phrase) -> Violation:
+        return Violation(rule="answered", expected=("an answer",), found=found, causes=(cause,))
+
+
+def says_nothing(query: GoldenQuery, row: RunRow) -> bool:
+    """Return whether a row has a response in which a reader sees no answer; benchmarks judge any response."""
+    if row.response is UNSET or (query.answer and query.answer.as_evaluated):
+        return False
+    return not _says_something(query, row)
+
+
+def _says_something(query: GoldenQuery, row: RunRow) -> bool:
+    answer = answer_in(row)
+    return says_something(answer) or _is_wanted_json(query, answer) or _is_reference(query, answer)
+
+
+def _has_refused(row: RunRow) -> bool:
+    from ragcontract.answers.refusals import declared_evidence
+
+    evidence = declared_evidence(row)
+    return evidence is not None and evidence.kind != "mode"
+
+
+def _nothing_in(row: RunRow) -> Phrase:
+    if not isinstance(row.response, str):
+        return ("null",)
+    if not without_invisible(row.response).strip():
+        return ("an empty response",)
+    if stands_for_nothing(row.response):
+        return (excerpt(row.response), ", which programs write for nothing")
+    return (excerpt(answer_in(row).text), ", which has no letter, digit or symbol")
+
+
+def _is_wanted_json(query: GoldenQuery, answer: Answer) -> bool:
+    """Return whether an answer is ``null``, an array or an object of a query for which a JSON schema decides."""
+    if not any(isinstance(rule, RowRule) and "json_schema" in names_of(type(rule.judged)) for rule in query.rules):
+        return False
+    from ragcontract.answers.json_answer import NotJsonError, parsed
+
+    try:
+        return isinstance(parsed(answer.text), list | dict | None)
+    except NotJsonError:
+        return False
+
+
+def _is_reference(query: GoldenQuery, answer: Answer) -> bool:
+    """Return whether an answer such as ``null`` is the very one that the golden query has as its reference."""
+    reference = query.answer.reference if query.answer else None
+    return stands_for_nothing(answer.text) and answer.text.strip() == (reference or "").strip()
+
+
+def _forbids(query: GoldenQuery) -> bool:
+    rules = (rule.judged for rule in query.rules if isinstance(rule, RowRule))
+    return any(isinstance(rule, AnswerRule) and rule.forbids for rule in rules)
+
+
+def _mixed_alphabets(answer: Answer) -> Iterator[Violation]:
+    from ragcontract.answers.shown import alphabets_of, mixed_word
+
+    if len(alphabets_of(answer.text)) == 1 and "&" not in answer.text:  # the common case
+        return
+    mixed = mixed_word(answer.text)
+    if mixed is None and (shown := answer.shown) and (found := mixed_word(shown.text)):
+        mixed = shown.written(found[0]), found[1]
+    if mixed:
+        (start, end), names = mixed
+        yield Violation(
+            rule="answered",
+            expected=("letters of one alphabet in each word",),
+            found=(
+                excerpt(answer.text[start:end]),
+                f", which has {' and '.join(names)} letters: a rule that forbids what it looks like does not find it",
+            ),
+            causes=("mixed alphabets",),
+            warns=True,
+        )
+
+
+class Flag(Struct, frozen=True, kw_only=True, gc=False):
+    """A violation, with the different words that were found, and why they were searched for.
+
+    There are no words where there are too many to ask about: such a violation stands.
+    """
+
+    violation: Violation
+    texts: tuple[str, ...]
+    why: str
+
+
+class Place(Struct, frozen=True, kw_only=True, gc=False):
+    """Where something was found in what the user was shown; a judge is asked only about the response."""
+
+    text: str
+    span: Span
+    in_response: bool
+
+    @property
+    def words(self) -> str:
+        """What was found, as it is written."""
+        return self.text[slice(*self.span)]
+
+    @property
+    def excerpt(self) -> Name:
+        """What was found, with what is around it."""
+        return excerpt(self.text, *self.span)
+
+
+def places(row: RunRow, search: Callable[[Answer], Iterator[Span]]) -> Iterator[Place]:
+    """Yield where a search finds something in all that the user was shown."""
+    for number, answer in enumerate(answers_in(row)):
+        for span in search(answer):
+            yield Place(text=answer.text, span=span, in_response=number == 0)
+
+
+class Flagging(AnswerRule, frozen=True, kw_only=True, gc=False):
+    """A rule that searches the answer for what must not be there. A judge can confirm what it finds."""
+
+    needs: ClassVar[frozenset[str]] = AnswerRule.needs | {"refusal"}
+    forbids: ClassVar[bool] = True
+    in_any_turn: ClassVar[bool] = False
+
+    def flags(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Flag]:
+        """Yield the violations that :meth:`violations` yields, in the same order, with what was found."""
+        raise NotImplementedError
+
+
+def different(found: Iterable[Place]) -> tuple[str, ...]:
+    """Return the different words that were found, in their order; none at all if a judge cannot be asked about all."""
+    texts: dict[str, None] = {}
+    for number, place in enumerate(found):
+        texts[place.words] = None
+        if len(texts) > bounds.FLAGGED or number >= bounds.MATCHES or not place.in_response:
+            return ()
+    return tuple(texts)
+
+
+def reason(rule: str, one: Matcher) -> str:
+    """Return why something was searched for: the rule, and what it looks for."""
+    from ragcontract.answers.matchers import described
+
+    return shorten(f"{rule}: {' | '.join(described(one))}", bounds.EVIDENCE)

@@ -1,0 +1,379 @@
+"""What is a pattern among the arguments of a rule on tool calls, what looks like one, and in what one is searched.
+
+Rules about tool calls: must_call_tool, must_not_call_tool, tool_arguments_valid.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import msgspec
+from msgspec import Meta
+
+from ragcontract.core import bounds
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.ids import TextId
+from ragcontract.core.nearest import NearNames
+from ragcontract.core.numbers import count as counted
+from ragcontract.core.phrase import Name, Phrase, joined
+from ragcontract.core.rule import Fault, RowContext, RowRule, Violation
+from ragcontract.core.run import RunRow
+from ragcontract.rules.answered import NO_CALLS
+
+if TYPE_CHECKING:
+    from ragcontract.answers.metric_options import CannotScoreError
+    from ragcontract.answers.tool_calls import Call, CalledTools
+
+
+PATTERN = "regex"
+OPTIONS = frozenset({"ignorecase", "word", "dotall"})
+# Other names of a pattern, which no argument of a tool is likely to have.
+MISNAMED = frozenset({"re", "reg", "regularexpression", "regexpattern", "regexppattern"})
+# How other fields and tools compare numbers and describe values; without what joins words.
+COMPARING = frozenset(
+    {
+        "gt", "gte", "ge", "lt", "lte", "le", "ne", "neq", "nin", "notin", "min", "max", "minimum", "maximum",
+        "between", "range", "greaterthan", "greaterthanorequal", "greaterthanorequals", "lessthan", "lessthanorequal",
+        "lessthanorequals", "exclusiveminimum", "exclusivemaximum", "above", "below", "over", "under", "atleast",
+        "atmost", "minlength", "maxlength", "enum", "const", "exists", "operator", "op", "pattern",
+    }
+)  # fmt: skip
+# How they write what is searched for. A tool may have such an argument, too.
+LIKELY = COMPARING | {
+    "text", "any", "anyof", "all", "allof", "oneof", "in", "not", "match", "matches", "contains", "contain",
+    "icontains", "includes", "startswith", "endswith", "prefix", "suffix", "glob", "wildcard", "like", "ilike",
+    "equals", "eq", "value", "type",
+}  # fmt: skip
+# Texts that compare numbers (">100"), or that have what only patterns have: a star at an end, ".*", "^", classes.
+_COMPARES = re.compile(r"\s*(?:[<>]=?|[!=]=|[≤≥≠])\s*[-+$€£]?[0-9.]")
+_AS_PATTERN = re.compile(r"%|%\S*%|\S*\*|\*\S*|\^.*|.*\.[*+].*|.*\\[bdswBDSW](?![A-Za-z]).*", re.DOTALL)
+AS_PATTERN = (
+    'is compared as a value, not searched for; write {"regex": …}, which is also searched for within objects, as in '
+    r'{"regex": "^[0-9]{3,}$"} for numbers from 100, or {"regex": "^\\*$"} for a star'
+)
+
+
+def is_pattern(value: object) -> bool:
+    """Return whether the value of an argument is a pattern for texts."""
+    return isinstance(value, dict) and PATTERN in value
+
+
+def misspelled_pattern(value: object) -> str | None:
+    """Return the key of an object that is nearly that of a pattern, where nothing but options is beside it."""
+    key = _only_key(value)
+    if key is None or key == PATTERN:
+        return None
+    return key if _plain(key) in MISNAMED or NearNames((PATTERN,)).misspelled(key) else None
+
+
+def likely_matchers(value: object, level: int = 0) -> Iterator[tuple[str, ...]]:
+    """Yield the paths in a value of what looks like a matcher: patterns, and how other fields and tools write them."""
+    if isinstance(value, str) and (_COMPARES.match(value) or _AS_PATTERN.fullmatch(value)):
+        yield ()
+        return
+    if (key := _key_of_matcher(value)) is not None:
+        yield (key,)
+        return
+    if level > bounds.ARGUMENT_LEVELS:  # which is refused
+        return
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, item in inner:
+        for path in likely_matchers(item, level + 1):
+            yield (str(name), *path)
+
+
+def _key_of_matcher(value: object) -> str | None:
+    """Return the key that makes an object look like a matcher: its only one, or one that compares beside others."""
+    key = _only_key(value)
+    if key is not None:
+        return key if key == PATTERN or _plain(key) in LIKELY or misspelled_pattern(value) else None
+    names = [key for key in value if _plain(key) not in OPTIONS] if isinstance(value, dict) else []
+    if not all(_plain(name) in LIKELY for name in names):
+        return next((name for name in names if name.startswith("$")), None)
+    return next((name for name in names if _plain(name) in COMPARING), None)
+
+
+def _only_key(value: object) -> str | None:
+    """Return the key of an object that has no other, but for the options of a matcher."""
+    keys = [key for key in value if _plain(key) not in OPTIONS] if isinstance(value, dict) else []
+    return keys[0] if len(keys) == 1 else None
+
+
+def _plain(key: str) -> str:
+    return re.sub(r"[\W_]+", "", key.casefold())
+
+
+Times = Annotated[int, Meta(ge=1, le=bounds.CALLS, title=f"a whole number from 1 to {bounds.CALLS:,}")]
+# What patterns and lists have, and no name of a tool.
+NOT_IN_NAMES = re.compile(r"[*|^$,;()\[\]{}?+%\\\s]")
+
+
+class ToolRule(RowRule, frozen=True, kw_only=True, gc=False):
+    """A rule about the calls in ``tool_calls``."""
+
+    needs: ClassVar[frozenset[str]] = frozenset({"tool_calls", "messages", "error", "finish_reason"})
+
+    def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002
+        """Return that the row has no calls, or why they are none; with an error, none are known, and no rule holds."""
+        from ragcontract.answers.metric_options import CannotScoreError, uncalled
+
+        if row.tool_calls is None:
+            if row.error is not None:
+                return None
+            rule = type(self).__struct_config__.tag
+            return f"has no tool_calls, which {rule} needs; export them ([] if no tool was called)"
+        made = context.once.made(_read, row)
+        return str(made) if isinstance(made, CannotScoreError) else uncalled(row.tool_calls, row.finish_reason)
+
+
+class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
+    """A rule about the calls of one tool, with these arguments and any others.
+
+    A value of an argument is any JSON value, or a pattern for a text: ``{"regex": "^[0-9]+$"}``.
+    """
+
+    tool: Annotated[TextId, Meta(description="The tool.")]
+    arguments: Annotated[
+        dict[str, Any],
+        Meta(
+            description="Arguments that a call must have to count, each a value or `{regex: …}`.",
+        ),
+    ] = msgspec.field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        """Return a hash of the JSON values, of which Python takes some for equal that are not: 1 and true."""
+        from ragcontract.answers.json_answer import TooDeepError, comparable
+
+        try:
+            arguments = comparable(self.arguments)
+        except TooDeepError:
+            arguments = None
+        return hash((type(self), self.tool, arguments))
+
+    def faults(self) -> Iterable[Fault]:
+        """Return a tool without a name, patterns that are none, arguments that are too many or nested too deeply."""
+        from ragcontract.answers.json_answer import TooDeepError, comparable
+        from ragcontract.core.invisible import is_visible
+
+        if not is_visible(self.tool):
+            return [(("tool",), "has nothing but blanks and invisible characters; write the name of the tool")]
+        if (count := len(self.arguments)) > bounds.ARGUMENTS:
+            return [(("arguments",), f"has {count:,} arguments; expected at most {bounds.ARGUMENTS:,}")]
+        wrong: list[Fault] = []
+        for name, value in self.arguments.items():
+            try:
+                comparable(value)
+            except TooDeepError as error:
+                wrong.append((("arguments", name), str(error)))
+            if is_pattern(value):
+                wrong += [(("arguments", name, *path), message) for path, message in _pattern_faults(value)]
+            elif key := misspelled_pattern(value):
+                wrong.append((("arguments", name, key), "is not known; did you mean 'regex'?"))
+        return wrong
+
+    def fitting(self, called: "CalledTools", calls: Sequence["Call"], *, unreadable: bool) -> Sequence["Call"]:
+        """Return the calls that have the arguments.
+
+        ``unreadable`` says whether those do that cannot be read, those in which a pattern finds what is no text, and
+        those whose arguments have their names in another form.
+        """
+        if not self.arguments or not calls:
+            return calls if unreadable else [call for call in calls if call.arguments is not None]
+        form: Callable[[str], str] = called.form_of if unreadable else str
+        patterns = {name: value for name, value in self.arguments.items() if is_pattern(value)}
+        searches = [(form(name), _search(called, value, anywhere=unreadable)) for name, value in patterns.items()]
+        equal = {(form(name), called.key_of(self.arguments[name])) for name in self.arguments.keys() - patterns.keys()}
+
+        def fits(call: "Call") -> bool:
+            made = called.arguments(call, in_any_form=unreadable)
+            if made is None:
+                return unreadable
+            return made.keys >= equal and all(any(map(finds, made.values.get(name, ()))) for name, finds in searches)
+
+        return [call for call in calls if fits(call)]
+
+    def _possible(self, called: "CalledTools") -> Sequence["Call"]:
+        """Return the calls that may be such ones: of the tool under its name in any form, with any such arguments.
+
+        What cannot be read may be what is forbidden, and so may arguments that stand beside the name of the tool.
+        """
+        calls = called.resembling(self.tool)
+        if self.arguments:
+            calls = [call.spread or call for call in calls]
+        return self.fitting(called, calls, unreadable=True)
+
+    def described(self) -> Phrase:
+        """Return the call as people write it."""
+        from ragcontract.answers.tool_calls import Call, brief
+
+        return (Name(brief(Call(self.tool, self.arguments)) if self.arguments else self.tool),)
+
+
+class MustCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_call_tool"):
+    """The application calls a tool, with these arguments, so many times."""
+
+    at_least: Annotated[Times, Meta(description="How often, at least; once by default.")] = 1
+    at_most: Annotated[Times | None, Meta(description="How often, at most; any number of times by default.")] = None
+    __hash__ = OneTool.__hash__
+
+    def faults(self) -> Iterable[Fault]:
+        """Return also that no number of calls would do."""
+        if self.at_most is not None and self.at_most < self.at_least:
+            message = f"is less than at_least ({self.at_least}); no number of calls is both"
+            return [*OneTool.faults(self), (("at_most",), message)]
+        return OneTool.faults(self)
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
+        """Yield a violation if there are too few such calls, by the exact name, or too many that may be some."""
+        called = calls_of(row, context)
+        made = self.fitting(called, called.named(self.tool), unreadable=False)
+        if len(made) < self.at_least:
+            times = "" if self.at_least == 1 else f" at least {self.at_least:,} times"
+            cause, found = "too few", (NO_CALLS if row.tool_calls is None else self._instead(called, len(made)))
+        elif self.at_most is not None and len(most := self._possible(called)) > self.at_most:
+            times, cause = f" at most {_times(self.at_most)}", "too many"
+            found = (counted(len(most), "such call"), *_under_other_names(self.tool, most))
+        else:
+            return
+        expected: Phrase = ("a call of ", *self.described(), times) if times else ("a call of ", *self.described())
+        yield Violation(rule="must_call_tool", expected=expected, found=found, causes=(cause,))
+
+    def _instead(self, called: "CalledTools", count: int) -> Phrase:
+        """Return what was called where there are too few calls; a name that is nearly the tool's is pointed out."""
+        found = _listed(called, called.calls)
+        near = _under_other_names(self.tool, called.resembling(self.tool))
+        return (f"{counted(count, 'such call')}; ", *found, *near) if count else (*found, *near)
+
+
+class MustNotCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_not_call_tool"):
+    """The application does not call a tool, or not with these arguments."""
+
+    in_any_turn: ClassVar[bool] = False
+    __hash__ = OneTool.__hash__
+
+    def faults(self) -> Iterable[Fault]:
+        """Return also what would never be found, so that the rule holds: a pattern as the tool, or as a value."""
+        values = {name: value for name, value in self.arguments.items() if not is_pattern(value)}
+        likely = ((name, path) for name, value in values.items() for path in likely_matchers(value))
+        wrong = [(("arguments", name, *path), AS_PATTERN) for name, path in likely]
+        known = [*OneTool.faults(self), *self._pattern_as_tool()]
+        places = [path for path, _ in known]
+        return [*known, *(fault for fault in wrong if fault[0] not in places)]
+
+    def _pattern_as_tool(self) -> Iterator[Fault]:
+        if other := NOT_IN_NAMES.search(self.tool.strip()):
+            has = f"has {other[0]!r}, and is compared as a name; patterns and lists are not read"
+            blank = ", and _ for a blank in a name" if other[0].isspace() else ""
+            yield ("tool",), f"{has}: write a rule for each tool, with its name{blank}"
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
+        """Yield one violation with all such calls; without a row, nobody knows that there was none."""
+        expected: Phrase = ("no call of ", *self.described())
+        if row.tool_calls is None:
+            yield Violation(rule="must_not_call_tool", expected=expected, found=NO_CALLS, causes=NO_CALLS)
+            return
+        called = calls_of(row, context)
+        if calls := self._possible(called):
+            found, causes = _listed(called, calls, self.tool), _causes(called, calls)
+            yield Violation(rule="must_not_call_tool", expected=expected, found=found, causes=causes)
+
+
+class ToolArgumentsValid(ToolRule, frozen=True, kw_only=True, gc=False, tag="tool_arguments_valid"):
+    """The arguments of every call are a JSON object."""
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
+        """Yield one violation with all calls whose arguments are none; without a row, nobody knows them."""
+        expected = ("a JSON object as the arguments of every call",)
+        if row.tool_calls is None:
+            yield Violation(rule="tool_arguments_valid", expected=expected, found=NO_CALLS, causes=NO_CALLS)
+            return
+        called = calls_of(row, context)
+        if invalid := [call for call in called.calls if call.arguments is None]:
+            found, causes = _listed(called, invalid), _causes(called, invalid)
+            yield Violation(rule="tool_arguments_valid", expected=expected, found=found, causes=causes)
+
+
+def calls_of(row: RunRow, context: RowContext) -> "CalledTools":
+    """Return the calls of a row; none for a golden query without a row. Raises CannotScoreError."""
+    from ragcontract.answers.metric_options import CannotScoreError
+
+    made = context.once.made(_read, row)
+    if isinstance(made, CannotScoreError):
+        raise made
+    return made
+
+
+def _read(row: RunRow) -> "CalledTools | CannotScoreError":
+    from ragcontract.answers.metric_options import CannotScoreError
+    from ragcontract.answers.tool_calls import CalledTools
+
+    try:
+        return CalledTools(row.tool_calls or ())
+    except CannotScoreError as error:
+        return error
+
+
+def _listed(called: "CalledTools", calls: Sequence["Call"], tool: str | None = None) -> Phrase:
+    """Return the first calls; of those of one tool, whose name may have another form, such names are pointed out."""
+    if not calls:
+        return ("no tool was called",)
+    shown: list[Phrase] = []
+    for call in calls[: bounds.LISTED]:
+        name = Name(called.brief(call), said=True)
+        shown.append((name,) if tool in {None, call.name} else ("called as ", name))
+    return joined(shown, len(calls) - bounds.LISTED)
+
+
+def _under_other_names(tool: str, calls: Sequence["Call"]) -> Phrase:
+    """Return that some calls have the name of a tool in another form."""
+    names = dict.fromkeys(call.name for call in calls if call.name != tool)
+    if not names:
+        return ()
+    listed = joined(([Name(name, said=True)] for name in [*names][: bounds.LISTED]), len(names) - bounds.LISTED)
+    return ("; under another name: ", *listed)
+
+
+def _causes(called: "CalledTools", calls: Sequence["Call"]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(map(called.brief, calls)))
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
+
+
+def _pattern_faults(value: dict[str, Any]) -> Iterator[Fault]:
+    from msgspec import ValidationError, convert
+
+    from ragcontract.answers.matchers import faults
+    from ragcontract.core.answer_settings import Matcher
+    from ragcontract.files.schema import mismatches
+
+    try:
+        pattern = convert(value, Matcher)
+    except ValidationError:
+        yield from mismatches(value, Matcher)
+        return
+    yield from faults(pattern, "regex", of_answers=False)  # any value of an argument may be wanted
+
+
+def _search(called: "CalledTools", written: dict[str, Any], *, anywhere: bool) -> "Callable[[object], bool]":
+    """Return what says whether a pattern is found in an argument that is a text, and looks at equal ones once.
+
+    Where it may be ``anywhere``, it is also found in numbers, booleans, and all that lists and objects hold, and a text
+    that is too long to be searched may have it.
+    """
+    from msgspec import convert
+
+    from ragcontract.answers.matchers import matcher
+    from ragcontract.core.answer_settings import Matcher
+
+    pattern = matcher(convert(written, Matcher), "regex")
+    known: dict[tuple[str, ...], bool] = {}
+
+    def finds(value: object) -> bool:
+        texts = called.texts(value) if anywhere or isinstance(value, str) else ()
+        if texts not in known:
+            known[texts] = called.has(pattern, texts, too_long=anywhere)
+        return known[texts]
+
+    return finds

@@ -1,0 +1,172 @@
+"""What a baseline remembers of the contract at that time, and of the baseline that it replaced. It has no texts."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+from msgspec import Meta, Struct
+
+from ragcontract.core import bounds
+from ragcontract.core.finding import ContractChange, Value
+from ragcontract.core.golden import ExpectedAnswer, GoldenQuery, Severity
+from ragcontract.core.ids import Rank
+from ragcontract.core.run import Means
+
+# The fields of a golden row that metrics compare an answer with: with another value, they measure something else.
+REFERENCES = (
+    "reference",
+    "reference_claims",
+    "reference_contexts",
+    "reference_tool_calls",
+    "expected_mode",
+    "expected_label",
+    "criteria",
+)
+RunCount: TypeAlias = Annotated[int, Meta(ge=1, le=bounds.GOOD_RUNS)]
+DIGEST = 32  # hexadecimal digits: 128 bits, so that nobody finds two contracts with the same digest
+
+
+class Documents(Struct, frozen=True, gc=False, array_like=True):
+    """How many documents a query names, and a digest of their ids, whatever their order."""
+
+    count: Annotated[int, Meta(ge=1)]
+    digest: str
+
+
+class Expected(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """What a golden query expected; defaults are left out.
+
+    ``tags``, ``tier`` and ``grades`` are digests, each of ``rules`` a type and a digest. Grades that are 1 for every
+    relevant document are left out. ``judged`` are all documents with a grade, if one of them has grade 0: without their
+    labels, `unjudged: skip` would leave them out of the metrics. ``references`` has a digest of each field that metrics
+    compare the answer with. ``turns`` is a digest of what the user says in a conversation; older baselines have none.
+    """
+
+    relevant: Documents | None = None
+    judged: Documents | None = None
+    forbidden: Documents | None = None
+    must_rank_at_most: Rank | None = None
+    must_include_any: bool = False
+    grades: str = ""
+    weight: float | None = None
+    tags: str = ""
+    tier: str = ""
+    severity: Severity = "error"
+    rules: tuple[str, ...] = ()
+    references: dict[str, str] = {}
+    as_evaluated: str = ""
+    turns: str = ""
+
+
+class PastWaiver(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a waiver was for, and its last day."""
+
+    query: str | None = None
+    tag: str | None = None
+    gate: str | None = None
+    rule: str | None = None
+    expires: str
+
+
+class PastContract(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The configuration at that time: limits by gate (``"10%"`` of the baseline), settings but defaults, waivers."""
+
+    limits: dict[str, float | str] = {}
+    settings: dict[str, Value] = {}
+    waivers: list[PastWaiver] = []
+
+
+class Replaced(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The baseline that this one replaced, and what changed from it to this one.
+
+    ``metrics`` are its means and ``metrics_shared`` those of this baseline, both over the ``shared`` queries, scored
+    with the golden files and the configuration at that time. ``accepted`` says that this needed a reason, the last one
+    of the baseline. ``runs`` are the good runs that it was the mean of. ``contract_changes`` has at most 100 items of
+    each kind, and is omitted if the older baseline did not remember its contract.
+    """
+
+    sha256: Annotated[str, Meta(description="Digest of its file.")]
+    created_at: Annotated[str, Meta(description="When it was made.")]
+    shared: Annotated[int, Meta(ge=0)]
+    metrics: Means
+    metrics_shared: Means
+    accepted: bool = False
+    runs: RunCount = 1
+    contract_changes: list[ContractChange] | None = None
+
+
+def expected_of(query: GoldenQuery) -> Expected:
+    """Return what is remembered of a golden query."""
+    return Expected(
+        relevant=_documents(query.relevant_doc_ids),
+        judged=_judged(query.relevance or {}),
+        forbidden=_documents(query.forbidden_doc_ids) if query.forbidden_doc_ids else None,
+        must_rank_at_most=query.must_rank_at_most,
+        must_include_any=query.must_include_any,
+        grades=_grades(query),
+        weight=None if query.weight == 1 else query.weight,
+        tags=_tags(query.tags) if query.tags else "",
+        tier=_text(query.answer.tier) if query.answer else "",
+        severity=query.severity,
+        rules=_rules(query.rules) if query.rules else (),
+        references=_references(query.answer) if query.answer else {},
+        as_evaluated=(query.answer.as_evaluated or "") if query.answer else "",
+        turns=digest(query.answer.turns) if query.answer and query.answer.turns else "",
+    )
+
+
+def has_other_turns(before: Expected | None, now: Expected) -> bool:
+    """Return whether the user said something else in the turns; False where a baseline does not remember it."""
+    return before is not None and before.turns not in {"", now.turns}
+
+
+def _grades(query: GoldenQuery) -> str:
+    """Return a digest of the grades; empty where they say no more than the relevant documents, which grade 1 each."""
+    grades = {doc_id: grade for doc_id, grade in (query.relevance or {}).items() if grade}
+    return digest(grades) if grades and grades != dict.fromkeys(query.relevant_doc_ids, 1) else ""
+
+
+def digest(value: Any) -> str:
+    """Return a short digest of a value; the order of keys has no effect."""
+    return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()[:DIGEST]
+
+
+def digest_with(first: Any) -> Callable[[Any], str]:
+    """Return a function that returns ``digest([first, value])`` of a value; ``first`` is encoded only once."""
+    start = hashlib.sha256(b"[" + msgspec.json.encode(first, order="sorted") + b",")
+
+    def of(value: Any) -> str:
+        both = start.copy()
+        both.update(msgspec.json.encode(value, order="sorted") + b"]")
+        return both.hexdigest()[:DIGEST]
+
+    return of
+
+
+@lru_cache(maxsize=1024)  # many queries have the same tags
+def _tags(tags: tuple[str, ...]) -> str:
+    return digest(sorted(tags))
+
+
+@lru_cache(maxsize=1024)
+def _text(value: str | None) -> str:
+    return "" if value is None else digest(value)
+
+
+def _documents(doc_ids: tuple[str, ...]) -> Documents | None:
+    return Documents(len(doc_ids), digest(sorted(doc_ids))) if doc_ids else None
+
+
+def _judged(relevance: Mapping[str, float]) -> Documents | None:
+    return _documents(tuple(relevance)) if 0 in relevance.values() else None
+
+
+def _references(answer: ExpectedAnswer) -> dict[str, str]:
+    given = {name: getattr(answer, name) for name in REFERENCES}
+    return {name: digest(value) for name, value in given.items() if value is not None}
+
+
+def _rules(rules: Iterable[Struct]) -> tuple[str, ...]:
+    return tuple(sorted(f"{rule.__struct_config__.tag} {digest(rule)}" for rule in rules))

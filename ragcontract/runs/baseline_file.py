@@ -1,0 +1,305 @@
+"""Records and reader of ``baseline.json``, a stored run with its scores."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.core.ids import Id, Rank, as_id
+from ragcontract.core.run import Latency, Means, SourceFile
+from ragcontract.files.json_lines import HEAD, UNDECODABLE, explained
+from ragcontract.files.json_text import DoubledKeys, JsonLocator, check_nesting, doubled_key, fault, malformed
+from ragcontract.files.mistaken import BASELINE, RUN, instead_of, instead_said, not_json_lines
+from ragcontract.files.opening import READ_ERRORS, Progress, no_progress, read_problem, read_whole
+from ragcontract.files.problems import FileRead, MoreProblems, Problem
+from ragcontract.files.schema import Mismatch
+from ragcontract.runs.baseline_contract import Expected, PastContract, Replaced, RunCount
+
+FORMAT_VERSION = 1
+BATCH = 100  # queries per batch; once decoded, they fit into the processor cache
+
+
+class Tool(Struct, frozen=True, kw_only=True):
+    """The program that created a file."""
+
+    name: str
+    version: str
+
+
+class Accepted(Struct, frozen=True, kw_only=True):
+    """A broken contract that was accepted as the baseline. ``failed`` is the number of all failed checks."""
+
+    reason: Annotated[str, Meta(min_length=1, description="Why, as it was given to --accept-regressions.")]
+    at: Annotated[str, Meta(description="When, ISO 8601, UTC.")]
+    by_version: Annotated[str | None, Meta(description="Which rag-contract judged it.")] = None
+    failed: Annotated[int, Meta(ge=0)]
+    failed_checks: Annotated[list[str], Meta(description="What was broken, gates first; the first hundred.")]
+
+
+class ComparedQuery(Struct, frozen=True, kw_only=True, gc=False):
+    """The part of a stored query that is compared: question, all document ids, judged pool, what the query expected."""
+
+    id: Id
+    query: str
+    doc_ids: Annotated[list[Id], Meta(description="Everything the run row returned, best first.")]
+    repeats: Annotated[list[list[Id]], Meta(description="The same of further rows or runs, if any.")] = []
+    pool: Annotated[
+        list[Id] | None,
+        Meta(description="The documents that were judged for the labels, where these are not its first k results."),
+    ] = None
+    expects: Annotated[Expected | None, Meta(description="The contract's expectations; older baselines have none.")] = (
+        None
+    )
+    broken: Annotated[
+        dict[str, list[str]], Meta(description="The broken rules about the answer, with digests of what was wrong.")
+    ] = {}
+
+
+class MeasuredQuery(ComparedQuery, frozen=True, kw_only=True, gc=False):
+    """A stored query with its metrics, for metrics that cannot be recomputed from document ids."""
+
+    metrics: Means
+
+
+class BaselineQuery(MeasuredQuery, frozen=True, kw_only=True, gc=False):
+    """A query of the baseline, with its ranks and metrics at the time the baseline was created."""
+
+    ranks: dict[str, Rank | None]
+
+
+class StoredHead(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """All fields except the queries."""
+
+    format_version: int
+    created_at: Annotated[str, Meta(description="When it was made, ISO 8601, UTC.")]
+    created_by: Tool
+    golden_sha256: Annotated[
+        str, Meta(description="Fingerprint of the golden queries, whatever their order and files.")
+    ]
+    k: Annotated[list[Rank], Meta(min_length=1)]
+    versions: Annotated[
+        dict[str, list[str]],
+        Meta(description="Embedding model, index, chunking, retriever, language model and prompt."),
+    ]
+    metrics: Means
+    tags: dict[str, Means]
+    accepted: Annotated[
+        list[Accepted], Meta(description="Broken contracts that became the baseline, the latest last.")
+    ] = []
+    latency: Annotated[Latency | None, Meta(description="How long retrieving took, where the rows said.")] = None
+    fingerprints: Annotated[
+        dict[str, str], Meta(description="How a metric was computed, where that is not the default.")
+    ] = msgspec.field(default_factory=dict)
+    contract: Annotated[
+        PastContract | None, Meta(description="The configuration at that time; older baselines do not have it.")
+    ] = None
+    replaces: Annotated[Replaced | None, Meta(description="The baseline that was replaced by this one.")] = None
+    runs: Annotated[RunCount, Meta(description="How many good runs it is the mean of; left out for one.")] = 1
+
+
+class BaselineFile(StoredHead, frozen=True, kw_only=True, omit_defaults=True):
+    """The whole file. Metrics are recomputed from ``queries`` with the current golden file and k if possible."""
+
+    queries: list[BaselineQuery]
+
+
+class StoredBatch(Struct, frozen=True):
+    """Some queries of a stored baseline, each only once."""
+
+    queries: list[ComparedQuery]
+
+
+StoredEvent = StoredHead | StoredBatch | FileRead | Problem | MoreProblems
+
+
+class _Packed(StoredHead, frozen=True, kw_only=True):
+    """The file with its queries still encoded: decoded, a hundred thousand of them need a gigabyte of memory."""
+
+    queries: list[msgspec.Raw]
+
+
+class _DuplicateError(Exception):
+    """A query occurs twice; the whole file is then validated again, to report all duplicates."""
+
+
+def stored_events(path: str, *, with_metrics: bool = False, progress: Progress = no_progress) -> Iterator[StoredEvent]:
+    """Yield the head of a baseline file, its queries in batches, and the problems in it.
+
+    The metrics of the queries are read only if ``with_metrics`` is true; otherwise they are recomputed from document
+    ids.
+    """
+    try:
+        data, source = read_whole(path, progress)
+    except READ_ERRORS as error:
+        yield Problem(path, read_problem(error))
+        return
+    yield FileRead(source)
+    if not data.strip():
+        yield Problem(path, "is empty; make it with `rag-contract baseline --force`")
+        return
+    try:
+        check_nesting(data)
+        file = msgspec.json.decode(data, type=_Packed)
+    except UNDECODABLE as error:
+        yield from _not_a_baseline(data, path, error)
+        return
+    if file.format_version != FORMAT_VERSION:
+        yield Problem(path, _unknown_format(file.format_version))
+        return
+    if (key := _doubled_key(data, file.queries)) is not None:
+        yield Problem(path, fault(key))
+        return
+    yield StoredHead(**{name: getattr(file, name) for name in StoredHead.__struct_fields__})
+    queries = file.queries
+    del file  # only the queries of the current batch and their encoded form are held
+    try:
+        yield from _batches(queries, MeasuredQuery if with_metrics else ComparedQuery)
+    except (*UNDECODABLE, _DuplicateError) as error:
+        queries.clear()
+        yield from _explain(data, path, error)
+
+
+def _doubled_key(data: bytes, queries: Sequence[msgspec.Raw]) -> str | None:
+    """Return a key that one of the first queries has twice, or the object around all of them."""
+    if not queries:
+        return doubled_key(data)
+    begin, end = data.rfind(bytes(queries[0])), data.rfind(bytes(queries[-1]))
+    if (key := doubled_key(data[:begin] + data[end:])) is not None:
+        return key
+    keys = DoubledKeys(bounds.RUN_KEYS_COMPARED)
+    return next(filter(None, map(keys.of_row, map(bytes, queries))), None)
+
+
+def _batches(queries: list[msgspec.Raw], record: type[ComparedQuery]) -> Iterator[StoredBatch]:
+    decode = msgspec.json.Decoder(record).decode
+    seen: set[str | int] = set()
+    for start in range(0, len(queries), BATCH):
+        batch = list(map(decode, queries[start : start + BATCH]))
+        size = len(seen) + len(batch)
+        seen.update([as_id(query.id) for query in batch])
+        if len(seen) < size:
+            raise _DuplicateError
+        yield StoredBatch(batch)
+
+
+def read_stored(path: str, expected: SourceFile | None = None) -> BaselineFile:
+    """Return a whole baseline file; raises :class:`InputError` if it cannot be read.
+
+    It is also refused if its digest differs from that of the ``expected`` file, because it was changed in the meantime.
+    """
+    try:
+        data, source = read_whole(path)
+    except READ_ERRORS as error:
+        raise InputError([f"{path}: {read_problem(error)}"]) from error
+    if expected is not None and source.sha256 != expected.sha256:
+        raise InputError([f"{path}: it changed while it was read; run again"])
+    try:
+        check_nesting(data)
+        return msgspec.json.decode(data, type=BaselineFile)
+    except UNDECODABLE as error:
+        problems = [event for event in _explain(data, path, error) if isinstance(event, Problem)]
+        raise InputError([str(problem) for problem in problems]) from error
+
+
+def _not_a_baseline(data: bytes, path: str, error: Exception) -> Iterator[Problem | MoreProblems]:
+    """Yield the problems of a file that cannot be decoded: it may have another version, or not be a baseline."""
+    if other := instead_of(BASELINE, data[:HEAD]):
+        also = "; a run can serve as one if its name ends in .jsonl" if other == instead_said(RUN, BASELINE) else ""
+        yield Problem(path, other + also)
+        return
+    try:
+        fields = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    except UNDECODABLE:
+        if data.strip()[:1] not in {b"", b"{", b"["} and (other := not_json_lines(BASELINE, data[:HEAD])):
+            yield Problem(path, other)
+        else:
+            yield from _explain(data, path, error)
+        return
+    if "per_query" in fields:
+        message = (
+            "is a baseline of rag-contract 0.1.0; recreate it with `rag-contract baseline --force` from the good run"
+        )
+        yield Problem(path, message)
+    elif "format_version" not in fields:
+        yield Problem(
+            path,
+            "is not a baseline: it has no format_version; make one with `rag-contract baseline`. "
+            "A run can serve as one if its name ends in .jsonl",
+        )
+    elif re.fullmatch(rb"[0-9]{1,9}", version := bytes(fields["format_version"])) and int(version) != FORMAT_VERSION:
+        yield Problem(path, _unknown_format(int(version)))
+    else:
+        yield from _explain(data, path, error)
+
+
+def _unknown_format(version: object) -> str:
+    return (
+        f"has format version {version}, and this rag-contract reads version {FORMAT_VERSION}; "
+        "recreate it with `rag-contract baseline --force`, or use the version that made it"
+    )
+
+
+def _explain(data: bytes, path: str, error: Exception) -> Iterator[Problem | MoreProblems]:
+    """Yield all problems in a file; ``error`` is the first."""
+    found: Iterable[Mismatch] = ()
+    if isinstance(error, msgspec.ValidationError | _DuplicateError):
+        found = _all_mismatches(data)
+    locate = JsonLocator(data.decode(errors="replace"))
+    shown = 0
+    try:
+        for mismatch in found:
+            if shown < bounds.PROBLEMS:
+                shown += 1
+                yield Problem.of(f"{path}:{locate.line(mismatch.path)}", mismatch)
+            else:
+                yield MoreProblems(1)
+    except UNDECODABLE as undecodable:
+        error = undecodable
+    if not shown:
+        line, message = malformed(data, error)
+        yield Problem(f"{path}:{line}", message)
+
+
+def _all_mismatches(data: bytes) -> Iterator[Mismatch]:
+    """Yield the problems of the file, then those of its queries, including duplicate ones.
+
+    Queries are decoded one by one: as plain objects, a file may need twenty times its size.
+    """
+    try:
+        fields = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    except msgspec.ValidationError as error:
+        yield from explained(data, error, BaselineFile)
+        return
+    queries = fields.get("queries", msgspec.Raw(b"null"))
+    if not bytes(queries).startswith(b"["):
+        yield from explained(data, msgspec.ValidationError(), BaselineFile)
+        return
+    head = msgspec.json.encode(fields | {"queries": msgspec.Raw(b"[]")})
+    try:
+        msgspec.json.decode(head, type=BaselineFile)
+    except msgspec.ValidationError as error:
+        yield from explained(head, error, BaselineFile)
+    first: dict[str, int] = {}
+    wrong = 0
+    for index, raw in enumerate(msgspec.json.decode(queries, type=list[msgspec.Raw])):
+        try:
+            query_id = as_id(msgspec.json.decode(raw, type=BaselineQuery).id)
+        except msgspec.ValidationError as error:
+            found = (
+                explained(bytes(raw), error, BaselineQuery) if wrong < bounds.PROBLEMS else [Mismatch((), "is faulty")]
+            )
+            for mismatch in found:
+                yield Mismatch(("queries", index, *mismatch.path), mismatch.message)
+            wrong += 1
+            if wrong > bounds.FAULTY_ROWS:
+                message = f"more than {bounds.FAULTY_ROWS:,} queries are faulty; those from here on were not read"
+                yield Mismatch(("queries", index), message)
+                return
+            continue
+        before = first.setdefault(query_id, index)
+        if before != index:
+            yield Mismatch(("queries", index, "id"), f"duplicate id {query_id!r}, first defined at queries[{before}]")

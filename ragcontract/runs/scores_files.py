@@ -1,0 +1,365 @@
+"""The rows of a scores file: numbers and checks that another tool computed for a query, outside of the run.
+
+Scores files: what other tools computed for the queries of a run. It is read before the run, and joined by id.
+"""
+
+from array import array
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from heapq import heappush, heappushpop
+from math import fsum, isnan, nan
+from typing import Annotated, Any, NamedTuple
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from ragcontract.core import bounds
+from ragcontract.core.ids import Id, as_id
+from ragcontract.core.metric import Invalid, Metric
+from ragcontract.core.run import RunRow, SourceFile
+from ragcontract.core.safe_text import encodable, shorten
+from ragcontract.files.opening import Progress, no_progress
+from ragcontract.files.paths import existing_files
+from ragcontract.files.problems import Batch, Collector, FileRead, Problems
+from ragcontract.files.rows import read_rows
+
+
+class Check(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """A check with its reason; a check without one is a plain ``true`` or ``false``."""
+
+    passed: Annotated[bool, Meta(description="Whether the check passed.")]
+    reason: Annotated[str | None, Meta(description="Why.")] = None
+
+
+class ScoresRow(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """A line of a scores file. Several rows with the same ``query_id`` are repeated measurements of the query."""
+
+    query_id: Annotated[Id, Meta(description="The id of a golden query.")]
+    scores: Annotated[
+        dict[str, float | None] | None, Meta(description="Numbers by name; null where something was not measured.")
+    ] = None
+    checks: Annotated[dict[str, bool | Check] | None, Meta(description="Checks by name.")] = None
+    reasons: Annotated[dict[str, str] | None, Meta(description="Why a score or a check is as it is, by name.")] = None
+    scored_by: Annotated[str | None, Meta(description="What computed them, and its version.")] = None
+
+
+FILE_BITS = 40
+NOWHERE = -1
+EXAMPLE = '{"query_id": "q1", "scores": {"faithfulness": 0.9}}'
+ONCE = " (several rows per query are averaged with --repeats)"
+NOTHING: Mapping[str, Any] = {}
+Names = tuple[frozenset[str], frozenset[str]]  # of scores, and of checks
+
+
+class Wanted(Struct, frozen=True, kw_only=True):
+    """What is read of scores files: the ``metrics`` by name, and whether ``checks`` are.
+
+    ``checks_read`` are the names of those that the rules of a query read. ``golden`` are the ids of the golden
+    queries, and ``not_judged`` those of further ones, whose rows are skipped. With
+    ``repeats``, the scores of several rows of a query in one file are averaged, and each of its checks must pass; what
+    one of these rows lacks was not measured.
+    """
+
+    golden: Collection[str]
+    not_judged: Collection[str] = ()
+    metrics: Mapping[str, Metric]
+    checks: bool = False
+    checks_read: Mapping[str, Collection[str]] = {}
+    repeats: bool = False
+
+
+class Reason(NamedTuple):
+    """Why the score of a query is as it is, in the words of what computed it."""
+
+    query_id: str
+    value: float
+    text: str
+
+
+class GivenScores(Struct, frozen=True, kw_only=True):
+    """The content of scores files.
+
+    ``unknown`` are the first ids without a golden query, of so many ``unknown_rows``. ``undeclared`` are the first
+    names of scores that no metric reads, and ``unread_checks`` count the rows in which a check failed that no rule of
+    the query reads, by its name. ``reasons`` are those of the worst scores of each metric, worst first.
+    """
+
+    files: tuple[SourceFile, ...]
+    problems: Problems
+    unknown: tuple[str, ...] = ()
+    unknown_rows: int = 0
+    undeclared: tuple[str, ...] = ()
+    unread_checks: Mapping[str, int] = {}
+    scored_by: tuple[str, ...] = ()
+    reasons: Mapping[str, tuple[Reason, ...]]
+    table: "Table"
+
+    def merged(self, query_id: str, row: RunRow) -> RunRow | list[Invalid]:
+        """Return a run row with the scores and checks of its query; names that both have are problems."""
+        return self.table.merged(query_id, row)
+
+    def repeated(self, query_id: str) -> list[dict[str, float]]:
+        """Return the scores of each row of a query that has several rows; those with one row are left out."""
+        return self.table.repeated(query_id)
+
+    def reason(self, metric: str, query_id: str) -> str | None:
+        """Return why the score of a query is as it is, if it is among the worst."""
+        return next((one.text for one in self.reasons.get(metric, ()) if one.query_id == query_id), None)
+
+
+def read_scores(paths: Sequence[str], wanted: Wanted, progress: Progress = no_progress) -> GivenScores:
+    """Read scores files or globs. Memory is needed for the wanted numbers only: 16 bytes for each query and metric."""
+    reader = _Reader(wanted)
+    found, missing = existing_files(paths)
+    for problem in missing:
+        reader.problems.add(problem)
+    for event in read_rows(found, ScoresRow, progress=progress):
+        match event:
+            case Batch():
+                for index, row in enumerate(event.rows):
+                    reader.row(row, event.path, event.line + index)
+            case FileRead(file=file):
+                reader.end(file)
+            case _:
+                reader.problems.add(event)
+    return reader.result()
+
+
+class _Reader:
+    """Collects the rows of scores files."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+        self._table = Table(wanted)
+        self.files: list[SourceFile] = []
+        self.problems = Collector()
+        self._unknown: dict[str, None] = {}
+        self._unknown_rows = 0
+        self._undeclared: dict[str, None] = {}
+        self._unread_checks: dict[str, int] = {}
+        self._scored_by: dict[str, None] = {}
+        self._reasons: dict[str, list[tuple[float, int, Reason]]] = {}
+        self._rows = 0
+        self._names: dict[int, Names] = {}  # of all rows of a query in this file
+        self._without_any = True
+
+    def row(self, row: ScoresRow, path: str, line: int) -> None:
+        query_id, wanted = as_id(row.query_id), self._wanted
+        self._rows += 1
+        self._without_any = self._without_any and not row.scores and not row.checks
+        if row.scored_by and len(self._scored_by) < bounds.SCORED_BY:
+            self._scored_by[row.scored_by] = None
+        number = self._table.numbers.get(query_id)
+        if number is None:
+            if query_id not in wanted.not_judged:
+                self._unknown_rows += 1
+                if len(self._unknown) < bounds.NAMES:
+                    self._unknown[query_id] = None
+            return
+        at = self._table.at(path, line)
+        self._note_names(number, row)
+        for name, value in (row.scores or NOTHING).items():
+            if name not in wanted.metrics:
+                if len(self._undeclared) < bounds.NAMES:
+                    self._undeclared[name] = None
+            elif value is None:
+                self._table.note_null(query_id, name, at)
+            else:
+                self._score(query_id, name, value, at)
+                if text := (row.reasons or NOTHING).get(name, "").strip():
+                    self._hold(name, value, query_id, text)
+        self._note_unread(row.checks or NOTHING, wanted.checks_read.get(query_id, ()))
+        if wanted.checks:
+            for name, check in (row.checks or NOTHING).items():
+                self._check(query_id, name, check, (row.reasons or NOTHING).get(name), at)
+
+    def _note_unread(self, checks: Mapping[str, bool | Check], read: Collection[str]) -> None:
+        for name, check in checks.items():
+            failed = not (check if isinstance(check, bool) else check.passed)
+            room = name in self._unread_checks or len(self._unread_checks) < bounds.NAMES
+            if failed and name not in read and room:
+                self._unread_checks[name] = self._unread_checks.get(name, 0) + 1
+
+    def end(self, file: SourceFile) -> None:
+        """Note that a file was read to its end."""
+        self.files.append(file)
+        self._names.clear()
+        if self._without_any and not self.problems.found():
+            self.problems.problem(encodable(file.path), f"has no scores and no checks; expected rows as {EXAMPLE}")
+        self._without_any = True
+
+    def _note_names(self, number: int, row: ScoresRow) -> None:
+        """Note which names a row has; what some rows of its query have and others lack was not measured."""
+        if not self._wanted.repeats:
+            return
+        scores = frozenset(self._wanted.metrics.keys() & (row.scores or NOTHING).keys())
+        checks = frozenset(row.checks or NOTHING) if self._wanted.checks else frozenset[str]()
+        before = self._names.get(number)
+        if before is None:
+            self._names[number] = (scores, checks)
+        elif before != (scores, checks):
+            self._table.lacks(number, before[0] ^ scores, before[1] ^ checks)
+            self._names[number] = (before[0] | scores, before[1] | checks)
+
+    def _score(self, query_id: str, name: str, value: float, at: int) -> None:
+        location = f"{self._table.location(at)}: scores.{name}"
+        if why := self._wanted.metrics[name].scale.fault(value):
+            self.problems.problem(location, why)
+        elif (first := self._table.note(query_id, name, value, at)) is not None:
+            self._refuse(location, query_id, first, at)
+
+    def _check(self, query_id: str, name: str, check: bool | Check, reason: str | None, at: int) -> None:  # noqa: FBT001
+        if isinstance(check, bool):
+            check = Check(passed=check, reason=reason)
+        if (first := self._table.note_check(query_id, name, check, at)) is not None:
+            self._refuse(f"{self._table.location(at)}: checks.{shorten(name, bounds.NAME)}", query_id, first, at)
+
+    def _refuse(self, location: str, query_id: str, first: int, at: int) -> None:
+        same_file = first >> FILE_BITS == at >> FILE_BITS
+        once = ONCE if same_file and not self._wanted.repeats else "; leave one of them out"
+        self.problems.problem(location, f"query {query_id!r} has it at {self._table.location(first)} already{once}")
+
+    def _hold(self, name: str, value: float, query_id: str, text: str) -> None:
+        """Hold the reason of a score if it is among the worst."""
+        held = self._reasons.setdefault(name, [])
+        badness = -value if self._wanted.metrics[name].better == "higher" else value
+        one = (badness, -self._rows, Reason(query_id, value, shorten(text, bounds.REASON)))
+        (heappushpop if len(held) >= bounds.REASONS else heappush)(held, one)
+
+    def result(self) -> GivenScores:
+        return GivenScores(
+            files=tuple(self.files),
+            problems=self.problems.found(),
+            unknown=tuple(self._unknown),
+            unknown_rows=self._unknown_rows,
+            undeclared=tuple(self._undeclared),
+            unread_checks=self._unread_checks,
+            scored_by=tuple(self._scored_by),
+            reasons={
+                name: tuple([reason for _, _, reason in sorted(held, reverse=True)])
+                for name, held in self._reasons.items()
+            },
+            table=self._table,
+        )
+
+
+class _Column:
+    """The scores of one metric by the number of the query, and where each, or else the last null, was read."""
+
+    def __init__(self, queries: int) -> None:
+        self.values = array("d", [nan]) * queries
+        self.at = array("q", [NOWHERE]) * queries
+        self.repeats: dict[int, list[float]] = {}
+        self.nulls: set[int] = set()  # queries with a score and a null
+
+
+class Table:
+    """The scores and checks of golden queries; it is sent to the workers of a cluster."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        """Allocate the columns of the wanted metrics."""
+        self._repeats = wanted.repeats
+        self.numbers = {query_id: number for number, query_id in enumerate(wanted.golden)}
+        self._columns = {name: _Column(len(self.numbers)) for name in wanted.metrics}
+        self._checks: dict[str, dict[str, tuple[Check, int]]] = {}
+        self._lacking_checks: dict[int, frozenset[str]] = {}  # of queries that have them in other rows
+        self._paths: list[str] = []
+
+    def at(self, path: str, line: int) -> int:
+        """Return the location of a row as one integer, to save memory."""
+        if path not in self._paths[-1:]:
+            self._paths.append(path)
+        return (len(self._paths) - 1 << FILE_BITS) + line
+
+    def location(self, at: int) -> str:
+        """Return a location as text."""
+        file, line = divmod(at, 1 << FILE_BITS)
+        return f"{encodable(self._paths[file])}:{line}"
+
+    def note(self, query_id: str, name: str, value: float, at: int) -> int | None:
+        """Store a score, or return where the query's score was read already."""
+        column, number = self._columns[name], self.numbers[query_id]
+        first = column.at[number]
+        if isnan(column.values[number]):
+            column.values[number], column.at[number] = value, at
+            if first != NOWHERE:
+                column.nulls.add(number)
+            return None
+        if not self._repeats or first >> FILE_BITS != at >> FILE_BITS:
+            return first
+        column.repeats.setdefault(number, [column.values[number]]).append(value)
+        return None
+
+    def note_null(self, query_id: str, name: str, at: int) -> None:
+        """Store that a row of a query was not measured: its other rows would pass for the score."""
+        column, number = self._columns[name], self.numbers[query_id]
+        if isnan(column.values[number]):
+            column.at[number] = at
+        else:
+            column.nulls.add(number)
+
+    def lacks(self, number: int, scores: Iterable[str], checks: frozenset[str]) -> None:
+        """Store what one of the rows of a query lacks."""
+        for name in scores:
+            self._columns[name].nulls.add(number)
+        if checks:
+            self._lacking_checks[number] = self._lacking_checks.get(number, frozenset()) | checks
+
+    def repeated(self, query_id: str) -> list[dict[str, float]]:
+        """Return the scores of each row of a query, by the order of the rows, where there are several."""
+        number = self.numbers[query_id]
+        columns = {name: column for name, column in self._columns.items() if number not in column.nulls}
+        several = {name: values for name, column in columns.items() if (values := column.repeats.get(number))}
+        rows = max(map(len, several.values()), default=0)
+        return [{name: values[row % len(values)] for name, values in several.items()} for row in range(rows)]
+
+    def note_check(self, query_id: str, name: str, check: Check, at: int) -> int | None:
+        """Store a check, or return where the query's check was read already; of repeated ones, a failed one counts."""
+        checks = self._checks.setdefault(query_id, {})
+        known = checks.get(name)
+        if known and (not self._repeats or known[1] >> FILE_BITS != at >> FILE_BITS):
+            return known[1]
+        if known is None or (known[0].passed and not check.passed):
+            checks[name] = (check, at)
+        return None
+
+    def merged(self, query_id: str, row: RunRow) -> RunRow | list[Invalid]:
+        """Return a run row with the scores and checks of its query; names that both have are problems."""
+        number = self.numbers[query_id]
+        scores = {name: value for name in self._columns if (value := self._value(name, number)) is not None}
+        read = {name: column.at[number] for name, column in self._columns.items() if not isnan(column.values[number])}
+        checks = self._checks.get(query_id, NOTHING)
+        if not read and not checks:
+            return row
+        changes: dict[str, Any] = {}
+        clashes: list[Invalid] = []
+        if read:
+            own = row.scores or {}
+            clashes += self._clashes("scores", read, [name for name, value in own.items() if value is not None])
+            changes["scores"] = {**own, **scores}
+        if checks:
+            mine = row.checks or {}
+            clashes += self._clashes("checks", {name: at for name, (_, at) in checks.items()}, mine)
+            lacking = self._lacking_checks.get(number, frozenset())
+            whole = {name: _as_in_rows(check) for name, (check, _) in checks.items() if name not in lacking}
+            changes["checks"] = {**mine, **whole}
+        return clashes or replace(row, **changes)
+
+    def _value(self, name: str, number: int) -> float | None:
+        column = self._columns[name]
+        if number in column.nulls:
+            return None
+        if repeats := column.repeats.get(number):
+            return fsum(repeats) / len(repeats)
+        value = column.values[number]
+        return None if isnan(value) else value
+
+    def _clashes(self, field: str, where: Mapping[str, int], own: Iterable[str]) -> list[Invalid]:
+        both = [name for name in own if name in where]
+        return [
+            Invalid(f"{field}.{name}", f"{self.location(where[name])} has it, too; leave one of them out")
+            for name in both
+        ]
+
+
+def _as_in_rows(check: Check) -> bool | dict[str, Any]:
+    return check.passed if check.reason is None else {"passed": check.passed, "reason": check.reason}

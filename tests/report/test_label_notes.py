@@ -1,0 +1,144 @@
+"""The note that a drop may be missing labels: where it matters, and nowhere else."""
+
+from typing import Any
+
+import pytest
+from msgspec import UNSET
+
+from ragcontract.core.phrase import render
+from ragcontract.report.record import Report
+from tests.records import query, report
+
+ASKED = [query("q1", "A"), query("q2", "B")]
+BEFORE = {"q1": ["A", "x"], "q2": ["B", "y"]}
+UNSEEN = {"q1": ["new", "A"], "q2": ["B", "y"]}
+SEEN = {"q1": ["x", "A"], "q2": ["B", "y"]}
+
+
+def notes(made: Report) -> list[str]:
+    return [render(note) for note in made.label_notes]
+
+
+def of(run: dict[str, list[str]], before: dict[str, list[str]] | None = BEFORE, **config: Any) -> Report:
+    return report(ASKED, run, before, config=config or {"fail_on": {"mrr_drop_gt": 0.1}})
+
+
+def test_a_drop_over_its_limit_may_be_missing_labels() -> None:
+    (note,) = notes(of(UNSEEN))
+    assert note == (
+        "25% of the top 5 are documents that nobody has judged; the drop may be missing labels "
+        "(MRR@5 is 0.75, at most 1.00 if they were relevant): rag-contract unjudged lists what to judge first"
+    )
+
+
+@pytest.mark.parametrize(
+    ("run", "config"),
+    [
+        (SEEN, {"fail_on": {"mrr_drop_gt": 0.1}}),  # everything is judged
+        (UNSEEN, {"fail_on": {"mrr_drop_gt": 0.5}}),  # the limit holds
+        (UNSEEN, {"minimums": {"mrr_at_k": 0.9}}),  # no drop is limited
+        ({"q1": ["x", "A", "new"], "q2": ["B", "y"]}, {"fail_on": {"mrr_drop_gt": 0.1}}),  # below what decides MRR
+        (SEEN, {"fail_on": {"mrr_drop_gt": 0.1}, "unjudged": "skip"}),
+        (UNSEEN, {"fail_on": {"mrr_drop_gt": 0.1}, "minimums": {"judged_at_k": 0.7}, "unjudged": "skip"}),  # limited
+        (
+            UNSEEN,
+            {"minimums": {"overlap_at_k": 0.1}, "unjudged": "skip"},
+        ),  # no metric with documents left out is limited
+    ],
+)
+def test_nothing_is_said_where_labels_do_not_matter(run: dict[str, list[str]], config: dict[str, Any]) -> None:
+    assert notes(of(run, **config)) == []
+
+
+FOUR = [query(name, name.upper()) for name in ("a", "b", "c", "d")]
+LOW = {one.id: ["x", "y", one.id.upper()] for one in FOUR}
+HIGHER = LOW | {"a": ["new", "A", "x"], "c": ["x", "y", "z", "C"]}
+
+
+def test_a_metric_that_rose_has_no_drop_that_may_be_missing_labels() -> None:
+    made = report(FOUR, HIGHER, LOW, config={"fail_on": {"mrr_drop_gt": 0.01}})
+    assert [gate.certainty for gate in made.gates] == ["undecided"]
+    assert notes(made) == []
+
+
+def test_where_labels_cannot_bring_it_within_the_limit_the_note_is_about_a_part_of_the_drop() -> None:
+    (note,) = notes(of({"q1": ["x", "new"], "q2": ["B", "y"]}))
+    assert "; part of the drop may be missing labels (MRR@5 is 0.50, at most 0.75 if they" in note
+    (note,) = notes(of({"q1": ["x", "new"], "q2": ["B", "y"]}, fail_on={"mrr_drop_gt": "10%"}))
+    assert "; part of the drop may" in note
+    (note,) = notes(of({"q1": ["x", "new"], "q2": ["B", "y"]}, fail_on={"mrr_drop_gt": 0.25}))
+    assert "; the drop may be missing labels" in note
+
+
+def test_the_note_is_about_what_is_over_its_limit() -> None:
+    run = {"q1": ["x", "A", "new"], "q2": ["B", "y"]}
+    made = of(run, fail_on={"mrr_drop_gt": 0.1, "ndcg_drop_gt": 0.3}, gain="linear")
+    assert [gate.status for gate in made.gates] == ["fail", "pass"]
+    assert notes(made) == []  # no label could raise MRR
+
+
+def test_a_metric_that_rose_has_no_drop_to_explain() -> None:
+    made = report(
+        [query("q1", "A", tags=("t",)), query("q2", "B")],
+        {"q1": ["A", "new"], "q2": ["new", "B"]},
+        {"q1": ["x", "y", "z", "A"], "q2": ["B", "y"]},
+        config={"fail_on": {"mode": "noninferiority", "mrr_drop_gt": 0.1}},
+    )
+    assert made.gates[0].observed < 0
+    assert made.gates[0].certainty == "undecided"
+    assert notes(made) == []
+
+
+def test_a_tag_has_no_best_case_of_its_own() -> None:
+    made = report(
+        [query("q1", "A", tags=("t",)), query("q2", "B")],
+        UNSEEN,
+        BEFORE,
+        config={"tags": {"t": {"fail_on": {"mrr_drop_gt": 0.1}}}},
+    )
+    (note,) = notes(made)
+    assert note.startswith("25% of the top 5 are documents that nobody has judged; the drop may be missing labels: ")
+
+
+@pytest.mark.parametrize("limits", [{"fail_on": {"mrr_drop_gt": 0.1}}, {"minimums": {"mrr_at_k": 0.9}}])
+def test_what_a_pass_leaves_out_is_said_where_nothing_limits_it(limits: dict[str, Any]) -> None:
+    made = of(UNSEEN, unjudged="skip", **limits)
+    assert made.verdict == "pass"
+    (note,) = notes(made)
+    assert note == (
+        "25% of the top 5 are documents that nobody has judged, and ranking metrics leave them out (unjudged: skip); "
+        "limit minimums.judged_at_k, or judge them: rag-contract unjudged lists them"
+    )
+
+
+def test_the_best_case_is_a_mean_over_all_queries_by_weight() -> None:
+    made = report([query("q1", "A", weight=3.0), query("q2", "B")], UNSEEN, BEFORE)
+    assert made.metrics["mrr_at_5"].current == pytest.approx((3 * 0.5 + 1) / 4)
+    assert made.metrics["mrr_at_5"].if_relevant == pytest.approx(1.0)
+    assert made.metrics["precision_at_5"].if_relevant == pytest.approx((3 * 0.4 + 0.2) / 4)
+
+
+def test_where_all_is_judged_there_is_no_best_case() -> None:
+    assert of(SEEN).metrics["mrr_at_5"].if_relevant is UNSET
+    assert of(SEEN).metrics["judged_at_5"].current == 1.0
+
+
+def test_the_queries_with_the_least_overlap_come_first() -> None:
+    made = report([query("same", "A"), query("none"), query("some", "B")],
+                  {"same": ["A"], "none": ["z"], "some": ["B", "n"]},
+                  {"same": ["A"], "none": ["y"], "some": ["B", "o"]})  # fmt: skip
+    assert made.least_overlap
+    assert [one.id for one in made.least_overlap] == ["none", "some"]
+    assert [one.overlap for one in made.least_overlap] == pytest.approx([0, 1 / 3])
+    assert made.metrics["overlap_at_5"].current == pytest.approx((1 + 0 + 1 / 3) / 3)
+
+
+def test_little_overlap_is_a_note_on_the_run() -> None:
+    made = report([query("q", "A")], {"q": ["A", "n", "m"]}, {"q": ["A", "x", "y"]})
+    assert "Overlap@5 with the baseline is 0.20: most of what was retrieved is not what it was then." in made.run_notes
+
+
+def test_without_a_baseline_there_is_no_overlap() -> None:
+    made = of(UNSEEN, None, minimums={"mrr_at_k": 0.1})
+    assert "overlap_at_5" not in made.metrics
+    assert made.metrics["judged_at_5"].current == 0.5
