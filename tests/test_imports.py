@@ -52,34 +52,18 @@ OF_THE_ACTION = {
     "resource",  # under 1 ms: how much memory a check that was killed had used
 }
 OF_JUNIT_XML = {"encodings.ascii", "importlib.util", "xml.dom.minidom", "xml.etree.ElementTree"}
-OF_OTHERS = tuple(
-    f"ragcontract.{name}"
-    for name in (
-        "api",
-        "cluster",
-        "convert",
-        "github",
-        "judge",
-        "labelling",
-        "record",
-        "runs.run_writer",
-        "reports.html",
-        "schemas",
-    )
+OF_OTHERS_WITHIN = (
+    *("api", "cluster", "convert", "github", "judge", "labelling", "record", "report.html"),
+    *("runs.run_writer", "schemas"),
 )
+OF_OTHERS = tuple(f"ragcontract.{name}" for name in OF_OTHERS_WITHIN)
 
 OF_ANSWERS = (  # what a check needs only if its contract, its run or its options are about more than documents
-    *("built_in", "answers.matchers", "cli.commands.check", "contract.named_metrics", "contract.answer_fields"),
-    *("evaluation.listed", "files.problems", "decision.unjudgeable", "rules.answered", "rules.scores"),
-    *("judgments.check", "judgments.judged_metrics", "rules.turns", "judgments.judgments_file", "runs.scores_files"),
-    *(
-        "contract.answer_fields",
-        "report.judge_section",
-        "reports.judged_claims",
-        "judgments.second_pass",
-        "rules.answered",
-    ),
-    *("judgments.second_pass", "judgments.calibration_file", "judgments.items", "judgments.replay", "judgments.trust"),
+    *("answers.matchers", "answers.regexes", "answers.shown", "answers.tool_calls", "built_in"),
+    *("contract.answer_fields", "contract.named_metrics", "judgments.calibration_file", "judgments.check"),
+    *("judgments.items", "judgments.judged_metrics", "judgments.judgments_file", "judgments.replay"),
+    *("judgments.second_pass", "judgments.trust", "report.judge_section", "report.judged_items"),
+    *("rules.answered", "rules.claims", "rules.scores", "rules.turns", "runs.scores_files"),
 )
 
 
@@ -134,6 +118,11 @@ def test_a_check_loads_these_standard_modules_and_no_others(tmp_path: Path) -> N
 def test_a_check_of_documents_loads_nothing_that_is_about_answers(tmp_path: Path) -> None:
     loaded = loaded_by("check", cwd=good_workspace(tmp_path))
     assert not loaded & {f"ragcontract.{name}" for name in OF_ANSWERS}
+
+
+def test_what_a_check_of_documents_must_not_load_exists() -> None:
+    files = {name: ROOT / "ragcontract" / name.replace(".", "/") for name in (*OF_ANSWERS, *OF_OTHERS_WITHIN)}
+    assert not [name for name, path in files.items() if not path.with_suffix(".py").exists() and not path.is_dir()]
 
 
 def test_yaml_is_loaded_with_a_configuration_only(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ Tool metrics: whether the tools that were called are those of ``reference_tool_c
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from msgspec import Struct
 
@@ -18,10 +18,6 @@ from ragcontract.answers.tool_calls import Call
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, MetricSettings, Missing
 from ragcontract.core.run import RunRow, Values
-
-if TYPE_CHECKING:
-    from ragcontract.answers.tool_calls import Call
-
 
 Arguments = dict[str, Hashable] | None
 
@@ -186,7 +182,6 @@ class ToolUse:
 
 def score_of(key: str, options: Struct) -> Score:
     """Return the function of a metric with its options."""
-
     if isinstance(options, ToolMatchOptions):
         match, lenient = options.match, options.lenient
         function = {
