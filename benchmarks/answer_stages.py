@@ -84,10 +84,10 @@ def contexts(folder: Path, size: int) -> None:
 def tool_calls(folder: Path, size: int) -> None:
     """Write ``size`` tool calls with 20 arguments, a hundred that were wanted, and rules on them."""
     given = [{str(one): number for one in range(20)} for number in range(size)]
-    calls = [{"name": f"tool {number % 7}", "arguments": one} for number, one in enumerate(given)]
-    wanted = [{"name": f"tool {number % 7}", "arguments": {str(number % 20): number}} for number in range(100)]
+    calls = [{"name": f"tool_{number % 7}", "arguments": one} for number, one in enumerate(given)]
+    wanted = [{"name": f"tool_{number % 7}", "arguments": {str(number % 20): number}} for number in range(100)]
     rules: list[Row] = [{"type": "tool_arguments_valid"}]
-    rules += [{"type": "must_not_call_tool", "tool": f"tool {number}", "arguments": {"0": 1}} for number in range(7)]
+    rules += [{"type": "must_not_call_tool", "tool": f"tool_{number}", "arguments": {"0": 1}} for number in range(7)]
     write_lines(folder, "golden", [_golden(reference_tool_calls=wanted, rules=rules)])
     write_lines(folder, "current_run", [_run(tool_calls=calls)])
     write_config(folder, minimums={"tool_f1": 0, "tool_arguments": 0, "tool_order": 0})
@@ -95,10 +95,10 @@ def tool_calls(folder: Path, size: int) -> None:
 
 def rules_on_tools(folder: Path, size: int) -> None:
     """Write ``size`` rules on tools, by name, arguments and patterns, for a thousand calls under their other names."""
-    rules: list[Row] = [{"type": "must_not_call_tool", "tool": f"absent {number}"} for number in range(0, size, 2)]
+    rules: list[Row] = [{"type": "must_not_call_tool", "tool": f"absent_{number}"} for number in range(0, size, 2)]
     for number in range(1, size, 2):
         arguments = {"id": -number} if number % 4 == 1 else {"of": {"regex": f"^{number}$"}}
-        rules.append({"type": "must_not_call_tool", "tool": f"tool {number % 7}", "arguments": arguments})
+        rules.append({"type": "must_not_call_tool", "tool": f"tool_{number % 7}", "arguments": arguments})
     calls = [{"name": f"shop.tool_{number % 7}", "arguments": {"id": number, "of": "me"}} for number in range(1_000)]
     write_lines(folder, "golden", [_golden(rules=rules)])
     write_lines(folder, "current_run", [_run(tool_calls=calls)])

@@ -16,7 +16,7 @@ from ragcontract.child import SharedExitCode, in_child
 from ragcontract.core.errors import ExitCode, InputError, RagContractError
 from ragcontract.core.safe_text import encodable
 from ragcontract.evaluation.source import Local
-from ragcontract.files.opening import Unfailing
+from ragcontract.files.streams import Unfailing
 from ragcontract.files.writing import write_files
 from ragcontract.github import runner_output
 from ragcontract.github.acceptance import accept

@@ -15,7 +15,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import INTERRUPTED, ExitCode, RagContractError, raise_on_signals
 from ragcontract.core.safe_text import printable, shorten, visible
 from ragcontract.core.version import __version__
-from ragcontract.files.opening import reader_may_leave
+from ragcontract.files.streams import reader_may_leave
 
 GRACE = 5.0  # s
 

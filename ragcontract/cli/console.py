@@ -11,8 +11,9 @@ import click
 from ragcontract.core import bounds
 from ragcontract.core.errors import OutputError
 from ragcontract.core.safe_text import printable, printable_json, visible
-from ragcontract.files.opening import Progress, no_progress, reader_may_leave
+from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.paths import existing_files
+from ragcontract.files.streams import reader_may_leave
 
 
 def say(text: str, *, err: bool = False) -> None:

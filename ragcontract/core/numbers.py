@@ -1,13 +1,6 @@
-"""Numbers: which values are some, and how they are shown; comparisons always use unrounded values.
-
-Points in time in files: with their offset from UTC, so that they mean the same everywhere.
-"""
+"""Numbers: which values are some, and how they are shown; comparisons always use unrounded values."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
-from typing import Annotated, TypeAlias
-
-from msgspec import Meta
 
 FEWEST, MOST = 2, 10
 MOST_FOR_TABLES = 4
@@ -142,13 +135,3 @@ def is_within(value: object, least: float, most: float, *, whole: bool) -> bool:
     """Return whether a value is a number in a range, its ends included; True is no number, and NaN is in none."""
     is_number = type(value) is int or (not whole and type(value) is float)
     return is_number and least <= value <= most  # type: ignore[operator]
-
-
-# For messages about values that are none; values themselves are parsed, not matched.
-_PATTERN = (
-    r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[Tt ]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?"
-    r"([Zz]|[+-]([01]\d|2[0-3]):?[0-5]\d)$(?!\n)"
-)
-Moment: TypeAlias = Annotated[
-    datetime, Meta(tz=True, title="a time as 2026-01-31T12:00:00Z", extra_json_schema={"pattern": _PATTERN})
-]

@@ -73,3 +73,16 @@ def listed(names: Sequence[str], conjunction: str) -> Phrase:
             phrase.append(f" {conjunction} " if number == len(items) - 1 else ", ")
         phrase.append(item)
     return tuple(phrase)
+
+
+def excerpt(text: str, start: int = 0, end: int = 0) -> Name:
+    """Return the part of an answer around ``text[start:end]``, with ellipses where it was cut.
+
+    It has at most ``bounds.EXCERPT`` characters and one line; of a longer span, it is the beginning.
+    """
+    room = bounds.EXCERPT if len(text) <= bounds.EXCERPT else bounds.EXCERPT - 2  # for the ellipses
+    length = min(max(end - start, 0), room)
+    first = max(0, min(start - (room - length) // 2, len(text) - room))
+    last = min(len(text), first + room)
+    shown = " ".join(text[first:last].split())
+    return Name(f"{'…' if first else ''}{shown}{'…' if last < len(text) else ''}", said=True, quoted=True)

@@ -1,12 +1,6 @@
-"""Sanitizing of text from files before it is escaped for an output.
-
-Short excerpts of answers, around what matters.
-"""
+"""Sanitizing of text from files before it is escaped for an output."""
 
 import re
-
-from ragcontract.core import bounds
-from ragcontract.core.phrase import Name
 
 # Control characters; line and paragraph separators; invisible characters that reorder or hide text (bidirectional
 # overrides, fillers, byte order mark, tag characters); lone surrogates; the two noncharacters that XML does not allow.
@@ -79,16 +73,3 @@ def printable_xml(document: str) -> str:
 def _in_json(char: str) -> str:
     units = char.encode("utf-16-be", errors="surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
-
-
-def excerpt(text: str, start: int = 0, end: int = 0) -> Name:
-    """Return the part of an answer around ``text[start:end]``, with ellipses where it was cut.
-
-    It has at most ``bounds.EXCERPT`` characters and one line; of a longer span, it is the beginning.
-    """
-    room = bounds.EXCERPT if len(text) <= bounds.EXCERPT else bounds.EXCERPT - 2  # for the ellipses
-    length = min(max(end - start, 0), room)
-    first = max(0, min(start - (room - length) // 2, len(text) - room))
-    last = min(len(text), first + room)
-    shown = " ".join(text[first:last].split())
-    return Name(f"{'…' if first else ''}{shown}{'…' if last < len(text) else ''}", said=True, quoted=True)

@@ -13,10 +13,10 @@ from ragcontract.core import bounds
 from ragcontract.core.finding import Finding, FindingStatus
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.phrase import Name, Phrase, listed
+from ragcontract.core.phrase import Name, Phrase, excerpt, listed
 from ragcontract.core.rule import Violation, names_of
 from ragcontract.core.run import QueryScore, RanksById, ranks_by_id
-from ragcontract.core.safe_text import encodable, excerpt
+from ragcontract.core.safe_text import encodable
 from ragcontract.decision.evaluated import Evaluation, Violations
 from ragcontract.decision.gate_report import NOT_PROVEN, GateReport, GateStatus, observed_and_allowed, why_not_proven
 from ragcontract.decision.pass_rates import fails, only_rates_fail

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.safe_text import printable, visible
-from ragcontract.files.opening import Writable
+from ragcontract.files.streams import Writable
 from ragcontract.files.writing import write_files
 from ragcontract.github import runner_output
 from ragcontract.github.comment import Draft, Posted, post

@@ -35,8 +35,8 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import OutputError
 from ragcontract.core.safe_text import shorten
 from ragcontract.core.version import __version__
-from ragcontract.files.opening import Unfailing
 from ragcontract.files.paths import AnchoredPath
+from ragcontract.files.streams import Unfailing
 from ragcontract.files.writing import check_outputs, descriptor_of, temporary_file, unwritable_temporary, write_files
 from ragcontract.net.secrets import NO_SECRETS, Secrets
 from ragcontract.record.events import Case, End, Event, Progress, Start, Watch, to_all

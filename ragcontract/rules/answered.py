@@ -18,10 +18,10 @@ from ragcontract.core import bounds
 from ragcontract.core.answer_settings import Matcher
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.invisible import without_invisible
-from ragcontract.core.phrase import Name, Phrase
+from ragcontract.core.phrase import Name, Phrase, excerpt
 from ragcontract.core.rule import RowContext, RowRule, Violation, names_of
 from ragcontract.core.run import RESPONSE_FIELDS, RunRow
-from ragcontract.core.safe_text import excerpt, shorten
+from ragcontract.core.safe_text import shorten
 
 NO_ANSWER = ("no answer",)
 NO_CALLS = ("no tool_calls",)  # of a golden query without a row, or of a turn after an error: none are known

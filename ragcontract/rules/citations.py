@@ -6,10 +6,9 @@ from typing import ClassVar
 
 from ragcontract.answers.normalising import plain
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.phrase import Name
+from ragcontract.core.phrase import Name, excerpt
 from ragcontract.core.rule import RowContext, Violation
 from ragcontract.core.run import RunRow
-from ragcontract.core.safe_text import excerpt
 from ragcontract.rules.answered import AnswerRule, answer_in, begins
 
 _BRACKETED = re.compile(r"[\[【〔]([^\[\]【】〔〕]+)[\]】〕]")

@@ -8,10 +8,10 @@ from typing import ClassVar
 from ragcontract.core import bounds
 from ragcontract.core.answer_settings import Matcher
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.phrase import Name, Phrase, joined
+from ragcontract.core.phrase import Name, Phrase, excerpt, joined
 from ragcontract.core.rule import RowContext, Violation
 from ragcontract.core.run import RunRow
-from ragcontract.core.safe_text import encodable, excerpt
+from ragcontract.core.safe_text import encodable
 from ragcontract.rules.answered import (
     AnswerRule,
     Flag,

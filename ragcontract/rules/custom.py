@@ -11,10 +11,10 @@ from msgspec import Meta
 from ragcontract.core import bounds
 from ragcontract.core.answer_settings import Wanted
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.phrase import Name
+from ragcontract.core.phrase import Name, excerpt
 from ragcontract.core.rule import RowContext, RowRule, Violation
 from ragcontract.core.run import RunRow
-from ragcontract.core.safe_text import excerpt, shorten
+from ragcontract.core.safe_text import shorten
 from ragcontract.rules.answered import AnswerRule, quoted
 
 HOW = "name it with `--plugin module:Class`, or export `checks` and use the rule `check`"

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.phrase import Name
+from ragcontract.core.phrase import Name, excerpt
 from ragcontract.core.rule import Fault, RowContext, Violation
 from ragcontract.core.run import RunRow
-from ragcontract.core.safe_text import excerpt, shorten
+from ragcontract.core.safe_text import shorten
 from ragcontract.rules.answered import NO_ANSWER, AnswerRule, answer_in, begins, quoted
 
 _EXPECTED = ("JSON that fits the schema",)

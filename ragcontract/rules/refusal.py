@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.phrase import Name, Phrase
+from ragcontract.core.phrase import Name, Phrase, excerpt
 from ragcontract.core.rule import RowContext, Violation
 from ragcontract.core.run import RunRow, mode_of
-from ragcontract.core.safe_text import excerpt
 from ragcontract.rules.answered import NO_ANSWER, AnswerRule, answer_in, begins
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ragcontract.core.phrase import Name
-from ragcontract.core.safe_text import excerpt
+from ragcontract.core.phrase import Name, excerpt
 from ragcontract.github.runner_output import when_checked
 from ragcontract.report.api_report import ContractBroken
 from ragcontract.report.api_report import Report as Result

@@ -21,7 +21,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import mebibytes
 from ragcontract.core.safe_text import printable, shorten, visible
-from ragcontract.files.opening import Unfailing
+from ragcontract.files.streams import Unfailing
 from ragcontract.net.secrets import NO_SECRETS, Secrets
 from ragcontract.record.adapters.program import Program, kill, last_words, pipe_of
 from ragcontract.record.interface import CallFailed
