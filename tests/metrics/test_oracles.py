@@ -168,7 +168,7 @@ def beside() -> Iterator[Executor]:
         yield pool
 
 
-@pytest.mark.xdist_group("ranx")
+@pytest.mark.oracles  # ranx compiles itself for two minutes
 @pytest.mark.parametrize("gain", ["linear", "exponential"])
 @pytest.mark.parametrize("k", CUTOFFS)
 def test_every_query_and_every_mean_agrees_with_ranx(k: int, gain: Gain, beside: Executor) -> None:
