@@ -21,7 +21,7 @@ DESCRIBING = 30  # s; how long the process may take to say its versions
 
 
 class IsolatedCode:
-    """Python code behind :mod:`ragcontract.record.adapters.python.isolated_child`."""
+    """Python code behind :mod:`ragcontract.record.adapters.isolated_child`."""
 
     concurrency = 1
 
@@ -31,7 +31,7 @@ class IsolatedCode:
         arguments = [
             sys.executable,
             "-m",
-            "ragcontract.record.adapters.python.isolated_child",
+            "ragcontract.record.adapters.isolated_child",
             named,
             json.dumps(given),
         ]
