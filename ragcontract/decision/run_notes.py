@@ -1,4 +1,4 @@
-"""Notes that a report shows beside the metrics of a run: likely mistakes in the input, and what explains the numbers.
+"""Notes that reports show beside metrics: likely mistakes in the input, and what explains the numbers.
 
 A likely mistake looks like a loss of quality, such as ids that are written in another form. A retriever may really have
 lost every document, so the input is evaluated nonetheless. All functions are pure.

@@ -1,4 +1,4 @@
-"""Problems that prevent a verdict although each input file on its own is valid, and warnings about several inputs.
+"""Problems and warnings about several inputs, each of which is valid on its own. Problems prevent a verdict.
 
 Queries may lack a declared score or a metric of the baseline. Rows may have an error where they should have results,
 because an export that failed is not a bad retriever. A stored baseline may have computed a metric in another way.

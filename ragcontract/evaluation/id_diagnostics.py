@@ -1,4 +1,4 @@
-"""Diagnostics of document ids: the overlap of run and baseline, and forbidden ids that match no document as written.
+"""Diagnostics of document ids: the overlap of run and baseline, and forbidden ids that never match.
 
 A run may return a forbidden document under an id in another form (``secret`` and ``secret.md``), so that no rule sees
 it. A forbidden id may be meant as a pattern or a list (``internal/*``), although ids are compared exactly.

@@ -183,11 +183,11 @@ class Plan(Families, frozen=True, kw_only=True):
         if self.row_rules and query.rules:
             context = self._context(values, turns)
             rules = self._rules(query)
-            unjudged = [why for rule in rules if (why := rule.lacking(query, row, context))]
-            if unjudged and not self.is_baseline:
-                once = {why.partition(", which ")[0]: why for why in unjudged}  # several rules lack the same
+            unknown = [why for rule in rules if (why := rule.lacking(query, row, context))]
+            if unknown and not self.is_baseline:
+                once = {why.partition(", which ")[0]: why for why in unknown}  # several rules lack the same
                 return [Invalid("", why) for why in once.values()]
-            if not unjudged:
+            if not unknown:
                 try:
                     violations = self._violated_in_each(rules, query, row, context)
                 except CannotScoreError as error:
@@ -284,7 +284,7 @@ class Plan(Families, frozen=True, kw_only=True):
         both: Iterable[tuple[RowRule, RowRule]] = zip(rules, rules, strict=True)
         if known := self.second_pass:
             both = known.applied(query, row, rules, context, strict=not self.is_baseline)
-        violated = [(rule, violation) for rule, judged in both for violation in judged.violations(query, row, context)]
+        violated = [(rule, violation) for rule, inner in both for violation in inner.violations(query, row, context)]
         return listed_first(self._with_digests(violated)) if violated else ()
 
     def _with_digests(self, violated: Iterable[tuple[RowRule, Violation]]) -> Iterator[Violation]:

@@ -1,7 +1,8 @@
-"""Judgments in a check: judged metrics are computed from judgments files, and limits on them need a good calibration.
+"""Judgments in a check: computes judged metrics from judgments files, and decides whether limits on them count.
 
-No model is asked here; ``rag-contract judge`` did that before. Without judgments, limits that need them are reported,
-because nothing that is missing passes. Only contracts with judged metrics import this module.
+Limits count only with a good calibration of the judge. Without judgments, limits that need them are reported, because
+nothing that is missing passes. No model is asked here; ``rag-contract judge`` did that before. Only contracts with
+judged metrics import this module.
 """
 
 from collections import Counter

@@ -1,6 +1,7 @@
-"""Judgments files: what a judge said of single items, one judgment per line. ``judge`` writes them, ``check`` reads.
+"""Judgments files: what a judge said of single items, one judgment per line.
 
-A judgment that contradicts itself was edited by hand, or cut, and is refused.
+The command ``judge`` writes them, and ``check`` replays them. A judgment that contradicts itself was edited by hand, or
+cut, and is refused.
 """
 
 from array import array

@@ -94,7 +94,7 @@ def _confirmation(whole: Case, flags: Sequence[Flag], turn: int | None) -> Confi
 
 
 def upheld(asked: Confirmation, verdicts: Mapping[str, Confirmed | None]) -> Upheld:
-    """Return the violations that stand and those that are cleared; ``verdicts`` are by item, None is no verdict.
+    """Return the violations that stand and those that are cleared; ``verdicts`` are by item, None if missing.
 
     A violation stands if the judge says of any of its items that the response asserts it without support. It also
     stands if it has no item, because there was too much to ask about. It is cleared only if the judge denies that of
