@@ -197,13 +197,13 @@ def evaluate(contract: Contract, request: Request, replayed: "Replayed | None" =
     """Score both sides row by row with the same plan, and average. The sources read, locally or on a cluster."""
     plan = plan_for(contract, repeats=request.repeats, keep_ids=request.store, texts=not request.no_answers)
     if replayed:
-        plan = replace(plan, second_pass=replayed.second_pass, noted=tuple(replayed.found.values()))
+        plan = replace(plan, second_pass=replayed.second_pass, noted=tuple(replayed.by_task.values()))
     given = None
     if request.scores:
         from ragcontract.runs.scores_files import read_scores
 
         given = read_scores(request.scores, plan.wanted_scores, request.progress)
-        plan = replace(plan, given=given)
+        plan = replace(plan, scores_files=given)
     run, baseline = evaluate_sides(plan, request.run, request.baseline)
     if given and given.scored_by:
         run = replace(run, versions={**run.versions, SCORED_BY: list(given.scored_by)})
@@ -211,7 +211,7 @@ def evaluate(contract: Contract, request: Request, replayed: "Replayed | None" =
         run, baseline = without_texts(run), baseline and without_texts(baseline)
         given = given and replace(given, reasons={}, problems=_without_values(given.problems))  # reasons quote answers
     aggregates = aggregate(plan, run, baseline)
-    return Evaluation(contract=contract, run=run, baseline=baseline, aggregates=aggregates, given=given)
+    return Evaluation(contract=contract, run=run, baseline=baseline, aggregates=aggregates, scores_files=given)
 
 
 def without_texts(side: Side) -> Side:
@@ -229,7 +229,9 @@ def all_problems(evaluation: Evaluation, *, complete: bool = False) -> Problems:
     """Return all problems and warnings of all inputs: contract, limits, run and baseline."""
     contract = evaluation.contract
     sides = [evaluation.run, *([evaluation.baseline] if evaluation.baseline else [])]
-    of_rows = sum((side.problems for side in sides), evaluation.given.problems if evaluation.given else Problems())
+    of_rows = sum(
+        (side.problems for side in sides), evaluation.scores_files.problems if evaluation.scores_files else Problems()
+    )
     of_files = without_swapped(contract.problems + contract.limit_problems + of_rows)
     return of_files + _of_judge(evaluation) + unjudgeable(evaluation, complete=complete)
 

@@ -51,15 +51,15 @@ def line_of(folder: Path, query_id: str) -> int:
     [
         (
             {"verdict": True, "votes": [True], "quote": "Refunds take a year.", "context": 1},
-            "quote: is no proof, because its quote is not in the text that it names, letter by letter",
+            "quote: is not a proof, because its quote is not in the text that it names, letter by letter",
         ),
         (
             {"verdict": True, "votes": [True], "quote": "Refunds", "context": 1},
-            "quote: is no proof, because its quote has less than 8 characters",
+            "quote: is not a proof, because its quote has less than 8 characters",
         ),
         (
             {"verdict": True, "votes": [True], "quote": "Refunds take five days.", "context": 2},
-            "quote: is no proof, because its context is not the id of a text",
+            "quote: is not a proof, because its context is not the id of a text",
         ),
         ({"item": "claim:2"}, "item: its key is that of 'claim:1'"),
     ],

@@ -205,7 +205,7 @@ PATTERNS = [
     '["s1","s2"]',
     "s1\ns2",
 ]
-NOWHERE = "occurs nowhere else; ids are compared exactly, and are no patterns or lists"
+NOWHERE = "occurs nowhere else; ids are compared exactly, and are not patterns or lists"
 
 
 def forbidding(pattern: str, *returned: str, wanted: str = "a", config: str = "k: 1") -> None:

@@ -42,7 +42,7 @@ IDS = {
         "a{}",
         (
             "5 of 5 relevant ids never occur in the run, which has adoc_0, adoc_1, adoc_2: "
-            "does it name documents by other ids than the contract?"
+            "do run and contract use different ids for the same documents?"
         ),
     ),
 }

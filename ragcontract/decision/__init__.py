@@ -1,1 +1,1 @@
-"""What becomes of broken rules and gates: policy, findings, changes of the contract, the verdict."""
+"""The decision about broken rules and gates: policy, findings, changes of the contract, the verdict."""

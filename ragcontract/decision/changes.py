@@ -1,6 +1,7 @@
-"""The tests of changes of metrics: those with a limit together, all others for the report.
+"""Tests of the changes of metrics, and what they decide about the limits on changes.
 
-Limits on changes of metrics: what is sure about each, and whether it fails, given the test of the change.
+All changes that have a limit are tested together, so that p-values are adjusted for their number. The changes of other
+metrics are tested alone, only for the report.
 """
 
 import sys
@@ -23,19 +24,15 @@ Limited = tuple[str, str | None]  # the key of a metric, and the tag of the quer
 
 
 class ChangeTests(Struct, frozen=True, kw_only=True):
-    """The results of all limits on a change of a metric; limits on the same metric and queries have one.
+    """The tests of all limits on changes of metrics."""
 
-    ``mode`` and ``alpha`` are those of ``fail_on``. ``sets`` is the number of sets of queries that are limited: all
-    queries, and those with each tag.
-    """
-
-    results: Mapping[Limited, ChangeTest] = {}
-    mode: FailMode
-    alpha: float
-    sets: int = 1
+    results: Mapping[Limited, ChangeTest] = {}  # limits on the same metric and the same queries share one
+    mode: FailMode  # of fail_on
+    alpha: float  # of fail_on
+    sets: int = 1  # the number of sets of queries that have limits: all queries, and those with each tag
 
     def of(self, gate: Gate) -> ChangeTest | None:
-        """Return the result of a limit; None if it is not on the change of a metric."""
+        """Return the test of a limit; None if the limit is not on the change of a metric."""
         return self.results.get((gate.quantity.key, gate.tag)) if is_tested(gate) else None
 
 
@@ -64,39 +61,40 @@ def change_tests(contract: Contract, aggregates: Aggregates) -> ChangeTests:
 
 
 def noise_of_metrics(aggregates: Aggregates, tests: ChangeTests) -> dict[str, Noise]:
-    """Return the noise of each metric that changed; one without a limit on its change is tested alone."""
+    """Return the noise of each metric that changed. A metric without a limit on its change is tested alone."""
     keys = [metric.key for family in aggregates.families for metric in family.metrics]
     changes = {key: change for key, change in aggregates.changes(None, keys).items() if change.changed}
     others = [key for key in changes if (key, None) not in tests.results]
     results = assess([changes[key] for key in others], tests.alpha, together=False)
     alone = dict(zip(others, results, strict=True))
-    found = {key: noise(change, alone.get(key) or tests.results[key, None]) for key, change in changes.items()}
-    return {key: one for key, one in found.items() if one}
+    noises = {key: noise(change, alone.get(key) or tests.results[key, None]) for key, change in changes.items()}
+    return {key: noise_of_metric for key, noise_of_metric in noises.items() if noise_of_metric}
 
 
 def p_values_of_tags(aggregates: Aggregates, tests: ChangeTests, keys: Sequence[str]) -> dict[str, dict[str, float]]:
     """Return the p-values of changes for the worse, by tag and metric.
 
-    They are adjusted over all tags: among many, some get worse by chance alone. One with a limit has that limit's.
+    They are adjusted over all tags, because among many tags some get worse by chance alone. Where a limit was tested,
+    its p-value is returned.
     """
     by_tag = {tag: aggregates.changes(tag, keys) for tag in aggregates.tags}
-    found: dict[str, dict[str, float]] = {tag: {} for tag in by_tag}
+    p_values: dict[str, dict[str, float]] = {tag: {} for tag in by_tag}
     for key in keys:
         changes = {tag: of[key] for tag, of in by_tag.items() if key in of and of[key].changed}
         flips = {tag: SignFlips.of(change) for tag, change in changes.items()}
         adjusted = adjust(list(flips.values()), tests.alpha).tests
-        for (tag, one), result in zip(flips.items(), adjusted, strict=True):
+        for (tag, flip), result in zip(flips.items(), adjusted, strict=True):
             limited = tests.results.get((key, tag))
-            if one.statistic > 0:
-                found[tag][key] = result.p_value if limited is None or limited.p_value is None else limited.p_value
-    return found
+            if flip.statistic > 0:
+                p_values[tag][key] = result.p_value if limited is None or limited.p_value is None else limited.p_value
+    return p_values
 
 
 def with_test(gate: Gate, report: GateReport, tests: ChangeTests) -> GateReport:
-    """Return the result of a gate as the test of its change decides it; as it is if nothing is tested for it.
+    """Return the result of a gate with what the test of its change decides; unchanged if the gate is not tested.
 
-    The given ``report`` has the status of ``strict``, which fails where the change is over the limit. ``significant``
-    fails only if it is significant as well, and ``noninferiority`` unless the upper bound is within the limit
+    The passed ``report`` has the status of the mode ``strict``, which fails a change over the limit. ``significant``
+    fails it only if it is significant as well. ``noninferiority`` fails it unless the upper bound is within the limit
     (Schuirmann, *A Comparison of the Two One-Sided Tests Procedure and the Power Approach*, Journal of Pharmacokinetics
     and Biopharmaceutics 15 (1987)).
     """
@@ -140,7 +138,7 @@ def _status(test: ChangeTest, tests: ChangeTests, *, over: bool, certainty: Cert
 
 
 def _needs(limit: float, test: ChangeTest, tests: ChangeTests) -> int | None:
-    """Return how many queries the limit takes, if that is more than there are and the mode asks what is sure."""
+    """Return how many queries it takes to decide about the limit; None if there are enough, or the mode is strict."""
     if tests.mode == "strict":
         return None
     needs = queries_needed(limit, tests.mode, alpha=tests.alpha, span=test.span, tests=tests.sets)
@@ -148,16 +146,17 @@ def _needs(limit: float, test: ChangeTest, tests: ChangeTests) -> int | None:
 
 
 def too_few_warnings(gates: Sequence[Gate], reports: Sequence[GateReport], tests: ChangeTests) -> Iterator[str]:
-    """Yield a warning for each size of limit that its queries cannot carry; ``reports`` are those of the gates.
+    """Yield a warning for each limit that has too few queries to be decided; ``reports`` are those of the gates.
 
-    There is none where this run's change is decided nonetheless: it is proven, or within the limit for sure.
+    Limits of one size share a warning. There is none for a limit that this run decides anyway, because the change is
+    proven or certainly within the limit.
     """
-    found = [
+    lacking = [
         TooFew(gate=gate, queries=test.queries, needs=report.needs)
         for gate, report in zip(gates, reports, strict=True)
         if report.needs and not _is_decided(report, tests) and (test := tests.of(gate))
     ]
-    for location, message in too_few_queries(found):
+    for location, message in too_few_queries(lacking):
         yield f"{location}: {message}"
 
 

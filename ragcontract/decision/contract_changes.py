@@ -1,6 +1,7 @@
-"""What a baseline remembers of the configuration.
+"""Changes of the contract since a baseline was stored: in golden rows, limits, settings and waivers.
 
-How the contract changed since a stored baseline was made: in golden rows, limits, settings and waivers. Pure.
+A baseline stores the limits, settings and waivers of the configuration, and what each golden row expected. All
+functions are pure.
 """
 
 import re
@@ -23,75 +24,7 @@ from ragcontract.core.numbers import percent
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.runs.baseline_contract import Documents, Expected, PastContract, PastWaiver, digest, expected_of
 
-# The cut-offs are in the baseline's ``k``, limits on tags and tiers are gates, a composite is a rule of each query.
-REMEMBERED_APART = {"k", "tags", "waivers", "tiers", "answers.composite"}
-
-
-def past_contract(config_file: ConfigFile) -> PastContract:
-    """Return the limits, settings and waivers of a configuration."""
-    waivers = [
-        PastWaiver(
-            query=None if waiver.query is None else as_id(waiver.query),
-            tag=waiver.tag,
-            gate=waiver.gate,
-            rule=waiver.rule,
-            expires=waiver.expires,
-        )
-        for waiver in config_file.config.waivers
-    ]
-    return PastContract(
-        limits={gate.id: _limit(gate) for gate in config_file.gates},
-        settings=dict(_settings(config_file)),
-        waivers=waivers,
-    )
-
-
-def default_settings(config: Config) -> dict[str, Value]:
-    """Return the values of settings that are not in the file."""
-    return dict(_flat(type(config)()))
-
-
-def _limit(gate: Gate) -> float | str:
-    return percent(gate.limit, PERCENT_DIGITS) if gate.relative else gate.limit
-
-
-SHORT = 8  # digits of a digest that distinguishes lists
-PERCENT_DIGITS = 9  # as many decimals as a limit may have
-
-
-def _settings(config_file: ConfigFile) -> Iterator[tuple[str, Value]]:
-    """Yield the settings that are not the default, by the path of their keys; limits are no settings."""
-    limits = {gate.id for gate in config_file.gates}
-    defaults = default_settings(config_file.config)
-    for key, value in _flat(config_file.config):
-        if key not in limits and value != defaults.get(key):
-            yield key, value
-
-
-def _flat(config: Config) -> Iterator[tuple[str, Value]]:
-    for field in fields(config):
-        value = getattr(config, field.name)
-        if field.name in REMEMBERED_APART:
-            continue
-        if isinstance(value, Struct):
-            inner = ((f"{field.name}.{one.name}", getattr(value, one.name)) for one in fields(value))
-            yield from ((key, _plain(one)) for key, one in inner if key not in REMEMBERED_APART and one is not UNSET)
-        else:
-            yield field.name, _plain(value)
-    for tier in config.tiers:
-        if tier.gates:
-            yield f"tiers.{tier.name}.gates", ", ".join(tier.gates)
-
-
-def _plain(setting: Any) -> Value:
-    """Return a setting as a baseline stores it: of a list its length and a digest, an object as JSON text."""
-    if isinstance(setting, list):
-        return f"{len(setting)} ({digest(setting)[:SHORT]})"
-    if setting is None or isinstance(setting, bool | int | float | str):
-        return setting
-    return msgspec.json.encode(setting).decode()
-
-
+Comparable = tuple[bool, float]  # only numbers with the same first part can be compared
 ORDER = {kind: number for number, kind in enumerate(EFFECT)}
 LIMITS: dict[Effect, ChangeKind] = {
     "weaker": "limits_weakened",
@@ -121,21 +54,24 @@ RULES_AS_WELL = {"expected_mode"}
 LEVEL = "relevance_level"
 MODE, ALPHA = "fail_on.mode", "fail_on.alpha"
 LOWER_IS_WEAKER = {ALPHA, "per_query.forbidden_within"}
-Comparable = tuple[bool, float]  # only numbers with the same first part can be compared
+# The cut-offs are in the baseline's ``k``, limits on tags and tiers are gates, a composite is a rule of each query.
+REMEMBERED_APART = {"k", "tags", "waivers", "tiers", "answers.composite"}
+SHORT = 8  # digits of a digest that tells lists apart
+PERCENT_DIGITS = 9  # as many decimals as a limit may have
 
 
 class Step(NamedTuple):
-    """One change of one item; ``number`` is how many rules it is about."""
+    """One change of one item."""
 
     kind: ChangeKind
     item: ChangedItem
-    number: int = 1
+    number: int = 1  # how many rules changed
 
 
 def contract_changes(evaluation: Evaluation, *, cutoff: bool = False) -> list[ContractChange] | None:
-    """Return how the contract differs from the one of the baseline, weaker first; None if that is not known.
+    """Return how the contract differs from the baseline's, weakened parts first; None if the baseline has no contract.
 
-    ``cutoff`` says whether the largest k is a part of it. A report has another note on that, as long as they differ.
+    With ``cutoff``, a change of the largest k is included. Reports leave it out, because they have a note about it.
     """
     baseline = evaluation.baseline
     stored = baseline.stored if baseline else None
@@ -155,16 +91,40 @@ def contract_changes(evaluation: Evaluation, *, cutoff: bool = False) -> list[Co
         *_of_settings(before.settings, now.settings, default_settings(config_file.config)),
         *_of_waivers(before.waivers, now.waivers),
     ]
-    found = list(_grouped(steps))
+    changes = list(_grouped(steps))
     if removed := len(baseline.unknown) + baseline.more_unknown:
-        found.append(ContractChange(kind="queries_removed", effect="weaker", count=removed))
+        changes.append(ContractChange(kind="queries_removed", effect="weaker", count=removed))
     if changed := tuple(ChangedItem(id=query_id) for query_id in baseline.changed):  # they are no longer compared
-        found.append(ContractChange(kind="questions_changed", effect="weaker", count=len(changed), items=changed))
-    return sorted(found, key=lambda change: ORDER[change.kind])
+        changes.append(ContractChange(kind="questions_changed", effect="weaker", count=len(changed), items=changed))
+    return sorted(changes, key=lambda change: ORDER[change.kind])
+
+
+def past_contract(config_file: ConfigFile) -> PastContract:
+    """Return the limits, settings and waivers of a configuration."""
+    waivers = [
+        PastWaiver(
+            query=None if waiver.query is None else as_id(waiver.query),
+            tag=waiver.tag,
+            gate=waiver.gate,
+            rule=waiver.rule,
+            expires=waiver.expires,
+        )
+        for waiver in config_file.config.waivers
+    ]
+    return PastContract(
+        limits={gate.id: _limit(gate) for gate in config_file.gates},
+        settings=dict(_settings(config_file)),
+        waivers=waivers,
+    )
+
+
+def default_settings(config: Config) -> dict[str, Value]:
+    """Return the values of settings that are not in the file."""
+    return dict(_flat(type(config)()))
 
 
 def _graded(query: GoldenQuery, level: Value) -> GoldenQuery:
-    """Return a query with the documents that were relevant at that level: a change of the level is a setting's."""
+    """Return a query with the documents that were relevant at a level: its change is reported once, as a setting."""
     if query.relevance is None or not isinstance(level, int | float):
         return query
     return replace(query, relevant_doc_ids=graded_from(level, query.relevance))
@@ -211,9 +171,10 @@ def _of_query(query_id: str, before: Expected, now: Expected) -> Iterator[Step]:
 
 
 def _of_rules(item: ChangedItem, before: Expected, now: Expected) -> Iterator[Step]:
-    """Yield the rules that are gone, changed and new; a rule with a field of its own counts like an entry of ``rules``.
+    """Yield the rules that were removed, changed and added.
 
-    An entry that is gone and a new one of the same type are a changed rule.
+    A rule with a field of its own counts like an entry of ``rules``. A removed and an added entry of the same type are
+    a changed rule.
     """
     old, new = _rules(before), _rules(now)
     gone, added = _types(old - new), _types(new - old)
@@ -244,9 +205,9 @@ def _types(rules: Counter[str]) -> Counter[str]:
 
 
 def _of_references(item: ChangedItem, before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[Step]:
-    """Yield how the references of a query changed: a metric is compared only where it had the same one.
+    """Yield how the references of a query changed: a metric is compared only if its reference is the same.
 
-    What is a rule as well is counted as that.
+    A reference that is a rule as well counts as a rule only.
     """
     names = [name for name in dict.fromkeys([*before, *now]) if name not in RULES_AS_WELL]
     changed: dict[ChangeKind, bool] = {
@@ -274,7 +235,7 @@ def _size(documents: Documents | None) -> int:
 def _named_as_now(
     before: Mapping[str, float | str], k: int, now: Mapping[str, float | str], k_now: int
 ) -> dict[str, float | str]:
-    """Return the limits before under today's keys: at k = 5, ``recall_at_k`` and ``recall_at_5`` are the same limit."""
+    """Return the earlier limits under today's keys: at k = 5, ``recall_at_k`` and ``recall_at_5`` are the same."""
     new = {_without_largest(gate_id, k_now): gate_id for gate_id in now if gate_id not in before}
     return {
         gate_id if gate_id in now else new.get(_without_largest(gate_id, k), gate_id): limit
@@ -294,13 +255,13 @@ def _of_limits(before: Mapping[str, float | str], now: Mapping[str, float | str]
         if old is None or new is None:
             yield Step("limits_added" if old is None else "limits_removed", item)
         elif old != new:
-            # A tag's name may be that too.
+            # A tag may be called minimums, too.
             lower_is_weaker = gate_id.split(".")[-2:-1] == ["minimums"] or gate_id.startswith("tiers.")
             yield Step(LIMITS[_effect(_number(old), _number(new), lower_is_weaker=lower_is_weaker)], item)
 
 
 def _number(limit: float | str) -> Comparable | None:
-    """Return whether a limit is relative, and its number; None for any other text, which no rag-contract writes."""
+    """Return whether a limit is relative, and its number; None for text that rag-contract does not write."""
     if not isinstance(limit, str):
         return False, limit
     try:
@@ -316,7 +277,7 @@ def _effect(old: Comparable | None, new: Comparable | None, *, lower_is_weaker: 
 
 
 def _of_cutoff(before: int, now: int) -> Iterator[Step]:
-    """Yield a change of the largest k: with a higher one, rules accept lower ranks."""
+    """Yield a change of the largest k. With a higher k, rules accept lower ranks."""
     if before != now:
         yield Step(
             "settings_weakened" if now > before else "settings_tightened", ChangedItem(id="k", before=before, after=now)
@@ -333,14 +294,14 @@ def _of_settings(
             strictness = [_strictness(key, value, mode) for value, mode in zip((old, new), modes, strict=True)]
             effect = _effect(*strictness, lower_is_weaker=True)
             if key == LEVEL and effect == "stricter":
-                effect = "changed"  # with more relevant documents, one of them is found more easily
+                effect = "changed"  # with more relevant documents, any of them is found more easily
             yield Step(SETTINGS[effect], ChangedItem(id=key, before=old, after=new))
 
 
 def _strictness(key: str, value: Value, mode: Value) -> Comparable | None:
-    """Return a number that is higher the stricter a value is under a ``fail_on.mode``; None if that is not known.
+    """Return a number that grows with the strictness of a value under a ``fail_on.mode``; None if it is not known.
 
-    The lower alpha is, the fewer changes are proven, and the more are not excluded.
+    With a lower alpha, fewer changes are proven, and fewer changes are excluded.
     """
     if key == ALPHA and mode == "noninferiority":
         return (True, -value) if isinstance(value, int | float) else None
@@ -366,11 +327,52 @@ def _of_waivers(before: Iterable[PastWaiver], now: Iterable[PastWaiver]) -> Iter
 
 
 def _last_days(waivers: Iterable[PastWaiver]) -> dict[str, str]:
-    """Return the last day of the waivers of each target, such as ``query q1`` or ``must_include of tag policy``."""
-    found: dict[str, str] = {}
+    """Return the last day of the waivers by target, such as ``query q1`` or ``must_include of tag policy``."""
+    last_days: dict[str, str] = {}
     for waiver in waivers:
         names = (("query", waiver.query), ("tag", waiver.tag), ("gate", waiver.gate))
         target = next((f"{what} {name}" for what, name in names if name is not None), "")
         target = f"{waiver.rule} of {target}" if waiver.rule else target
-        found[target] = max(found.get(target, ""), waiver.expires)
-    return found
+        last_days[target] = max(last_days.get(target, ""), waiver.expires)
+    return last_days
+
+
+def _limit(gate: Gate) -> float | str:
+    return percent(gate.limit, PERCENT_DIGITS) if gate.relative else gate.limit
+
+
+def _settings(config_file: ConfigFile) -> Iterator[tuple[str, Value]]:
+    """Yield the settings that differ from the default, by the path of their keys. Limits are not settings."""
+    limits = {gate.id for gate in config_file.gates}
+    defaults = default_settings(config_file.config)
+    for key, value in _flat(config_file.config):
+        if key not in limits and value != defaults.get(key):
+            yield key, value
+
+
+def _flat(config: Config) -> Iterator[tuple[str, Value]]:
+    for field in fields(config):
+        value = getattr(config, field.name)
+        if field.name in REMEMBERED_APART:
+            continue
+        if isinstance(value, Struct):
+            inner = (
+                (f"{field.name}.{inner_field.name}", getattr(value, inner_field.name)) for inner_field in fields(value)
+            )
+            yield from (
+                (key, _plain(setting)) for key, setting in inner if key not in REMEMBERED_APART and setting is not UNSET
+            )
+        else:
+            yield field.name, _plain(value)
+    for tier in config.tiers:
+        if tier.gates:
+            yield f"tiers.{tier.name}.gates", ", ".join(tier.gates)
+
+
+def _plain(setting: Any) -> Value:
+    """Return a setting as a baseline stores it: a list as its length and a digest, an object as JSON text."""
+    if isinstance(setting, list):
+        return f"{len(setting)} ({digest(setting)[:SHORT]})"
+    if setting is None or isinstance(setting, bool | int | float | str):
+        return setting
+    return msgspec.json.encode(setting).decode()

@@ -1,4 +1,4 @@
-"""The decision: the results of all gates and of all rules of all queries. Pure."""
+"""The decision about all gates and all rules, from which the verdict follows. Pure."""
 
 from datetime import date
 from typing import Literal
@@ -28,16 +28,12 @@ Verdict = Literal["pass", "fail"]
 
 
 class Decision(Struct, frozen=True, kw_only=True):
-    """The results of gates and rules, and the findings made from them.
-
-    ``violations`` has the queries with broken rules, ``outcomes`` the pass rates, if they are wanted, ``tests`` the
-    tests of limits on changes.
-    """
+    """The results of gates and rules, and the findings made from them."""
 
     gates: tuple[GateReport, ...]
-    tests: ChangeTests
+    tests: ChangeTests  # of the limits on changes
     violations: Violations
-    outcomes: Outcomes = Outcomes()
+    outcomes: Outcomes = Outcomes()  # the pass rates, if they are wanted
     findings: tuple[Finding, ...]
     warnings: tuple[str, ...]
 
@@ -52,10 +48,10 @@ class Decision(Struct, frozen=True, kw_only=True):
 
 
 def decide(evaluation: Evaluation, today: date) -> Decision:
-    """Judge the rules and excuse what does not count, then the gates. Every gate must be observable.
+    """Decide about the rules, excuse what does not count, then decide about the gates. Every gate must be observable.
 
-    Where a tier misses its minimum, the tiers that it gates are skipped, and the rest is judged again without them.
-    ``today`` (UTC) decides which waivers have expired.
+    If a tier misses its minimum, the tiers that it gates are skipped, and the rest is decided again without them.
+    ``today`` (UTC) determines which waivers have expired.
     """
     contract = evaluation.contract
     violations, used = excuse_rules(contract, violations_of(evaluation), today)
@@ -82,7 +78,7 @@ def decide(evaluation: Evaluation, today: date) -> Decision:
 def _gates(
     evaluation: Evaluation, outcomes: Outcomes, tests: ChangeTests, today: date
 ) -> tuple[tuple[GateReport, ...], frozenset[int]]:
-    """Return the results of all gates, waivers applied, and the indexes of the waivers that match any."""
+    """Return the results of all gates with waivers applied, and the indexes of the waivers that match a gate."""
     contract = evaluation.contract
     reports = [report_gate(gate, observe(gate, evaluation, outcomes), tests) for gate in contract.gates]
     waived, used = waive_gates(contract, reports, today)

@@ -1,6 +1,6 @@
-"""Which violations of a query have the same cause: it is reported once.
+"""Findings: the descriptions of broken rules and gates that all reports share.
 
-Makes the findings: the descriptions of broken rules and gates that all reports share.
+Violations of a query that have the same cause are reported as one finding.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,76 +22,37 @@ from ragcontract.decision.gate_report import NOT_PROVEN, GateReport, GateStatus,
 from ragcontract.decision.pass_rates import fails, only_rates_fail
 from ragcontract.rules.ranks import ABSENT, MustInclude, MustRankAtMost, located, within
 
-ANSWERED = "answered"  # the tag of a rule that contracts of documents do not import
-Cause = tuple[tuple[str, ...], Violation]
-
-
-def by_cause(query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Cause]:
-    """Yield a violation for each cause, with the names of the rules that it violates, in the order of the first.
-
-    If every relevant document is outside the top k, ``must_rank_at_most`` and ``must_include`` break for the same
-    reason: one cause. If one document is in the top k but too low and another is missing, there are two. What is
-    violated because there is no answer at all has one cause, with ``answered``.
-    """
-    unanswered = [one for one in violations if one.rule == ANSWERED and not one.warns]
-    causes = _with_merged_ranks(query, violations)
-    return _with_unanswered(violations, unanswered, causes) if unanswered else causes
-
-
-def _with_merged_ranks(query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Cause]:
-    by_rule = {violation.rule: violation for violation in violations}
-    ranked = by_rule.get(names_of(MustRankAtMost)[0])
-    included = next((by_rule[name] for name in names_of(MustInclude) if name in by_rule), None)
-    for violation in violations:
-        if not ranked or not included or len(included.doc_ids) < len(query.relevant_doc_ids):
-            yield (violation.rule,), violation
-        elif violation is ranked:
-            yield (ranked.rule, included.rule), _merged(ranked, included)
-        elif violation is not included:
-            yield (violation.rule,), violation
-
-
-def _with_unanswered(
-    violations: Sequence[Violation], unanswered: Sequence[Violation], causes: Iterator[Cause]
-) -> Iterator[Cause]:
-    from ragcontract.rules.answered import follows_from
-
-    for rules, violation in causes:
-        if violation in unanswered:
-            because = (one.rule for one in violations if follows_from(one, violation))
-            yield tuple(dict.fromkeys((violation.rule, *because))), violation
-        elif not any(follows_from(violation, one) for one in unanswered):
-            yield rules, violation
-
-
-def _merged(ranked: Violation, included: Violation) -> Violation:
-    """Return one violation for a rank and an inclusion that no relevant document meets."""
-    n, k = ranked.limit or 0, included.limit or 0
-    all_wanted = included.rule == names_of(MustInclude)[0] and len(included.doc_ids) > 1
-    top, conjunction = (k, "and") if all_wanted else (min(n, k), "or")
-    besides = f", one of them in top {n}" if all_wanted and n < k else ""
-    return replace(
-        included, expected=(*listed(included.doc_ids, conjunction), f" {within(top)}{besides}"), limit=max(n, k)
-    )
-
-
+ANSWERED = "answered"  # the name of a rule that contracts about documents only do not import
 KNOWN = "already broken in the baseline"
 OF_GATE: dict[GateStatus, FindingStatus] = {"unproven": "unproven", "too_few": "too_few", "waived": "waived"}
-# Why a violation that counts does not fail the check by itself; below, why it does where only the pass rate decides.
+# Why a violation that counts does not fail the check by itself.
 WHY: dict[FindingStatus, str] = {"counted": "counts in the pass rate", "warn": "severity warn"}
-UNCOVERED = "no limit on the pass rate covers the query"
+UNCOVERED = "no limit on the pass rate covers the query"  # so it fails the check although only the pass rate decides
+Cause = tuple[tuple[str, ...], Violation]
 
 
 def findings_of(evaluation: Evaluation, reports: Sequence[GateReport], violations: Violations) -> list[Finding]:
     """Return the findings: gates in the order of the configuration, then queries in the order of the golden set."""
-    found = [
+    findings = [
         _of_gate(gate, report, evaluation)
         for gate, report in zip(evaluation.contract.gates, reports, strict=True)
         if report.status not in {"pass", "skipped"}
     ]
     for query_id, broken in violations.items():
-        found += _of_query(evaluation, evaluation.contract.queries[query_id], broken)
-    return found
+        findings += _of_query(evaluation, evaluation.contract.queries[query_id], broken)
+    return findings
+
+
+def by_cause(query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Cause]:
+    """Yield a violation for each cause, with the names of the rules that it breaks, in the order of the violations.
+
+    If every relevant document is outside the top k, ``must_rank_at_most`` and ``must_include`` have the same cause. If
+    one document is in the top k but too low and another is missing, there are two causes. All rules that are broken
+    because there is no answer at all have one cause, together with ``answered``.
+    """
+    unanswered = [violation for violation in violations if violation.rule == ANSWERED and not violation.warns]
+    causes = _with_merged_ranks(query, violations)
+    return _with_unanswered(violations, unanswered, causes) if unanswered else causes
 
 
 def _of_gate(gate: Gate, report: GateReport, evaluation: Evaluation) -> Finding:
@@ -116,42 +77,48 @@ def _why(report: GateReport) -> str:
 
 
 def _reasons(gate: Gate, evaluation: Evaluation) -> Iterator[Phrase]:
-    """Yield why the worst scores are as they are, where the tool that computed them says so."""
-    given, queries = evaluation.given, evaluation.contract.queries
-    reasons = given.reasons.get(gate.quantity.key, ()) if given else ()
-    tagged = (one for one in reasons if gate.tag is None or gate.tag in queries[one.query_id].tags)
-    for one in islice(tagged, bounds.NAMES):
-        yield (f"{gate.quantity.label} of ", Name(one.query_id), f" is {one.value:.4g}: ", Name(one.text, said=True))
+    """Yield the reasons for the worst scores, as the tool that computed them states them."""
+    scores_files, queries = evaluation.scores_files, evaluation.contract.queries
+    reasons = scores_files.reasons.get(gate.quantity.key, ()) if scores_files else ()
+    tagged = (reason for reason in reasons if gate.tag is None or gate.tag in queries[reason.query_id].tags)
+    for reason in islice(tagged, bounds.NAMES):
+        yield (
+            f"{gate.quantity.label} of ",
+            Name(reason.query_id),
+            f" is {reason.value:.4g}: ",
+            Name(reason.text, said=True),
+        )
 
 
 def _of_query(evaluation: Evaluation, query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Finding]:
     """Yield the findings that count, new ones first, then excused ones; only violations of one status are merged."""
     for in_baseline in (False, True):
-        same = [one for one in violations if one.in_baseline is in_baseline]
+        same = [violation for violation in violations if violation.in_baseline is in_baseline]
         counting: dict[FindingStatus, list[Violation]] = {"fail": [], "counted": [], "warn": []}
-        for one in same:
-            if one.counts:
-                counting["warn" if not fails(query, one) else "counted" if one.tallied else "fail"].append(one)
+        for violation in same:
+            if violation.counts:
+                counting["warn" if not fails(query, violation) else "counted" if violation.tallied else "fail"].append(
+                    violation
+                )
         of_status = {**WHY, "fail": UNCOVERED} if only_rates_fail(evaluation.contract) else WHY
         for status, same_status in counting.items():
-            only_warn = ", ".join(dict.fromkeys(one.rule for one in same_status)) + " only warns"
+            only_warn = ", ".join(dict.fromkeys(violation.rule for violation in same_status)) + " only warns"
             why = only_warn if status == "warn" and query.severity != "warn" else of_status.get(status, "")
             yield from _by_cause(evaluation, query, same_status, status, why)
-    known = [one for one in violations if one.known]
+    known = [violation for violation in violations if violation.known]
     yield from _by_cause(evaluation, query, known, "known", KNOWN)
-    skipped = [one for one in violations if one.skipped is not None]
+    skipped = [violation for violation in violations if violation.skipped is not None]
     yield from _by_cause(
-        evaluation, query, skipped, "skipped", "".join(f"skipped: {one.skipped}" for one in skipped[:1])
+        evaluation, query, skipped, "skipped", "".join(f"skipped: {violation.skipped}" for violation in skipped[:1])
     )
-    waived = [one for one in violations if one.waived is not None]
-    reasons = dict.fromkeys(f"waived {one.waived}" for one in waived)
+    waived = [violation for violation in violations if violation.waived is not None]
+    reasons = dict.fromkeys(f"waived {violation.waived}" for violation in waived)
     yield from _by_cause(evaluation, query, waived, "waived", "; ".join(reasons))
 
 
 def _by_cause(
     evaluation: Evaluation, query: GoldenQuery, violations: Sequence[Violation], status: FindingStatus, why: str
 ) -> Iterator[Finding]:
-    """Yield a finding for each cause; none without violations."""
     of_query = _QueryFindings(evaluation, query, violations, status, why)
     for rules, violation in by_cause(query, violations):
         yield of_query.finding(rules, violation)
@@ -171,15 +138,15 @@ class _QueryFindings:
         self._query, self._status, self._why = query, status, why
         self._in_baseline = all(violation.in_baseline for violation in violations)
         self._k = evaluation.contract.k
-        self._given = evaluation.given
+        self._scores_files = evaluation.scores_files
         self._now = evaluation.run.scores[query.id]
         self._before = evaluation.baseline.scores.get(query.id) if evaluation.baseline else None
 
     def finding(self, rules: tuple[str, ...], violation: Violation) -> Finding:
         """Return the finding for a violation.
 
-        About documents, it has their ranks now and in the baseline; about scores, why the tool that computed one says
-        that it is so.
+        A finding about documents has their ranks now and in the baseline. A finding about scores has the reasons that
+        the tool that computed them states.
         """
         if violation.documents is None:
             return self._make(rules, violation.expected, (*violation.found, *self._reasons(violation)))
@@ -200,7 +167,7 @@ class _QueryFindings:
     def _reasons(self, violation: Violation) -> Iterator[str | Name]:
         before = ": "
         for metric in violation.metrics:
-            if reason := self._given and self._given.reason(metric, self._query.id):
+            if reason := self._scores_files and self._scores_files.reason(metric, self._query.id):
                 yield from (before, excerpt(reason))
                 before = "; "
 
@@ -213,7 +180,7 @@ class _QueryFindings:
         self,
         rules: tuple[str, ...],
         expected: tuple[str | Name, ...],
-        found: tuple[str | Name, ...],
+        observed: tuple[str | Name, ...],
         *,
         found_now: tuple[str | Name, ...] = (),
         ranks: tuple[int | None, ...] = (),
@@ -228,10 +195,47 @@ class _QueryFindings:
             status=self._status,
             why=self._why,
             expected=expected,
-            found=found,
-            found_now=found_now or found,
+            found=observed,
+            found_now=found_now or observed,
             ranks=ranks,
             ranks_before=ranks_before,
             more_ranks=more_ranks,
             in_baseline=self._in_baseline,
         )
+
+
+def _with_merged_ranks(query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Cause]:
+    by_rule = {violation.rule: violation for violation in violations}
+    ranked = by_rule.get(names_of(MustRankAtMost)[0])
+    included = next((by_rule[name] for name in names_of(MustInclude) if name in by_rule), None)
+    for violation in violations:
+        if not ranked or not included or len(included.doc_ids) < len(query.relevant_doc_ids):
+            yield (violation.rule,), violation
+        elif violation is ranked:
+            yield (ranked.rule, included.rule), _merged(ranked, included)
+        elif violation is not included:
+            yield (violation.rule,), violation
+
+
+def _with_unanswered(
+    violations: Sequence[Violation], unanswered: Sequence[Violation], causes: Iterator[Cause]
+) -> Iterator[Cause]:
+    from ragcontract.rules.answered import follows_from
+
+    for rules, violation in causes:
+        if violation in unanswered:
+            because = (other.rule for other in violations if follows_from(other, violation))
+            yield tuple(dict.fromkeys((violation.rule, *because))), violation
+        elif not any(follows_from(violation, cause) for cause in unanswered):
+            yield rules, violation
+
+
+def _merged(ranked: Violation, included: Violation) -> Violation:
+    """Return one violation for ``must_rank_at_most`` and ``must_include``, where no relevant document meets either."""
+    n, k = ranked.limit or 0, included.limit or 0
+    all_wanted = included.rule == names_of(MustInclude)[0] and len(included.doc_ids) > 1
+    top, conjunction = (k, "and") if all_wanted else (min(n, k), "or")
+    besides = f", one of them in top {n}" if all_wanted and n < k else ""
+    return replace(
+        included, expected=(*listed(included.doc_ids, conjunction), f" {within(top)}{besides}"), limit=max(n, k)
+    )

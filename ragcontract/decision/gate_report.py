@@ -1,8 +1,6 @@
-"""The result of a gate, as it stands in report.json.
+"""The result of a gate as report.json has it, and its texts for people.
 
-What people read about the result of a gate: what was observed, what is allowed, why what is over does not fail.
-
-Ids in sentences.
+The texts say what was observed, what is allowed, and why a value over its limit does not fail the check.
 """
 
 from collections.abc import Callable, Sequence
@@ -58,105 +56,84 @@ NAMES: dict[tuple[Unit, Kind], tuple[GateKind, GateKind]] = {
 COMPARING: frozenset[GateKind] = frozenset(
     name for (_, kind), both in NAMES.items() if kind in {"drop", "rise"} for name in both
 )
+SIGNIFICANT_DIGITS = range(2, 8)
 
 
 class GateReport(Struct, frozen=True, kw_only=True):
     """The result of one gate.
 
-    ``limit`` and ``observed`` are in points of the metric (for most metrics from 0 to 1), or in milliseconds for
-    ``latency`` and ``latency_increase``. For relative limits they are fractions of the baseline's value, counted from
-    the lowest value of the scale: 10 % is 0.1.
-    The observed drop or increase is negative if the metric got better; a relative one can exceed 1. For a limit on
-    latency, ``metric`` is a name such as ``latency_p95_ms``, which is not among the report's metrics.
-
-    ``location`` is where the limit is defined, for example ``ragcontract.yml:4``. ``tag`` or ``tier`` is that whose
-    queries it applies to, null or left out for all queries. A limit on a tier is ``skipped`` if a tier that gates it
-    missed its own: ``skipped`` says which. ``label`` and ``unit`` are those of the limited quantity, ``now`` and
-    ``before`` its values over these queries.
-
-    The other fields are of limits on the change of a metric, and left out for all others. ``bounds`` are the one-sided
-    95 % bounds of the change, in the same unit as ``observed``: it is at least the first and at most the second.
-    ``certainty`` says on which side of the limit it is: ``within`` if it is at most the limit for sure, ``beyond`` if
-    it is more than the limit for sure, otherwise ``undecided``. ``p_value`` is that of a change for the worse, adjusted
-    over all such limits, and ``alpha`` the threshold that it must not exceed to be significant. With ``mode:
-    significant``, a change over its limit is ``unproven`` if it is not significant, and ``too_few`` if so few queries
-    changed that no change of them could be; neither fails the check. ``needs`` is how many queries it takes to decide
-    about the limit, if that is more than there are.
+    ``p_value``, ``bounds``, ``certainty``, ``alpha`` and ``needs`` are of limits on the change of a metric only.
     """
 
     id: str
-    location: str
-    metric: str
+    location: str  # where the limit is defined, for example ragcontract.yml:4
+    metric: str  # of a limit on latency a name such as latency_p95_ms, which is not among the report's metrics
     kind: GateKind
+    # The limit and the observed value are in points of the metric (for most metrics from 0 to 1), or in milliseconds
+    # for latency and latency_increase. For relative limits they are fractions of the baseline's value, counted from
+    # the lowest value of the scale: 10 % is 0.1.
     limit: float
-    observed: float
+    observed: float  # a drop or an increase is negative if the metric got better; a relative one can exceed 1
+    # Under the mode significant, a change over its limit is unproven if it is not significant, and too_few if so few
+    # queries changed that no change of theirs could be significant. Neither fails the check.
     status: GateStatus
     message: str
-    tag: str | None = None
-    tier: str | UnsetType = UNSET
+    tag: str | None = None  # the tag whose queries are limited; null for all queries
+    tier: str | UnsetType = UNSET  # the tier whose queries are limited; left out for all queries
     waived: str | None = None
-    skipped: str | UnsetType = UNSET
-    p_value: float | None = None
-    label: str = ""
-    unit: Unit = "points"
-    now: float | None = None
-    before: float | None = None
-    bounds: tuple[float, float] | UnsetType = UNSET
+    skipped: str | UnsetType = UNSET  # which tier missed its minimum, so that the limit on this tier is skipped
+    p_value: float | None = None  # of a change for the worse, adjusted over all limits on changes
+    label: str = ""  # of the limited quantity
+    unit: Unit = "points"  # of the limited quantity
+    now: float | None = None  # the quantity of the run, over the limited queries
+    before: float | None = None  # the quantity of the baseline, over the limited queries
+    bounds: tuple[float, float] | UnsetType = UNSET  # the one-sided 95 % bounds of the change, in the unit of observed
+    # Within if the change is certainly at most the limit, beyond if it is certainly more, otherwise undecided.
     certainty: Certainty | UnsetType = UNSET
-    alpha: float | UnsetType = UNSET
-    needs: int | UnsetType = UNSET
+    alpha: float | UnsetType = UNSET  # the p-value of a significant change does not exceed it
+    needs: int | UnsetType = UNSET  # how many queries it takes to decide about the limit, if there are fewer
 
     @property
     def of(self) -> str | None:
-        """The tag or the tier whose queries the gate is about; None for all queries."""
+        """The tag or the tier whose queries the gate limits; None for all queries."""
         return self.tier or self.tag
 
 
 def worst(gates: Sequence[GateReport]) -> Status:
-    """Return the status of a metric with these gates: the worst of theirs, or ``none`` without gates."""
+    """Return the worst status of a metric's gates, or ``none`` without gates."""
     statuses: list[Status] = [gate.status for gate in gates]
     return next((status for status in WORST_FIRST if status in statuses), "none")
-
-
-SIGNIFICANT_DIGITS = range(2, 8)
 
 
 def found_and_allowed(gate: Gate, report: GateReport, mode: FailMode) -> tuple[str, str]:
     """Return the texts for observed and allowed: ``MRR@5 fell by 0.02, at most by 0.07`` and ``allowed drop 0.05``.
 
-    A change within its limit has its upper bound beside it, unless no query changed. Where the mode asks whether a
-    change is real, or within its limit for sure, the second text has the answer.
+    A change within its limit has its upper bound beside it, unless no query changed. If the mode requires that a change
+    is shown to be real, or certainly within its limit, the second text has the answer.
     """
-    found, allowed = observed_and_allowed(gate, report.observed)
+    observed, allowed = observed_and_allowed(gate, report.observed)
     over = report.observed - gate.limit > SAME
     if not (gate.compares and report.bounds) or report.bounds == (0.0, 0.0):
-        return found, allowed
+        return observed, allowed
     if not over:
-        found += _at_most(gate, report.observed, report.bounds[1])
-    return found, allowed + _answer(report, mode, over=over)
+        observed += _at_most(gate, report.observed, report.bounds[1])
+    return observed, allowed + _answer(report, mode, over=over)
 
 
-def _at_most(gate: Gate, amount: float, most: float) -> str:
-    """Return how large a change for the worse may be, as it follows what was observed."""
-    worse, _ = _verbs(gate)
-    size = _writer(gate)(most, gate.limit)[0]
-    if most <= SAME:
-        return f", at least by {size}" if -most > SAME else ""
-    return f", at most by {size}" if amount > SAME else f", or {worse} by at most {size}"
-
-
-def _answer(report: GateReport, mode: FailMode, *, over: bool) -> str:
-    if report.status != "fail":
-        return ""
-    if mode == "significant" and report.p_value is not None:
-        return f" (significant, p {report.p_value:.2g})"
-    if mode == "noninferiority" and not over:
-        return f": more is not excluded{_needs(report, '; ')}"
-    return ""
+def observed_and_allowed(gate: Gate, amount: float) -> tuple[str, str]:
+    """Return the texts for observed and allowed: ``MRR@5 fell by 0.50`` and ``allowed drop 0.10``."""
+    label = gate.quantity.label
+    seen, limit = _writer(gate)(amount, gate.limit)
+    if not gate.compares:
+        return f"{label} is {seen}", f"{'minimum' if gate.kind == 'minimum' else 'allowed'} {limit}"
+    worse, better = _verbs(gate)
+    limited, verb = ("drop", "fall") if gate.kind == "drop" else ("increase", "rise")
+    moved = f"did not {verb}" if abs(amount) <= SAME else f"{worse if amount > 0 else better} by {seen}"
+    return f"{label} {moved}", f"allowed {limited} {limit}"
 
 
 def why_not_proven(report: GateReport) -> str:
-    """Return why a change over its limit does not fail: that it is not shown to be real, or cannot be."""
+    """Return why a change over its limit does not fail: it is not shown to be real, or cannot be shown to be."""
     if report.status == "too_few":
         return f"over its limit, too few queries changed to tell{_needs(report, ': ')}"
     p_value = report.p_value
@@ -174,20 +151,34 @@ def p_beside_threshold(p_value: float, alpha: float | None) -> str:
     return f"p {next((text for text in shown if float(text) > alpha), p_value)} > {alpha:g}"
 
 
+def named(query_ids: Sequence[str], of: int = 0) -> str:
+    """Return the first ids and how many more there are; ``of`` is the total if ``query_ids`` is only a part."""
+    more = max(of, len(query_ids)) - bounds.NAMES
+    rest = f" and {more} more" if more > 0 else ""
+    return ", ".join(repr(query_id) for query_id in query_ids[: bounds.NAMES]) + rest
+
+
+def _at_most(gate: Gate, amount: float, most: float) -> str:
+    """Return the upper bound of a change for the worse, to be appended to what was observed."""
+    worse, _ = _verbs(gate)
+    size = _writer(gate)(most, gate.limit)[0]
+    if most <= SAME:
+        return f", at least by {size}" if -most > SAME else ""
+    return f", at most by {size}" if amount > SAME else f", or {worse} by at most {size}"
+
+
+def _answer(report: GateReport, mode: FailMode, *, over: bool) -> str:
+    if report.status != "fail":
+        return ""
+    if mode == "significant" and report.p_value is not None:
+        return f" (significant, p {report.p_value:.2g})"
+    if mode == "noninferiority" and not over:
+        return f": more is not excluded{_needs(report, '; ')}"
+    return ""
+
+
 def _needs(report: GateReport, before: str) -> str:
     return f"{before}needs {count(report.needs, 'query')}" if report.needs else ""
-
-
-def observed_and_allowed(gate: Gate, amount: float) -> tuple[str, str]:
-    """Return the texts for observed and allowed: ``MRR@5 fell by 0.50`` and ``allowed drop 0.10``."""
-    label = gate.quantity.label
-    seen, limit = _writer(gate)(amount, gate.limit)
-    if not gate.compares:
-        return f"{label} is {seen}", f"{'minimum' if gate.kind == 'minimum' else 'allowed'} {limit}"
-    worse, better = _verbs(gate)
-    limited, verb = ("drop", "fall") if gate.kind == "drop" else ("increase", "rise")
-    moved = f"did not {verb}" if abs(amount) <= SAME else f"{worse if amount > 0 else better} by {seen}"
-    return f"{label} {moved}", f"allowed {limited} {limit}"
 
 
 def _verbs(gate: Gate) -> tuple[str, str]:
@@ -215,10 +206,3 @@ def _in_points(amount: float, limit: float) -> tuple[str, str]:
 
 def _in_ms(amount: float, limit: float) -> tuple[str, str]:
     return milliseconds(abs(amount), ms_digits(amount, limit)), ms_as_written(limit)
-
-
-def named(query_ids: Sequence[str], of: int = 0) -> str:
-    """Return the first ids and how many more there are; ``of`` is the total if ``query_ids`` is only a part."""
-    more = max(of, len(query_ids)) - bounds.NAMES
-    rest = f" and {more} more" if more > 0 else ""
-    return ", ".join(repr(query_id) for query_id in query_ids[: bounds.NAMES]) + rest

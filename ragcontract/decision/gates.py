@@ -1,4 +1,4 @@
-"""Gates: computes the observed value of each limit and decides whether it is beyond the limit."""
+"""Gates: the observed value of each limit, and whether it is beyond the limit."""
 
 import sys
 from collections.abc import Iterable
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 
 class Observed(Struct, frozen=True, kw_only=True):
-    """The observed values of a gate: the ``amount`` that it limits, and the quantity ``now`` and ``before``.
+    """The observed values of a gate."""
 
-    If the amount cannot be computed, it is None and ``why`` has the reason.
-    """
-
-    amount: float | None = None
-    now: float | None = None
-    before: float | None = None
-    why: str = ""
+    amount: float | None = None  # what is limited; None if it cannot be computed
+    now: float | None = None  # the quantity of the run
+    before: float | None = None  # the quantity of the baseline
+    why: str = ""  # why there is no amount
 
 
 def observe(gate: Gate, evaluation: Evaluation, outcomes: Outcomes | None = None) -> Observed:
-    """Return the observed values of a gate from run and baseline; ``outcomes`` are of the rules, if any is broken."""
+    """Return the observed values of a gate in run and baseline.
+
+    ``outcomes`` are the pass rates; without them, no rule counts as broken.
+    """
     if gate.quantity.of_rules:
         return _of_rules(gate, outcomes or outcomes_of(evaluation.contract, {}))
     return _of_quantity(gate, evaluation) if gate.quantity.read else _of_metric(gate, evaluation)
@@ -81,9 +81,9 @@ def _of_metric(gate: Gate, evaluation: Evaluation) -> Observed:
 
 
 def _not_comparable(gate: Gate, evaluation: Evaluation, *, has_values: bool) -> str:
-    """Return why a stored baseline's metric is not what the run's is; empty if it is, or if there is no such baseline.
+    """Return why the metric of a stored baseline cannot be compared with the run's; empty if it can.
 
-    A metric that document ids cannot give again is only known of a baseline that was made with it.
+    A metric that cannot be computed from document ids is only known of a baseline that was made with it.
     """
     key, label, baseline = gate.quantity.key, gate.quantity.label, evaluation.baseline
     if baseline is None or baseline.stored is None:
@@ -122,13 +122,13 @@ def _change(gate: Gate, now: float, before: float) -> Observed:
 
 
 def is_over(gate: Gate, amount: float) -> bool:
-    """Return whether an amount is beyond the limit, unrounded and with a tolerance of 1e-9; at the limit it is not."""
+    """Return whether an amount is beyond the limit, unrounded and with a tolerance of 1e-9. At the limit, it is not."""
     excess = gate.limit - amount if gate.kind == "minimum" else amount - gate.limit
     return excess > SAME
 
 
 def report_gate(gate: Gate, seen: Observed, tests: ChangeTests | None = None) -> GateReport:
-    """Return the result of a gate; ``tests`` has those of all limits on changes of metrics."""
+    """Return the result of a gate; ``tests`` are those of all limits on changes of metrics."""
     amount = seen.amount or 0.0
     report = GateReport(
         id=gate.id,
@@ -153,7 +153,7 @@ def report_gate(gate: Gate, seen: Observed, tests: ChangeTests | None = None) ->
 
 
 def without_effect(gates: Iterable[GateReport], replayed: "Replayed") -> tuple[GateReport, ...]:
-    """Return the results of gates; those on what a judge without a good calibration said have no effect."""
+    """Return the results of gates. Gates on judgments of a judge without a good calibration are skipped."""
     advisory = replayed.untrusted if replayed.advisory else {}
     skipped = "advisory, because the judge is not calibrated"
     return tuple(

@@ -12,27 +12,24 @@ from ragcontract.decision.evaluated import Violations
 
 
 class PassRate(Struct, frozen=True, kw_only=True):
-    """How many ``queries`` have rules, and how many of them ``passed``; ``rate`` is the share of their weight.
+    """How many queries pass, and with which weight."""
 
-    The rate is None if no query has rules.
-    """
-
-    queries: int = 0
+    queries: int = 0  # that have rules
     passed: int = 0
-    weight: float = 0.0
+    weight: float = 0.0  # of the queries that have rules
     passed_weight: float = 0.0
 
     @property
     def rate(self) -> float | None:
-        """The weight of the queries that passed, of that of all of them."""
+        """The share of the weight that passed; None if no query has rules."""
         return self.passed_weight / self.weight if self.weight else None
 
 
 class Outcomes(Struct, frozen=True, kw_only=True):
-    """The pass rates of all queries, of those with each tag that has a limit, and of those of each tier."""
+    """The pass rates of all queries, by tag and by tier."""
 
     overall: PassRate = PassRate()
-    tags: dict[str, PassRate] = {}
+    tags: dict[str, PassRate] = {}  # only tags that have a limit
     tiers: dict[str, PassRate] = {}
 
     def of(self, gate: Gate) -> PassRate:
@@ -43,28 +40,28 @@ class Outcomes(Struct, frozen=True, kw_only=True):
 
 
 def has_outcomes(contract: Contract) -> bool:
-    """Return whether pass rates are wanted: a limit is on one, or golden rows expect something of the answer."""
+    """Return whether pass rates are wanted: there is a limit on one, or golden rows expect something of an answer."""
     return bool(contract.golden.answer_fields) or any(gate.quantity.of_rules for gate in contract.gates)
 
 
 def outcomes_of(contract: Contract, violations: Violations, skipped: Container[str] = ()) -> Outcomes:
-    """Return the pass rates; queries of ``skipped`` tiers count only in the rates of these tiers.
+    """Return the pass rates. Queries of ``skipped`` tiers count only in the rates of these tiers.
 
-    If no other query is left, they count all the same: a limit does not hold because nothing was judged.
+    If no other query is left, they count in all rates, because a limit does not hold for want of queries.
     """
     tags = {gate.tag for gate in contract.gates if gate.quantity.of_rules and gate.tag is not None}
-    judged, left_out, tiers = _Rates(), _Rates(), _Rates()
+    counted, left_out, tiers = _Rates(), _Rates(), _Rates()
     for query in contract.queries.values():
         if not contract.has_rules(query):
             continue
-        passed = not any(fails(query, one) for one in violations.get(query.id, ()))
+        passed = not any(fails(query, violation) for violation in violations.get(query.id, ()))
         tier = tier_of(query)
-        rates = judged if tier is None or tier not in skipped else left_out
+        rates = counted if tier is None or tier not in skipped else left_out
         for group in (None, *(tag for tag in query.tags if tag in tags)):
             rates.add(group, query.weight, passed=passed)
         if tier is not None:
             tiers.add(tier, query.weight, passed=passed)
-    overall, *of_tags = (judged.of(group) or left_out.of(group) or PassRate() for group in (None, *sorted(tags)))
+    overall, *of_tags = (counted.of(group) or left_out.of(group) or PassRate() for group in (None, *sorted(tags)))
     return Outcomes(
         overall=overall,
         tags=dict(zip(sorted(tags), of_tags, strict=True)),
@@ -73,10 +70,9 @@ def outcomes_of(contract: Contract, violations: Violations, skipped: Container[s
 
 
 class RateLimits:
-    """Which queries the limits on pass rates cover, so that a broken rule of them can miss one."""
+    """The queries that limits on pass rates cover."""
 
     def __init__(self, contract: Contract) -> None:
-        """Note the tags and the tiers that have a limit, and whether all queries have one."""
         limits = [gate for gate in contract.gates if gate.quantity.of_rules]
         self._all = any(gate.tag is None and gate.tier is None for gate in limits)
         self._tags = frozenset(gate.tag for gate in limits if gate.tag is not None)
@@ -88,12 +84,12 @@ class RateLimits:
 
 
 def only_rates_fail(contract: Contract) -> bool:
-    """Return whether broken rules of the queries that a limit on a pass rate covers fail only through that limit."""
+    """Return whether a broken rule of a query that a limit on a pass rate covers fails only through that limit."""
     return contract.config.per_query.fail_on == "pass_rate" and contract.judged  # without gates, nothing else fails
 
 
 def fails(query: GoldenQuery, violation: Violation) -> bool:
-    """Return whether a violation makes its query fail, or counts in the pass rate if only that decides."""
+    """Return whether a violation makes its query fail, or counts in the pass rate where only the rate decides."""
     return violation.counts and not violation.warns and query.severity == "error"
 
 

@@ -1,6 +1,6 @@
 """The policy: severity, waivers and known violations for rules, and waivers for gates.
 
-Rules are excused before gates are judged, because a limit on a pass rate counts only violations that count.
+Rules are excused before gates are decided, because a limit on a pass rate counts only violations that count.
 """
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
@@ -26,55 +26,25 @@ NAMED_BY = {"gate": "gate has the id", "query": "golden query has the id", "tag"
 
 
 def status_of(query: GoldenQuery, violations: Sequence[Violation]) -> QueryStatus:
-    """Return the status of a query: only violations without an excuse count, and severity says how.
+    """Return the status of a query. Only violations that nothing excuses count; the severity says how.
 
-    With ``counted``, the violations count in the pass rate, which alone decides.
+    The violations of a ``counted`` query count in the pass rate, which alone decides.
     """
     if not violations:
         return "pass"
     if any(violation.counts for violation in violations):
-        failing = [one for one in violations if fails(query, one)]
-        return "warn" if not failing else "counted" if all(one.tallied for one in failing) else "fail"
+        failing = [violation for violation in violations if fails(query, violation)]
+        return "warn" if not failing else "counted" if all(violation.tallied for violation in failing) else "fail"
     if any(violation.skipped for violation in violations):
         return "skipped"
     return "known" if any(violation.known for violation in violations) else "waived"
 
 
-class _Waivers:
-    """Waivers by their target, so that what is broken finds its own without a search through all of them."""
-
-    def __init__(self, waivers: Sequence[Waiver], today: date) -> None:
-        self._waivers = waivers
-        self._numbers: dict[Target, list[int]] = {}
-        self._current: dict[Target, int] = {}  # the first waiver of each target that has not expired
-        self._matched: set[Target] = set()
-        for number, waiver in enumerate(waivers):
-            target = _target(waiver)
-            self._numbers.setdefault(target, []).append(number)
-            if today <= date.fromisoformat(waiver.expires):
-                self._current.setdefault(target, number)
-
-    def reason(self, targets: Iterable[Target]) -> str | None:
-        """Return the reason from the first waiver of these targets that has not expired; None if there is none."""
-        matching = [target for target in targets if target in self._numbers]
-        self._matched.update(matching)
-        current = [self._current[target] for target in matching if target in self._current]
-        if not current:
-            return None
-        waiver = self._waivers[min(current)]
-        return f"until {waiver.expires}, {waiver.owner}: {waiver.reason}"
-
-    def used(self) -> frozenset[int]:
-        """Return the indexes of the waivers whose reason was asked for, expired or not."""
-        return frozenset(number for target in self._matched for number in self._numbers[target])
-
-
 def excuse_rules(contract: Contract, violations: Violations, today: date) -> tuple[Violations, frozenset[int]]:
-    """Mark the violations that do not count: those that are waived today (UTC), and known ones if only new ones count.
+    """Mark the violations that are waived today (UTC), and the known ones if only new ones count.
 
-    Where only the pass rate decides, those of queries that a limit on it covers are counted instead.
-
-    Also returns the indexes of the waivers that match any violation, counting or not.
+    Where only the pass rate decides, violations of queries that a limit on it covers are marked as tallied. Also return
+    the indexes of the waivers that match any violation, whether it counts or not.
     """
     rate_limits = RateLimits(contract) if only_rates_fail(contract) else None
     if not contract.config.waivers and not contract.only_new and rate_limits is None:
@@ -89,26 +59,29 @@ def excuse_rules(contract: Contract, violations: Violations, today: date) -> tup
         return replace(violation, known=known, tallied=tallied)
 
     marked = {
-        query_id: tuple(excused(contract.queries[query_id], one) for one in found)
-        for query_id, found in violations.items()
+        query_id: tuple(excused(contract.queries[query_id], violation) for violation in broken)
+        for query_id, broken in violations.items()
     }
     return marked, waivers.used()
 
 
 def skipped_by(contract: Contract, gates: Iterable[GateReport]) -> Mapping[str, str]:
-    """Return the tiers that are skipped, each with the tier that missed its minimum; a waived minimum skips none."""
+    """Return the skipped tiers, each with the tier that missed its minimum. A waived minimum skips no tier."""
     missed = [gate.tier for gate in gates if gate.tier and gate.status == "fail"]
     return skipped_tiers(contract.config.tiers, missed) if missed else {}
 
 
 def skip_rules(contract: Contract, violations: Violations, skipped: Mapping[str, str]) -> Violations:
-    """Mark the violations of the queries of skipped tiers, unless something else excuses them."""
+    """Mark the violations of queries of skipped tiers, unless something else excuses them."""
 
     def marked(query: GoldenQuery, violation: Violation) -> Violation:
         cause = skipped.get(tier_of(query) or "")
         return replace(violation, skipped=why_skipped(cause)) if cause is not None and violation.counts else violation
 
-    return {key: tuple(marked(contract.queries[key], one) for one in found) for key, found in violations.items()}
+    return {
+        key: tuple(marked(contract.queries[key], violation) for violation in broken)
+        for key, broken in violations.items()
+    }
 
 
 def skip_gates(gates: Iterable[GateReport], skipped: Mapping[str, str]) -> tuple[GateReport, ...]:
@@ -122,16 +95,16 @@ def skip_gates(gates: Iterable[GateReport], skipped: Mapping[str, str]) -> tuple
 
 
 def why_skipped(cause: str) -> str:
-    """Return why a tier is skipped."""
+    """Return why a tier is skipped; ``cause`` is the tier that gates it."""
     return f"tier {cause!r} missed its minimum"
 
 
 def waive_gates(
     contract: Contract, gates: Iterable[GateReport], today: date
 ) -> tuple[tuple[GateReport, ...], frozenset[int]]:
-    """Mark the broken gates that are waived today (UTC); also returns the indexes of the waivers that match any.
+    """Mark the broken gates that are waived today (UTC), and return the indexes of the waivers that match a gate.
 
-    One that is over its limit and not proven matches as well, because its next run may be: it keeps its status.
+    A gate that is over its limit without proof matches as well, because the next run may prove it. It keeps its status.
     """
     waivers = _Waivers(contract.config.waivers, today)
     marked = []
@@ -139,6 +112,72 @@ def waive_gates(
         why = waivers.reason([("gate", gate.id, None)]) if gate.status in NOT_HELD else None
         marked.append(replace(gate, status="waived", waived=why) if why and gate.status == "fail" else gate)
     return tuple(marked), waivers.used()
+
+
+def waiver_warnings(contract: Contract, used: Container[int], today: date) -> Iterator[str]:
+    """Yield a warning for every waiver that has expired, matches nothing broken, or names what does not exist."""
+    strangers = _Strangers(contract)
+    for number, waiver in enumerate(contract.config.waivers):
+        location = contract.config_file.locations.of("waivers", number)
+        if number not in used and contract.scope is not None:
+            continue  # the scope may leave out what it waives
+        if number not in used and (stranger := strangers.about(waiver)):
+            yield f"{location}: {stranger}"
+        elif number not in used:
+            yield f"{location}: waives nothing that is broken ({_described(waiver)}); delete it"
+        elif today > date.fromisoformat(waiver.expires):
+            what = f"{_described(waiver)}, {waiver.owner}"
+            yield f"{location}: expired on {waiver.expires}, so it no longer counts ({what})"
+
+
+class _Waivers:
+    """Waivers by their target, so that finding those of a broken rule needs no search through all of them."""
+
+    def __init__(self, waivers: Sequence[Waiver], today: date) -> None:
+        self._waivers = waivers
+        self._numbers: dict[Target, list[int]] = {}
+        self._current: dict[Target, int] = {}  # the first waiver of each target that has not expired
+        self._matched: set[Target] = set()
+        for number, waiver in enumerate(waivers):
+            target = _target(waiver)
+            self._numbers.setdefault(target, []).append(number)
+            if today <= date.fromisoformat(waiver.expires):
+                self._current.setdefault(target, number)
+
+    def reason(self, targets: Iterable[Target]) -> str | None:
+        """Return the reason of the first waiver of these targets that has not expired; None if there is none."""
+        matching = [target for target in targets if target in self._numbers]
+        self._matched.update(matching)
+        current = [self._current[target] for target in matching if target in self._current]
+        if not current:
+            return None
+        waiver = self._waivers[min(current)]
+        return f"until {waiver.expires}, {waiver.owner}: {waiver.reason}"
+
+    def used(self) -> frozenset[int]:
+        """Return the indexes of the waivers whose reason was asked for, expired or not."""
+        return frozenset(number for target in self._matched for number in self._numbers[target])
+
+
+class _Strangers:
+    """Finds waivers of gates, golden queries and tags that do not exist."""
+
+    def __init__(self, contract: Contract) -> None:
+        queries = contract.queries
+        known: dict[str, Collection[str]] = {
+            "gate": dict.fromkeys(gate.id for gate in contract.gates),
+            "query": queries,
+            "tag": dict.fromkeys(tag for query in queries.values() for tag in query.tags),
+        }
+        self._known = known
+        self._near = {what: NearNames(names) for what, names in known.items()}
+
+    def about(self, waiver: Waiver) -> str | None:
+        """Return a message if the query, tag or gate of a waiver does not exist; otherwise None."""
+        what, name, _ = _target(waiver)
+        if name in self._known[what]:
+            return None
+        return f"no {NAMED_BY[what]} {name!r}; {self._near[what].advice(name, 'delete the waiver')}"
 
 
 def _target(waiver: Waiver) -> Target:
@@ -155,43 +194,6 @@ def _targets(query: GoldenQuery, broken: str) -> Iterator[Target]:
         yield "query", query.id, rule
         for tag in query.tags:
             yield "tag", tag, rule
-
-
-def waiver_warnings(contract: Contract, used: Container[int], today: date) -> Iterator[str]:
-    """Yield a warning for every waiver that has expired, matches nothing broken, or names what does not exist."""
-    strangers = _Strangers(contract)
-    for number, waiver in enumerate(contract.config.waivers):
-        location = contract.config_file.locations.of("waivers", number)
-        if number not in used and contract.scope is not None:
-            continue  # it may be about what this check does not judge
-        if number not in used and (stranger := strangers.about(waiver)):
-            yield f"{location}: {stranger}"
-        elif number not in used:
-            yield f"{location}: waives nothing that is broken ({_described(waiver)}); delete it"
-        elif today > date.fromisoformat(waiver.expires):
-            what = f"{_described(waiver)}, {waiver.owner}"
-            yield f"{location}: expired on {waiver.expires}, so it no longer counts ({what})"
-
-
-class _Strangers:
-    """The names that waivers can have: those of gates, golden queries and tags."""
-
-    def __init__(self, contract: Contract) -> None:
-        queries = contract.queries
-        known: dict[str, Collection[str]] = {
-            "gate": dict.fromkeys(gate.id for gate in contract.gates),
-            "query": queries,
-            "tag": dict.fromkeys(tag for query in queries.values() for tag in query.tags),
-        }
-        self._known = known
-        self._near = {what: NearNames(names) for what, names in known.items()}
-
-    def about(self, waiver: Waiver) -> str | None:
-        """Return a message if the query, tag or gate of a waiver does not exist, else None."""
-        what, name, _ = _target(waiver)
-        if name in self._known[what]:
-            return None
-        return f"no {NAMED_BY[what]} {name!r}; {self._near[what].advice(name, 'delete the waiver')}"
 
 
 def _described(waiver: Waiver) -> str:

@@ -1,8 +1,7 @@
-"""Finds mistakes in the input that look like a loss of quality. Pure; each is said once, and only where it is likely.
+"""Notes that reports show beside metrics: likely mistakes in the input, and what explains the numbers.
 
-A retriever may really have lost every document, so none of these makes the input unusable.
-
-Notes on a run that explain its metrics and are shown beside them: its depth, its scores, its duplicates. Pure.
+A likely mistake looks like a loss of quality, such as ids that are written in another form. A retriever may really have
+lost every document, so the input is evaluated nonetheless. All functions are pure.
 """
 
 from collections.abc import Iterator
@@ -18,14 +17,16 @@ from ragcontract.evaluation.observations import UnseenIds
 FEWEST_MATCHED = 2
 SHARE_MATCHED = 0.5
 UNMISTAKABLE = frozenset({"blanks", "case"})
-# If no relevant id at all occurs, as many must have been wanted for it to be a mistake rather than a bad run.
+# If no relevant id occurs at all, this is a mistake rather than a bad run only if at least as many were wanted.
 FEWEST_WANTED = 5
 CHUNKS = "are these chunk ids? A result has the document's id as doc_id and the chunk's as chunk_id"
 OTHERWISE = "write ids the same way in the contract and in the run"
+LITTLE = 1 / 3  # the Jaccard index of two lists of equal length that share half of their documents
+REPEATED = 0.2  # share of repeated documents from which on rank_by is pointed at; a few are common in any index
 
 
 def likely_mistakes(evaluation: Evaluation) -> Iterator[Phrase]:
-    """Yield what is probably wrong with the input although it can be judged."""
+    """Yield what is probably wrong with the input although it can be evaluated."""
     run = evaluation.run
     wanted = any(query.needs_results for query in evaluation.contract.queries.values())
     if run.depth is not None and run.depth.most == 0 and wanted:
@@ -36,6 +37,22 @@ def likely_mistakes(evaluation: Evaluation) -> Iterator[Phrase]:
         yield _in_another_form(unseen, unseen.example)
     elif unseen.never == unseen.relevant >= FEWEST_WANTED:
         yield _other_ids(unseen)
+
+
+def run_notes(evaluation: Evaluation) -> Iterator[str]:
+    """Yield the notes as sentences, without names from files."""
+    yield from _depth(evaluation)
+    run, contract = evaluation.run, evaluation.contract
+    if run.distances:
+        rise = "they rise in every row where they differ"
+        yield f"The scores look like distances: {rise}. Ranks are the order of the results, as always."
+    yield from _other_documents(evaluation)
+    decided = contract.config.rank_by == "documents" or contract.config_file.locations.of("rank_by")
+    if not decided and run.duplicates.rate >= REPEATED:
+        yield (
+            f"{percent(run.duplicates.rate, 0)} of the results in the top {contract.k} repeat a document of the same "
+            "row, as chunks do; set rank_by in the config: documents gives each document one rank, results each chunk."
+        )
 
 
 def _is_likely(unseen: UnseenIds, example: Match) -> bool:
@@ -55,7 +72,7 @@ def _in_another_form(unseen: UnseenIds, example: Match) -> Phrase:
 def _other_ids(unseen: UnseenIds) -> Phrase:
     ids = joined([named(doc_id)] for doc_id in unseen.retrieved)
     has = (", which has ", *ids) if ids else ()
-    return (_never(unseen), *has, ": does it name documents by other ids than the contract?")
+    return (_never(unseen), *has, ": do run and contract use different ids for the same documents?")
 
 
 def _never(unseen: UnseenIds) -> str:
@@ -63,28 +80,8 @@ def _never(unseen: UnseenIds) -> str:
     return f"{unseen.never:,} of {count(unseen.relevant, 'relevant id')} never {never} in the run"
 
 
-LITTLE = 1 / 3  # the Jaccard index of two lists of a length that share half of their documents
-REPEATED = 0.2  # share of repeated documents from which on rank_by is pointed at; a few are common in any index
-
-
-def run_notes(evaluation: Evaluation) -> Iterator[str]:
-    """Yield the notes as sentences, without names from files."""
-    yield from _depth(evaluation)
-    run, contract = evaluation.run, evaluation.contract
-    if run.distances:
-        rise = "they rise in every row where they differ"
-        yield f"The scores look like distances: {rise}. Ranks are the order of the results, as always."
-    yield from _other_documents(evaluation)
-    decided = contract.config.rank_by == "documents" or contract.config_file.locations.of("rank_by")
-    if not decided and run.duplicates.rate >= REPEATED:
-        yield (
-            f"{percent(run.duplicates.rate, 0)} of the results in the top {contract.k} repeat a document of the same "
-            "row, as chunks do; set rank_by in the config: documents gives each document one rank, results each chunk."
-        )
-
-
 def _other_documents(evaluation: Evaluation) -> Iterator[str]:
-    """Yield that most of what was retrieved is new, which metrics alone may not show."""
+    """Yield a note if most of what was retrieved is new, which metrics alone may not show."""
     family, compared = evaluation.contract.overlap, evaluation.aggregates.comparisons
     overlap = compared[family.metrics[0].key].current if family else None
     if family and overlap is not None and overlap < LITTLE:
@@ -93,7 +90,7 @@ def _other_documents(evaluation: Evaluation) -> Iterator[str]:
 
 
 def _depth(evaluation: Evaluation) -> Iterator[str]:
-    """Yield what a run or a baseline that is shorter than k, or than the other side, does to the numbers."""
+    """Yield how a side that is shorter than k, or than the other side, affects the numbers."""
     k, now = evaluation.contract.k, evaluation.run.depth
     before = evaluation.baseline.depth if evaluation.baseline else None
     if now is None or not now.most:

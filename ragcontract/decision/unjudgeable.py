@@ -1,10 +1,7 @@
-"""Warns of numbers of a stored baseline that were computed in another way than those beside them. Pure.
+"""Problems and warnings about several inputs, each of which is valid on its own. Problems prevent a verdict.
 
-Says which queries lack a declared score or a metric of the baseline, and which scores are not read.
-
-Reports rows with an error in place of what they would have had: an export that failed is not a bad retriever.
-
-Finds problems that prevent a verdict although each input file on its own is valid.
+Queries may lack a declared score or a metric of the baseline. Rows may have an error where they should have results,
+because an export that failed is not a bad retriever. A stored baseline may have computed a metric in another way.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,192 +24,24 @@ from ragcontract.evaluation.side import Side
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.rules.ranks import ForbiddenDocs
 
-
-def incomparable_metrics(evaluation: Evaluation) -> Iterator[str]:
-    """Yield a warning for each metric that reports show beside one computed in another way, as by another judge.
-
-    A limit on its change cannot be judged, which is a problem that is reported for the limit.
-    """
-    contract = evaluation.contract
-    limited = {gate.quantity.key for gate in contract.gates if gate.compares}
-    for side in (evaluation.run, evaluation.baseline):
-        if side is None or side.stored is None:
-            continue
-        for metric in contract.metrics:
-            if metric.key in side.incomparable - limited and side.stored.metrics.get(metric.key) is not None:
-                before = side.stored.fingerprints.get(metric.key, "")
-                ways = [
-                    shorten(visible(way), bounds.NAME) if way else "the defaults"
-                    for way in (before, metric.fingerprint)
-                ]
-                how = f"was computed in another way ({ways[0]}, and now {ways[1]})"
-                yield f"{side.name}: {metric.label} {how}, so a change of it says nothing"
-
-
-EXPORT = "export it in `scores` of the run rows, or give a scores file with --scores"
-
-
-def lacking_scores(evaluation: Evaluation, *, complete: bool = False) -> Problems:
-    """Return the problems, or with ``missing_scores: zero`` the warnings, about scores that queries of the run lack.
-
-    With ``complete``, the run must have all of them; a baseline requires this.
-    """
-    problems = Collector()
-    run, config = evaluation.run, evaluation.contract.config
-    for metric in evaluation.contract.metrics:
-        query_ids = run.lacking.get(metric.key)
-        if not query_ids:
-            continue
-        having = _having(evaluation, metric)
-        if config.missing_scores == "error":
-            problems.problem(*_refused(evaluation, metric, query_ids, having))
-            continue
-        lacking = f"{len(query_ids):,} of {count(having, 'query')}"
-        if complete:
-            why = f"lacks the score {metric.key!r} of {lacking} ({named(query_ids)}), so it cannot be a baseline"
-            problems.problem(run.name, why)
-        else:
-            worst = f"counted as {metric.worst:g}"
-            problems.warning(f"{run.name}: no score {metric.key!r} for {lacking}, {worst}: {named(query_ids)}")
-    return problems.found()
-
-
-def _refused(evaluation: Evaluation, metric: Metric, query_ids: Sequence[str], having: int) -> tuple[str, str]:
-    """Return the location of a limit on the score, or else of its declaration, and why it cannot be judged."""
-    contract = evaluation.contract
-    gate = next((gate for gate in contract.gates if gate.quantity.key == metric.key), None)
-    location = gate.location if gate else contract.config_file.locations.of("metrics", metric.key)
-    what = f"{gate.id} cannot be judged" if gate else f"metrics.{metric.key}"
-    if len(query_ids) == having:
-        return location, f"{what}: {_none(having)} such score; {EXPORT}"
-    has = "has" if len(query_ids) == 1 else "have"
-    which = f"{len(query_ids):,} of {count(having, 'query')} {has} no such score ({named(query_ids)})"
-    return location, f"{what}: {which}; missing_scores: zero counts {_them(query_ids)} as {metric.worst:g}"
-
-
-def _none(having: int) -> str:
-    return "the only query has no" if having == 1 else f"none of the {having:,} queries has any"
-
-
-def _them(query_ids: Sequence[str]) -> str:
-    return "it" if len(query_ids) == 1 else "them"
-
-
-def _having(evaluation: Evaluation, metric: Metric) -> int:
-    """Return how many golden queries have a metric, or should have it."""
-    families = (family for family in evaluation.aggregates.families if metric.key in family.keys)
-    return sum(group.count for family in families for group in family.groups if group.now)
-
-
-def unread_scores(evaluation: Evaluation) -> Iterator[str]:
-    """Yield warnings about scores that no metric reads, and about rows of scores files without a golden query."""
-    run, given = evaluation.run, evaluation.given
-    declared = NearNames(evaluation.contract.config_file.declared)
-    yield from _undeclared(run.name, run.undeclared, declared)
-    yield from _unread_checks(run.name, run.unread_checks)
-    if given is None:
-        return
-    file = given.files[0].path if given.files else "the scores file"
-    yield from _undeclared(file, given.undeclared, declared)
-    yield from _unread_checks(file, given.unread_checks)
-    if given.unknown_rows:
-        unknown = named(given.unknown, given.unknown_rows)
-        yield f"{file}: {count(given.unknown_rows, 'row')} for no golden query, left out: {unknown}"
-
-
-def _undeclared(where: str, names: Sequence[str], declared: NearNames) -> Iterator[str]:
-    near = {name: meant for name in names if (meant := declared.nearest(name))}
-    for name, meant in near.items():
-        yield f"{where}: scores has {name!r}, which no metric reads; did you mean {meant!r}?"
-    if others := ", ".join(repr(name) for name in names if name not in near):
-        yield f"{where}: scores has {others}, which no metric reads; declare it under metrics in ragcontract.yml"
-
-
-def _unread_checks(where: str, checks: Mapping[str, int]) -> Iterator[str]:
-    for name, rows in checks.items():
-        yield (
-            f"{where}: checks has {name!r}, which failed in {count(rows, 'row')} of queries without a rule `check` "
-            "that reads it; add one to their golden rows"
-        )
-
-
-def partly_compared(evaluation: Evaluation) -> Iterator[str]:
-    """Yield a warning for each limit on a change of a metric that the baseline lacks for queries that have it now.
-
-    Such a limit says nothing about them. Where no query can be compared, it cannot be judged, which is a problem.
-    """
-    run, baseline = evaluation.run, evaluation.baseline
-    if baseline is None:
-        return
-    compared = {gate.quantity.key: gate for gate in evaluation.contract.gates if gate.compares}
-    ids = list(evaluation.contract.queries)
-    for number, family in enumerate(evaluation.aggregates.families):
-        sides = list(zip(ids, run.values(number, ids), baseline.values(number, ids), strict=True))
-        having = [query_id for query_id, now, before in sides if now and before is not None]
-        lacking = [query_id for query_id, now, before in sides if now and before == ()]
-        if not lacking or len(lacking) == len(having):
-            continue
-        for key in family.keys:
-            if (gate := compared.get(key)) and not baseline.lacking.get(key):  # such a limit is refused
-                which = f"{len(lacking):,} of {count(len(having), 'query')}, which {gate.id} leaves out"
-                yield f"{baseline.name}: no {gate.quantity.label} for {which}: {named(lacking)}"
-
-
-def failed_rows(evaluation: Evaluation, *, complete: bool) -> Problems:
-    """Return the problems of a baseline that has such rows, and a warning about those of a run.
-
-    With ``complete``, the run is to become a baseline. Nothing is said of queries whose rules are broken anyway.
-    """
-    problems = Collector()
-    run, baseline = evaluation.run, evaluation.baseline
-    if baseline and baseline.failed and not baseline.problems:
-        problems.problem(
-            baseline.name,
-            f"{_failed(baseline.failed)}, so it cannot be the baseline; record them again, or leave these rows out",
-        )
-    if not run.failed or run.problems:
-        return problems.found()
-    if complete:
-        problems.problem(run.name, f"{_failed(run.failed)}, so it cannot be a baseline; record them again")
-    elif passing := _passing(run, evaluation):
-        problems.warning(
-            f"{run.name}: {_failed(passing)}, which count as if nothing was found or answered; record them again"
-        )
-    return problems.found()
-
-
-def _passing(run: Side, evaluation: Evaluation) -> list[str]:
-    """Return the failed queries that break no rule, or only rules of which new failures alone count."""
-    contract, violations = evaluation.contract, violations_of(evaluation)
-
-    def breaks(query_id: str) -> bool:
-        broken = [one for one in violations.get(query_id, ()) if fails(contract.queries[query_id], one)]
-        return any(not one.in_baseline or one.rule not in contract.only_new for one in broken)
-
-    return [query_id for query_id in run.failed if not breaks(query_id)]
-
-
-def _failed(query_ids: Sequence[str]) -> str:
-    return f"has rows with an error for {count(len(query_ids), 'query')} ({named(query_ids)})"
-
-
-# Milliseconds, and how many times the latency of a run a limit, or that of the baseline, is where seconds are likely.
+# Latencies below so many milliseconds are probably seconds if a limit, or the baseline, is so many times as high.
 SECONDS_BELOW, FAR_ABOVE = 2, 20
+EXPORT = "export it in `scores` of the run rows, or give a scores file with --scores"
 
 
 def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
     """Return the problems and warnings that depend on several inputs.
 
-    Nothing is said that an invalid row may explain: with invalid run rows, no query is missing and no mean is known;
-    with invalid golden rows, no run row is unknown. With ``complete``, the run must cover the whole golden set whatever
-    the configuration says; a baseline requires this.
+    What an invalid row may explain is not reported. With invalid run rows, no query counts as missing and no mean is
+    known. With invalid golden rows, no run row counts as unknown. With ``complete``, the run must cover the whole
+    golden set whatever the configuration says, because it is to become a baseline.
     """
     problems = Collector()
     run, baseline = evaluation.run, evaluation.baseline
     all_golden = not evaluation.contract.golden.problems
     if not run.problems:
         _missing(evaluation, problems, complete=complete)
-    if not run.problems and not (evaluation.given and evaluation.given.problems):
+    if not run.problems and not (evaluation.scores_files and evaluation.scores_files.problems):
         problems.include(_lacking_scores(evaluation, complete=complete))
     problems.include(_failed_rows(evaluation, complete=complete))
     if not run.problems and all_golden:
@@ -245,91 +74,120 @@ def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
     return problems.found()
 
 
-def _unjudged_before(gate: Gate, evaluation: Evaluation) -> str:
-    """Return that a baseline lacks what a judge says of it, which a limit on a change needs; empty if it does not."""
-    if not (gate.compares and evaluation.baseline and evaluation.baseline.lacking.get(gate.quantity.key)):
-        return ""
-    return _lacking_before(gate, evaluation.baseline, evaluation.contract.queries)
+def lacking_scores(evaluation: Evaluation, *, complete: bool = False) -> Problems:
+    """Return the problems about scores that queries of the run lack; with ``missing_scores: zero``, warnings.
 
-
-def _lacking_before(gate: Gate, baseline: Side, queries: Mapping[str, GoldenQuery]) -> str:
-    """Return of which queries a baseline that is a run lacks what a limit on a change compares; empty if of none.
-
-    Left out, they would be a way past the limit: the less is judged, the more passes.
+    With ``complete``, the run must have all scores, because it is to become a baseline.
     """
-    lacking = baseline.lacking[gate.quantity.key]
-    query_ids = [one for one in lacking if gate.tag is None or gate.tag in queries[one].tags]
-    if not query_ids:
-        return ""
-    which = f"{baseline.name} has no {gate.quantity.label} for {count(len(query_ids), 'query')}: {named(query_ids)}"
-    return f"{which}; judge that run, too, with `rag-contract judge` into another file, and name both with --judgments"
+    problems = Collector()
+    run, config = evaluation.run, evaluation.contract.config
+    for metric in evaluation.contract.metrics:
+        query_ids = run.lacking.get(metric.key)
+        if not query_ids:
+            continue
+        having = _having(evaluation, metric)
+        if config.missing_scores == "error":
+            problems.problem(*_refused(evaluation, metric, query_ids, having))
+            continue
+        lacking = f"{len(query_ids):,} of {count(having, 'query')}"
+        if complete:
+            why = f"lacks the score {metric.key!r} of {lacking} ({named(query_ids)}), so it cannot be a baseline"
+            problems.problem(run.name, why)
+        else:
+            worst = f"counted as {metric.worst:g}"
+            problems.warning(f"{run.name}: no score {metric.key!r} for {lacking}, {worst}: {named(query_ids)}")
+    return problems.found()
 
 
-def _lacking_scores(evaluation: Evaluation, *, complete: bool) -> Problems:
-    if not evaluation.run.lacking:
-        return Problems()
+def failed_rows(evaluation: Evaluation, *, complete: bool) -> Problems:
+    """Return the problem of a baseline that has rows with errors, and a warning about such rows of the run.
 
-    return lacking_scores(evaluation, complete=complete)
-
-
-def _failed_rows(evaluation: Evaluation, *, complete: bool) -> Problems:
-    if not evaluation.run.failed and not (evaluation.baseline and evaluation.baseline.failed):
-        return Problems()
-
-    return failed_rows(evaluation, complete=complete)
-
-
-def _far_above(slowest: float, gates: Iterable[Gate]) -> Gate | None:
-    """Return the first limit in milliseconds that is so far above all latencies that these may be seconds."""
-    if slowest >= SECONDS_BELOW:
-        return None
-    return next((gate for gate in gates if not gate.relative and gate.limit >= FAR_ABOVE * slowest), None)
-
-
-def _far_below(p95: float, baseline: Side | None, gates: Iterable[Gate]) -> float | None:
-    """Return the baseline's 95th percentile if a limit compares a run with it that is so far below; else None."""
-    if baseline is None or baseline.latency is None or not any(gate.compares for gate in gates):
-        return None
-    before = baseline.latency.p95_ms
-    return before if before > 0 and before >= FAR_ABOVE * p95 else None
+    With ``complete``, they are a problem of the run as well, because it is to become a baseline. The warning leaves out
+    queries whose broken rules fail anyway.
+    """
+    problems = Collector()
+    run, baseline = evaluation.run, evaluation.baseline
+    if baseline and baseline.failed and not baseline.problems:
+        problems.problem(
+            baseline.name,
+            f"{_failed(baseline.failed)}, so it cannot be the baseline; record them again, or leave these rows out",
+        )
+    if not run.failed or run.problems:
+        return problems.found()
+    if complete:
+        problems.problem(run.name, f"{_failed(run.failed)}, so it cannot be a baseline; record them again")
+    elif passing := _passing(run, evaluation):
+        problems.warning(
+            f"{run.name}: {_failed(passing)}, which count as if nothing was found or answered; record them again"
+        )
+    return problems.found()
 
 
-def _unread_scores(evaluation: Evaluation) -> Iterable[str]:
-    if not evaluation.given and not evaluation.run.undeclared and not evaluation.run.unread_checks:
-        return ()
+def partly_compared(evaluation: Evaluation) -> Iterator[str]:
+    """Yield a warning for each limit on a change of a metric that the baseline lacks for some queries.
 
-    return unread_scores(evaluation)
+    The limit leaves these queries out. If no query can be compared, the limit cannot be judged, which is a problem.
+    """
+    run, baseline = evaluation.run, evaluation.baseline
+    if baseline is None:
+        return
+    compared = {gate.quantity.key: gate for gate in evaluation.contract.gates if gate.compares}
+    ids = list(evaluation.contract.queries)
+    for number, family in enumerate(evaluation.aggregates.families):
+        sides = list(zip(ids, run.values(number, ids), baseline.values(number, ids), strict=True))
+        having = [query_id for query_id, now, before in sides if now and before is not None]
+        lacking = [query_id for query_id, now, before in sides if now and before == ()]
+        if not lacking or len(lacking) == len(having):
+            continue
+        for key in family.keys:
+            if (gate := compared.get(key)) and not baseline.lacking.get(key):  # such a limit is refused
+                which = f"{len(lacking):,} of {count(len(having), 'query')}, which {gate.id} leaves out"
+                yield f"{baseline.name}: no {gate.quantity.label} for {which}: {named(lacking)}"
 
 
-def _partly_compared(evaluation: Evaluation) -> Iterable[str]:
-    compared = {gate.quantity.key for gate in evaluation.contract.gates if gate.compares}
-    families = [one for one in evaluation.aggregates.families[1:] if compared.intersection(one.keys)]
-    if not any(one.now and one.before == () for family in families for one in family.groups):
-        return ()
+def incomparable_metrics(evaluation: Evaluation) -> Iterator[str]:
+    """Yield a warning for each metric that the baseline computed in another way, for example with another judge.
 
-    return partly_compared(evaluation)
+    A limit on the change of such a metric cannot be judged. That is a problem, which is reported for the limit.
+    """
+    contract = evaluation.contract
+    limited = {gate.quantity.key for gate in contract.gates if gate.compares}
+    for side in (evaluation.run, evaluation.baseline):
+        if side is None or side.stored is None:
+            continue
+        for metric in contract.metrics:
+            if metric.key in side.incomparable - limited and side.stored.metrics.get(metric.key) is not None:
+                before = side.stored.fingerprints.get(metric.key, "")
+                ways = [
+                    shorten(visible(way), bounds.NAME) if way else "the defaults"
+                    for way in (before, metric.fingerprint)
+                ]
+                how = f"was computed in another way ({ways[0]}, and now {ways[1]})"
+                yield f"{side.name}: {metric.label} {how}, so a change of it says nothing"
 
 
-def _incomparable(evaluation: Evaluation) -> Iterable[str]:
-    if not any(side and side.incomparable for side in (evaluation.run, evaluation.baseline)):
-        return ()
-
-    return incomparable_metrics(evaluation)
-
-
-def _is_known(gate: Gate, evaluation: Evaluation) -> bool:
-    """Return whether the sides that a gate is about are whole."""
-    baseline = evaluation.baseline if gate.compares else None
-    sides = [evaluation.run, *([baseline] if baseline else [])]
-    return not any(side.problems or not side.scores for side in sides)
+def unread_scores(evaluation: Evaluation) -> Iterator[str]:
+    """Yield warnings about scores that no metric reads, and about rows of scores files without a golden query."""
+    run, scores_files = evaluation.run, evaluation.scores_files
+    declared = NearNames(evaluation.contract.config_file.declared)
+    yield from _undeclared(run.name, run.undeclared, declared)
+    yield from _unread_checks(run.name, run.unread_checks)
+    if scores_files is None:
+        return
+    file = scores_files.files[0].path if scores_files.files else "the scores file"
+    yield from _undeclared(file, scores_files.undeclared, declared)
+    yield from _unread_checks(file, scores_files.unread_checks)
+    if scores_files.unknown_rows:
+        unknown = named(scores_files.unknown, scores_files.unknown_rows)
+        yield f"{file}: {count(scores_files.unknown_rows, 'row')} for no golden query, left out: {unknown}"
 
 
 def no_patterns(patterns: Mapping[str, str]) -> str:
-    """Return a warning about forbidden ids that look like patterns, given with the location of each."""
+    """Return a warning about forbidden ids that look like patterns; ``patterns`` has the location of each."""
     location = next(iter(patterns.values()))
     return (
         f"{location}: forbidden_doc_ids: {named([*patterns])} occurs nowhere else; ids are compared exactly, and are "
-        "no patterns or lists: name each document, or add what is an id to per_query.different_documents"
+        "not patterns or lists: name each document, or add what is an id to per_query.different_documents"
     )
 
 
@@ -348,7 +206,7 @@ def _missing(evaluation: Evaluation, problems: Collector, *, complete: bool) -> 
 
 
 def _without_rows(run: Side, queries: Mapping[str, GoldenQuery]) -> str:
-    """Return that golden queries have no row, why if the ids of the run show it, and what to do."""
+    """Return which golden queries have no row, the cause if the ids of the run show it, and what to do."""
     missing = run.missing
     if len(missing) == len(queries) > 1:
         which = f"any of the {len(queries):,} golden queries"
@@ -362,7 +220,7 @@ def _without_rows(run: Side, queries: Mapping[str, GoldenQuery]) -> str:
 
 
 def _other_query_ids(run: Side, queries: Mapping[str, GoldenQuery]) -> str | None:
-    """Return how the query ids of a run differ from those of the golden queries without a row; None if they do not."""
+    """Return how the query ids of a run differ from those of the golden queries without a row; None if unknown."""
     missing = run.missing[: bounds.COMPARED_IDS]
     if not missing or not run.unknown:
         return None
@@ -399,7 +257,7 @@ def _warnings(evaluation: Evaluation, *, complete: bool) -> Iterator[str]:
             f"{run.name}: {count(duplicates.short, 'row')} with fewer than {contract.k} distinct documents, as some "
             f"are there more than once: {named(duplicates.named, duplicates.short)}; export more results"
         )
-    gates = contract.config_file.gates if complete else contract.gates  # those that a baseline will be judged by
+    gates = contract.config_file.gates if complete else contract.gates  # a baseline will be compared under all of them
     on_latency = [gate for gate in gates if gate.quantity.unit == "ms"]
     if run.latency and (limit := _far_above(run.latency.max_ms, on_latency)):
         allowed = f"{limit.id} is {as_written(limit.limit)} ms"
@@ -414,3 +272,142 @@ def _warnings(evaluation: Evaluation, *, complete: bool) -> Iterator[str]:
             rows = count(side.latency.rows + side.unmeasured, "row")
             share = f"{side.unmeasured:,} of {rows}"
             yield f"{side.name}: {share} without latency_ms, which the limits on latency leave out"
+
+
+def _far_above(slowest: float, gates: Iterable[Gate]) -> Gate | None:
+    """Return the first limit in milliseconds that is so far above all latencies that they may be seconds."""
+    if slowest >= SECONDS_BELOW:
+        return None
+    return next((gate for gate in gates if not gate.relative and gate.limit >= FAR_ABOVE * slowest), None)
+
+
+def _far_below(p95: float, baseline: Side | None, gates: Iterable[Gate]) -> float | None:
+    """Return the baseline's 95th percentile if a limit compares the run's with it, which is far below; else None."""
+    if baseline is None or baseline.latency is None or not any(gate.compares for gate in gates):
+        return None
+    before = baseline.latency.p95_ms
+    return before if before > 0 and before >= FAR_ABOVE * p95 else None
+
+
+def _is_known(gate: Gate, evaluation: Evaluation) -> bool:
+    """Return whether the sides that a gate reads were evaluated without problems."""
+    baseline = evaluation.baseline if gate.compares else None
+    sides = [evaluation.run, *([baseline] if baseline else [])]
+    return not any(side.problems or not side.scores for side in sides)
+
+
+def _unjudged_before(gate: Gate, evaluation: Evaluation) -> str:
+    """Return why the baseline lacks judgments that a limit on a change needs; empty if it has them."""
+    if not (gate.compares and evaluation.baseline and evaluation.baseline.lacking.get(gate.quantity.key)):
+        return ""
+    return _lacking_before(gate, evaluation.baseline, evaluation.contract.queries)
+
+
+def _lacking_before(gate: Gate, baseline: Side, queries: Mapping[str, GoldenQuery]) -> str:
+    """Return a problem if a baseline that is a run has no judgments for queries that a limit compares; empty if not.
+
+    Leaving them out would be a way past the limit, because the less is judged, the more passes.
+    """
+    lacking = baseline.lacking[gate.quantity.key]
+    query_ids = [query_id for query_id in lacking if gate.tag is None or gate.tag in queries[query_id].tags]
+    if not query_ids:
+        return ""
+    which = f"{baseline.name} has no {gate.quantity.label} for {count(len(query_ids), 'query')}: {named(query_ids)}"
+    return f"{which}; judge that run, too, with `rag-contract judge` into another file, and name both with --judgments"
+
+
+def _lacking_scores(evaluation: Evaluation, *, complete: bool) -> Problems:
+    if not evaluation.run.lacking:
+        return Problems()
+
+    return lacking_scores(evaluation, complete=complete)
+
+
+def _refused(evaluation: Evaluation, metric: Metric, query_ids: Sequence[str], having: int) -> tuple[str, str]:
+    """Return the location of a limit on the score, or of its declaration, and why it cannot be judged."""
+    contract = evaluation.contract
+    gate = next((gate for gate in contract.gates if gate.quantity.key == metric.key), None)
+    location = gate.location if gate else contract.config_file.locations.of("metrics", metric.key)
+    what = f"{gate.id} cannot be judged" if gate else f"metrics.{metric.key}"
+    if len(query_ids) == having:
+        return location, f"{what}: {_none(having)} such score; {EXPORT}"
+    has = "has" if len(query_ids) == 1 else "have"
+    which = f"{len(query_ids):,} of {count(having, 'query')} {has} no such score ({named(query_ids)})"
+    return location, f"{what}: {which}; missing_scores: zero counts {_them(query_ids)} as {metric.worst:g}"
+
+
+def _none(having: int) -> str:
+    return "the only query has no" if having == 1 else f"none of the {having:,} queries has any"
+
+
+def _them(query_ids: Sequence[str]) -> str:
+    return "it" if len(query_ids) == 1 else "them"
+
+
+def _having(evaluation: Evaluation, metric: Metric) -> int:
+    """Return how many golden queries have a metric, or should have it."""
+    families = (family for family in evaluation.aggregates.families if metric.key in family.keys)
+    return sum(group.count for family in families for group in family.groups if group.now)
+
+
+def _failed_rows(evaluation: Evaluation, *, complete: bool) -> Problems:
+    if not evaluation.run.failed and not (evaluation.baseline and evaluation.baseline.failed):
+        return Problems()
+
+    return failed_rows(evaluation, complete=complete)
+
+
+def _passing(run: Side, evaluation: Evaluation) -> list[str]:
+    """Return the queries with errors that break no rule, or only rules for which only new failures count."""
+    contract, violations = evaluation.contract, violations_of(evaluation)
+
+    def breaks(query_id: str) -> bool:
+        broken = [
+            violation for violation in violations.get(query_id, ()) if fails(contract.queries[query_id], violation)
+        ]
+        return any(not violation.in_baseline or violation.rule not in contract.only_new for violation in broken)
+
+    return [query_id for query_id in run.failed if not breaks(query_id)]
+
+
+def _failed(query_ids: Sequence[str]) -> str:
+    return f"has rows with an error for {count(len(query_ids), 'query')} ({named(query_ids)})"
+
+
+def _partly_compared(evaluation: Evaluation) -> Iterable[str]:
+    compared = {gate.quantity.key for gate in evaluation.contract.gates if gate.compares}
+    families = [family for family in evaluation.aggregates.families[1:] if compared.intersection(family.keys)]
+    if not any(group.now and group.before == () for family in families for group in family.groups):
+        return ()
+
+    return partly_compared(evaluation)
+
+
+def _incomparable(evaluation: Evaluation) -> Iterable[str]:
+    if not any(side and side.incomparable for side in (evaluation.run, evaluation.baseline)):
+        return ()
+
+    return incomparable_metrics(evaluation)
+
+
+def _unread_scores(evaluation: Evaluation) -> Iterable[str]:
+    if not evaluation.scores_files and not evaluation.run.undeclared and not evaluation.run.unread_checks:
+        return ()
+
+    return unread_scores(evaluation)
+
+
+def _undeclared(where: str, names: Sequence[str], declared: NearNames) -> Iterator[str]:
+    near = {name: meant for name in names if (meant := declared.nearest(name))}
+    for name, meant in near.items():
+        yield f"{where}: scores has {name!r}, which no metric reads; did you mean {meant!r}?"
+    if others := ", ".join(repr(name) for name in names if name not in near):
+        yield f"{where}: scores has {others}, which no metric reads; declare it under metrics in ragcontract.yml"
+
+
+def _unread_checks(where: str, checks: Mapping[str, int]) -> Iterator[str]:
+    for name, rows in checks.items():
+        yield (
+            f"{where}: checks has {name!r}, which failed in {count(rows, 'row')} of queries without a rule `check` "
+            "that reads it; add one to their golden rows"
+        )

@@ -1,7 +1,4 @@
-"""The queries whose values of a family's metrics differ between run and baseline.
-
-The means of all metrics on both sides, for all queries and by tag, and the queries whose values changed.
-"""
+"""The means of all metrics on both sides, for all queries and by tag, and the queries whose values changed."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import fsum
@@ -19,56 +16,20 @@ from ragcontract.statistics.sign_flips import Change, Weights
 
 
 class ChangedQuery(Struct, frozen=True, gc=False):
-    """A query by its ``number`` in the golden set, with now minus before for each of a family's metrics."""
+    """A query with another value of a family's metric than in the baseline."""
 
-    number: int
+    number: int  # of the query in the golden set
     tags: tuple[str, ...]
     weight: float
-    differences: Values
-
-
-def find_changed_queries(rows: Iterable[Row]) -> list[ChangedQuery]:
-    """Return the queries of which a value changed; ``rows`` are all golden queries, in their order."""
-    return [
-        ChangedQuery(number, tags, weight, differences)
-        for number, (tags, weight, now, before) in enumerate(rows)
-        if now and before and now != before
-        for differences in [tuple([after - one for after, one in zip(now, before, strict=True)])]
-        if any(abs(difference) > SAME for difference in differences)
-    ]
-
-
-def queries_by_tag(queries: Iterable[ChangedQuery]) -> dict[str, list[ChangedQuery]]:
-    """Return the queries by tag; a query counts for each of its tags."""
-    tagged: dict[str, list[ChangedQuery]] = {}
-    for one in queries:
-        for tag in one.tags:
-            tagged.setdefault(tag, []).append(one)
-    return tagged
-
-
-def changes(
-    metrics: Mapping[int, Metric], queries: Sequence[ChangedQuery], groups: Sequence[Group], *, identical: bool
-) -> Iterator[tuple[str, Change]]:
-    """Yield the change of each metric, given by its column, over the queries of some groups that both sides have."""
-    weights = Weights.of([(one.weight, one.count) for one in groups if one.now and one.before])
-    for column, metric in metrics.items():
-        changed = {one.number: (one.weight, moved) for one in queries if abs(moved := one.differences[column]) > SAME}
-        yield (
-            metric.key,
-            Change(changed=changed, weights=weights, better=metric.better, scale=metric.scale, identical=identical),
-        )
+    differences: Values  # now minus before, for each metric of the family
 
 
 class FamilyGroups(Struct, frozen=True, kw_only=True):
-    """Queries grouped by their values of one family's metrics: all queries, and those with each tag.
-
-    ``changed`` are the queries that have another value than in the baseline.
-    """
+    """Queries grouped by their values of one family's metrics."""
 
     metrics: tuple[Metric, ...]
-    keys: tuple[str, ...]
-    groups: list[Group]
+    keys: tuple[str, ...]  # of the metrics
+    groups: list[Group]  # of all queries
     tags: dict[str, list[Group]]
     changed: list[ChangedQuery] = []
     changed_tags: dict[str, list[ChangedQuery]] = {}
@@ -82,7 +43,9 @@ class FamilyGroups(Struct, frozen=True, kw_only=True):
 
         Diagnostic metrics are not compared.
         """
-        wanted = {column: one for column, one in enumerate(self.metrics) if one.key in keys and not one.diagnostic}
+        wanted = {
+            column: metric for column, metric in enumerate(self.metrics) if metric.key in keys and not metric.diagnostic
+        }
         if not wanted:
             return {}
         queries = self.changed if tag is None else self.changed_tags.get(tag, [])
@@ -90,15 +53,13 @@ class FamilyGroups(Struct, frozen=True, kw_only=True):
 
 
 class Aggregates(Struct, frozen=True, kw_only=True):
-    """The means of all metrics by key, for all queries and by tag.
-
-    ``if_relevant`` are the highest means that the ranking metrics of the run could have, whatever the documents are
-    that nobody has judged; it is empty if all are judged.
-    """
+    """The means of all metrics on both sides."""
 
     families: tuple[FamilyGroups, ...]
-    comparisons: dict[str, Comparison]
-    tags: dict[str, dict[str, Comparison]]
+    comparisons: dict[str, Comparison]  # by metric
+    tags: dict[str, dict[str, Comparison]]  # by tag and metric
+    # The means that the ranking metrics of the run would have if all documents without a label were relevant; empty if
+    # all documents have labels.
     if_relevant: Mapping[str, float] = {}
 
     def comparison(self, key: str, tag: str | None) -> Comparison:
@@ -134,29 +95,73 @@ def aggregate(plan: Plan, run: Side, baseline: Side | None) -> Aggregates:
     names = dict.fromkeys(tag for family in families for tag in family.tags)
     return Aggregates(
         families=tuple(families),
-        comparisons={key: one for family in families for key, one in compare(family.groups, family.metrics).items()},
+        comparisons={
+            key: comparison for family in families for key, comparison in compare(family.groups, family.metrics).items()
+        },
         tags={
-            tag: {key: one for family in families for key, one in compare(family.of(tag), family.metrics).items()}
+            tag: {
+                key: comparison
+                for family in families
+                for key, comparison in compare(family.of(tag), family.metrics).items()
+            }
             for tag in names
         },
         if_relevant=_if_relevant(plan, run, families[0].groups),
     )
 
 
+def find_changed_queries(rows: Iterable[Row]) -> list[ChangedQuery]:
+    """Return the queries with a changed value; ``rows`` are all golden queries, in their order."""
+    return [
+        ChangedQuery(number, tags, weight, differences)
+        for number, (tags, weight, now, before) in enumerate(rows)
+        if now and before and now != before
+        for differences in [tuple([after - earlier for after, earlier in zip(now, before, strict=True)])]
+        if any(abs(difference) > SAME for difference in differences)
+    ]
+
+
+def queries_by_tag(queries: Iterable[ChangedQuery]) -> dict[str, list[ChangedQuery]]:
+    """Return the queries by tag. A query is listed under each of its tags."""
+    tagged: dict[str, list[ChangedQuery]] = {}
+    for query in queries:
+        for tag in query.tags:
+            tagged.setdefault(tag, []).append(query)
+    return tagged
+
+
+def changes(
+    metrics: Mapping[int, Metric], queries: Sequence[ChangedQuery], groups: Sequence[Group], *, identical: bool
+) -> Iterator[tuple[str, Change]]:
+    """Yield the change of each metric over those queries of the groups that both sides have.
+
+    ``metrics`` are by their column.
+    """
+    weights = Weights.of([(group.weight, group.count) for group in groups if group.now and group.before])
+    for column, metric in metrics.items():
+        changed = {
+            query.number: (query.weight, moved) for query in queries if abs(moved := query.differences[column]) > SAME
+        }
+        yield (
+            metric.key,
+            Change(changed=changed, weights=weights, better=metric.better, scale=metric.scale, identical=identical),
+        )
+
+
 def _if_relevant(plan: Plan, run: Side, groups: Sequence[Group]) -> dict[str, float]:
-    """Return the best means: those of the ``groups`` of ranking metrics, and what the best values add to them."""
+    """Return the best means of the ranking metrics: those of their ``groups``, and what the best values add."""
     golden = plan.golden
-    could_rise = [(golden[query_id].weight, one) for query_id, one in run.scores.items() if one.if_relevant]
+    could_rise = [(golden[query_id].weight, score) for query_id, score in run.scores.items() if score.if_relevant]
     if not could_rise:
         return {}
-    total = fsum(one.weight * one.count for one in groups if one.now)
+    total = fsum(group.weight * group.count for group in groups if group.now)
     return {
         key: (now or 0.0)
-        + fsum(weight * (one.if_relevant[column] - one.values[column]) for weight, one in could_rise) / total
+        + fsum(weight * (score.if_relevant[column] - score.values[column]) for weight, score in could_rise) / total
         for column, (key, now) in enumerate(means(groups, plan.ranking.metrics).items())
     }
 
 
 def _tags(query: GoldenQuery, wanted: frozenset[str]) -> tuple[str, ...]:
-    """Return the tags of a query; only the ``wanted`` ones, if any are: of others, not all queries are judged."""
+    """Return the tags of a query, only the ``wanted`` ones if there are any: not all queries of others are in scope."""
     return tuple([tag for tag in query.tags if tag in wanted]) if wanted else query.tags

@@ -26,7 +26,6 @@ class JudgedShares:
     """The shares of judged results, which are stored with the ranks."""
 
     def __init__(self, scores: Mapping[str, QueryScore]) -> None:
-        """Read these scores."""
         self._scores = scores
 
     def __getitem__(self, query_id: str) -> Values:
@@ -41,21 +40,20 @@ class JudgedShares:
     def rows(self, query_id: str) -> Sequence[Values]:
         """Return the values of each row of a query."""
         score = self._scores[query_id]
-        return [one.judged for one in score.repeats] or [score.judged]
+        return [repeat.judged for repeat in score.repeats] or [score.judged]
 
 
 class SharedColumn:
-    """Values that many queries share: there is one object for each distinct one."""
+    """Values that many queries share. Equal values are stored as one object."""
 
     def __init__(self, usual: Values = ()) -> None:
-        """Have no values yet; ``usual`` are those of most queries."""
-        self._usual = usual
+        self._usual = usual  # the values of most queries
         self._shared: dict[Values, Values] = {}
         self._values: dict[str, Values] = {}
         self._repeats: dict[str, list[Values]] = {}
 
     def add(self, query_id: str, values: Values) -> None:
-        """Add a row of a query; empty values do not count."""
+        """Add a row of a query. Empty values do not count."""
         if not values:
             return
         values = self._shared.setdefault(values, values)
@@ -78,7 +76,7 @@ class SharedColumn:
         return [*map(self._values.get, query_ids)]
 
     def __getitem__(self, query_id: str) -> Values:
-        """Return the values of a query, the means if it has several rows; empty if it has none."""
+        """Return the values of a query, or their means if it has several rows; empty if it has none."""
         if rows := self._repeats.get(query_id):
             return averaged_values(rows)
         return self._values.get(query_id, ())
@@ -95,9 +93,8 @@ class Column:
     """
 
     def __init__(self, metrics: int, numbers: Mapping[str, int]) -> None:
-        """Allocate the values of so many ``metrics`` for the queries in ``numbers``, which maps ids to indexes."""
-        self._metrics = metrics
-        self._numbers = numbers
+        self._metrics = metrics  # how many the family has
+        self._numbers = numbers  # of the queries, by id
         self._values = array("d", [nan]) * (metrics * len(numbers))
         self._repeats: dict[str, list[Values]] = {}
 

@@ -1,8 +1,7 @@
-"""Where the rows of a run are, so that a problem with one says where it and an earlier row of its query stand.
+"""The fold of one side: adds up rows while they are read, without holding the whole run in memory.
 
-What a stored baseline says of a query beside its ranks: metrics that ids cannot give again, and broken rules.
-
-Aggregates the rows of one side while they are read, without holding the whole run in memory.
+A side is a run, or a stored baseline. Of a stored baseline, the metrics that cannot be computed from document ids and
+the broken rules are taken as they are stored.
 """
 
 from array import array
@@ -45,54 +44,6 @@ from ragcontract.runs.readers import OrderCheck, RunEvent, descending, falls
 from ragcontract.statistics.means import averaged, summary
 
 FILE_BITS = 40
-
-
-class RowLocations:
-    """The first row of each query, by the query's id, as one integer of file and line, to save memory."""
-
-    def __init__(self) -> None:
-        """Know no row yet."""
-        self.lines: dict[str, int] = {}
-        self._paths: list[str] = []
-
-    def start_of(self, batch: Batch[RunRow]) -> int:
-        """Return the integer of a batch's first row; the others follow it one by one."""
-        if batch.path not in self._paths[-1:]:
-            self._paths.append(batch.path)
-        return (len(self._paths) - 1 << FILE_BITS) + batch.line
-
-    def of(self, query_id: str) -> str:
-        """Return the location of a query's row, such as ``run.jsonl:17``."""
-        file, line = divmod(self.lines[query_id], 1 << FILE_BITS)
-        return f"{self._paths[file]}:{line}"
-
-
-def location_of(batch: Batch[RunRow], index: int) -> str:
-    """Return the location of a row, such as ``run.jsonl:17``; for a run in memory, its query."""
-    return batch.location(index) if batch.line else f"{batch.path}: query {shown(batch.rows[index].query_id)}"
-
-
-def stored_values(metrics: Iterable[Metric], stored: ComparedQuery) -> Values:
-    """Return the stored metrics of a query; an empty tuple if any of them is missing."""
-    known = stored.metrics if isinstance(stored, MeasuredQuery) else {}
-    values = [known.get(metric.key) for metric in metrics]
-    return tuple([value for value in values if value is not None]) if None not in values else ()
-
-
-def stored_violations(stored: ComparedQuery) -> Iterator[Violation]:
-    """Yield the rules about the answer that a stored query violates; of their causes, only digests are known."""
-    for rule, causes in stored.broken.items():
-        yield Violation(rule=rule, expected=(), found=(), causes=tuple(causes))
-
-
-def has_other_reference(family: Family, query: GoldenQuery, stored: ComparedQuery) -> bool:
-    """Return whether a family compared the stored query's answer with another reference than today's."""
-    field = family.switch
-    if not isinstance(field, str) or field not in REFERENCES or stored.expects is None:
-        return False
-    return stored.expects.references.get(field) != expected_of(query).references.get(field)
-
-
 Retrieved = tuple[GoldenQuery, list[str]]
 
 
@@ -114,19 +65,60 @@ def fold(plan: Plan, events: Iterable[RunEvent]) -> Side:
     return builder.finish()
 
 
-class _Builder:
-    """Adds up the events of one side.
+class RowLocations:
+    """The location of the first row of each query."""
 
-    Ranking metrics and ranks are in ``_scores``. Further families and rules that read the row are optional: without
-    them ``_columns`` and ``_violations`` stay empty.
-    """
+    def __init__(self) -> None:
+        self.lines: dict[str, int] = {}  # by query id: file and line as one integer, to save memory
+        self._paths: list[str] = []
+
+    def start_of(self, batch: Batch[RunRow]) -> int:
+        """Return the integer of a batch's first row; those of the other rows follow one by one."""
+        if batch.path not in self._paths[-1:]:
+            self._paths.append(batch.path)
+        return (len(self._paths) - 1 << FILE_BITS) + batch.line
+
+    def of(self, query_id: str) -> str:
+        """Return the location of a query's row, such as ``run.jsonl:17``."""
+        file, line = divmod(self.lines[query_id], 1 << FILE_BITS)
+        return f"{self._paths[file]}:{line}"
+
+
+def location_of(batch: Batch[RunRow], index: int) -> str:
+    """Return the location of a row, such as ``run.jsonl:17``; of a run in memory, path and query."""
+    return batch.location(index) if batch.line else f"{batch.path}: query {shown(batch.rows[index].query_id)}"
+
+
+def stored_values(metrics: Iterable[Metric], stored: ComparedQuery) -> Values:
+    """Return the stored metrics of a query; an empty tuple if any of them is missing."""
+    known = stored.metrics if isinstance(stored, MeasuredQuery) else {}
+    values = [known.get(metric.key) for metric in metrics]
+    return tuple([value for value in values if value is not None]) if None not in values else ()
+
+
+def stored_violations(stored: ComparedQuery) -> Iterator[Violation]:
+    """Yield the violations of rules about the answer of a stored query. Only digests of their causes are known."""
+    for rule, causes in stored.broken.items():
+        yield Violation(rule=rule, expected=(), found=(), causes=tuple(causes))
+
+
+def has_other_reference(family: Family, query: GoldenQuery, stored: ComparedQuery) -> bool:
+    """Return whether a family compared the stored query's answer with a reference that is not today's."""
+    field = family.switch
+    if not isinstance(field, str) or field not in REFERENCES or stored.expects is None:
+        return False
+    return stored.expects.references.get(field) != expected_of(query).references.get(field)
+
+
+class _Builder:
+    """Adds up the events of one side."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self.files: list[SourceFile] = []
         self.problems = Collector()
         self.stored: StoredHead | None = None
-        self._scores: dict[str, QueryScore] = {}
+        self._scores: dict[str, QueryScore] = {}  # the ranks, and the values of ranking metrics
         self._repeats: dict[str, list[QueryScore]] = {}
         numbers = {query_id: number for number, query_id in enumerate(plan.golden)} if plan.families else {}
         self._columns = tuple(Column(len(family.metrics), numbers) for family in plan.families)
@@ -205,7 +197,7 @@ class _Builder:
         self._versions |= dict.fromkeys(map(versions_in, known))
 
     def _has_other_question(self, query: GoldenQuery, row: RunRow) -> bool:
-        """Note a conversation with other questions; return whether it is a baseline's, which is then not compared."""
+        """Note a conversation with other questions; return whether it is a baseline's, which is not compared."""
         if not asks_otherwise(query, row):
             return False
         self._asked_otherwise[query.id] = None
@@ -242,7 +234,7 @@ class _Builder:
         self._score(retrieved)
 
     def _score(self, retrieved: Sequence[Retrieved]) -> list[QueryScore]:
-        """Store and return the scores of rows; for queries with several rows, each of them is stored."""
+        """Store and return the scores of rows. Of a query with several rows, each score is stored."""
         score, scores, pools = self._plan.ranking.score, self._scores, self._diagnostics.note(retrieved)
         of_rows = [score(query, doc_ids, pool) for (query, doc_ids), pool in zip(retrieved, pools, strict=True)]
         for (query, doc_ids), of_row in zip(retrieved, of_rows, strict=True):
@@ -263,10 +255,10 @@ class _Builder:
         return of_rows
 
     def _note_row(self, query: GoldenQuery, row: RunRow, location: str, *, is_repeat: bool) -> Sequence[Values]:
-        """Store the values and violations that need the row itself; returns the values, none of an invalid row."""
+        """Store the values and violations that need the row itself; return the values, none for an invalid row."""
         outcome = self._plan.beside_ranks(query, row)
         if isinstance(outcome, list):
-            for field, why in ((one.field, one.why) for one in outcome):
+            for field, why in ((fault.field, fault.why) for fault in outcome):
                 at, message = (f"{location}: {field}", why) if field else (location, f"query {shown(query.id)} {why}")
                 self.problems.problem(at, message)
             return ()
@@ -357,7 +349,7 @@ class _Builder:
         )
 
     def _score_missing(self, missing: Iterable[str]) -> None:
-        """Score golden queries without a row as if nothing was retrieved; other metrics get their worst value."""
+        """Score golden queries without a row as if nothing was retrieved. Other metrics have their worst value."""
         for query_id in missing:
             outcome = self._plan.missing(self._plan.golden[query_id])
             self._classes.note_missing(self._plan.golden[query_id])
@@ -371,7 +363,7 @@ class _Builder:
                 self._listed.hold(query_id, ())
 
     def _incomparable(self) -> frozenset[str]:
-        """Return the metrics of a stored baseline that were computed in another way than now."""
+        """Return the metrics that a stored baseline computed in another way."""
         prints = self.stored.fingerprints if self.stored else {}
         families: Iterable[Family] = self._plan.families if self.stored else ()
         metrics = [metric for family in families if not family.from_ids for metric in family.metrics]
@@ -379,18 +371,18 @@ class _Builder:
 
 
 def without_results(query: GoldenQuery) -> Mismatch:
-    """Return what is wrong with a row without results of a query that needs them."""
+    """Return the fault of a row that lacks results although its query names documents."""
     what = f"is missing, and query {shown(query.id)} names documents"
     return Mismatch(("results",), f"{what}; export what was retrieved, [] where nothing was")
 
 
 def merged(first: Iterable[Violation], others: Iterable[Violation]) -> tuple[Violation, ...]:
-    """Return the violations of several rows of a query without duplicates."""
+    """Return the violations of several rows of a query, without duplicates."""
     return tuple(dict.fromkeys([*first, *others]))
 
 
 def versions_of(rows: Iterable[tuple[str | int | None, ...]]) -> dict[str, list[str]]:
     """Return the distinct values of each version field."""
     columns = zip(VERSION_FIELDS, zip(*rows, strict=True), strict=False)  # not strict, because there may be no rows
-    found = {name: dict.fromkeys(as_id(value) for value in column if value is not None) for name, column in columns}
-    return {name: list(values) for name, values in found.items() if values}
+    distinct = {name: dict.fromkeys(as_id(value) for value in column if value is not None) for name, column in columns}
+    return {name: list(values) for name, values in distinct.items() if values}

@@ -1,8 +1,7 @@
-"""What is collected beside the metrics of rows: the ids that a baseline brings, and what of them a run has.
+"""Diagnostics of document ids: the overlap of run and baseline, and forbidden ids that never match.
 
-Finds forbidden documents that a run may return in another form, so that no rule sees them: ``secret.md``.
-
-Finds forbidden ids that are probably meant as patterns or lists. Ids are compared exactly: ``internal/*`` is one.
+A run may return a forbidden document under an id in another form (``secret`` and ``secret.md``), so that no rule sees
+it. A forbidden id may be meant as a pattern or a list (``internal/*``), although ids are compared exactly.
 """
 
 import re
@@ -24,21 +23,28 @@ from ragcontract.runs.baseline_file import ComparedQuery, StoredHead
 if TYPE_CHECKING:
     from ragcontract.core.lookalikes import Lookalike
 
+UNKNOWN = (
+    "leaves unknown what would have been retrieved, and the query only forbids documents; export the results, or leave "
+    "the row out"
+)
+KEY = "per_query.different_documents"
+BETWEEN = re.compile(r"[,;|\n]")  # the ids of a list that is written as one text
+FOLDER = ("/", "\\")
+
 
 class Diagnostics:
     """The first ids and the pools of a baseline, and the overlap of a run with them."""
 
     def __init__(self, plan: Plan) -> None:
-        """Collect nothing yet."""
         self._plan = plan
         self._by_document = plan.ranking.by_document
         self._first_ids = FirstIds(plan.k, by_document=self._by_document)
-        self._pools: dict[str, bytes] = {}  # where a stored baseline has another one than its first ids
+        self._pools: dict[str, bytes] = {}  # of queries whose pool in a stored baseline is not their first ids
         self._family = plan.overlap
         self._overlap = SharedColumn((1.0,) * len(self._family.metrics) if self._family else ())
 
     def note_stored(self, query_id: str, stored: ComparedQuery, head: StoredHead | None) -> None:
-        """Note the judged pool of a stored query, if that is not what its rows have first at today's cut-off."""
+        """Note the judged pool of a stored query if it differs from the first ids of its rows at today's cut-off."""
         k = max(head.k) if head else self._plan.k
         if stored.pool is not None:
             self._pools[query_id] = packed([as_ids(stored.pool)])
@@ -49,10 +55,10 @@ class Diagnostics:
             )
 
     def note(self, retrieved: Sequence[tuple[GoldenQuery, Sequence[str]]]) -> list[bytes | None]:
-        """Note the document ids of rows, of either side; return the packed pool of each one's query, for its score.
+        """Note the document ids of rows of either side; return the packed pool of each row's query, for its score.
 
-        What a baseline has first is judged, and so are all results of a row that has the same first ids. There may be
-        millions of rows, most of them such ones, so nothing else is called for these.
+        The first ids of a baseline are judged, and so are all results of a row that has the same first ids. Of millions
+        of rows, most are like that, so nothing else is called for them.
         """
         if self._plan.is_baseline:
             self._first_ids.note(retrieved)
@@ -63,11 +69,11 @@ class Diagnostics:
             return [None] * len(retrieved)
         k, by_document, same, add = self._plan.k, self._by_document, self._overlap.same, self._add
         shares_ids = pools is before
-        found: list[bytes | None] = []
+        query_pools: list[bytes | None] = []
         for query, doc_ids in retrieved:
             packed_ids = before.get(query.id)
             if packed_ids is None:
-                found.append(None)
+                query_pools.append(None)
                 continue
             ids = first_of(doc_ids, k, by_document=by_document)
             try:
@@ -78,8 +84,8 @@ class Diagnostics:
                 same(query.id)
             else:
                 add(query.id, doc_ids, packed_ids)
-            found.append(EVERYTHING if is_same and shares_ids else pools[query.id])
-        return found
+            query_pools.append(EVERYTHING if is_same and shares_ids else pools[query.id])
+        return query_pools
 
     def _add(self, query_id: str, doc_ids: Sequence[str], before: bytes) -> None:
         if self._family is not None:
@@ -90,7 +96,7 @@ class Diagnostics:
         return self._first_ids.result()
 
     def pools(self, first_ids: dict[str, bytes]) -> dict[str, bytes]:
-        """Return the pools of a baseline with these first ids: the same object, if they do not differ."""
+        """Return the pools of a baseline with these first ids; the same object if they do not differ."""
         return first_ids | self._pools if self._pools else first_ids
 
     def columns(self, scores: dict[str, QueryScore]) -> tuple[ValuesByQuery, ...]:
@@ -103,23 +109,15 @@ def columns_of(plan: Plan, scores: dict[str, QueryScore], overlap: ValuesByQuery
     return tuple(overlap if family is plan.overlap else JudgedShares(scores) for family in plan.diagnostics)
 
 
-UNKNOWN = (
-    "leaves unknown what would have been retrieved, and the query only forbids documents; export the results, or leave "
-    "the row out"
-)
-KEY = "per_query.different_documents"
-
-
 class ForbiddenForms:
-    """Compares what a run returns for a query with what is forbidden there, as deep as it is forbidden.
+    """Finds results of a query that may be its forbidden documents under an id in another form.
 
-    Two ids stand for different documents if the config says so, or the golden file: it wants the one that was returned
-    for the same query, or it wants both. Of two that differ in a number at the end, it is enough that it wants the one
-    that was returned for any query.
+    Two ids stand for different documents if the config says so, or if the golden file does: it wants the returned id
+    for the same query, or it wants both ids. If the ids differ in a number at the end, it is enough that the golden
+    file wants the returned id for any query.
     """
 
     def __init__(self, plan: Plan) -> None:
-        """Compare with the golden queries of a plan."""
         self._plan = plan
         self._by_document = plan.ranking.by_document
         self._within = plan.settings.forbidden_within
@@ -127,8 +125,8 @@ class ForbiddenForms:
 
     @staticmethod
     def of(plan: Plan) -> "ForbiddenForms | None":
-        """Return what compares the rows of a run; None where nothing is forbidden."""
-        if ForbiddenDocs not in plan.rank_rules or not any(one.forbidden_doc_ids for one in plan.golden.values()):
+        """Return the search for a plan; None if the plan forbids nothing."""
+        if ForbiddenDocs not in plan.rank_rules or not any(query.forbidden_doc_ids for query in plan.golden.values()):
             return None
         return ForbiddenForms(plan)
 
@@ -137,59 +135,54 @@ class ForbiddenForms:
         return named_in(self._plan.golden.values()) | self._plan.wanted_elsewhere
 
     def unknown(self, query: GoldenQuery, row: RunRow) -> Iterator[Mismatch]:
-        """Yield that nobody knows what would have been retrieved, for a query of which nothing else is wanted."""
+        """Yield the fault of a row with an error whose query only forbids documents: nobody knows what it retrieved."""
         if query.only_forbids and not row.results and row.error is not None:
             yield Mismatch(("error",), UNKNOWN)
 
     def faults(self, query: GoldenQuery, doc_ids: Sequence[str]) -> Iterator[Mismatch]:
-        """Yield what is wrong with the results of a row: each document that may be a forbidden one."""
+        """Yield a fault for each result of a row that may be a forbidden document."""
         from ragcontract.core.lookalikes import lookalikes  # with Unicode's data, which few contracts need
 
         top = list(dict.fromkeys(doc_ids)) if self._by_document else doc_ids
-        for one in lookalikes(query.forbidden_doc_ids, top[: self._within]):
-            if not self._are_different(one, query):
-                yield Mismatch(("results", doc_ids.index(one.found), "doc_id"), _question(one))
+        for lookalike in lookalikes(query.forbidden_doc_ids, top[: self._within]):
+            if not self._are_different(lookalike, query):
+                yield Mismatch(("results", doc_ids.index(lookalike.found), "doc_id"), _question(lookalike))
 
-    def _are_different(self, one: "Lookalike", query: GoldenQuery) -> bool:
-        if one.found in self._different or one.forbidden in self._different:
+    def _are_different(self, lookalike: "Lookalike", query: GoldenQuery) -> bool:
+        if lookalike.found in self._different or lookalike.forbidden in self._different:
             return True
-        if one.identical:
+        if lookalike.identical:
             return False
-        if one.found in query.relevant_doc_ids:
+        if lookalike.found in query.relevant_doc_ids:
             return True
-        return one.found in self._wanted and (one.numbered or one.forbidden in self._wanted)
+        return lookalike.found in self._wanted and (lookalike.numbered or lookalike.forbidden in self._wanted)
 
 
-def _question(one: "Lookalike") -> str:
-    found, forbidden = _shown(one.found), _shown(one.forbidden)
+def _question(lookalike: "Lookalike") -> str:
+    returned, forbidden = _shown(lookalike.found), _shown(lookalike.forbidden)
     return (
-        f"{found} looks like {forbidden}, which is forbidden here: is this the forbidden document? Write its id in the "
-        f"contract as in the run; if they are different documents, add {found} to {KEY} in the config"
+        f"{returned} looks like {forbidden}, which is forbidden here: is this the forbidden document? Write its id in "
+        f"the contract as in the run; if they are different documents, add {returned} to {KEY} in the config"
     )
 
 
 def _shown(doc_id: str) -> str:
-    """Return an id in quotes, with what nobody sees as escapes."""
+    """Return an id in quotes, with escapes for invisible characters."""
     from ragcontract.core.invisible import without_invisible
 
     text = shorten(doc_id, bounds.VALUE_TEXT)
     return repr(text) if without_invisible(text) == text else ascii(text)
 
 
-BETWEEN = re.compile(r"[,;|\n]")  # the ids of a list that is written as one text
-FOLDER = ("/", "\\")
-
-
 class PatternIds:
-    """The forbidden ids that look like patterns and occur nowhere; ``never`` has where each is first forbidden.
+    """The forbidden ids that look like patterns and occur nowhere.
 
-    Where other ids end in ``/``, such an id is not a folder.
+    An id that ends in ``/`` is not a pattern if ids of documents end like that, too.
     """
 
     def __init__(self, plan: Plan) -> None:
-        """Start with those of a plan that no query wants, and that are not known to stand for themselves."""
         own = plan.settings.different_documents
-        self.never: dict[str, str] = {}
+        self.never: dict[str, str] = {}  # where each is first forbidden
         for query in plan.golden.values():
             for doc_id in query.forbidden_doc_ids:
                 if _is_pattern(doc_id) and doc_id not in own:
@@ -198,7 +191,7 @@ class PatternIds:
             self.note([sorted(named_in(plan.golden.values()) | plan.wanted_elsewhere)])
 
     def note(self, all_ids: Iterable[Sequence[str]]) -> None:
-        """Leave out what occurs among ids."""
+        """Leave out the ids that occur."""
         for doc_ids in all_ids:
             for doc_id in self.never.keys() & set(doc_ids):
                 del self.never[doc_id]
@@ -211,9 +204,9 @@ def _is_pattern(doc_id: str) -> bool:
 
 
 def _is_list(doc_id: str) -> bool:
-    """Return whether an id is a list of ids without blanks, as titles of documents have them."""
+    """Return whether an id is a list of ids. Parts with blanks are probably those of a document's title."""
     several = BETWEEN.split(doc_id)
-    return (doc_id[0] + doc_id[-1] == "[]") or (len(several) > 1 and all(len(one.split()) == 1 for one in several))
+    return (doc_id[0] + doc_id[-1] == "[]") or (len(several) > 1 and all(len(part.split()) == 1 for part in several))
 
 
 def _is_folder(doc_id: str) -> bool:

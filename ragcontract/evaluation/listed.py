@@ -1,10 +1,8 @@
-"""Cuts what the application said and saw for one query to what reports show of it.
+"""Results and texts of broken queries, on both sides, cut to what reports show.
 
-Holds the results of broken queries, on both sides, so that reports can list what was retrieved instead.
-
-It also holds what was said and seen, if the contract is about that. For no other query is anything held, so the memory
-of a check does not depend on the size of the run. Of a baseline, this is a second pass: which queries a run breaks is
-known only once it was compared with the baseline.
+Reports list what was retrieved instead of what was wanted, and what the application said and saw if the contract is
+about that. Nothing is held for other queries, so the memory of a check does not depend on the size of the run. Of a
+baseline, the rows are read a second time, because the broken queries are known only after the comparison with it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,13 +23,97 @@ from ragcontract.evaluation.plan import Plan
 from ragcontract.rules.ranks import RankRules
 
 T = TypeVar("T")
+NOTHING = Said()
+
+
+class Listed(Struct, frozen=True, kw_only=True):
+    """The results and the texts of the queries that a plan lists, by query id."""
+
+    retrieved: dict[str, tuple[ListedResult, ...]] = {}
+    said: dict[str, Said] = {}
+
+
+class ListedResults:
+    """The results of the first ``bounds.RETRIEVED_QUERIES`` broken queries.
+
+    Of a run, the first row of a query that breaks a rule is held. Of a baseline, the first row of each query that the
+    plan lists is held.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.held: dict[str, tuple[ListedResult, ...]] = {}  # by query id
+        self.said: dict[str, Said] = {}  # by query id; of as many queries as bounds.SAID_TEXTS has room for
+        self._room = bounds.SAID_TEXTS if plan.shows_texts else 0
+        self._plan = plan
+        self._rules = RankRules(plan.rank_rules, plan.settings)
+
+    def note(self, rows: Iterable[RunRow], queries: Iterable[GoldenQuery], scores: Iterable[QueryScore]) -> None:
+        """Hold the results of the rows that break a rule about ranks. Nothing is held of a baseline."""
+        if self._plan.rank_rules and self.has_room and not self._plan.is_baseline:
+            for row, query, score in zip(rows, queries, scores, strict=True):
+                if self.breaks(query, score):
+                    self.hold_row(query.id, row)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the results of a further query can be held."""
+        return len(self.held) < bounds.RETRIEVED_QUERIES
+
+    def breaks(self, query: GoldenQuery, score: QueryScore) -> bool:
+        """Return whether the ranks of a row violate a rule."""
+        rules = self._rules
+        return rules.may_be_violated(query, score) and any(True for _ in rules.violations(query, score))
+
+    def hold_row(self, query_id: str, row: RunRow) -> None:
+        """Hold the top k of a row and its texts, unless another row of the query is held already."""
+        if query_id not in self.held and self.has_room:
+            self.hold(query_id, row.results)
+            if self._room > 0:
+                texts = said_in(row, self._plan.k)
+                self._room -= texts.size
+                if self._room >= 0 and texts != NOTHING:
+                    self.said[query_id] = texts
+
+    def hold(self, query_id: str, results: Iterable[Result]) -> None:
+        """Hold the top k of a row, unless another row of the query is held already."""
+        if query_id not in self.held and self.has_room:
+            self.held[query_id] = top(results, self._plan)
+
+    def note_listed(self, rows: Iterable[RunRow]) -> None:
+        """Hold the results of a baseline's rows for listed queries."""
+        for row in rows:
+            if (query_id := as_id(row.query_id)) in self._plan.listed:
+                self.hold_row(query_id, row)
+
+    @property
+    def has_all(self) -> bool:
+        """Whether the results of all listed queries are held."""
+        return len(self.held) >= min(len(self._plan.listed), bounds.RETRIEVED_QUERIES)
+
+
+def listed_ids(
+    first_ids: Mapping[str, bytes], query_ids: Iterable[str], plan: Plan
+) -> dict[str, tuple[ListedResult, ...]]:
+    """Return the top k of stored queries, of which only document ids are known. Of several rows, the first counts."""
+    known = [query_id for query_id in query_ids if query_id in first_ids]
+    rows = ((query_id, unpacked(first_ids[query_id])[0]) for query_id in known)
+    return {query_id: top((Result(doc_id=doc_id) for doc_id in doc_ids), plan) for query_id, doc_ids in rows}
+
+
+def top(results: Iterable[Result], plan: Plan) -> tuple[ListedResult, ...]:
+    """Return the top k, at most ``bounds.RETRIEVED`` results, with each document once if ranks count documents."""
+    if plan.ranking.by_document:
+        first: dict[str, Result] = {}
+        for result in results:
+            first.setdefault(as_id(result.doc_id), result)
+        results = first.values()
+    return tuple([_retrieved(result) for result in islice(results, min(plan.k, bounds.RETRIEVED))])
 
 
 def said_in(row: RunRow, k: int) -> Said:
-    """Return what a row says, and the contexts that its model saw: those of its first ``k`` results, if it has no own.
+    """Return the texts of a row, and the contexts that its model saw: by default those of its first ``k`` results.
 
-    A field that the row lacks, or in which something else stands than expected, is left out: only rules and metrics
-    that need a field refuse it.
+    A field that is missing or has an unexpected type is left out. Only rules and metrics that need a field refuse it.
     """
     calls = _read(row, "tool_calls", list[Json])
     contexts = _contexts(row, k)
@@ -49,6 +131,15 @@ def said_in(row: RunRow, k: int) -> Said:
         more_messages=max(0, len(messages or ()) - bounds.SAID_MESSAGES),
         contexts=None if contexts is None else tuple(map(_context, contexts[: bounds.SAID_CONTEXTS])),
         more_contexts=max(0, len(contexts or ()) - bounds.SAID_CONTEXTS),
+    )
+
+
+def _retrieved(result: Result) -> ListedResult:
+    score, chunk = result.score, result.chunk_id
+    return ListedResult(
+        doc_id=as_id(result.doc_id),
+        score=score if score is not None and isfinite(score) else None,
+        chunk_id=None if chunk is None else as_id(chunk),
     )
 
 
@@ -94,7 +185,7 @@ def _message(message: Json) -> Message:
 
 
 def _read(record: Any, field: str, kind: type[T]) -> T | None:
-    """Return a field of a row or a result, parsed here or before; None if it is absent or not of this kind."""
+    """Return a field of a row or a result, parsed if it is raw; None if it is absent or not of this kind."""
     value: Raw | str | list[str] | list[Json] | UnsetType | None = getattr(record, field, None)
     if value is None or isinstance(value, UnsetType):
         return None
@@ -102,101 +193,3 @@ def _read(record: Any, field: str, kind: type[T]) -> T | None:
         return msgspec.json.decode(value, type=kind) if isinstance(value, Raw) else msgspec.convert(value, kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-
-
-NOTHING = Said()
-
-
-class Listed(Struct, frozen=True, kw_only=True):
-    """The results of the queries that a plan lists, and what their rows say, by query id."""
-
-    retrieved: dict[str, tuple[ListedResult, ...]] = {}
-    said: dict[str, Said] = {}
-
-
-class ListedResults:
-    """The results of the first ``bounds.RETRIEVED_QUERIES`` broken queries, by query id.
-
-    Of a run, the rows that break a rule are held; if a query has several rows, the first of these. Of a baseline, the
-    first rows of the queries that the plan lists. ``said`` has what these rows say, of as many queries as
-    ``bounds.SAID_TEXTS`` has room for.
-    """
-
-    def __init__(self, plan: Plan) -> None:
-        """Hold nothing yet; the plan says what breaks a rule."""
-        self.held: dict[str, tuple[ListedResult, ...]] = {}
-        self.said: dict[str, Said] = {}
-        self._room = bounds.SAID_TEXTS if plan.shows_texts else 0
-        self._plan = plan
-        self._rules = RankRules(plan.rank_rules, plan.settings)
-
-    def note(self, rows: Iterable[RunRow], queries: Iterable[GoldenQuery], scores: Iterable[QueryScore]) -> None:
-        """Hold the results of those rows that break a rule about ranks; of a baseline none, which is not judged."""
-        if self._plan.rank_rules and self.has_room and not self._plan.is_baseline:
-            for row, query, score in zip(rows, queries, scores, strict=True):
-                if self.breaks(query, score):
-                    self.hold_row(query.id, row)
-
-    @property
-    def has_room(self) -> bool:
-        """Whether the results of a further query can be held."""
-        return len(self.held) < bounds.RETRIEVED_QUERIES
-
-    def breaks(self, query: GoldenQuery, score: QueryScore) -> bool:
-        """Return whether the ranks of a row violate a rule."""
-        rules = self._rules
-        return rules.may_be_violated(query, score) and any(True for _ in rules.violations(query, score))
-
-    def hold_row(self, query_id: str, row: RunRow) -> None:
-        """Hold the top k of a row and what it says, unless another row of the query is held already."""
-        if query_id not in self.held and self.has_room:
-            self.hold(query_id, row.results)
-            if self._room > 0:
-                said = said_in(row, self._plan.k)
-                self._room -= said.size
-                if self._room >= 0 and said != NOTHING:
-                    self.said[query_id] = said
-
-    def hold(self, query_id: str, results: Iterable[Result]) -> None:
-        """Hold the top k of a row, unless another row of the query is held already."""
-        if query_id not in self.held and self.has_room:
-            self.held[query_id] = top(results, self._plan)
-
-    def note_listed(self, rows: Iterable[RunRow]) -> None:
-        """Hold the results of those rows of a baseline that are of a listed query."""
-        for row in rows:
-            if (query_id := as_id(row.query_id)) in self._plan.listed:
-                self.hold_row(query_id, row)
-
-    @property
-    def has_all(self) -> bool:
-        """Whether the results of all listed queries are held."""
-        return len(self.held) >= min(len(self._plan.listed), bounds.RETRIEVED_QUERIES)
-
-
-def listed_ids(
-    first_ids: Mapping[str, bytes], query_ids: Iterable[str], plan: Plan
-) -> dict[str, tuple[ListedResult, ...]]:
-    """Return the top k of stored queries, of which only document ids are known; of several rows, the first one's."""
-    known = [query_id for query_id in query_ids if query_id in first_ids]
-    rows = ((query_id, unpacked(first_ids[query_id])[0]) for query_id in known)
-    return {query_id: top((Result(doc_id=doc_id) for doc_id in doc_ids), plan) for query_id, doc_ids in rows}
-
-
-def top(results: Iterable[Result], plan: Plan) -> tuple[ListedResult, ...]:
-    """Return the top k, at most ``bounds.RETRIEVED`` results; each document once if ranks count documents."""
-    if plan.ranking.by_document:
-        first: dict[str, Result] = {}
-        for result in results:
-            first.setdefault(as_id(result.doc_id), result)
-        results = first.values()
-    return tuple([_retrieved(result) for result in islice(results, min(plan.k, bounds.RETRIEVED))])
-
-
-def _retrieved(result: Result) -> ListedResult:
-    score, chunk = result.score, result.chunk_id
-    return ListedResult(
-        doc_id=as_id(result.doc_id),
-        score=score if score is not None and isfinite(score) else None,
-        chunk_id=None if chunk is None else as_id(chunk),
-    )

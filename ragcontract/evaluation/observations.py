@@ -1,16 +1,12 @@
-"""Counts how many results the rows of a run have: a run that is shorter than k cannot show what ranks below.
+"""Observations: what is counted beside scores while the rows of a side are read.
 
-Counts documents that a row returns more than once, for example as chunks: they displace other documents.
-
-Notes which queries lack a score, and which scores no metric reads.
-
-Finds out which relevant ids never occur in a run: whether the ids of contract and run are written the same way.
-
-Most of it costs nothing in a good run: the search ends once every relevant id has occurred.
-
-Counts the rows of a side by the class that was expected and the one that was found.
-
-Counts the rows of queries that are not in the golden set, and lists their ids.
+* depth: how many results the rows have. A run that is shorter than k cannot show what ranks below.
+* duplicates: documents that a row returns more than once, for example as chunks. They displace other documents.
+* scores: which queries lack a score, and which scores no metric reads.
+* unseen ids: which relevant ids never occur, which shows whether contract and run write ids the same way. In a good run
+  this costs almost nothing, because the search ends once every relevant id has occurred.
+* classes: the rows by expected and actual mode and label.
+* unknown queries: the rows of queries that are not in the golden set.
 """
 
 import sys
@@ -28,21 +24,20 @@ from ragcontract.evaluation.plan import Plan
 
 
 class Depth(Struct, frozen=True, kw_only=True):
-    """The number of results of a row: at most ``most``; ``typical`` is the median, and at least half have no more."""
+    """The number of results of a row."""
 
     most: int
-    typical: int
+    typical: int  # the median: at least half of the rows have no more
 
 
 class DepthCounter:
     """Counts the results of rows."""
 
     def __init__(self) -> None:
-        """Start without rows."""
         self._rows: Counter[int] = Counter()
 
     def note(self, rows: Sequence[list[str]]) -> None:
-        """Count the results of rows, given as their document ids."""
+        """Count the results of rows, which are passed as lists of document ids."""
         lengths = set(map(len, rows))
         if len(lengths) == 1:  # the common case, and five times as fast
             self._rows[lengths.pop()] += len(rows)
@@ -55,7 +50,7 @@ class DepthCounter:
 
 
 def depth_of(rows: Counter[int]) -> Depth | None:
-    """Return the depth, given how many rows have each number of results."""
+    """Return the depth of rows; ``rows`` counts them by their number of results."""
     half, below = sum(rows.values()) / 2, 0
     for length in sorted(rows):
         below += rows[length]
@@ -65,16 +60,12 @@ def depth_of(rows: Counter[int]) -> Depth | None:
 
 
 class Duplicates(Struct, frozen=True, kw_only=True):
-    """Duplicate documents: ``repeated`` of the ``results`` in the top k repeat a document of the same row.
+    """Documents that rows return more than once."""
 
-    ``short`` counts the rows that contain fewer than k distinct documents because some are repeated; ``named`` has the
-    first three query ids.
-    """
-
-    results: int = 0
-    repeated: int = 0
-    short: int = 0
-    named: tuple[str, ...] = ()
+    results: int = 0  # in the top k of all rows
+    repeated: int = 0  # results in the top k that repeat a document of the same row
+    short: int = 0  # rows with fewer than k distinct documents because some are repeated
+    named: tuple[str, ...] = ()  # the first queries of short rows
 
     @property
     def rate(self) -> float:
@@ -86,13 +77,12 @@ class DuplicateCounter:
     """Counts duplicates row by row."""
 
     def __init__(self, k: int) -> None:
-        """Count duplicates in the top ``k``, where k is the largest cut-off."""
-        self._k = k
+        self._k = k  # the largest cut-off
         self._results = self._repeated = self._short = 0
         self._named: list[str] = []
 
     def note(self, query_id: str, doc_ids: list[str]) -> bool:
-        """Count a row; return whether it contains too few documents because some are repeated."""
+        """Count a row; return whether it has too few documents because some are repeated."""
         top = doc_ids[: self._k]
         self._results += len(top)
         distinct = len(set(top))
@@ -112,11 +102,10 @@ class DuplicateCounter:
 
 
 class ScoreGaps:
-    """Collects both while rows are read; ``known`` are the scores that metrics read."""
+    """Collects the scores that queries lack, and the names of scores that no metric reads."""
 
     def __init__(self, known: Iterable[str]) -> None:
-        """Start without gaps."""
-        self._known = frozenset(known)
+        self._known = frozenset(known)  # the scores that metrics read
         self._lacking: dict[str, dict[str, None]] = {}
         self._undeclared: dict[str, None] = {}
 
@@ -126,7 +115,7 @@ class ScoreGaps:
             self._lacking.setdefault(name, {})[query_id] = None
 
     def unread(self, scores: Mapping[str, object] | None) -> list[str]:
-        """Return names of a row's scores that no metric reads; none once enough were found."""
+        """Note the names of a row's scores that no metric reads, and return them; none once there are enough."""
         if not scores or len(self._undeclared) >= bounds.NAMES or self._known.issuperset(scores):
             return []
         new = [name for name in scores if name not in self._known][: bounds.NAMES]
@@ -143,25 +132,20 @@ class ScoreGaps:
 
 
 class UnseenIds(Struct, frozen=True, kw_only=True):
-    """The relevant ids of the queries with rows: ``never`` of the ``relevant`` ones occur in no row.
-
-    Of these, ``compared`` were compared with ids that do occur: ``matched`` occur in the form of the
-    ``example``. ``retrieved`` are the first ids of the run.
-    """
+    """How many relevant ids of the queries with rows never occur, and in which other form they do."""
 
     relevant: int = 0
-    never: int = 0
-    compared: int = 0
-    matched: int = 0
+    never: int = 0  # relevant ids that occur in no row
+    compared: int = 0  # of those that never occur: compared with ids that do
+    matched: int = 0  # of those compared: occur in the form of the example
     example: Match | None = None
-    retrieved: tuple[str, ...] = ()
+    retrieved: tuple[str, ...] = ()  # the first ids of the run
 
 
 class UnseenIdSearch:
     """Searches the rows of a run for the relevant ids of all golden queries."""
 
     def __init__(self, golden: Mapping[str, GoldenQuery]) -> None:
-        """Search for the relevant ids of these queries."""
         self._golden = golden
         self._unseen = set(chain.from_iterable(query.relevant_doc_ids for query in golden.values()))
         self._relevant = len(self._unseen)
@@ -174,13 +158,13 @@ class UnseenIdSearch:
             self._unseen.difference_update(*rows)
 
     def hold(self, query: GoldenQuery, doc_ids: list[str]) -> None:
-        """Hold a row that lacks a relevant document, to compare its ids with it, as long as there is room."""
+        """Hold a row that lacks a relevant document while there is room, to compare its ids with the document's."""
         if self._unseen and self._room > 0:
             self._held.append((query, doc_ids))
             self._room -= len(doc_ids)
 
     def result(self, without_row: Collection[str]) -> UnseenIds:
-        """Return what was found; the ids of queries ``without_row`` do not count."""
+        """Return the relevant ids that never occurred; those of queries ``without_row`` do not count."""
         if not self._unseen:
             return UnseenIds(relevant=self._relevant)
         relevant, unseen = self._relevant, self._unseen
@@ -207,10 +191,9 @@ class UnseenIdSearch:
 
 
 class ClassCounter:
-    """The modes and the labels of rows, each counted only if the plan ``needs`` that field; every row counts as one."""
+    """Counts rows by expected and actual mode and label, each only if the plan ``needs`` that field."""
 
     def __init__(self, needs: frozenset[str]) -> None:
-        """Count nothing yet."""
         self._has_modes, self._has_labels = "mode" in needs, "label" in needs
         self.modes: Counter[tuple[str, str | None]] = Counter()
         self.labels: Counter[tuple[str, str | None]] = Counter()
@@ -220,7 +203,7 @@ class ClassCounter:
         self._count(query, mode_of(row) if self._has_modes else None, row.label if self._has_labels else None)
 
     def note_missing(self, query: GoldenQuery) -> None:
-        """Count a query without a row, in which no class was found."""
+        """Count a query without a row, whose actual mode and label are None."""
         self._count(query, None, None)
 
     def _count(self, query: GoldenQuery, mode: str | None, label: str | None) -> None:
@@ -233,14 +216,14 @@ class ClassCounter:
 
 
 class UnknownQueries:
-    """The ids of a side that the golden set does not have.
+    """The query ids of a side that the golden set does not have.
 
-    ``bounds.UNKNOWN`` of a run are listed, and ``more`` counts the rows of others. Of a baseline, all are listed.
+    All ids of a baseline are listed. Of a run, the first ``bounds.UNKNOWN`` are listed, and ``more`` counts the rows of
+    the others.
     """
 
     def __init__(self, plan: Plan) -> None:
-        """Have no ids yet; those of golden queries that are not judged are no unknown ones."""
-        self._not_judged = plan.not_judged
+        self._not_judged = plan.not_judged  # golden queries outside the scope are known
         self._most = sys.maxsize if plan.is_baseline else bounds.UNKNOWN
         self._listed: dict[str, None] = {}
         self.more = 0

@@ -1,11 +1,8 @@
-"""The turns of a row, for queries that are conversations.
-
-Lists the violations of a row: of very many, the first ones, and what the others of each rule have in common.
+"""The plan: how to evaluate one row. Run and baseline use the same plan, locally and on a cluster.
 
 A conversation of a thousand turns can violate each of a hundred rules in each turn. Nobody reads that, and reports of
-it take minutes. The verdict, the waivers and the comparison with a baseline are the same as with all of them.
-
-How to evaluate each row of a run; the same plan is used for run and baseline, locally and on a cluster.
+it take minutes, so only the first violations of a row are listed. The others of a rule become one violation with all
+their causes, so that the verdict, the waivers and the comparison with a baseline are the same.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
@@ -32,82 +29,20 @@ if TYPE_CHECKING:
     from ragcontract.judgments.second_pass import SecondPass
     from ragcontract.runs.scores_files import GivenScores, Wanted
 
-
-def with_turns(query: GoldenQuery, row: RunRow) -> tuple[RunRow, tuple[Turn, ...] | str]:
-    """Return a row and its turns if the query is a conversation, or what is wrong with its messages.
-
-    The row then has the last response and the calls of all turns, for metrics.
-    """
-    if not query.turns:
-        if not isinstance(getattr(row, "messages", None), list):
-            return row, ()
-        from ragcontract.answers.conversation import contradiction
-
-        return row, contradiction(row) or ()
-    from ragcontract.answers.conversation import turns_of, whole
-
-    turns = turns_of(row, query.turns)
-    return row if isinstance(turns, str) else whole(row, turns), turns
-
-
-def asks_otherwise(query: GoldenQuery, row: RunRow) -> bool:
-    """Return whether the user of a row's conversation does not say what the golden turns say."""
-    if not query.turns or query.answer is None or not row.messages:
-        return False
-    from ragcontract.answers.conversation import other_questions
-
-    return other_questions(row.messages, query.answer.turns or ())
-
-
-def without_answers(query: GoldenQuery, row: RunRow) -> tuple[Turn, ...]:
-    """Return the turns of a query that has no row."""
-    if not query.turns:
-        return ()
-    from ragcontract.answers.conversation import unanswered
-
-    return unanswered(row, query.turns)
-
-
 EXPECTED = ("the rule to hold everywhere",)
 
 
-def listed_first(violations: Iterable[Violation]) -> tuple[Violation, ...]:
-    """Return the first ``bounds.VIOLATIONS``; the others are one violation a rule, with their number and all causes.
-
-    Violations that only warn stay apart from those that fail.
-    """
-    listed: list[Violation] = []
-    others: dict[tuple[str, bool], list[Violation]] = {}
-    for one in violations:
-        if len(listed) < bounds.VIOLATIONS:
-            listed.append(one)
-        else:
-            others.setdefault((one.rule, one.warns), []).append(one)
-    return (*listed, *map(_as_one, others.values()))
-
-
-def _as_one(violations: list[Violation]) -> Violation:
-    if len(violations) == 1:
-        return violations[0]
-    causes = dict.fromkeys(cause for one in violations for cause in one.causes)
-    found = (f"{len(violations):,} more violations, which are not listed",)
-    return replace(violations[0], expected=EXPECTED, found=found, doc_ids=(), limit=None, causes=tuple(causes))
-
-
 class BesideRanks(Struct, frozen=True, kw_only=True, gc=False):
-    """The values of a row for each family but the ranking metrics, and the rules of rows that it violates.
+    """The outcome of a row but for its ranks."""
 
-    ``lacking`` are the metrics whose values are missing; their worst values stand for them. Of a row of a baseline,
-    which may lack others, they are those that a judge said nothing of.
-    """
-
-    values: tuple[Values, ...] = ()
-    violations: tuple[Violation, ...] = ()
+    values: tuple[Values, ...] = ()  # for each family except the ranking metrics
+    violations: tuple[Violation, ...] = ()  # of rules that read the row
+    # The metrics whose values are missing. A row of a run has their worst values; a row of a baseline has none.
     lacking: tuple[str, ...] = ()
 
 
 class RowOutcome(BesideRanks, frozen=True, kw_only=True, gc=False):
-    """The whole result of one row: also its ranks."""
+    """The whole outcome of a row, with its ranks."""
 
     score: QueryScore
     overlap: Values = ()
@@ -116,38 +51,29 @@ class RowOutcome(BesideRanks, frozen=True, kw_only=True, gc=False):
 class Plan(Families, frozen=True, kw_only=True):
     """The metrics, rules and options for the evaluation of rows.
 
-    ``row_rules`` are the rule classes in use that need the row, and ``rank_rules`` those that need its ranks: they say
-    which rows break the contract, so that their results can be listed. With ``turns``, some queries are conversations.
-    ``pools`` are the judged pools that a baseline brings for a run, and ``first_ids`` the first ids of its rows, by
-    query id. ``listed`` are the queries whose results are read from a baseline once more. Rows may lack ``results``
-    unless ``results_required``. With ``repeats``, a query may have several rows; with ``keep_ids``, the document ids of
-    all rows are stored. Without ``texts``, nothing that the application said or saw is held for reports. ``given`` is
-    what scores files have for the run. With ``tags``, means are computed for these tags only, and rows for the golden
-    queries that are ``not_judged``, which want ``wanted_elsewhere``, are skipped. A run is scored as if nothing was
-    retrieved for a golden query without a row (whether that is allowed, ``decision.unjudgeable`` says); in a
-    ``second_pass``, a judge clears what rules about answers flagged. What families have ``noted`` of a baseline is
-    forgotten before the run. A baseline may lack rows, because golden queries may be new.
+    A run is scored as if nothing was retrieved for a golden query without a row; ``decision.unjudgeable`` decides
+    whether that is allowed. A baseline may lack rows, because golden queries may be new.
     """
 
     golden: dict[str, GoldenQuery]
-    row_rules: tuple[type[RowRule], ...] = ()
-    rank_rules: tuple[type[RankRule], ...] = ()
-    pools: Mapping[str, bytes] = {}
-    first_ids: Mapping[str, bytes] = {}
-    listed: frozenset[str] = frozenset()
+    row_rules: tuple[type[RowRule], ...] = ()  # the rules in use that read the row
+    rank_rules: tuple[type[RankRule], ...] = ()  # the rules in use that read the ranks; the broken rows are listed
+    pools: Mapping[str, bytes] = {}  # the judged pools that a baseline brings for a run, by query id
+    first_ids: Mapping[str, bytes] = {}  # the first ids of a baseline's rows, by query id
+    listed: frozenset[str] = frozenset()  # the queries whose results are read from a baseline a second time
     settings: RuleSettings
-    turns: bool = False
-    results_required: bool = True
-    repeats: bool = False
-    keep_ids: bool = False
-    texts: bool = True
+    turns: bool = False  # whether some queries are conversations
+    results_required: bool = True  # otherwise rows may lack results
+    repeats: bool = False  # whether a query may have several rows
+    keep_ids: bool = False  # whether the document ids of all rows are stored
+    texts: bool = True  # whether reports may show what the application said and saw
     is_baseline: bool = False
-    given: "GivenScores | None" = None
-    second_pass: "SecondPass | None" = None
-    noted: Sequence[MutableMapping[str, Any]] = ()
-    tags: frozenset[str] = frozenset()
-    not_judged: frozenset[str] = frozenset()
-    wanted_elsewhere: frozenset[str] = frozenset()
+    scores_files: "GivenScores | None" = None  # of the run
+    second_pass: "SecondPass | None" = None  # in which a judge clears what rules about answers flagged
+    noted: Sequence[MutableMapping[str, Any]] = ()  # what families note of a side; cleared between baseline and run
+    tags: frozenset[str] = frozenset()  # the only tags for which means are computed; empty for all
+    not_judged: frozenset[str] = frozenset()  # the golden queries outside the scope, whose rows are skipped
+    wanted_elsewhere: frozenset[str] = frozenset()  # the documents that queries outside the scope want
 
     @property
     def k(self) -> int:
@@ -155,7 +81,7 @@ class Plan(Families, frozen=True, kw_only=True):
         return self.ranking.k
 
     def overlap_with_baseline(self, query: GoldenQuery, doc_ids: Sequence[str]) -> Values:
-        """Return the overlap of a row with the baseline; empty if there is nothing to compare it with."""
+        """Return the overlap of a row with the baseline; empty if there is nothing to compare the row with."""
         before, family = self.first_ids.get(query.id), self.overlap
         return () if before is None or family is None else family.against(doc_ids, before)
 
@@ -163,23 +89,23 @@ class Plan(Families, frozen=True, kw_only=True):
     def needs(self) -> frozenset[str]:
         """The fields of a run row that metrics and rules read."""
         of_families = (family.needs for family in (self.ranking, *self.families))
-        found = frozenset[str]().union(*of_families, *(rule.needs for rule in self.row_rules))
+        fields = frozenset[str]().union(*of_families, *(rule.needs for rule in self.row_rules))
         if self.second_pass and self.row_rules:
-            found |= self.second_pass.needs
+            fields |= self.second_pass.needs
         if not self.turns:
-            return found
+            return fields
         from ragcontract.rules.turns import InTurns
 
-        return found | InTurns.needs
+        return fields | InTurns.needs
 
     @property
     def shows_texts(self) -> bool:
-        """Whether reports show what was said and seen for a broken query: if metrics or rules read any of it."""
+        """Whether reports show the texts of broken queries, which they do if metrics or rules read texts."""
         return self.texts and not SAID.isdisjoint(self.needs)
 
     @property
     def row_type(self) -> type[RunRow]:
-        """The record type with which rows are decoded; what only reports show of broken queries is not parsed."""
+        """The record type with which rows are decoded. Fields that only reports show stay unparsed."""
         needs = self.needs
         unparsed = SAID - needs - {"error"} if self.shows_texts else frozenset()
         return row_type(
@@ -187,23 +113,23 @@ class Plan(Families, frozen=True, kw_only=True):
         )
 
     def for_baseline(self, listed: Collection[str] = ()) -> "Plan":
-        """Return the plan for the other side: a baseline is not judged, and need not have every query.
+        """Return the plan for a baseline, which needs not have every query.
 
-        What it violates is only compared, so its rows may lack what rules need. The results of the queries that are
-        ``listed`` are read on their own, once it is known which ones a run breaks.
+        Its violations are only compared, so its rows may lack what rules need. The results of ``listed`` queries are
+        read in a second pass, when it is known which queries the run breaks.
         """
         return replace(
             self,
-            diagnostics=tuple(one for one in self.diagnostics if one is not self.overlap),
+            diagnostics=tuple(family for family in self.diagnostics if family is not self.overlap),
             rank_rules=(),
             keep_ids=False,
             is_baseline=True,
             listed=frozenset(listed),
-            given=None,
+            scores_files=None,
         )
 
     def against(self, pools: Mapping[str, bytes], first_ids: Mapping[str, bytes]) -> "Plan":
-        """Return the plan for a run, given what its baseline brings."""
+        """Return the plan for a run that is compared with a baseline."""
         return replace(self, pools=pools, first_ids=first_ids)
 
     @property
@@ -214,7 +140,7 @@ class Plan(Families, frozen=True, kw_only=True):
 
     @property
     def wanted_scores(self) -> "Wanted":
-        """What is read of scores files."""
+        """The part of scores files that is read."""
         from ragcontract.runs.scores_files import Wanted
 
         return Wanted(
@@ -232,37 +158,36 @@ class Plan(Families, frozen=True, kw_only=True):
         return {query_id: checks_read(query) for query_id, query in self.golden.items() if query.rules}
 
     def beside_ranks(self, query: GoldenQuery, row: RunRow) -> BesideRanks | list[Invalid]:
-        """Return the outcome of a row but for its ranks, or what is wrong with it.
+        """Return the outcome of a row but for its ranks, or what is wrong with the row.
 
-        A problem without a field completes "query 'q1' …". A baseline may lack what metrics
-        need, as it may lack queries.
+        The message of a problem without a field completes "query 'q1' …". A baseline may lack what metrics need.
         """
-        merged = self.given.merged(query.id, row) if self.given else row
+        merged = self.scores_files.merged(query.id, row) if self.scores_files else row
         if isinstance(merged, list):
             return merged
         row, turns = with_turns(query, merged)
         if isinstance(turns, str):
             if not self.is_baseline:
                 return [Invalid("", turns)]
-            query, turns = replace(query, rules=()), ()  # what it violates is not known
-        found = [valid_values(family, query, row) for family in self.families]
-        missing = [one for one in found if isinstance(one, Missing)]
-        wrong = [one for one in found if isinstance(one, Invalid)]
+            query, turns = replace(query, rules=()), ()  # its violations are not known
+        outcomes = [valid_values(family, query, row) for family in self.families]
+        missing = [outcome for outcome in outcomes if isinstance(outcome, Missing)]
+        wrong = [outcome for outcome in outcomes if isinstance(outcome, Invalid)]
         if not self.is_baseline:
-            wrong += [Invalid("", one.why) for one in missing if not one.metric]
+            wrong += [Invalid("", outcome.why) for outcome in missing if not outcome.metric]
         if wrong:
             return list(dict.fromkeys(wrong))
-        lacking = self._lacking(found) if self.is_baseline else tuple([one.metric for one in missing])
-        values = tuple([self._values(one, family) for one, family in zip(found, self.families, strict=True)])
+        lacking = self._lacking(outcomes) if self.is_baseline else tuple([outcome.metric for outcome in missing])
+        values = tuple([self._values(outcome, family) for outcome, family in zip(outcomes, self.families, strict=True)])
         violations: tuple[Violation, ...] = ()
         if self.row_rules and query.rules:
             context = self._context(values, turns)
             rules = self._rules(query)
-            unjudged = [why for rule in rules if (why := rule.lacking(query, row, context))]
-            if unjudged and not self.is_baseline:
-                once = {why.partition(", which ")[0]: why for why in unjudged}  # several rules lack the same
+            unknown = [why for rule in rules if (why := rule.lacking(query, row, context))]
+            if unknown and not self.is_baseline:
+                once = {why.partition(", which ")[0]: why for why in unknown}  # several rules lack the same
                 return [Invalid("", why) for why in once.values()]
-            if not unjudged:
+            if not unknown:
                 try:
                     violations = self._violated_in_each(rules, query, row, context)
                 except CannotScoreError as error:
@@ -271,9 +196,9 @@ class Plan(Families, frozen=True, kw_only=True):
         return BesideRanks(values=values, violations=violations, lacking=lacking)
 
     def has_failed(self, query: GoldenQuery, row: RunRow, values: Sequence[Values] = ()) -> bool:
-        """Return whether an error stands for what a row would have had: nothing was retrieved, or its answer counts.
+        """Return whether an error replaces what the contract reads of a row: its results, or its answer.
 
-        ``values`` are those of all families but the ranking metrics.
+        ``values`` are those of all families except the ranking metrics.
         """
         if not row.error:
             return False
@@ -284,21 +209,21 @@ class Plan(Families, frozen=True, kw_only=True):
             or any(value and "error" in family.needs for family, value in of_answer)
         )
 
-    def _lacking(self, found: Sequence[Values | Missing | Invalid]) -> tuple[str, ...]:
+    def _lacking(self, outcomes: Sequence[Values | Missing | Invalid]) -> tuple[str, ...]:
         """Return the metrics that a row of a baseline lacks."""
-        pairs = zip(found, self.families, strict=True)
+        pairs = zip(outcomes, self.families, strict=True)
         lacking = (family for values, family in pairs if isinstance(values, Missing))
         return tuple([metric.key for family in lacking for metric in family.metrics])
 
-    def _values(self, found: Values | Missing | Invalid, family: Family) -> Values:
-        if isinstance(found, Missing | Invalid):
+    def _values(self, outcome: Values | Missing | Invalid, family: Family) -> Values:
+        if isinstance(outcome, Missing | Invalid):
             return () if self.is_baseline else worst_values(family.metrics)
-        return found
+        return outcome
 
     def missing(self, query: GoldenQuery) -> RowOutcome:
-        """Return the outcome of a query without a row, as of an empty row: nothing found, the worst of what it has.
+        """Return the outcome of a query without a row: no results, and the worst value of each metric that it has.
 
-        A query that has no part in a family's metrics has none here either.
+        A query to which a family's metrics do not apply has no values of that family.
         """
         unanswered = {"response": None} if "response" in self.needs else {}
         row = self.row_type(query_id=query.id, results=[], **unanswered)
@@ -310,10 +235,10 @@ class Plan(Families, frozen=True, kw_only=True):
         return RowOutcome(score=score, values=tuple(values), violations=violations, overlap=overlap)
 
     def score_gaps(self, columns: Sequence[Column], lacking: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-        """Give the queries that lack a score in a row the worst value, or none in a baseline; return the queries.
+        """Give queries that lack a score in any row the worst value, or none in a baseline; return these queries.
 
-        The mean of their other rows would pass for the score. Of a baseline, only judged metrics are returned: a limit
-        on their change leaves no query out.
+        Otherwise, the mean of their other rows would pass for the score. Of a baseline, only metrics that need
+        judgments are returned, because a limit on their change leaves no query out.
         """
         for family, column in zip(self.families, columns, strict=True):
             values = () if self.is_baseline else worst_values(family.metrics)
@@ -325,11 +250,10 @@ class Plan(Families, frozen=True, kw_only=True):
         return {key: query_ids for key, query_ids in lacking.items() if key in judged}
 
     def _rules(self, query: GoldenQuery) -> list[RowRule]:
-        """Return the rules of a query that are in use."""
         return row_rules_of(query, self.row_rules)
 
     def _context(self, values: Sequence[Values], turns: Sequence[Turn]) -> RowContext:
-        """Return what the rules of a row see, given the values of all families but the ranking metrics."""
+        """Return what the rules of a row see; ``values`` are those of all families except the ranking metrics."""
         if not any(rule.needs_metrics for rule in self.row_rules):
             return RowContext(settings=self.settings, turns=tuple(turns))
         metrics = {
@@ -342,60 +266,43 @@ class Plan(Families, frozen=True, kw_only=True):
     def _violated_in_each(
         self, rules: Sequence[RowRule], query: GoldenQuery, row: RunRow, context: RowContext
     ) -> tuple[Violation, ...]:
-        """Return the violations of rules, those on metrics with the scores of each row that a scores file repeats."""
-        repeated = self.given.repeated(query.id) if self.given and context.metrics else []
+        """Return the violations of rules. Rules on metrics see the scores of each row that a scores file repeats."""
+        repeated = self.scores_files.repeated(query.id) if self.scores_files and context.metrics else []
         if not repeated:
             return self._violated(rules, query, row, context)
         on_metrics = [rule for rule in rules if rule.needs_metrics]
-        found = self._violated([rule for rule in rules if not rule.needs_metrics], query, row, context)
+        violations = self._violated([rule for rule in rules if not rule.needs_metrics], query, row, context)
         for scores in repeated:
             of_row = replace(context, metrics={**context.metrics, **scores})
-            found = tuple(dict.fromkeys([*found, *self._violated(on_metrics, query, row, of_row)]))
-        return found
+            violations = tuple(dict.fromkeys([*violations, *self._violated(on_metrics, query, row, of_row)]))
+        return violations
 
     def _violated(
         self, rules: Sequence[RowRule], query: GoldenQuery, row: RunRow, context: RowContext
     ) -> tuple[Violation, ...]:
-        """Return the violations of rules, of very many only the first; raises CannotScoreError."""
+        """Return the violations of rules, the first ones if there are very many; raise CannotScoreError."""
         both: Iterable[tuple[RowRule, RowRule]] = zip(rules, rules, strict=True)
         if known := self.second_pass:
             both = known.applied(query, row, rules, context, strict=not self.is_baseline)
-        found = [(rule, one) for rule, judged in both for one in judged.violations(query, row, context)]
-        return listed_first(self._with_digests(found)) if found else ()
+        violated = [(rule, violation) for rule, inner in both for violation in inner.violations(query, row, context)]
+        return listed_first(self._with_digests(violated)) if violated else ()
 
-    def _with_digests(self, found: Iterable[tuple[RowRule, Violation]]) -> Iterator[Violation]:
-        """Yield the violations of rules, with digests of the rule and of each thing that is wrong as their causes.
+    def _with_digests(self, violated: Iterable[tuple[RowRule, Violation]]) -> Iterator[Violation]:
+        """Yield violations whose causes are digests of the rule and of each thing that is wrong.
 
-        A query may have several rules of one class, and a stored baseline has no texts: only a digest shows whether it
-        violates the same rule for the same reason.
+        A query may have several rules of one class, and a stored baseline has no texts. Only a digest shows whether the
+        baseline violates the same rule for the same reason.
         """
-        for rule, of_rule in groupby(found, key=itemgetter(0)):
+        for rule, of_rule in groupby(violated, key=itemgetter(0)):
             digest = digest_with(rule)
-            for _, one in of_rule:
-                causes = tuple(map(digest, one.causes or one.doc_ids or ("",)))
+            for _, violation in of_rule:
+                causes = tuple(map(digest, violation.causes or violation.doc_ids or ("",)))
                 if self.texts:
-                    yield replace(one, causes=causes)
+                    yield replace(violation, causes=causes)
                 else:
-                    yield replace(one, causes=causes, expected=unsaid(one.expected), found=unsaid(one.found))
-
-
-def valid_values(family: Family, query: GoldenQuery, row: RunRow) -> Values | Missing | Invalid:
-    """Return the values of one row, or what is missing or wrong."""
-    values = family.values(query, row)
-    if isinstance(values, Missing | Invalid):
-        return values
-    if values and len(values) != len(family.metrics):
-        return Invalid("", f"has {len(values)} values of {len(family.metrics)} metrics")
-    for metric, value in zip(family.metrics, values, strict=False):
-        low, high = metric.scale.low, metric.scale.high
-        if not low <= value <= high:  # the comparison is false for NaN
-            return Invalid("", f"{metric.key} is {value}, outside of its scale from {low:g} to {high:g}")
-    return values
-
-
-def worst_values(metrics: Iterable[Metric]) -> Values:
-    """Return the values of a query without any result."""
-    return tuple([metric.worst for metric in metrics])
+                    yield replace(
+                        violation, causes=causes, expected=unsaid(violation.expected), found=unsaid(violation.found)
+                    )
 
 
 def plan_for(contract: Contract, *, repeats: bool = False, keep_ids: bool = False, texts: bool = True) -> Plan:
@@ -419,3 +326,80 @@ def plan_for(contract: Contract, *, repeats: bool = False, keep_ids: bool = Fals
         not_judged=frozenset(contract.scope.queries if contract.scope else ()),
         wanted_elsewhere=contract.scope.wanted if contract.scope else frozenset(),
     )
+
+
+def valid_values(family: Family, query: GoldenQuery, row: RunRow) -> Values | Missing | Invalid:
+    """Return the values of one row, or what is missing or wrong with it."""
+    values = family.values(query, row)
+    if isinstance(values, Missing | Invalid):
+        return values
+    if values and len(values) != len(family.metrics):
+        return Invalid("", f"has {len(values)} values of {len(family.metrics)} metrics")
+    for metric, value in zip(family.metrics, values, strict=False):
+        low, high = metric.scale.low, metric.scale.high
+        if not low <= value <= high:  # the comparison is false for NaN
+            return Invalid("", f"{metric.key} is {value}, outside of its scale from {low:g} to {high:g}")
+    return values
+
+
+def worst_values(metrics: Iterable[Metric]) -> Values:
+    """Return the values of a query without a row."""
+    return tuple([metric.worst for metric in metrics])
+
+
+def with_turns(query: GoldenQuery, row: RunRow) -> tuple[RunRow, tuple[Turn, ...] | str]:
+    """Return a row and its turns, or what is wrong with its messages. Only conversations have turns.
+
+    The row of a conversation is returned with the last response and the calls of all turns, for metrics.
+    """
+    if not query.turns:
+        if not isinstance(getattr(row, "messages", None), list):
+            return row, ()
+        from ragcontract.answers.conversation import contradiction
+
+        return row, contradiction(row) or ()
+    from ragcontract.answers.conversation import turns_of, whole
+
+    turns = turns_of(row, query.turns)
+    return row if isinstance(turns, str) else whole(row, turns), turns
+
+
+def asks_otherwise(query: GoldenQuery, row: RunRow) -> bool:
+    """Return whether the questions of a row's conversation differ from those of the golden turns."""
+    if not query.turns or query.answer is None or not row.messages:
+        return False
+    from ragcontract.answers.conversation import other_questions
+
+    return other_questions(row.messages, query.answer.turns or ())
+
+
+def without_answers(query: GoldenQuery, row: RunRow) -> tuple[Turn, ...]:
+    """Return the turns of a query that has no row."""
+    if not query.turns:
+        return ()
+    from ragcontract.answers.conversation import unanswered
+
+    return unanswered(row, query.turns)
+
+
+def listed_first(violations: Iterable[Violation]) -> tuple[Violation, ...]:
+    """Return the first ``bounds.VIOLATIONS`` violations, and one per rule for the others, with their number and causes.
+
+    Violations that only warn stay apart from those that fail.
+    """
+    listed: list[Violation] = []
+    others: dict[tuple[str, bool], list[Violation]] = {}
+    for violation in violations:
+        if len(listed) < bounds.VIOLATIONS:
+            listed.append(violation)
+        else:
+            others.setdefault((violation.rule, violation.warns), []).append(violation)
+    return (*listed, *map(_as_one, others.values()))
+
+
+def _as_one(violations: list[Violation]) -> Violation:
+    if len(violations) == 1:
+        return violations[0]
+    causes = dict.fromkeys(cause for violation in violations for cause in violation.causes)
+    number = (f"{len(violations):,} more violations, which are not listed",)
+    return replace(violations[0], expected=EXPECTED, found=number, doc_ids=(), limit=None, causes=tuple(causes))

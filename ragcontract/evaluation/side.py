@@ -16,62 +16,46 @@ from ragcontract.runs.baseline_file import StoredHead
 
 
 class Side(Struct, frozen=True, kw_only=True):
-    """The evaluated rows of a run or a baseline.
+    """The evaluated rows of a run or a baseline."""
 
-    ``scores`` and ``columns`` (one for each family except the ranking metrics) are by query id. ``violations`` are
-    those of rules that need the row. ``missing`` are golden queries without a row, ``lacking`` those without a score,
-    by its name; ``undeclared`` are the first names of scores that no metric reads, ``unread_checks``
-    count the rows in which a check failed that no rule of the query reads. ``unknown`` are the first query ids
-    that are not golden queries, and ``more_unknown`` counts those that are not listed. ``unmeasured`` counts the rows
-    without a latency, and ``failed`` are the queries of which a row has an error in place of what it would have had.
-    ``asked_otherwise`` are the queries of which a row has a conversation with other questions than the golden turns.
-    ``modes`` and ``labels`` count the rows by expected and actual mode and label; a stored baseline
-    has none. ``depth`` is None if there are no rows. ``distances`` says whether the scores look like
-    distances. ``unseen_ids`` are the relevant ids that never occur, which are only searched for on this machine.
-    ``pattern_ids`` are forbidden ids that never occur and look like patterns, each with where it is forbidden.
-    ``rows`` counts the rows of each query if any has several and they have no order; ``runs`` are the good runs whose
-    means the values are. ``changed`` are queries for which a baseline has a different question, ``expected`` has
-    what its queries expected where that differs from the golden file, ``stored`` is the head of that baseline, and
-    ``incomparable`` are its metrics that were computed in another way. ``doc_ids`` has the document ids of each row if
-    the plan requests them. A baseline has the ``first_ids`` of its rows and the judged ``pools`` of its queries, see
-    :mod:`ragcontract.core.ids`. ``retrieved`` has the top k of the queries that the run breaks; ``said`` has what
-    was said for them, in part.
-    """
-
-    scores: dict[str, QueryScore]
-    columns: tuple[ValuesByQuery, ...] = ()
-    violations: dict[str, tuple[Violation, ...]] = {}
+    scores: dict[str, QueryScore]  # by query id
+    columns: tuple[ValuesByQuery, ...] = ()  # the values of each family except the ranking metrics
+    violations: dict[str, tuple[Violation, ...]] = {}  # of rules that read the row, by query id
     files: tuple[SourceFile, ...] = ()
-    versions: dict[str, list[str]] = {}
-    missing: tuple[str, ...] = ()
-    lacking: dict[str, tuple[str, ...]] = {}
-    undeclared: tuple[str, ...] = ()
-    unread_checks: dict[str, int] = {}
-    unknown: tuple[str, ...] = ()
-    more_unknown: int = 0
-    rows: dict[str, int] = {}
-    runs: int = 1
-    latency: Latency | None = None
-    unmeasured: int = 0
-    failed: tuple[str, ...] = ()
-    asked_otherwise: tuple[str, ...] = ()
-    modes: Confusion = {}
-    labels: Confusion = {}
-    duplicates: Duplicates = Duplicates()
-    depth: Depth | None = None
-    distances: bool = False
-    unseen_ids: UnseenIds = UnseenIds()
-    pattern_ids: dict[str, str] = {}
-    changed: tuple[str, ...] = ()
-    expected: dict[str, Expected] = {}
-    stored: StoredHead | None = None
-    incomparable: frozenset[str] = frozenset()
-    doc_ids: dict[str, list[list[str]]] = {}
-    pools: dict[str, bytes] = {}
-    first_ids: dict[str, bytes] = {}
-    retrieved: dict[str, tuple[ListedResult, ...]] = {}
-    said: dict[str, Said] = {}
+    versions: dict[str, list[str]] = {}  # the distinct values of each version field
     problems: Problems = Problems()
+    # What is missing, and what is not read.
+    missing: tuple[str, ...] = ()  # golden queries without a row
+    lacking: dict[str, tuple[str, ...]] = {}  # golden queries without a score, by its name
+    undeclared: tuple[str, ...] = ()  # the first names of scores that no metric reads
+    unread_checks: dict[str, int] = {}  # the rows in which a check failed that no rule of the query reads, by its name
+    unknown: tuple[str, ...] = ()  # the first query ids that are not golden queries
+    more_unknown: int = 0  # rows of unknown queries that are not listed
+    failed: tuple[str, ...] = ()  # queries with a row whose error replaces what the contract reads
+    asked_otherwise: tuple[str, ...] = ()  # queries with a conversation that asks other questions than the golden turns
+    # Counts.
+    rows: dict[str, int] = {}  # the rows of each query if any has several and they have no order
+    runs: int = 1  # the good runs whose means the values are
+    latency: Latency | None = None
+    unmeasured: int = 0  # rows without a latency
+    modes: Confusion = {}  # rows by expected and actual mode; empty for a stored baseline
+    labels: Confusion = {}  # rows by expected and actual label; empty for a stored baseline
+    duplicates: Duplicates = Duplicates()
+    depth: Depth | None = None  # None if there are no rows
+    distances: bool = False  # whether the scores look like distances
+    unseen_ids: UnseenIds = UnseenIds()  # the relevant ids that never occur; only searched for on this machine
+    pattern_ids: dict[str, str] = {}  # where forbidden ids that never occur and look like patterns are forbidden
+    # Of a baseline.
+    changed: tuple[str, ...] = ()  # queries for which it has a different question
+    expected: dict[str, Expected] = {}  # what its queries expected, where the golden file differs now
+    stored: StoredHead | None = None  # the head of a stored baseline
+    incomparable: frozenset[str] = frozenset()  # metrics that a stored baseline computed in another way
+    pools: dict[str, bytes] = {}  # the judged pools of its queries, see ragcontract.core.ids
+    first_ids: dict[str, bytes] = {}  # of its rows, see ragcontract.core.ids
+    # Of queries.
+    doc_ids: dict[str, list[list[str]]] = {}  # the document ids of each row, if the plan requests them
+    retrieved: dict[str, tuple[ListedResult, ...]] = {}  # the top k of queries that the run breaks
+    said: dict[str, Said] = {}  # texts of the queries that the run breaks, shortened
 
     @property
     def name(self) -> str:
@@ -80,7 +64,7 @@ class Side(Struct, frozen=True, kw_only=True):
         return f"{first} (and {count(len(more), 'more file')})" if more else first
 
     def values(self, family: int, query_ids: Iterable[str]) -> list[Values | None]:
-        """Return queries' values of a family, the ranking metrics being family 0; None for one that is not scored."""
+        """Return the queries' values of a family; None for a query without scores. Family 0 is the ranking metrics."""
         scores = self.scores
         if family > len(self.columns):  # a baseline has no overlap with itself
             return [None for _ in query_ids]
@@ -93,10 +77,10 @@ class Side(Struct, frozen=True, kw_only=True):
         if family:
             return self.columns[family - 1].rows(query_id)
         score = self.scores[query_id]
-        return [one.values for one in score.repeats] or [score.values]
+        return [repeat.values for repeat in score.repeats] or [score.values]
 
     @property
     def queries(self) -> int:
-        """How many queries the side has rows for, known or not."""
-        absent = len(self.missing) if self.missing and self.missing[0] in self.scores else 0  # scored as not found
+        """How many queries the side has rows for, golden or not."""
+        absent = len(self.missing) if self.missing and self.missing[0] in self.scores else 0  # scored without a row
         return len(self.scores) - absent + len(self.changed) + len(self.unknown) + self.more_unknown

@@ -1,8 +1,6 @@
-"""Source interface: where a run or a baseline is read from.
+"""Sources: where a run or a baseline is read from, and the evaluation of both sides.
 
-Evaluates both sides: the baseline first, because what it retrieved says what of a run somebody has judged.
-
-Several good runs as one side: files that each have all queries; those without a common query form one run.
+The baseline is evaluated first, because the documents that it retrieved count as judged in the run.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -24,18 +22,20 @@ from ragcontract.evaluation.side import Side
 from ragcontract.files.problems import Batch, Problem
 from ragcontract.runs.readers import Reader, RunEvent
 
+Known = dict[str, int]  # the files that have a query, as the bits of a number; by query id
+
 
 class Source(Protocol):
-    """Evaluates a plan where the rows are, and returns the result."""
+    """Evaluates a plan where the rows are, and returns the side."""
 
     def evaluate(self, plan: Plan) -> Side:
-        """Return the side; its ``problems`` contain everything wrong with the rows."""
+        """Return the side; its ``problems`` contain everything that is wrong with the rows."""
 
     def listed(self, plan: Plan) -> Listed:
-        """Return the results of the queries that the plan for a baseline lists, for which rows are read once more."""
+        """Read the rows a second time; return the results of the queries that the plan for a baseline lists."""
 
     def rows(self, record: type[RunRow]) -> Iterator[RunRow]:
-        """Yield the rows once more, for a report on all that was answered; raises InputError if that is impossible."""
+        """Yield the rows a second time, for reports on all answers; raise InputError if that is impossible."""
 
 
 class Local(Struct, frozen=True):
@@ -49,45 +49,63 @@ class Local(Struct, frozen=True):
         return fold(plan, self.reader.events(plan.row_type, with_metrics=with_metrics))
 
     def listed(self, plan: Plan) -> Listed:
-        """Read the rows until those of all listed queries were found; of several rows of one, the first counts."""
-        found = ListedResults(plan)
+        """Read rows until each listed query has one. If a query has several rows, the first counts."""
+        results = ListedResults(plan)
         for event in self.reader.events(plan.row_type):
             if isinstance(event, Batch):
-                found.note_listed(event.rows)
-                if found.has_all:
+                results.note_listed(event.rows)
+                if results.has_all:
                     break
-        return Listed(retrieved=found.held, said=found.said)
+        return Listed(retrieved=results.held, said=results.said)
 
     def rows(self, record: type[RunRow]) -> Iterator[RunRow]:
-        """Read the rows; those that cannot be read were reported before."""
+        """Read the rows. Rows that cannot be read were reported before."""
         for event in self.reader.events(record):
             if isinstance(event, Batch):
                 yield from event.rows
 
 
+class GoodRuns(Struct, frozen=True):
+    """Run files on this machine: several good runs, or parts of one run.
+
+    Several runs have all queries each, and the values of a query are the means over the runs. Parts have no common
+    query.
+    """
+
+    reader: Reader
+
+    def evaluate(self, plan: Plan) -> Side:
+        """Read and evaluate the rows; the side's ``runs`` is the number of runs."""
+        files = _Files(plan)
+        with_metrics = any(not family.from_ids for family in plan.families)
+        events = self.reader.events(plan.row_type, with_metrics=with_metrics)
+        side = fold(replace(plan, repeats=True), files.noted(events))
+        return replace(side, runs=files.runs)
+
+    def listed(self, plan: Plan) -> Listed:
+        """Read rows until each listed query has one; the first run that has the query counts."""
+        return Local(self.reader).listed(plan)
+
+    def rows(self, record: type[RunRow]) -> Iterator[RunRow]:
+        """Read the rows. Rows that cannot be read were reported before."""
+        return Local(self.reader).rows(record)
+
+
 def evaluate_sides(plan: Plan, run: Source, baseline: Source | None) -> tuple[Side, Side | None]:
-    """Return both sides; the baseline has the results of those queries that the run lists because it breaks them."""
+    """Return both sides. The baseline has the results of the queries that the run breaks."""
     if baseline is None:
         return run.evaluate(plan), None
     before = baseline.evaluate(plan.for_baseline())
     for noted in plan.noted:
-        noted.clear()  # what is noted is of the run
+        noted.clear()  # so that only what is noted of the run remains
     now = run.evaluate(plan.against(before.pools, before.first_ids))
     return now, before if now.problems else with_listed(before, baseline, plan, now.retrieved)
-
-
-def file_of_both(run: Side, baseline: Side | None) -> str | None:
-    """Return the path of a file that is both run and baseline; None if there is none. A copy is another file."""
-    digests = {file.sha256 for file in baseline.files} if baseline else set()
-    likely = [file.path for file in run.files if file.sha256 and file.sha256 in digests]
-    of_baseline = {Path(file.path).resolve() for file in baseline.files} if baseline and likely else set()
-    return next((path for path in likely if Path(path).resolve() in of_baseline), None)
 
 
 def with_listed(side: Side, source: Source, plan: Plan, query_ids: Collection[str]) -> Side:
     """Return a baseline with the results of some queries.
 
-    Of a stored one, they are known already. A run is read once more, unless it is a pipe, which is empty by now.
+    A stored baseline has them already. A run is read a second time, unless it is a pipe, which is empty by now.
     """
     if not query_ids or side.problems:
         return side
@@ -99,29 +117,12 @@ def with_listed(side: Side, source: Source, plan: Plan, query_ids: Collection[st
     return replace(side, retrieved=listed.retrieved, said=listed.said)
 
 
-Known = dict[str, int]  # query ids, each with the files that have it as the bits of a number
-
-
-class GoodRuns(Struct, frozen=True):
-    """Run files on this machine: parts of one run, or several good runs, whose queries have the means over the runs."""
-
-    reader: Reader
-
-    def evaluate(self, plan: Plan) -> Side:
-        """Read and evaluate the rows; ``runs`` of the side says how many runs they are."""
-        files = _Files(plan)
-        with_metrics = any(not family.from_ids for family in plan.families)
-        events = self.reader.events(plan.row_type, with_metrics=with_metrics)
-        side = fold(replace(plan, repeats=True), files.noted(events))
-        return replace(side, runs=files.runs)
-
-    def listed(self, plan: Plan) -> Listed:
-        """Read the rows of the queries that the plan lists; the first run that has one counts."""
-        return Local(self.reader).listed(plan)
-
-    def rows(self, record: type[RunRow]) -> Iterator[RunRow]:
-        """Read the rows; those that cannot be read were reported before."""
-        return Local(self.reader).rows(record)
+def file_of_both(run: Side, baseline: Side | None) -> str | None:
+    """Return the path of a file that is both run and baseline; None if there is none. A copy does not count."""
+    digests = {file.sha256 for file in baseline.files} if baseline else set()
+    likely = [file.path for file in run.files if file.sha256 and file.sha256 in digests]
+    of_baseline = {Path(file.path).resolve() for file in baseline.files} if baseline and likely else set()
+    return next((path for path in likely if Path(path).resolve() in of_baseline), None)
 
 
 class _Files:
@@ -134,7 +135,7 @@ class _Files:
         self.runs = 1
 
     def noted(self, events: Iterable[RunEvent]) -> Iterator[RunEvent]:
-        """Yield the events, and what is wrong with the files together; sets ``runs``."""
+        """Yield the events, and then what is wrong with the files as a whole; set ``runs``."""
         lines: dict[str, int] = {}
         for event in events:
             yield event
@@ -168,7 +169,7 @@ class _Files:
             yield from (Problem(path, why) for number, path in enumerate(self._paths) if (why := self._partly(number)))
 
     def _partly(self, number: int) -> str | None:
-        """Return what is wrong with a file that lacks queries; None if it has all."""
+        """Return what is wrong with a file that lacks queries; None if it has all queries."""
         bit = 1 << number
         lacking = [query_id for query_id, mask in self._known.items() if not mask & bit]
         if not lacking:
@@ -182,6 +183,6 @@ class _Files:
 
 
 def _quoted(query_ids: Sequence[str]) -> str:
-    """Return the number of queries and the first ids."""
+    """Return a text with the number of queries and the first ids."""
     ids = render(listed(query_ids, "and"), repr)
     return f"{count(len(query_ids), 'query')} ({ids})"

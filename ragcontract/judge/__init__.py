@@ -1,4 +1,4 @@
-"""Asking a model about texts. What a check needs of judgments lies in ``runs``.
+"""Asking a model about texts. What a check needs of judgments is in ``judgments``.
 
-Only its commands and ``context_recall`` of the Python API import this.
+Only the commands that ask a model, and ``context_recall`` of the Python API, import this.
 """

@@ -1,8 +1,7 @@
-"""Labels files: what people say of the items that a judge is calibrated with, one item a line.
+"""Calibrates a judge: it judges items that people have labelled, twice, as it judges any other item.
 
-What a person is asked to label for a calibration: a sample of what is judged, blind to what the judge said.
-
-Calibrates a judge: it judges what people have labelled, as it judges anything, twice.
+A labels file has one labelled item per line. The items to label are a random sample of what is judged, drawn without
+regard to the judge's verdicts.
 """
 
 import hashlib
@@ -49,12 +48,13 @@ from ragcontract.judgments.trust import calibrated
 from ragcontract.net.stopping import Stop
 
 Text = Annotated[AnswerText, Meta(min_length=1, title=f"text of 1 to {bounds.ANSWER:,} characters")]
-# What a task cannot be judged without.
+# The fields without which a task cannot be judged.
 NEEDS: Mapping[Task, tuple[str, ...]] = {"attribution": (), "confirmation": ("response",), "criteria": ("response",)}
+PASSES = 2
 
 
 class LabelRow(Struct, frozen=True, kw_only=True):
-    """A line of a labels file: an item with all that is known of it, and what a person says."""
+    """A line of a labels file: an item with the texts to judge it by, and a person's label."""
 
     task: Annotated[Task, Meta(description="What is judged.")]
     question: Annotated[Text, Meta(description="The question.")]
@@ -70,26 +70,89 @@ class LabelRow(Struct, frozen=True, kw_only=True):
 
 
 class Labelled(Struct, frozen=True, kw_only=True):
-    """Cases to judge, and the labels of their items, in the same order; ``warnings`` say what was left out."""
+    """Cases to judge, and the labels of their items."""
 
     cases: tuple[Case, ...]
-    labels: tuple[tuple[bool, ...], ...]
-    warnings: tuple[str, ...] = ()
+    labels: tuple[tuple[bool, ...], ...]  # for each case, in the order of its items
+    warnings: tuple[str, ...] = ()  # about labels that are left out
+
+
+class CalibrationOutcome(Struct, frozen=True, kw_only=True):
+    """The result of a calibration."""
+
+    passes: tuple[Judged, ...]
+    spent: Spent
+    file: CalibrationFile | None = None  # None if it ended early, for the reason in the last pass
+
+
+def calibrate(
+    labelled: Labelled,
+    judging: JudgingSettings,
+    *,
+    passes: int = PASSES,
+    stop: Stop | None = None,
+    watch: Callable[[Progress], object] = lambda _: None,
+) -> CalibrationOutcome:
+    """Judge labelled items, compare the verdicts with the labels, and write the calibration.
+
+    Only judgments of an earlier calibration that ended early are reused. Raise InputError if the endpoint does not
+    answer as one judge, or OutputError, also if another program has changed the file meanwhile.
+    """
+    read = file_digest(judging.path)
+    spending = Spending(judging.budget)
+    model = open_model(judging, spending)
+    done: list[Judged] = []
+    stop = stop or Stop()
+    try:
+        for number in range(1, passes + 1):
+            done.append(_pass(number, labelled, judging, model=model, spending=spending, stop=stop, watch=watch))
+            if done[-1].over is not None or done[-1].error is not None:
+                return CalibrationOutcome(passes=tuple(done), spent=spending.spent)
+    finally:
+        model.close()
+    try:
+        calibrations = tuple(_calibrations(labelled, judging, model, [judged.judgments for judged in done]))
+    except InputError:  # only other replies could help
+        _forget(judging, passes)
+        raise
+    file = CalibrationFile(format_version=FORMAT_VERSION, calibrations=calibrations)
+    with in_turn(judging.path):
+        write_calibration(judging.path, file, before=partial(require_unchanged, judging.path, read))
+    _forget(judging, passes)
+    return CalibrationOutcome(passes=tuple(done), spent=spending.spent, file=file)
+
+
+def expected_calibration(
+    labelled: Labelled, judging: JudgingSettings, *, passes: int = PASSES
+) -> tuple[Lacking, Expected]:
+    """Return what all passes would ask, and what they would cost at least, without sending or writing anything."""
+    model = open_model(judging, Spending())
+    each = [
+        lacking(labelled.cases, model, judging.settings, _cache(judging, copied_journal(path, judging)))
+        for path in (_journal_path(judging, number) for number in range(1, passes + 1))
+    ]
+    model.close()
+    to_ask = Lacking(
+        wanted=tuple(key for of_pass in each for key in of_pass.wanted),
+        cached=tuple(judgment for of_pass in each for judgment in of_pass.cached),
+        cases=tuple(case for of_pass in each for case in of_pass.cases),
+    )
+    return to_ask, expected_cost(to_ask, model, judging.settings)
 
 
 def read_labels(paths: Sequence[str]) -> Labelled:
-    """Read labels files or globs; raises InputError with all that is wrong with them.
+    """Read labels files or globs; raise InputError with all that is wrong with them.
 
-    Items about the same texts are one case, as they are in a judging. What no judge is asked about says nothing of one,
-    and is left out.
+    Items about the same texts are one case, as they are in a judging. Items about which no judge is asked say nothing
+    about a judge, and are left out.
     """
-    found, missing = existing_files(paths)
+    existing, missing = existing_files(paths)
     problems = Collector()
     for problem in missing:
         problems.add(problem)
     cases: dict[bytes, tuple[LabelRow, dict[tuple[str, str], bool]]] = {}
     first: dict[tuple[bytes, tuple[str, str]], str] = {}
-    for location, row in located(read_rows(found, LabelRow), problems):
+    for location, row in located(read_rows(existing, LabelRow), problems):
         for name in NEEDS[row.task]:
             if getattr(row, name) is None:
                 problems.problem(f"{location}: {name}", f"is needed where the task is {row.task!r}")
@@ -115,20 +178,8 @@ def read_labels(paths: Sequence[str]) -> Labelled:
     )
 
 
-def _case(number: int, row: LabelRow, items: Mapping[tuple[str, str], bool]) -> Case:
-    return Case(
-        task=row.task,
-        query_id=f"labels {number}",
-        question=row.question,
-        items=tuple(Item(name=f"label:{at}", text=text, why=why) for at, (text, why) in enumerate(items, 1)),
-        contexts=tuple(row.contexts or ()),
-        response=row.response,
-        reference=row.reference,
-    )
-
-
 class Unlabelled(Struct, frozen=True, kw_only=True):
-    """An item to label, and the case that it is of."""
+    """An item to label, and its case."""
 
     case: Case
     item: Item
@@ -153,7 +204,7 @@ class LabelsFile:
     """A labels file that grows by a line with each answer."""
 
     def __init__(self, path: str) -> None:
-        """Read what is labelled; raises InputError with all that is wrong with the file.
+        """Read what is labelled; raise InputError with all that is wrong with the file.
 
         A file to which no lines can be added is wrong, too.
         """
@@ -172,16 +223,16 @@ class LabelsFile:
         self._line_is_open = not data.endswith(b"\n") and bool(data)
         self._hash = hashlib.blake2b(data)
 
-    def __contains__(self, one: Unlabelled) -> bool:
+    def __contains__(self, unlabelled: Unlabelled) -> bool:
         """Return whether an item is labelled."""
-        return _about(one.row(label=True, labeler=None)) in self._known
+        return _about(unlabelled.row(label=True, labeler=None)) in self._known
 
     def __len__(self) -> int:
         """Return how many items are labelled."""
         return len(self._known)
 
     def add(self, row: LabelRow) -> None:
-        """Write a line; raises OutputError, also if another program has changed the file meanwhile."""
+        """Write a line; raise OutputError, also if another program has changed the file meanwhile."""
         data = (b"\n" if self._line_is_open else b"") + msgspec.json.encode(_without_nulls(row)) + b"\n"
         with in_turn(self.path):
             require_unchanged(self.path, self._hash.digest())
@@ -194,35 +245,47 @@ class LabelsFile:
         self._known.add(_about(row))
 
 
-def _no_lines(path: str) -> str | None:
-    """Return why no lines can be added to a file, as far as its name and its kind say so."""
-    if is_parquet(path):
-        return "is Parquet, to which no line can be added; name a .jsonl file"
-    if Path(path).exists() and not Path(path).is_file():
-        return "is not a regular file, so labels cannot be read from it"
-    return None
-
-
 def sample(cases: Sequence[Case], known: LabelsFile, *, size: int, seed: int) -> list[Unlabelled]:
-    """Return items to label, in random order; raises InputError if there are none.
+    """Return items to label, in random order; raise InputError if there are none.
 
-    All are drawn alike, whatever a judge said of them: in a sample that is chosen by verdicts, a judge seems to miss
-    more or less than it does (Begg and Greenes, *Assessment of Diagnostic Tests when Disease Verification is Subject
-    to Selection Bias*, Biometrics 39, 1983). What no judge is asked about is no part of it: a label says nothing of
-    one there.
+    All have the same chance, whatever a judge said of them. In a sample that is chosen by verdicts, a judge seems to
+    miss more or less than it does (Begg and Greenes, *Assessment of Diagnostic Tests when Disease Verification is
+    Subject to Selection Bias*, Biometrics 39, 1983). Items about which no judge is asked are left out, because their
+    labels say nothing about a judge.
     """
     unlabelled = [
-        one
+        unlabelled
         for case in cases
         if not known_without_a_judge(case)
-        for one in (Unlabelled(case=case, item=item) for item in case.items)
-        if one not in known
+        for unlabelled in (Unlabelled(case=case, item=item) for item in case.items)
+        if unlabelled not in known
     ]
     if not unlabelled:
         raise InputError([f"{known.path}: has a label for everything that is judged"])
     chance = random.Random(seed)  # noqa: S311 (a sample that somebody can draw again)
     chance.shuffle(unlabelled)
     return unlabelled[:size]
+
+
+def _case(number: int, row: LabelRow, items: Mapping[tuple[str, str], bool]) -> Case:
+    return Case(
+        task=row.task,
+        query_id=f"labels {number}",
+        question=row.question,
+        items=tuple(Item(name=f"label:{at}", text=text, why=why) for at, (text, why) in enumerate(items, 1)),
+        contexts=tuple(row.contexts or ()),
+        response=row.response,
+        reference=row.reference,
+    )
+
+
+def _no_lines(path: str) -> str | None:
+    """Return why no lines can be added to a file of this name or kind; None if they can."""
+    if is_parquet(path):
+        return "is Parquet, to which no line can be added; name a .jsonl file"
+    if Path(path).exists() and not Path(path).is_file():
+        return "is not a regular file, so labels cannot be read from it"
+    return None
 
 
 def _about(row: LabelRow) -> bytes:
@@ -235,74 +298,8 @@ def _without_nulls(row: LabelRow) -> dict[str, object]:
     return {name: value for name, value in msgspec.structs.asdict(row).items() if value is not None}
 
 
-PASSES = 2
-
-
-class CalibrationOutcome(Struct, frozen=True, kw_only=True):
-    """What came of calibrating; without a ``file``, nothing is written, because it ended early: see the last pass."""
-
-    passes: tuple[Judged, ...]
-    spent: Spent
-    file: CalibrationFile | None = None
-
-
-def calibrate(
-    labelled: Labelled,
-    judging: JudgingSettings,
-    *,
-    passes: int = PASSES,
-    stop: Stop | None = None,
-    watch: Callable[[Progress], object] = lambda _: None,
-) -> CalibrationOutcome:
-    """Judge labelled items, compare, and write the calibration; what was judged before an early end is not asked again.
-
-    Nothing is reused but that. Raises InputError if the endpoint does not answer as one judge, or OutputError, also if
-    another program has changed the file meanwhile.
-    """
-    read = file_digest(judging.path)
-    spending = Spending(judging.budget)
-    model = open_model(judging, spending)
-    done: list[Judged] = []
-    stop = stop or Stop()
-    try:
-        for number in range(1, passes + 1):
-            done.append(_pass(number, labelled, judging, model=model, spending=spending, stop=stop, watch=watch))
-            if done[-1].over is not None or done[-1].error is not None:
-                return CalibrationOutcome(passes=tuple(done), spent=spending.spent)
-    finally:
-        model.close()
-    try:
-        calibrations = tuple(_calibrations(labelled, judging, model, [one.found for one in done]))
-    except InputError:  # only other replies could help
-        _forget(judging, passes)
-        raise
-    file = CalibrationFile(format_version=FORMAT_VERSION, calibrations=calibrations)
-    with in_turn(judging.path):
-        write_calibration(judging.path, file, before=partial(require_unchanged, judging.path, read))
-    _forget(judging, passes)
-    return CalibrationOutcome(passes=tuple(done), spent=spending.spent, file=file)
-
-
-def expected_calibration(
-    labelled: Labelled, judging: JudgingSettings, *, passes: int = PASSES
-) -> tuple[Lacking, Expected]:
-    """Return what all passes would ask, and what they would cost at least; sends nothing and writes nothing."""
-    model = open_model(judging, Spending())
-    each = [
-        lacking(labelled.cases, model, judging.settings, _cache(judging, copied_journal(path, judging)))
-        for path in (_journal_path(judging, number) for number in range(1, passes + 1))
-    ]
-    model.close()
-    to_ask = Lacking(
-        wanted=tuple(key for one in each for key in one.wanted),
-        cached=tuple(judgment for one in each for judgment in one.cached),
-        cases=tuple(case for one in each for case in one.cases),
-    )
-    return to_ask, expected_cost(to_ask, model, judging.settings)
-
-
 def _cache(judging: JudgingSettings, journal: JudgmentJournal | None) -> Cache:
-    """Return the judgments of a pass that did not end; no others are reused."""
+    """Return the judgments of a pass that did not end. No others are reused."""
     unfinished = by_key(journal.judgments) if journal else {}
     return Cache(now=judging.clock(), unfinished=unfinished, max_age_days=judging.max_age_days)
 
@@ -317,7 +314,7 @@ def _pass(
     stop: Stop,
     watch: Callable[[Progress], object],
 ) -> Judged:
-    """Judge everything; other passes have other dice, so they are asked otherwise."""
+    """Judge everything. Each pass has its own dice, so it asks in another way."""
     path = _journal_path(judging, number)
     journal = open_journal(path, key=journal_key(judging.environ), refresh=judging.refresh, option="--out")
     try:
@@ -328,7 +325,6 @@ def _pass(
 
 
 def _forget(judging: JudgingSettings, passes: int) -> None:
-    """Delete the journals."""
     for number in range(1, passes + 1):
         _journal_path(judging, number).unlink(missing_ok=True)
 
@@ -339,43 +335,43 @@ def _journal_path(judging: JudgingSettings, number: int) -> Path:
 
 
 def _calibrations(
-    labelled: Labelled, judging: JudgingSettings, model: ChatModel, found: Sequence[Mapping[QueryKey, Judgment]]
+    labelled: Labelled, judging: JudgingSettings, model: ChatModel, passes: Sequence[Mapping[QueryKey, Judgment]]
 ) -> Iterator[Calibration]:
     of_task: dict[Task, list[tuple[QueryKey, bool]]] = {}
     for case, labels in zip(labelled.cases, labelled.labels, strict=True):
         keys = query_keys(case, judging.settings, model)
         of_task.setdefault(case.task, []).extend(zip(keys, labels, strict=True))
     for task, items in sorted(of_task.items()):
-        first = [(said, label) for key, label in items if (said := _said(found[0], key)) is not None]
+        first = [(verdict, label) for key, label in items if (verdict := _label(passes[0], key)) is not None]
         cells = Counter(first)
         counts = LabelCounts(tp=cells[True, True], fp=cells[True, False], fn=cells[False, True], tn=cells[False, False])
         yield calibrated(
             task,
             counts,
-            fingerprint=_fingerprint(task, [found[0][key] for key, _ in items]),
+            fingerprint=_fingerprint(task, [passes[0][key] for key, _ in items]),
             at=judging.clock(),
             unjudged=len(items) - len(first),
-            self_agreement=_self_agreement(found, [key for key, _ in items]),
+            self_agreement=_self_agreement(passes, [key for key, _ in items]),
         )
 
 
-def _said(found: Mapping[QueryKey, Judgment], key: QueryKey) -> bool | None:
-    """Return what the judge says, as people say it; None without a verdict."""
-    verdict = found[key].verdict if key in found else None
+def _label(judgments: Mapping[QueryKey, Judgment], key: QueryKey) -> bool | None:
+    """Return the judge's verdict as a label; None without a verdict."""
+    verdict = judgments[key].verdict if key in judgments else None
     return None if verdict is None else label_of(verdict)
 
 
-def _self_agreement(found: Sequence[Mapping[QueryKey, Judgment]], keys: Sequence[QueryKey]) -> float | None:
-    """Return the share of items on which the first two passes say the same; None if there is nothing to compare."""
-    pairs = [tuple(_said(one, key) for one in found[:PASSES]) for key in keys]
+def _self_agreement(passes: Sequence[Mapping[QueryKey, Judgment]], keys: Sequence[QueryKey]) -> float | None:
+    """Return the share of items on which the first two passes agree; None if there is nothing to compare."""
+    pairs = [tuple(_label(judgments, key) for judgments in passes[:PASSES]) for key in keys]
     both = [pair for pair in pairs if len(pair) == PASSES and None not in pair]
-    return sum(one == other for one, other in both) / len(both) if both else None
+    return sum(first == other for first, other in both) / len(both) if both else None
 
 
 def _fingerprint(task: Task, judgments: Sequence[Judgment]) -> str:
-    """Return the fingerprint of all replies; raises InputError if there are several, or none."""
-    asked = [one for one in judgments if one.model]
-    prints = sorted({one.fingerprint for one in asked or judgments})
+    """Return the fingerprint of all replies; raise InputError if there are several."""
+    asked = [judgment for judgment in judgments if judgment.model]
+    prints = sorted({judgment.fingerprint for judgment in asked or judgments})
     if len(prints) > 1:
         several = "; ".join(prints[:PASSES])
         raise InputError(

@@ -1,11 +1,10 @@
-"""Replies of a judge as JSON: exactly one value. The first of several may be one that a judged text dictated.
+"""One call of a judge: what is asked about some items of a case, and what the reply says of them.
 
-Controls: items in every call whose verdicts are known, so that a judge that does not judge is noticed.
+Every call has controls, which are items with known verdicts, so that a judge that does not judge is noticed. One of two
+controls must be judged positively and the other negatively, so that neither always yes nor always no passes. They stand
+at random places among the items and have random words, so that nobody can write a text that makes exceptions for them.
 
-One of two must be found for and one against, so that neither always yes nor always no passes. They stand at random
-places among the items, and their words are random, so that no text can be written beforehand that excepts them.
-
-One call of a judge: what is asked about some items of a case, and what its reply says of them.
+A reply is exactly one JSON value, because the first of several may be dictated by a judged text.
 """
 
 import json
@@ -26,67 +25,12 @@ from ragcontract.judgments.items import Case, is_failure, is_proven_by_context, 
 from ragcontract.judgments.replay import Evidence
 
 _THINK, _END_OF_THINKING = "<think>", "</think>"
-
-
-class ReplyFault(ValueError):  # noqa: N818 (what is wrong with a reply, which is asked for again)
-    """What is wrong with a reply; completes "Your last reply …". It has no words of the reply in it."""
-
-
-def object_of(reply: Reply) -> dict[str, Any]:
-    """Return the object that a reply is; raises :class:`ReplyFault`.
-
-    Thoughts before it are cut off, and one fenced block around it is removed. A name that occurs twice in an object is
-    a fault: readers differ in which of the values counts.
-    """
-    text = reply.text.removeprefix("\ufeff").strip()
-    if len(text) > bounds.REPLY:
-        raise ReplyFault(f"has more than {bounds.REPLY:,} characters")
-    if reply.cut:
-        raise ReplyFault("was cut off because it was too long; write shorter reasons")
-    if text.startswith(_THINK):
-        # Up to the first end: what follows a second one is no single value, whoever wrote the first one.
-        text = text.partition(_END_OF_THINKING)[2]
-    text = unfenced(text)
-    try:
-        check_nesting(text.encode(errors="replace"))
-        value = json.loads(text, object_pairs_hook=_without_repetition, parse_constant=_no_json)
-    except ReplyFault:
-        raise
-    except (ValueError, NestingError):  # also whole numbers with thousands of digits
-        raise ReplyFault("was not exactly one JSON object; write nothing before or after it") from None
-    if not isinstance(value, dict):
-        raise ReplyFault("was not a JSON object")
-    return value
-
-
-def listed(value: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    """Return the list of objects that is all of a reply; raises :class:`ReplyFault`."""
-    items = value.get(name)
-    if set(value) != {name} or not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise ReplyFault(f"was not an object with one field, {name!r}, that is a list of objects")
-    return items
-
-
-def writable(text: str) -> str:
-    """Return a text of a reply as it can be written: JSON can escape halves of characters, which no file can have."""
-    return text.encode(errors="replace").decode()
-
-
-def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ReplyFault("had a field twice in one object")
-    return found
-
-
-def _no_json(_constant: str) -> None:
-    raise ReplyFault("had a number that is no JSON")
-
-
-LEAST_PASSAGE = 20  # characters; shorter ones are taken where there is no other
-TOKEN_BITS = 32
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 _CONSONANTS, _VOWELS = "bdfgklmnprstv", "aeiou"
+LEAST_PASSAGE = 20  # characters; shorter passages are used only if there is no other
+TOKEN_BITS = 32
+AGAIN_TEMPERATURE = 0.7  # of every vote but the first
+TOO_LONG = "too_long: "  # begins the reason if texts are too long to be sent, or for the model to read
 # Statements that no text makes, because of the word in them.
 _NEVER_SAID = (
     "The filing number of this text is {}.",
@@ -113,12 +57,41 @@ _DENIALS = (
     "Nothing here says anything about {}.",
     "Whether {} exists is not stated.",
 )
-
 T = TypeVar("T")
 
 
+class ReplyFault(ValueError):  # noqa: N818 (what is wrong with a reply, which is asked for again)
+    """What is wrong with a reply. The message completes "Your last reply …" and quotes nothing of the reply."""
+
+
+class Vote(Struct, frozen=True, kw_only=True):
+    """What one reply says of one item."""
+
+    verdict: Verdict
+    quote: str | None = None  # the words that prove a positive verdict
+    context: int | None = None  # the rank of the text that they are from
+    reason: str = ""
+
+
+class Call(Struct, frozen=True, kw_only=True):
+    """What is asked, and what the ids in the reply stand for."""
+
+    ask: Ask
+    task: Task
+    items: Mapping[int, int]  # the number of the case's item, by id
+    controls: Mapping[int, Verdict]  # the expected verdict, by id
+
+
+class Read(Struct, frozen=True, kw_only=True):
+    """What a reply says."""
+
+    votes: Mapping[int, Vote] = {}  # by the number of the item
+    faults: Mapping[int, str] = {}  # by the number of the item
+    compromised: bool = False  # whether controls are wrong, so that nothing counts
+
+
 class Control(Struct, frozen=True, kw_only=True):
-    """An item with the verdict that it must get."""
+    """An item with a known verdict."""
 
     text: str
     why: str = ""
@@ -126,34 +99,160 @@ class Control(Struct, frozen=True, kw_only=True):
 
 
 class Controls(Struct, frozen=True, kw_only=True):
-    """The controls of a call. ``response`` is what is said to have been answered, with what some of them are about."""
+    """The controls of a call."""
 
     items: tuple[Control, ...]
-    response: str | None
+    response: str | None  # the response to send, to which the statements of some controls are added
+
+
+def call_on(
+    case: Case, numbers: Sequence[int], dice: Dice, settings: Settings, *, vote: int = 0, fault: str = ""
+) -> Call:
+    """Return a call about some items of a case; ``vote`` counts from 0, ``fault`` is what was wrong before."""
+    task = VERDICT_TASKS[case.task]
+    controls = controls_of(case, dice)
+    asked: list[tuple[str, str, int | None, Verdict | None]] = [
+        (case.items[number].text, case.items[number].why, number, None) for number in numbers
+    ]
+    for control in controls.items:
+        asked.insert(dice.randrange(len(asked) + 1), (control.text, control.why, None, control.expected))
+    data = _data(case, controls)
+    data[task.items] = [
+        {"id": at, "text": text, **({"why": why} if case.task == "confirmation" else {})}
+        for at, (text, why, _, _) in enumerate(asked, 1)
+    ]
+    return Call(
+        ask=ask_of(task.instructions, data, dice, settings, vote=vote, fault=fault),
+        task=case.task,
+        items={at: number for at, (_, _, number, _) in enumerate(asked, 1) if number is not None},
+        controls={at: expected for at, (_, _, _, expected) in enumerate(asked, 1) if expected is not None},
+    )
+
+
+def ask_of(
+    instructions: Instructions, data: dict[str, Any], dice: Dice, settings: Settings, *, vote: int = 0, fault: str = ""
+) -> Ask:
+    """Return what is sent: all data in one JSON object, whose names begin with a nonce that the system message states.
+
+    Invisible characters are escaped, so that the judge reads in a text what a person reads.
+    """
+    nonce = f"x{dice.getrandbits(32):08x}"
+    if fault:
+        data["fault"] = fault
+    named = {f"{nonce}_{name}": value for name, value in data.items()}
+    return Ask(
+        system=instructions.system.replace(NONCE, nonce),
+        user=printable_json(json.dumps(named, ensure_ascii=False)),
+        schema=instructions.schema,
+        temperature=AGAIN_TEMPERATURE if vote else 0.0,
+        seed=vote,
+        max_tokens=settings.max_tokens,
+    )
+
+
+def reply_to(ask: Ask, model: Model) -> Reply | str:
+    """Return the reply, or why there is none. Texts that are too long are not sent."""
+    if len(ask.user) > bounds.JUDGED_TEXT:
+        return f"{TOO_LONG}the texts have more than {bounds.JUDGED_TEXT:,} characters"
+    try:
+        return model.ask(ask)
+    except NoReply as error:
+        return shorten(writable(f"{error.kind}: {error}"), bounds.JUDGED_BECAUSE)
+
+
+def read_reply(call: Call, reply: Reply, evidence: Evidence) -> Read:
+    """Return what a reply says of each item; raise :class:`ReplyFault` if it is invalid as a whole."""
+    verdicts = _by_id(call, listed(object_of(reply), "verdicts"))
+    field, allowed = VERDICT_TASKS[call.task].field, VERDICT_TASKS[call.task].verdicts
+    for at, expected in call.controls.items():
+        if not _is_one_of(actual := verdicts[at].get(field), allowed):
+            raise ReplyFault(f"has no allowed value of {field!r} for id {at}")
+        if actual != expected:
+            return Read(compromised=True)
+    votes: dict[int, Vote] = {}
+    faults: dict[int, str] = {}
+    for at, number in call.items.items():
+        vote = _vote(verdicts[at], call.task, evidence)
+        if isinstance(vote, Vote):
+            votes[number] = vote
+        else:
+            faults[number] = f"A verdict of the last reply was refused because {vote}."
+    return Read(votes=votes, faults=faults)
+
+
+def object_of(reply: Reply) -> dict[str, Any]:
+    """Return the JSON object of a reply; raise :class:`ReplyFault`.
+
+    Thoughts before it are cut off, and one fenced block around it is removed. A name that occurs twice in an object is
+    a fault, because readers differ in which of the values counts.
+    """
+    text = reply.text.removeprefix("\ufeff").strip()
+    if len(text) > bounds.REPLY:
+        raise ReplyFault(f"has more than {bounds.REPLY:,} characters")
+    if reply.cut:
+        raise ReplyFault("was cut off because it was too long; write shorter reasons")
+    if text.startswith(_THINK):
+        # Cut at the first end. If there is a second one, the rest is not a single value, whoever wrote the first.
+        text = text.partition(_END_OF_THINKING)[2]
+    text = unfenced(text)
+    try:
+        check_nesting(text.encode(errors="replace"))
+        value = json.loads(text, object_pairs_hook=_without_repetition, parse_constant=_no_json)
+    except ReplyFault:
+        raise
+    except (ValueError, NestingError):  # also whole numbers with thousands of digits
+        raise ReplyFault("was not exactly one JSON object; write nothing before or after it") from None
+    if not isinstance(value, dict):
+        raise ReplyFault("was not a JSON object")
+    return value
+
+
+def listed(value: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return the list of objects in the only field of a reply; raise :class:`ReplyFault`."""
+    items = value.get(name)
+    if set(value) != {name} or not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        raise ReplyFault(f"was not an object with one field, {name!r}, that is a list of objects")
+    return items
+
+
+def writable(text: str) -> str:
+    """Return a text of a reply without lone surrogates, which JSON can escape but no file can have."""
+    return text.encode(errors="replace").decode()
 
 
 def controls_of(case: Case, dice: Dice) -> Controls:
-    """Return the controls of one call on a case, which has texts to take a passage from."""
-    said = "\n".join([case.question, *case.contexts, case.response or "", *(item.text for item in case.items)])
+    """Return the controls of one call on a case. A passage is taken from the texts of the case."""
+    texts = "\n".join([case.question, *case.contexts, case.response or "", *(item.text for item in case.items)])
     if case.task == "attribution":
         passage = _passage(_pick([text for text in case.contexts if text.strip()], dice), dice)
-        never = _pick(_NEVER_SAID, dice).format(_word(said, dice))
+        never = _pick(_NEVER_SAID, dice).format(_word(texts, dice))
         controls = [Control(text=passage, expected=True), Control(text=never, expected=False)]
         return Controls(items=tuple(controls), response=case.response)
     if case.task == "criteria":
         passage = _passage(case.response or "", dice)
-        never = _pick(_NEVER_MET, dice).format(_word(said, dice))
+        never = _pick(_NEVER_MET, dice).format(_word(texts, dice))
         met = f"The response has these words in it: {passage}"
         return Controls(
             items=(Control(text=met, expected=True), Control(text=never, expected=False)), response=case.response
         )
-    return _in_response(case, said, dice)
+    return _in_response(case, texts, dice)
 
 
-def _in_response(case: Case, said: str, dice: Dice) -> Controls:
-    """Return controls about an assertion and a denial that are added to the response: nothing in it is sure to be."""
-    asserted = _pick(_NEVER_SAID, dice).format(_word(said, dice))
-    denied = _pick(_DENIALS, dice).format(_word(said, dice))
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ReplyFault("had a field twice in one object")
+    return fields
+
+
+def _no_json(_constant: str) -> None:
+    raise ReplyFault("had a number that is not JSON")
+
+
+def _in_response(case: Case, texts: str, dice: Dice) -> Controls:
+    """Return controls about an assertion and a denial that are added to the response, which may have neither."""
+    asserted = _pick(_NEVER_SAID, dice).format(_word(texts, dice))
+    denied = _pick(_DENIALS, dice).format(_word(texts, dice))
     lines = [asserted, case.response or "", denied]
     dice.shuffle(lines)
     why = [_pick(case.items, dice).why for _ in range(2)]
@@ -178,9 +277,9 @@ def _cut(sentence: str) -> str:
     return cut or sentence[: bounds.CONTROL]
 
 
-def _word(said: str, dice: Dice) -> str:
+def _word(texts: str, dice: Dice) -> str:
     """Return a name or a number that the texts do not have."""
-    return next(word for word in _words(dice) if word not in said)
+    return next(word for word in _words(dice) if word not in texts)
 
 
 def _words(dice: Dice) -> Iterator[str]:
@@ -198,81 +297,6 @@ def _pick(items: Sequence[T], dice: Dice) -> T:
     return items[dice.randrange(len(items))]
 
 
-AGAIN_TEMPERATURE = 0.7  # of every vote but the first
-TOO_LONG = "too_long: "  # why there is no reply on texts that are longer than is sent, or than the model can read
-
-
-class Vote(Struct, frozen=True, kw_only=True):
-    """What one call says of one item; of a positive verdict, with the words that prove it and where they are from."""
-
-    verdict: Verdict
-    quote: str | None = None
-    context: int | None = None
-    reason: str = ""
-
-
-class Call(Struct, frozen=True, kw_only=True):
-    """What is asked, and what the ids in its reply stand for: items of the case, by number, and controls."""
-
-    ask: Ask
-    task: Task
-    items: Mapping[int, int]
-    controls: Mapping[int, Verdict]
-
-
-class Read(Struct, frozen=True, kw_only=True):
-    """What a reply says: votes and faults by the number of the item; nothing of a ``compromised`` one counts."""
-
-    votes: Mapping[int, Vote] = {}
-    faults: Mapping[int, str] = {}
-    compromised: bool = False
-
-
-def call_on(
-    case: Case, numbers: Sequence[int], dice: Dice, settings: Settings, *, vote: int = 0, fault: str = ""
-) -> Call:
-    """Return a call about these items of a case; ``vote`` is 0 for the first one, ``fault`` what was wrong before."""
-    task = VERDICT_TASKS[case.task]
-    controls = controls_of(case, dice)
-    asked: list[tuple[str, str, int | None, Verdict | None]] = [
-        (case.items[number].text, case.items[number].why, number, None) for number in numbers
-    ]
-    for control in controls.items:
-        asked.insert(dice.randrange(len(asked) + 1), (control.text, control.why, None, control.expected))
-    data = _data(case, controls)
-    data[task.items] = [
-        {"id": at, "text": text, **({"why": why} if case.task == "confirmation" else {})}
-        for at, (text, why, _, _) in enumerate(asked, 1)
-    ]
-    return Call(
-        ask=ask_of(task.instructions, data, dice, settings, vote=vote, fault=fault),
-        task=case.task,
-        items={at: number for at, (_, _, number, _) in enumerate(asked, 1) if number is not None},
-        controls={at: expected for at, (_, _, _, expected) in enumerate(asked, 1) if expected is not None},
-    )
-
-
-def ask_of(
-    instructions: Instructions, data: dict[str, Any], dice: Dice, settings: Settings, *, vote: int = 0, fault: str = ""
-) -> Ask:
-    """Return what is sent: all data in one JSON object, its names behind a nonce that only the system message has.
-
-    Characters that nobody sees are escaped, so that a text says to the judge what it says to a reader.
-    """
-    nonce = f"x{dice.getrandbits(32):08x}"
-    if fault:
-        data["fault"] = fault
-    named = {f"{nonce}_{name}": value for name, value in data.items()}
-    return Ask(
-        system=instructions.system.replace(NONCE, nonce),
-        user=printable_json(json.dumps(named, ensure_ascii=False)),
-        schema=instructions.schema,
-        temperature=AGAIN_TEMPERATURE if vote else 0.0,
-        seed=vote,
-        max_tokens=settings.max_tokens,
-    )
-
-
 def _data(case: Case, controls: Controls) -> dict[str, Any]:
     data: dict[str, Any] = {"question": case.question}
     if case.contexts or case.task != "criteria":
@@ -284,49 +308,19 @@ def _data(case: Case, controls: Controls) -> dict[str, Any]:
     return data
 
 
-def reply_to(ask: Ask, model: Model) -> Reply | str:
-    """Return the reply, or why there is none; what is too long is not sent."""
-    if len(ask.user) > bounds.JUDGED_TEXT:
-        return f"{TOO_LONG}the texts have more than {bounds.JUDGED_TEXT:,} characters"
-    try:
-        return model.ask(ask)
-    except NoReply as error:
-        return shorten(writable(f"{error.kind}: {error}"), bounds.JUDGED_BECAUSE)
-
-
-def read_reply(call: Call, reply: Reply, evidence: Evidence) -> Read:
-    """Return what a reply says of each item; raises :class:`ReplyFault` if nothing in it can be relied on."""
-    verdicts = _by_id(call, listed(object_of(reply), "verdicts"))
-    field, allowed = VERDICT_TASKS[call.task].field, VERDICT_TASKS[call.task].verdicts
-    for at, expected in call.controls.items():
-        if not _is_one_of(found := verdicts[at].get(field), allowed):
-            raise ReplyFault(f"has no allowed value of {field!r} for id {at}")
-        if found != expected:
-            return Read(compromised=True)
-    votes: dict[int, Vote] = {}
-    faults: dict[int, str] = {}
-    for at, number in call.items.items():
-        vote = _vote(verdicts[at], call.task, evidence)
-        if isinstance(vote, Vote):
-            votes[number] = vote
-        else:
-            faults[number] = f"A verdict of the last reply was refused because {vote}."
-    return Read(votes=votes, faults=faults)
-
-
-def _by_id(call: Call, found: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
-    """Return the verdicts by their ids; raises :class:`ReplyFault` unless they are those asked for, each once."""
+def _by_id(call: Call, verdicts: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
+    """Return the verdicts by their ids; raise :class:`ReplyFault` unless each id that was asked about occurs once."""
     asked = {*call.items, *call.controls}
-    ids = [one.get("id") for one in found]
+    ids = [verdict.get("id") for verdict in verdicts]
     if any(type(at) is not int for at in ids) or len(ids) != len(asked) or set(ids) != asked:
         raise ReplyFault(f"did not have each id from 1 to {len(asked)} exactly once, as a whole number")
-    return {one["id"]: one for one in found}
+    return {verdict["id"]: verdict for verdict in verdicts}
 
 
-def _vote(found: dict[str, Any], task: Task, evidence: Evidence) -> Vote | str:
-    """Return the vote in one verdict, or what is wrong with it; only those against the application need no proof."""
+def _vote(values: dict[str, Any], task: Task, evidence: Evidence) -> Vote | str:
+    """Return the vote in one verdict, or what is wrong with it. Only failures need no proof."""
     field, allowed = VERDICT_TASKS[task].field, VERDICT_TASKS[task].verdicts
-    verdict, quote, context, reason = (found.get(name) for name in (field, "quote", "context", "reason"))
+    verdict, quote, context, reason = (values.get(name) for name in (field, "quote", "context", "reason"))
     if not _is_one_of(verdict, allowed):
         return f"its {field!r} is none of {json.dumps(allowed)}"
     if not isinstance(reason, str):
@@ -343,5 +337,5 @@ def _vote(found: dict[str, Any], task: Task, evidence: Evidence) -> Vote | str:
 
 
 def _is_one_of(value: object, allowed: tuple[Verdict, ...]) -> TypeGuard[Verdict]:
-    """Return whether a value is a verdict; 1 is not true."""
+    """Return whether a value is an allowed verdict. The number 1 is not ``true``."""
     return isinstance(value, bool | str) and value in allowed

@@ -1,7 +1,7 @@
-"""A chat model behind an endpoint: what is asked is sent without what the endpoint turns out not to take.
+"""A chat model behind an endpoint, which is asked without the parameters that the endpoint refuses.
 
-Endpoints differ in how they hold a model to a schema, and newer models refuse parameters that older ones need. What is
-refused is left out from then on, one thing at a time, and each reply says what that was.
+Endpoints differ in how they hold a model to a schema, and newer models refuse parameters that older ones need. A
+parameter that is refused is left out from then on, one at a time, and each reply names those that were left out.
 """
 
 import re
@@ -21,33 +21,33 @@ from ragcontract.net.sending import reason_in
 
 MAY_BE_PARAMETERS = {400, 422}
 LETTERS, LETTERS_A_TOKEN = re.compile(r"[A-Za-z ]+"), 3  # letters a token, at least
-TIMES_CUT = 2  # what a reply that was cut may be longer, when it is asked for once more
+TIMES_CUT = 2  # how many times as long a reply may be if it was cut and is asked for once more
 
 
-class Said(Struct, frozen=True, kw_only=True):
-    """What an endpoint's answer says: the model's words, whether they were cut off, and who said them."""
+class ModelMessage(Struct, frozen=True, kw_only=True):
+    """The message in the answer of an endpoint."""
 
     text: str
-    cut: bool
-    model: str
+    cut: bool  # whether it was cut off
+    model: str  # the model that the answer names
 
 
 class Dialect(Protocol):
-    """How an endpoint is spoken to; a module each."""
+    """The API of an endpoint."""
 
     path: str
-    # What may be left out, in the order in which it is if a refusal does not name what is refused. Each with the words
-    # that name it in a refusal.
+    # The parameters that may be left out, each with the words that name it in a refusal. If a refusal names none, the
+    # first one that is sent is left out.
     optional: Mapping[str, Sequence[str]]
 
     def in_use(self, dropped: frozenset[str]) -> list[str]:
-        """Return what is sent of ``optional`` without what is dropped."""
+        """Return the ``optional`` parameters that are sent."""
 
     def body(self, model: str, ask: Ask, dropped: frozenset[str]) -> dict[str, Any]:
-        """Return what is sent; raises NoReply if it is too long."""
+        """Return the body of a call; raise NoReply if it is too long."""
 
-    def said(self, content: Any, ask: Ask) -> Said:
-        """Return what an answer says; raises NoReply."""
+    def message(self, content: Any, ask: Ask) -> ModelMessage:
+        """Return the message in an answer; raise NoReply."""
 
     def tokens(self, content: Any) -> tuple[int, int] | None:
         """Return the tokens in and out that an answer names; None if it names none."""
@@ -57,7 +57,6 @@ class ChatModel:
     """A model that is asked; threads share it."""
 
     def __init__(self, name: str, dialect: Dialect, calls: ModelCalls) -> None:
-        """Prepare to ask the model of a name."""
         self._name = name
         self._dialect = dialect
         self._calls = calls
@@ -78,14 +77,14 @@ class ChatModel:
 
     @property
     def dropped(self) -> tuple[str, ...]:
-        """What the endpoint turned out not to take, sorted."""
+        """The parameters that the endpoint refused, sorted."""
         return tuple(sorted(self._dropped))
 
     def ask(self, ask: Ask) -> Reply:
-        """Return the reply; one that was cut off is asked for once more, with twice the length. Raises NoReply."""
+        """Return the reply; ask once more for twice the length if it was cut off. Raise NoReply."""
         if self._is_known:
             return self._asked(ask)
-        with self._first:  # what the first one finds out, the others need not
+        with self._first:  # the first call finds out what is refused, so the others need not
             try:
                 return self._asked(ask)
             finally:
@@ -136,14 +135,14 @@ class ChatModel:
                 retried += 1
                 continue
             break
-        with self._lock:  # only now: a call may be refused for other reasons, however it is put
+        with self._lock:  # only after a success, because the call may have been refused for other reasons
             self._dropped |= dropped
-        said = self._dialect.said(content, ask)
+        message = self._dialect.message(content, ask)
         tokens_in, tokens_out = self._dialect.tokens(content) or (0, 0)
         return Reply(
-            text=writable(self._calls.endpoint.secrets.redacted_json(said.text)),
-            cut=said.cut,
-            model=shorten(visible(writable(said.model)), bounds.JUDGE_NAME),
+            text=writable(self._calls.endpoint.secrets.redacted_json(message.text)),
+            cut=message.cut,
+            model=shorten(visible(writable(message.model)), bounds.JUDGE_NAME),
             dropped=tuple(sorted(dropped)),
             tokens_in=tokens_in,
             tokens_out=tokens_out,
@@ -151,12 +150,12 @@ class ChatModel:
         )
 
     def _blamed(self, refused: Refused, dropped: frozenset[str]) -> str | None:
-        """Return what to leave out after a refusal; None if it is not about parameters, or if none is left."""
+        """Return the parameter to leave out after a refusal; None if it is not about parameters, or none is left."""
         if refused.status not in MAY_BE_PARAMETERS:
             return None
         sent = self._dialect.in_use(dropped)
-        for said in refused.said:
-            named = [name for name in sent if any(word in said.lower() for word in self._dialect.optional[name])]
+        for text in refused.texts:
+            named = [name for name in sent if any(word in text.lower() for word in self._dialect.optional[name])]
             if named:
                 return named[0]
         return next(iter(sent), None)
@@ -167,10 +166,10 @@ def _longer(ask: Ask) -> Ask:
 
 
 def estimated_tokens(ask: Ask) -> int:
-    """Return about how many tokens are sent, rather too many: a third of the characters.
+    """Return an estimate of how many tokens are sent, rather too high: a third of the letters.
 
-    Digits, signs and characters of other scripts are often tokens of their own, so they count in full: what is too
-    long must be known beforehand, since some endpoints cut it without a word.
+    Digits, signs and characters of other scripts are often tokens of their own, so they count in full. Texts that are
+    too long must be known beforehand, because some endpoints cut them without an error.
     """
     text = ask.system + ask.user
     others = len(LETTERS.sub("", text))
@@ -178,7 +177,7 @@ def estimated_tokens(ask: Ask) -> int:
 
 
 def whole_number(value: Any) -> int | None:
-    """Return a number of tokens in an answer; None if it is none."""
+    """Return a number of tokens in an answer; None if the value is not one."""
     is_number = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= bounds.RANK
     return value if is_number else None
 
@@ -191,6 +190,6 @@ def text_in(value: Any) -> str:
 
 
 def no_message(content: Mapping[str, Any], otherwise: str) -> NoReply:
-    """Return why an answer has no message: the reason that it gives, as some servers do with a status of success."""
+    """Return why an answer has no message: the reason in the answer, which some servers send with status 200."""
     reason = shorten(visible(writable(reason_in(content))), bounds.SERVICE_REASON)
     return NoReply("no_message", f"the answer has no message, but says: {reason}" if reason else otherwise)

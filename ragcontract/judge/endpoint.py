@@ -1,8 +1,7 @@
-"""Where the judge is, and the key for it: from the command line and the environment, never from a file.
+"""The endpoint of the judge and its key, and what identifies a judge in keys and fingerprints.
 
-A pull request can change any file of the workspace. If one of them named the address, it could have the key sent there.
-
-Who is asked and how, for keys; and who replied, for fingerprints, which calibrations are compared by.
+Address and key come from the command line and the environment, never from a file. A pull request can change any file of
+the workspace, and a file with the address could have the key sent elsewhere.
 """
 
 import hashlib
@@ -29,19 +28,20 @@ Api = Literal["openai", "ollama"]
 URL, KEY, OPENAI_KEY = "RAG_CONTRACT_JUDGE_URL", "RAG_CONTRACT_JUDGE_KEY", "OPENAI_API_KEY"
 OPENAI = "https://api.openai.com/v1"
 OLLAMA_PORT = 11434
-# What people copy with an address, from documentation and from other tools.
+# Paths that people copy with an address from documentation and from other tools.
 PASTED: Mapping[Api, tuple[str, ...]] = {
     "openai": ("/chat/completions",),
     "ollama": ("/v1/chat/completions", "/v1", "/api/chat", "/api/generate", "/api"),
 }
+DIGITS = 16  # of a digest of instructions, which nobody has a reason to forge
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """An address without a slash at its end, and how it is spoken to; ``authorization`` may hold a placeholder."""
+    """The address of a judge, its API and its key."""
 
-    url: str
+    url: str  # without a slash at its end
     api: Api
-    authorization: str = ""
+    authorization: str = ""  # the value of the header, with a placeholder for the key
     secrets: Secrets = NO_SECRETS
     warnings: tuple[str, ...] = ()
 
@@ -57,20 +57,20 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
 
 def find_endpoint(url: str | None, api: str | None, environ: Mapping[str, str]) -> Endpoint:
-    """Return the endpoint; raises InputError with everything that is wrong.
+    """Return the endpoint; raise InputError with everything that is wrong.
 
-    ``url`` and ``api`` are the options of the command line. What listens at Ollama's port is Ollama, unless ``api``
-    says otherwise. OpenAI's own key is for OpenAI's own host alone.
+    ``url`` and ``api`` are the options of the command line. A server at Ollama's port is Ollama, unless ``api`` says
+    otherwise. OpenAI's own key is only for OpenAI's own host.
     """
-    given, said = ("--judge-url", url) if url is not None else (URL, environ.get(URL) or OPENAI)
-    problems = url_problems(given, said)
+    source, address = ("--judge-url", url) if url is not None else (URL, environ.get(URL) or OPENAI)
+    problems = url_problems(source, address)
     if api is not None and api not in get_args(Api):
         problems.append(f"--judge-api: expected {' or '.join(get_args(Api))}, found {shorten(api, bounds.NAME)!r}")
     if problems:
         raise InputError(problems)
-    parts = urlsplit(said)
+    parts = urlsplit(address)
     spoken: Api = "ollama" if api == "ollama" or (api is None and parts.port == OLLAMA_PORT) else "openai"
-    base = _without_pasted(said.rstrip("/"), PASTED[spoken])
+    base = _without_pasted(address.rstrip("/"), PASTED[spoken])
     name, key = _key(base, environ)
     if not key:
         return Endpoint(url=base, api=spoken)
@@ -88,7 +88,7 @@ def find_endpoint(url: str | None, api: str | None, environ: Mapping[str, str]) 
 
 
 def url_problems(at: str, url: str) -> list[str]:
-    """Return what is wrong with an address, as sentences in which no secret is."""
+    """Return what is wrong with an address, as messages without secrets."""
     if not is_url(url):
         shown = shorten(url.rpartition("@")[2].partition("?")[0], bounds.VALUE)
         return [f"{at}: expected an address such as {OPENAI} or http://localhost:{OLLAMA_PORT}, found {shown!r}"]
@@ -97,6 +97,41 @@ def url_problems(at: str, url: str) -> list[str]:
     if "?" in url or "#" in url:
         return [f"{at}: ends before the path of a call is added; leave out what begins with ? or #"]
     return []
+
+
+def asked_judge(task: AskedTask, settings: Settings, model: Model) -> AskedJudge:
+    """Return which judge is asked, and how, as far as that is known before the first reply."""
+    return AskedJudge(
+        protocol=PROTOCOL,
+        instructions=instructions_digest(task),
+        model=shorten(model.name, bounds.JUDGE_NAME),
+        host=shorten(model.host, bounds.JUDGE_NAME),
+        votes=settings.votes,
+        confirm=settings.confirm,
+    )
+
+
+def query_keys(case: Case, settings: Settings, model: Model) -> tuple[QueryKey, ...]:
+    """Return the keys of the judgments on a case's items, in their order, before anything is asked."""
+    judge = asked_judge(case.task, settings, model)
+    return tuple([(case.query_id, key) for key in keys_of(case, judge)])
+
+
+def fingerprint(judge: AskedJudge, models: Collection[str] = (), dropped: Collection[str] = ()) -> str:
+    """Return what identifies a judge by its replies. A judge with another fingerprint needs its own calibration.
+
+    ``models`` are those that replied. If no reply names its model, it is the one that was asked for.
+    """
+    names = " + ".join(sorted(models)) or judge.model
+    how = asked_how(judge) + (WITHOUT + ", ".join(sorted(dropped)) if dropped else "")
+    return shorten(names, bounds.JUDGE_NAME) + shorten(how, bounds.FINGERPRINT - bounds.JUDGE_NAME)
+
+
+def instructions_digest(task: AskedTask) -> str:
+    """Return a digest of all that a task has beside its data. Seeds are always 0 for the first vote, then 1, 2, …."""
+    instructions = instructions_of(task)
+    parts = {"system": instructions.system, "schema": instructions.schema, "temperatures": [0.0, AGAIN_TEMPERATURE]}
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:DIGITS]
 
 
 def _without_pasted(url: str, endings: tuple[str, ...]) -> str:
@@ -126,41 +161,3 @@ def _host(url: str) -> str:
     host = (parts.hostname or "").rstrip(".")
     host = f"[{host}]" if ":" in host else host
     return host if parts.port in {None, DEFAULT_PORTS[parts.scheme]} else f"{host}:{parts.port}"
-
-
-DIGITS = 16  # of a digest of our own texts, which nobody has a reason to forge
-
-
-def instructions_digest(task: AskedTask) -> str:
-    """Return a digest of all that a task has beside its data; seeds are 0 for the first vote, then 1, 2, …."""
-    instructions = instructions_of(task)
-    parts = {"system": instructions.system, "schema": instructions.schema, "temperatures": [0.0, AGAIN_TEMPERATURE]}
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:DIGITS]
-
-
-def asked_judge(task: AskedTask, settings: Settings, model: Model) -> AskedJudge:
-    """Return who is asked, and how, as far as that is known before the first reply."""
-    return AskedJudge(
-        protocol=PROTOCOL,
-        instructions=instructions_digest(task),
-        model=shorten(model.name, bounds.JUDGE_NAME),
-        host=shorten(model.host, bounds.JUDGE_NAME),
-        votes=settings.votes,
-        confirm=settings.confirm,
-    )
-
-
-def query_keys(case: Case, settings: Settings, model: Model) -> tuple[QueryKey, ...]:
-    """Return what the judgments on a case's items are found by, in their order, before anything is asked."""
-    judge = asked_judge(case.task, settings, model)
-    return tuple([(case.query_id, key) for key in keys_of(case, judge)])
-
-
-def fingerprint(judge: AskedJudge, models: Collection[str] = (), dropped: Collection[str] = ()) -> str:
-    """Return what identifies a judge by what it replied: one that is not the same needs a calibration of its own.
-
-    ``models`` are those that replied; where none did, or none says which it is, it is the one that was asked for.
-    """
-    names = " + ".join(sorted(models)) or judge.model
-    how = asked_how(judge) + (WITHOUT + ", ".join(sorted(dropped)) if dropped else "")
-    return shorten(names, bounds.JUDGE_NAME) + shorten(how, bounds.FINGERPRINT - bounds.JUDGE_NAME)

@@ -1,4 +1,4 @@
-"""What the parts of a judge hand to each other: what is asked of a model, and what it replies.
+"""The records and protocols between the parts of a judge: what is asked of a model, and what it replies.
 
 A *case* is one task for one query (:mod:`ragcontract.judgments.items`). The protocol makes asks of it, a
 :class:`Model` sends each and returns its :class:`Reply`, and the protocol reads judgments from the replies. A model
@@ -16,43 +16,36 @@ from ragcontract.core.judge_settings import Confirm
 
 
 class Ask(Struct, frozen=True, kw_only=True):
-    """What is sent to a model: two messages, the JSON Schema of the reply, and how the reply is drawn.
+    """What is sent to a model."""
 
-    ``max_tokens`` limits the reply.
-    """
-
-    system: str
-    user: str
-    schema: Mapping[str, Any]
+    system: str  # the system message
+    user: str  # the user message
+    schema: Mapping[str, Any]  # the JSON Schema of the reply
     temperature: float = 0.0
     seed: int = 0
-    max_tokens: int
+    max_tokens: int  # of the reply
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """What a model replied, whole or ``cut`` off at its limit; the model and the tokens are as its endpoint says.
-
-    ``dropped`` are the parameters that the endpoint does not take, sorted, without which this was asked: with them and
-    the model as answered, a fingerprint says what replied. ``retried`` is how often the call was sent again before.
-    """
+    """What a model replied."""
 
     text: str
-    cut: bool = False
-    model: str = ""
-    dropped: tuple[str, ...] = ()
-    tokens_in: int = 0
-    tokens_out: int = 0
-    retried: int = 0
+    cut: bool = False  # whether it was cut off at its limit
+    model: str = ""  # as the endpoint names it; a part of the fingerprint
+    dropped: tuple[str, ...] = ()  # the parameters that the endpoint refused, sorted; a part of the fingerprint
+    tokens_in: int = 0  # as the endpoint counts them
+    tokens_out: int = 0  # as the endpoint counts them
+    retried: int = 0  # how often the call was sent again
 
 
 class NoReply(Exception):  # noqa: N818 (it is what happened, not a fault in how something was called)
-    """There is no reply: ``kind`` is one of those of HTTP failures, or ``too_long``, ``budget``, ``deadline``.
+    """There is no reply. ``kind`` is that of an HTTP failure, or for example ``too_long``, ``budget`` or ``deadline``.
 
-    With ``final``, no other call can have one either: there is no such host, or the key is refused.
+    With ``final``, no other call can have a reply either, for example because the key is refused. The message has no
+    secret in it.
     """
 
     def __init__(self, kind: str, message: str, *, final: bool = False) -> None:
-        """Store the attributes; the message has no secret in it."""
         super().__init__(message)
         self.kind = kind
         self.final = final
@@ -61,8 +54,8 @@ class NoReply(Exception):  # noqa: N818 (it is what happened, not a fault in how
 class Model(Protocol):
     """A model behind an endpoint. Threads share it.
 
-    Keys have the name and the host, which are known before anything is asked: a key with what an endpoint turned out
-    not to take would be another one at the start of the next run, and everything would be asked again.
+    Keys have the name and the host, which are known before anything is asked. They do not have the parameters that an
+    endpoint refuses. Those are not known at the start of the next run, so everything would be asked again.
     """
 
     @property
@@ -74,38 +67,35 @@ class Model(Protocol):
         """The host of its endpoint, with the port if it is not the usual one."""
 
     def ask(self, ask: Ask) -> Reply:
-        """Send what is asked and return the reply; raises NoReply."""
+        """Send what is asked and return the reply; raise NoReply."""
 
 
 class Dice(Protocol):
-    """Where nonces, and the places and words of controls, come from: ``random.SystemRandom()``, or a seeded one.
+    """The source of nonces, and of the places and words of controls: ``random.SystemRandom()``, or seeded dice.
 
-    Whoever writes a text that is judged must not be able to guess them. Of equal dice, a case makes equal asks of equal
-    replies: with dice seeded by a secret of its own and the case, a session that was stopped can go on within a case.
+    Nobody who writes a text that is judged must be able to guess them. With equal dice and equal replies, a case makes
+    equal asks. So a session whose dice are seeded by its secret and the case can continue within a case.
     """
 
     def randrange(self, stop: int, /) -> int:
         """Return a number from 0 to below ``stop``."""
 
     def getrandbits(self, bits: int, /) -> int:
-        """Return a number of so many random bits."""
+        """Return a number of ``bits`` random bits."""
 
     def shuffle(self, items: MutableSequence[Any], /) -> None:
         """Shuffle a list."""
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """How a case is judged: so many votes, an odd number, and whether all items need them or only failures.
+    """How a case is judged."""
 
-    ``max_tokens`` limits each reply.
-    """
-
-    votes: int = 3
-    confirm: Confirm = "failures"
-    max_tokens: int = 2048
+    votes: int = 3  # on an item at most; an odd number
+    confirm: Confirm = "failures"  # whether only failures need several votes, or all items
+    max_tokens: int = 2048  # of each reply
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a number of votes that can be a draw, or is out of bounds."""
+        """Raise ValueError for a number of votes that is even or out of bounds."""
         if not 1 <= self.votes <= bounds.VOTES or not self.votes % 2:
             raise ValueError(f"votes: expected an odd number from 1 to {bounds.VOTES}, found {self.votes}")
 

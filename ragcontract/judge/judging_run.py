@@ -1,8 +1,7 @@
-"""What a judging would cost, for a dry run: the first calls are made of each case, and counted instead of sent.
+"""Judges cases into a judgments file; also the options of a judging, and its cost for a dry run.
 
-Options of a judging as users give them, and what is wrong with them.
-
-Judges cases into a judgments file: what the file has is reused, and it is written whole when the judging ends.
+Judgments in the file are reused, and the file is written whole when the judging ends. For a dry run, the first calls on
+each case are counted instead of sent.
 """
 
 import os
@@ -36,47 +35,10 @@ from ragcontract.judgments.items import Case
 from ragcontract.judgments.judgments_file import Judgment, QueryKey, query_key, read_judgments, write_judgments
 from ragcontract.net.stopping import Stop
 
-
-class Expected(Struct, frozen=True, kw_only=True):
-    """What a judging would cost at least: calls, tokens in, by estimate, and at most so many out."""
-
-    calls: int
-    tokens_in: int
-    most_out: int
-
-
-def expected_cost(to_ask: Lacking, model: Model, settings: Settings) -> Expected:
-    """Return what the first calls on each case would cost; nothing is asked."""
-    counting = CountingModel(model.name, model.host)
-    dice = random.SystemRandom()
-    for case in to_ask.cases:
-        judge_case(case, counting, settings, dice)
-    return counting.expected
-
-
-class CountingModel:
-    """Notes what it is asked, and does not reply."""
-
-    def __init__(self, name: str, host: str) -> None:
-        """Have the name and the host of the model that would be asked: keys have them."""
-        self.name, self.host = name, host
-        self.expected = Expected(calls=0, tokens_in=0, most_out=0)
-
-    def ask(self, ask: Ask) -> Reply:
-        """Count; raises NoReply."""
-        before = self.expected
-        self.expected = Expected(
-            calls=before.calls + 1,
-            tokens_in=before.tokens_in + estimated_tokens(ask),
-            most_out=before.most_out + ask.max_tokens,
-        )
-        raise NoReply("dry_run", "nothing is asked", final=True)
-
-
-SETTINGS, LIMITS = Settings(), CallLimits()  # what is usual
+SETTINGS, LIMITS = Settings(), CallLimits()  # the defaults
 DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|min|h)")
 UNITS: Mapping[str, int] = {"s": 1, "m": 60, "min": 60, "h": 3_600}
-# The least and the most of each whole number, and of the others.
+# The least and the most of each option that is a whole number, and of the other numbers.
 WHOLE = {
     "votes": (1, bounds.VOTES),
     "max_calls": (0, bounds.JUDGE_BUDGET),
@@ -97,7 +59,7 @@ NUMBERS = {
 
 
 class JudgeOptions(Struct, frozen=True, kw_only=True):
-    """The options; prices are in USD for a million tokens, ``deadline`` is text such as ``20m``, None is not given."""
+    """The options of a judging. An option that is None is not set."""
 
     model: str
     votes: int = SETTINGS.votes
@@ -105,10 +67,10 @@ class JudgeOptions(Struct, frozen=True, kw_only=True):
     max_calls: int = 1_000
     max_tokens: int | None = None
     max_usd: float | None = None
-    price_in: float | None = None
-    price_out: float | None = None
+    price_in: float | None = None  # USD for a million tokens
+    price_out: float | None = None  # USD for a million tokens
     concurrency: int = LIMITS.concurrency
-    deadline: str | None = None
+    deadline: str | None = None  # such as 20m
     timeout: float = LIMITS.seconds
     connect_timeout: float = LIMITS.connect_seconds
     retries: int = LIMITS.retries
@@ -118,27 +80,29 @@ class JudgeOptions(Struct, frozen=True, kw_only=True):
     refresh: bool = False
 
     def wrong(self) -> list[tuple[str, str]]:
-        """Return what is wrong, by the names of the fields."""
-        found = []
+        """Return the names of options with wrong values, and what is wrong with each."""
+        problems = []
         for name, (least, most) in {**WHOLE, **NUMBERS}.items():
             value, whole = getattr(self, name), name in WHOLE
             if value is None and getattr(USUAL, name) is None:
                 continue
             if not is_within(value, least, most, whole=whole):
                 kind = "a whole number" if whole else "a number"
-                found.append((name, f"expected {kind} from {least:,} to {most:,}, found {value!r}"))
+                problems.append((name, f"expected {kind} from {least:,} to {most:,}, found {value!r}"))
         if type(self.votes) is int and not self.votes % 2:
-            found.append(("votes", f"expected an odd number, so that a majority decides, found {self.votes}"))
+            problems.append(("votes", f"expected an odd number, so that a majority decides, found {self.votes}"))
         if self.confirm not in get_args(Confirm):
             known = " or ".join(map(repr, get_args(Confirm)))
-            found.append(("confirm", f"expected {known}, found {_shown(str(self.confirm))}"))
+            problems.append(("confirm", f"expected {known}, found {_shown(str(self.confirm))}"))
         if not isinstance(self.model, str) or not self.model.strip() or len(self.model) > bounds.JUDGE_NAME:
-            found.append(("model", f"name the model to ask, in 1 to {bounds.JUDGE_NAME} characters"))
+            problems.append(("model", f"name the model to ask, in 1 to {bounds.JUDGE_NAME} characters"))
         if self.deadline is not None and _seconds(self.deadline) is None:
-            found.append(("deadline", f"expected a time such as 90s, 20m or 2h, found {_shown(str(self.deadline))}"))
+            problems.append(("deadline", f"expected a time such as 90s, 20m or 2h, found {_shown(str(self.deadline))}"))
         if self.max_usd is not None and (self.price_in is None or self.price_out is None):
-            found.append(("max_usd", "needs the prices of the model: --price-in and --price-out, in USD per million"))
-        return found
+            problems.append(
+                ("max_usd", "needs the prices of the model: --price-in and --price-out, in USD per million")
+            )
+        return problems
 
     @property
     def settings(self) -> Settings:
@@ -147,7 +111,7 @@ class JudgeOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def budget(self) -> Budget:
-        """What it may cost; nothing may be wrong with the options."""
+        """What the judging may cost. The options must be valid."""
         return Budget(
             max_calls=self.max_calls,
             max_tokens=self.max_tokens,
@@ -168,24 +132,13 @@ class JudgeOptions(Struct, frozen=True, kw_only=True):
         )
 
 
-USUAL = JudgeOptions(model="")  # as it is where nothing else is given; only the model must be
-
-
-def _seconds(text: str) -> float | None:
-    """Return the seconds of a deadline; None if it is none, or too far away."""
-    found = DURATION.fullmatch(text.strip()) if isinstance(text, str) else None
-    seconds = float(found[1]) * UNITS[found[2]] if found else 0
-    return seconds if 0 < seconds <= bounds.JUDGE_DEADLINE else None
-
-
-def _shown(text: str) -> str:
-    return repr(shorten(text, bounds.NAME))
+USUAL = JudgeOptions(model="")  # the defaults; the model has none
 
 
 class JudgingSettings(Struct, frozen=True, kw_only=True):
-    """How cases are judged, and where the judgments are; ``environ`` says where this user's programs keep things."""
+    """How cases are judged, and where the judgments are stored."""
 
-    path: str
+    path: str  # of the judgments file
     model: str
     endpoint: Endpoint
     settings: Settings = Settings()
@@ -194,23 +147,16 @@ class JudgingSettings(Struct, frozen=True, kw_only=True):
     max_age_days: float = USUAL_DAYS
     max_context: int = USUAL_CONTEXT
     refresh: bool = False
-    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)  # names the folder for the journal's key
     clock: Clock = utc_now
 
 
 class JudgingOutcome(Struct, frozen=True, kw_only=True):
-    """What came of a judging, what it cost, and what the endpoint turned out not to take."""
+    """The result of a judging, and what it cost."""
 
     judged: Judged
     spent: Spent
-    dropped: tuple[str, ...] = ()
-
-
-def open_model(judging: JudgingSettings, spending: Spending) -> ChatModel:
-    """Return the model behind the endpoint; nothing is sent yet."""
-    calls = ModelCalls(judging.endpoint, spending, judging.limits)
-    dialect: Dialect = OllamaChat(judging.max_context) if judging.endpoint.api == "ollama" else OpenAIChat()
-    return ChatModel(judging.model, dialect, calls)
+    dropped: tuple[str, ...] = ()  # the parameters that the endpoint refused
 
 
 def judge_cases(
@@ -220,9 +166,9 @@ def judge_cases(
     stop: Stop | None = None,
     watch: Callable[[Progress], object] = lambda _: None,
 ) -> JudgingOutcome:
-    """Judge cases, and write what is judged, also if that is not all.
+    """Judge cases, and write the judgments, also if they are not complete.
 
-    Raises InputError if the judgments file cannot be read, or OutputError. The ``error`` of the result is
+    Raise InputError if the judgments file cannot be read, or OutputError. The ``error`` of the result is
     KeyboardInterrupt if somebody asked to stop.
     """
     path = Path(judging.path)
@@ -241,7 +187,7 @@ def judge_cases(
             if (now := file_digest(judging.path)) != read:
                 stored = _stored(judging)
                 content = _beside_others(stored, cache, to_ask, judged)
-            # What nothing is asked about is replayed, too.
+            # If there is nothing to judge, an empty file is written, so that a check can replay it.
             if (content or path.exists() or not to_ask.wanted) and _is_news(content, stored, judged):
                 write_judgments(judging.path, content, before=partial(require_unchanged, judging.path, now))
         is_all = judged.is_complete
@@ -261,7 +207,7 @@ def judge_lacking(
     stop: Stop,
     watch: Callable[[Progress], object],
 ) -> Judged:
-    """Judge what is lacking, and keep it in the journal; raises OutputError if that fails."""
+    """Judge what is lacking, and keep it in the journal; raise OutputError if that fails."""
     session = Session(
         model,
         judging.settings,
@@ -278,8 +224,23 @@ def judge_lacking(
     return judged
 
 
+def open_model(judging: JudgingSettings, spending: Spending) -> ChatModel:
+    """Return the model behind the endpoint, without sending anything."""
+    calls = ModelCalls(judging.endpoint, spending, judging.limits)
+    dialect: Dialect = OllamaChat(judging.max_context) if judging.endpoint.api == "ollama" else OpenAIChat()
+    return ChatModel(judging.model, dialect, calls)
+
+
+class Expected(Struct, frozen=True, kw_only=True):
+    """What a judging would cost at least."""
+
+    calls: int
+    tokens_in: int  # an estimate
+    most_out: int  # tokens
+
+
 def expected_judging(cases: Sequence[Case], judging: JudgingSettings) -> tuple[Lacking, Expected]:
-    """Return what would be asked, and what it would cost at least; sends nothing and writes nothing."""
+    """Return what would be asked, and what it would cost at least, without sending or writing anything."""
     model = open_model(judging, Spending())
     journal = copied_journal(path_beside(Path(judging.path)), judging)
     to_ask = lacking(cases, model, judging.settings, _cache(judging, journal))
@@ -287,22 +248,60 @@ def expected_judging(cases: Sequence[Case], judging: JudgingSettings) -> tuple[L
     return to_ask, expected_cost(to_ask, model, judging.settings)
 
 
+def expected_cost(to_ask: Lacking, model: Model, settings: Settings) -> Expected:
+    """Return what the first calls on each case would cost, without asking anything."""
+    counting = CountingModel(model.name, model.host)
+    dice = random.SystemRandom()
+    for case in to_ask.cases:
+        judge_case(case, counting, settings, dice)
+    return counting.expected
+
+
+class CountingModel:
+    """Counts what it is asked, and does not reply."""
+
+    def __init__(self, name: str, host: str) -> None:
+        self.name, self.host = name, host  # of the model that would be asked, because keys have them
+        self.expected = Expected(calls=0, tokens_in=0, most_out=0)
+
+    def ask(self, ask: Ask) -> Reply:
+        """Count a call; raise NoReply."""
+        before = self.expected
+        self.expected = Expected(
+            calls=before.calls + 1,
+            tokens_in=before.tokens_in + estimated_tokens(ask),
+            most_out=before.most_out + ask.max_tokens,
+        )
+        raise NoReply("dry_run", "nothing is asked", final=True)
+
+
 def copied_journal(path: Path, judging: JudgingSettings) -> JudgmentJournal | None:
-    """Return a copy of the journal at ``path``, to be read; None if there is none that we made."""
+    """Return a copy of the journal at ``path``, to be read; None if there is none of this user."""
     if not path.is_file() or not_ours(path):
         return None
     copy = BytesIO(path.read_bytes())
     return JudgmentJournal(copy, path, key=journal_key(judging.environ), refresh=judging.refresh)
 
 
+def _seconds(text: str) -> float | None:
+    """Return the seconds of a deadline; None if the text is not a time, or too long a time."""
+    match = DURATION.fullmatch(text.strip()) if isinstance(text, str) else None
+    seconds = float(match[1]) * UNITS[match[2]] if match else 0
+    return seconds if 0 < seconds <= bounds.JUDGE_DEADLINE else None
+
+
+def _shown(text: str) -> str:
+    return repr(shorten(text, bounds.NAME))
+
+
 def _is_news(content: Sequence[Judgment], stored: Mapping[QueryKey, Judgment], judged: Judged) -> bool:
-    """Return whether there is anything to write: a judging that could not begin leaves the file as it is."""
+    """Return whether there is anything to write. A judging that could not begin leaves the file as it is."""
     ended_early = judged.over is not None or judged.error is not None
     return not (ended_early and content == list(stored.values()))
 
 
 def _stored(judging: JudgingSettings) -> Mapping[QueryKey, Judgment]:
-    """Return what the file has; raises InputError if it is wrong."""
+    """Return the judgments in the file; raise InputError if it is wrong."""
     if not Path(judging.path).exists():
         return {}
     read = read_judgments([judging.path])
@@ -313,7 +312,7 @@ def _stored(judging: JudgingSettings) -> Mapping[QueryKey, Judgment]:
 def _beside_others(
     stored: Mapping[QueryKey, Judgment], cache: Cache, to_ask: Lacking, judged: Judged
 ) -> list[Judgment]:
-    """Return what a file is to have that now has what is ``stored``: all that another program wrote meanwhile stays."""
+    """Return the content of a file that another program changed meanwhile to ``stored``: all that it wrote stays."""
     others = {key: judgment for key, judgment in stored.items() if cache.stored.get(key) != judgment}
     settled = {key for key, judgment in others.items() if judgment.status == "ok"}
     now = replace(
@@ -326,7 +325,7 @@ def _beside_others(
 
 
 def _cache(judging: JudgingSettings, journal: JudgmentJournal | None) -> Cache:
-    """Return the judgments that there are; raises InputError if the file is wrong."""
+    """Return the earlier judgments; raise InputError if the file is wrong."""
     return Cache(
         now=judging.clock(),
         stored=_stored(judging),

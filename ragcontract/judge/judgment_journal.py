@@ -1,13 +1,11 @@
-"""A secret of this user and machine, by which a journal is known to be of one's own.
+"""The journal of a judging: keeps every reply and every judgment at once, so that nothing is asked twice.
 
-A journal lies in the workspace, which a pull request can fill: one that somebody else made could have replies that no
-model gave, and would tell what is random in the calls to come. So a journal counts only with this key, which is kept
-elsewhere; a runner that is new for each job has a new one.
+It is beside the judgments file as ``.<file>.journal``, as lines of JSON. A case that was under way makes the same asks
+again, up to the reply that is missing, so no reply is lost.
 
-The journal of a judging: every reply and every judgment as soon as there is one, so that nothing is asked twice.
-
-It lies beside the judgments file as ``.<file>.journal``: lines of JSON, each of which proves that it is of one's own.
-A case that was under way is asked the same again, up to the reply that is missing, so no reply that came is lost.
+A journal is in the workspace, which a pull request can fill. A journal of somebody else could have replies that no
+model gave, and could reveal what is random in later calls. So every line is signed with a secret key of this user and
+machine, which is kept elsewhere. A runner that is new for each job has a new key.
 """
 
 import hashlib
@@ -36,47 +34,6 @@ from ragcontract.judge.spending import Spending
 from ragcontract.judgments.judgments_file import Judgment
 
 SIZE = 32  # bytes
-
-
-def journal_key(environ: Mapping[str, str]) -> bytes:
-    """Return the key, which is made once.
-
-    Where it cannot be kept, it is another one each time: a judging that did not end cannot be gone on with then.
-    """
-    made = secrets.token_bytes(SIZE)
-    with suppress(OSError, RuntimeError):  # no home, or none that can be written
-        path = _folder(environ) / "rag-contract" / "judge.key"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileExistsError):
-            # Under another name first: who finds it must find all of it.
-            new = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
-            descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            try:
-                with open(descriptor, "wb") as file:  # noqa: PTH123
-                    file.write(made)
-                os.link(new, path)
-            finally:
-                new.unlink()
-        found = path.read_bytes()
-        if len(found) == SIZE and _is_private(path):
-            return found
-    return made
-
-
-def _is_private(path: Path) -> bool:
-    """Return whether a key is only for this user, as Git leaves no file: where home is a checkout, it may bring one."""
-    found = path.lstat()
-    if not hasattr(os, "geteuid"):  # Windows
-        return True
-    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and not stat.S_IMODE(found.st_mode) & 0o077
-
-
-def _folder(environ: Mapping[str, str]) -> Path:
-    """Return the folder for what programs keep, as the XDG Base Directory Specification has it."""
-    given = environ.get("XDG_STATE_HOME", "")
-    return Path(given) if given.startswith("/") else Path.home() / ".local" / "state"
-
-
 VERSION = 1
 SYNC_GAP = 1.0  # s; between two fsyncs
 
@@ -101,13 +58,13 @@ _Line = _Replied | _Judged
 
 
 class JudgmentJournal:
-    """What a judging has so far; threads share it. Close it at the end."""
+    """The replies and judgments so far. Threads share it; close it at the end."""
 
     def __init__(self, file: IO[bytes], path: Path, *, key: bytes, refresh: bool) -> None:
-        """Use an open file that nobody else writes; :func:`open_journal` does.
+        """Use an open file that nobody else writes, as :func:`open_journal` does.
 
-        One that was not made with this ``key`` is thrown away. With ``refresh``, so is what an earlier judging without
-        it has: it may have reused what is old.
+        A journal that was not made with this ``key`` is discarded. With ``refresh``, so is that of a judging without
+        ``refresh``, which may have reused old judgments.
         """
         self._file = file
         self._path = path
@@ -131,21 +88,21 @@ class JudgmentJournal:
             self._begins = self._end
 
     def _header(self, *, refresh: bool) -> _Header | None:
-        """Read the first line; None if nothing after it counts."""
+        """Return the first line; None if the journal does not count."""
         line = self._file.readline(bounds.LINE)
         try:
-            found = msgspec.json.decode(line, type=_Header) if line.endswith(b"\n") else None
+            header = msgspec.json.decode(line, type=_Header) if line.endswith(b"\n") else None
         except (msgspec.DecodeError, UnicodeError):
-            found = None
-        if found is None or found.version != VERSION or (refresh and not found.refresh):
+            header = None
+        if header is None or header.version != VERSION or (refresh and not header.refresh):
             return None
-        if not hmac.compare_digest(found.proof.encode(), _proof(self._key, found).encode()):
+        if not hmac.compare_digest(header.proof.encode(), _proof(self._key, header).encode()):
             return None
         self._end = self._begins = len(line)
-        return found
+        return header
 
     def _read(self) -> None:
-        """Read the other lines; one that was written in part, or by somebody else, and those behind it do not count."""
+        """Read the other lines, up to the first one that is incomplete or that somebody else wrote."""
         decode = msgspec.json.Decoder(_Line).decode
         with suppress(msgspec.DecodeError, UnicodeError):
             while (line := self._file.readline(bounds.LINE)).endswith(b"\n"):
@@ -160,23 +117,23 @@ class JudgmentJournal:
                 self._end += len(line)
 
     def _seal(self, data: bytes) -> bytes:
-        """Return what proves that a line is of one's own: whoever sees a journal can copy its first line."""
+        """Return the signature of a line. The first line alone proves nothing, because others can copy it."""
         return hmac.new(self._key, f"line {self._salt} ".encode() + data, "sha256").hexdigest().encode()
 
     def dice(self, *case: str) -> random.Random:
-        """Return dice for a case: the same as before, if the case was under way when the judging ended."""
+        """Return dice for a case, which are the same when an earlier judging of it is continued."""
         return random.Random("\n".join([self._seed, *case]))  # noqa: S311 (its seed is a secret)
 
     def reply_to(self, asked: str) -> Reply | None:
-        """Return the reply to what was asked before; None if there was none."""
+        """Return an earlier reply; None if there is none."""
         return self._replies.get(asked)
 
     def add_reply(self, asked: str, reply: Reply) -> None:
-        """Keep a reply; raises OutputError."""
+        """Keep a reply; raise OutputError."""
         self._append(_Replied(ask=asked, reply=reply))
 
     def add(self, judgments: list[Judgment]) -> None:
-        """Keep the judgments on a case; raises OutputError."""
+        """Keep the judgments on a case; raise OutputError."""
         self._append(_Judged(judgments=judgments))
 
     def _append(self, line: _Line) -> None:
@@ -197,71 +154,17 @@ class JudgmentJournal:
             self._end += len(data)
 
     def close(self, *, remove: bool) -> None:
-        """Close the file, and delete it if nothing in it is needed any more, or if nothing is in it."""
+        """Close the file; delete it if it is empty, or with ``remove``."""
         with self._lock, suppress(OSError):
             if remove or self._end == self._begins:
                 self._path.unlink(missing_ok=True)
             self._file.close()
 
 
-class RememberingModel:
-    """A model that is not asked again what it has replied to, and nothing once no other call can have a reply."""
-
-    def __init__(self, model: Model, journal: JudgmentJournal, spending: Spending) -> None:
-        """Ask a model where the journal has no reply; threads share it."""
-        self._model = model
-        self._journal = journal
-        self._spending = spending
-
-    @property
-    def name(self) -> str:
-        """The model as the user names it."""
-        return self._model.name
-
-    @property
-    def host(self) -> str:
-        """The host of its endpoint."""
-        return self._model.host
-
-    def ask(self, ask: Ask) -> Reply:
-        """Return the reply, which the journal has then; raises NoReply."""
-        asked = digest_of(self.name, self.host, ask)
-        reply = self._journal.reply_to(asked)
-        if reply is None:
-            try:
-                reply = self._model.ask(ask)
-            except NoReply as error:
-                if error.final:
-                    self._spending.stop(error)
-                raise
-            self._journal.add_reply(asked, reply)
-        return reply
-
-
-def digest_of(model: str, host: str, ask: Ask) -> str:
-    """Return what a reply is found by."""
-    # Escapes stand for all that is not ASCII, lone surrogates too.
-    whole = json.dumps([model, host, msgspec.structs.asdict(ask)], sort_keys=True)
-    return hashlib.sha256(whole.encode()).hexdigest()
-
-
-def _proof(key: bytes, header: _Header) -> str:
-    return _keyed(key, f"journal {header.version} {header.salt} {header.refresh}")
-
-
-def _keyed(key: bytes, text: str) -> str:
-    return hmac.new(key, text.encode(), "sha256").hexdigest()
-
-
-def path_beside(path: Path) -> Path:
-    """Return where the journal of a judgments file is."""
-    return path.with_name(f".{path.name}.journal")
-
-
 def open_journal(path: Path, *, key: bytes, refresh: bool, option: str = "") -> JudgmentJournal:
-    """Open or create the journal at ``path``; raises InputError if another judging has it open, or OutputError.
+    """Open or create the journal at ``path``; raise InputError if another judging has it open, or OutputError.
 
-    ``option`` is the one of the command that names another file, beside which another journal is.
+    ``option`` is the option of the command with which users can name another file, with another journal.
     """
     try:
         file = locked(path)
@@ -277,3 +180,95 @@ def open_journal(path: Path, *, key: bytes, refresh: bool, option: str = "") -> 
         with suppress(OSError):
             file.close()
         raise
+
+
+def path_beside(path: Path) -> Path:
+    """Return the path of the journal of a judgments file."""
+    return path.with_name(f".{path.name}.journal")
+
+
+def journal_key(environ: Mapping[str, str]) -> bytes:
+    """Return the key, which is made once.
+
+    If it cannot be stored, it is a new one each time. A judging that did not end cannot be continued then.
+    """
+    made = secrets.token_bytes(SIZE)
+    with suppress(OSError, RuntimeError):  # there is no home folder, or it cannot be written
+        path = _folder(environ) / "rag-contract" / "judge.key"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            # Written under another name first, so that no other process reads a part of it.
+            new = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
+            descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            try:
+                with open(descriptor, "wb") as file:  # noqa: PTH123
+                    file.write(made)
+                os.link(new, path)
+            finally:
+                new.unlink()
+        stored = path.read_bytes()
+        if len(stored) == SIZE and _is_private(path):
+            return stored
+    return made
+
+
+class RememberingModel:
+    """A model that is asked only if the journal has no reply, and no more once a failure is final. Threads share it."""
+
+    def __init__(self, model: Model, journal: JudgmentJournal, spending: Spending) -> None:
+        self._model = model
+        self._journal = journal
+        self._spending = spending
+
+    @property
+    def name(self) -> str:
+        """The model as the user names it."""
+        return self._model.name
+
+    @property
+    def host(self) -> str:
+        """The host of its endpoint."""
+        return self._model.host
+
+    def ask(self, ask: Ask) -> Reply:
+        """Return the reply, after adding it to the journal; raise NoReply."""
+        asked = digest_of(self.name, self.host, ask)
+        reply = self._journal.reply_to(asked)
+        if reply is None:
+            try:
+                reply = self._model.ask(ask)
+            except NoReply as error:
+                if error.final:
+                    self._spending.stop(error)
+                raise
+            self._journal.add_reply(asked, reply)
+        return reply
+
+
+def digest_of(model: str, host: str, ask: Ask) -> str:
+    """Return the key of a reply in the journal."""
+    # All that is not ASCII is escaped, lone surrogates as well.
+    whole = json.dumps([model, host, msgspec.structs.asdict(ask)], sort_keys=True)
+    return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def _is_private(path: Path) -> bool:
+    """Return whether only this user can read a key. Git checks out no file like that, so a key of a checkout fails."""
+    status = path.lstat()
+    if not hasattr(os, "geteuid"):  # Windows
+        return True
+    return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and not stat.S_IMODE(status.st_mode) & 0o077
+
+
+def _folder(environ: Mapping[str, str]) -> Path:
+    """Return the folder for the state of programs, as the XDG Base Directory Specification defines it."""
+    folder = environ.get("XDG_STATE_HOME", "")
+    return Path(folder) if folder.startswith("/") else Path.home() / ".local" / "state"
+
+
+def _proof(key: bytes, header: _Header) -> str:
+    return _keyed(key, f"journal {header.version} {header.salt} {header.refresh}")
+
+
+def _keyed(key: bytes, text: str) -> str:
+    return hmac.new(key, text.encode(), "sha256").hexdigest()

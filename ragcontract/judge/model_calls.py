@@ -1,7 +1,4 @@
-"""How many calls an endpoint gets at the same time: fewer once it says that these are too many.
-
-Calls to a judge's endpoint: sent again where that may help, fewer at a time after a 429, and counted.
-"""
+"""Calls to a judge's endpoint: sent again if that may help, fewer at a time after a 429, and counted."""
 
 import json
 import threading
@@ -23,75 +20,15 @@ from ragcontract.net.sending import AGAIN, Answered, Call, Unanswered, may_succe
 from ragcontract.net.sessions import open_session
 from ragcontract.net.stopping import Timing
 
-TICK = 0.02  # s; how soon a place that is free again is taken
-PATIENCE = 4  # times the calls at a time; so many must succeed before one more is allowed
-
-
-class Throttle:
-    """Lets only so many calls be under way; threads share it. Times are those of ``clock``, in seconds."""
-
-    def __init__(self, most: int, clock: Callable[[], float]) -> None:
-        """Allow ``most`` calls at a time, until somebody says otherwise."""
-        self.limit = most
-        self._most = most
-        self._clock = clock
-        self._under_way = self._succeeded = 0
-        self._halved = -1.0
-        self._pauses = RateLimiter()
-        self._lock = threading.Lock()
-
-    @contextmanager
-    def turn(self, wait: Callable[[float], None]) -> Iterator[float]:
-        """Wait for a place, and hold it; yields when that was. ``wait`` is called with seconds, and may raise."""
-        while (seconds := self._seconds()) > 0:
-            wait(seconds)
-        started = self._clock()
-        try:
-            yield started
-        finally:
-            with self._lock:
-                self._under_way -= 1
-
-    def succeeded(self) -> None:
-        """Note a call that was answered; after enough of them, one more is allowed at a time."""
-        with self._lock:
-            self._succeeded += 1
-            if self._succeeded >= PATIENCE * self.limit and self.limit < self._most:
-                self.limit += 1
-                self._succeeded = 0
-
-    def too_many(self, started: float) -> None:
-        """Halve the calls at a time; those that were under way together halve it once."""
-        with self._lock:
-            if started > self._halved:
-                self.limit = max(1, self.limit // 2)
-                self._halved = self._clock()
-            self._succeeded = 0
-
-    def pause(self, seconds: float) -> None:
-        """Let nobody begin a call for a time that the server asks for."""
-        with self._lock:
-            self._pauses.pause(seconds, self._clock())
-
-    def _seconds(self) -> float:
-        """Take a place and return 0, or return how long to wait before looking again."""
-        with self._lock:
-            left = self._pauses.next - self._clock()
-            if left > 0:
-                return left
-            if self._under_way >= self.limit:
-                return TICK
-            self._under_way += 1
-            return 0.0
-
-
+TICK = 0.02  # s; how soon a free place is taken
+PATIENCE = 4  # so many times the calls at a time must succeed before one more is allowed
 TOO_MANY, TOO_LARGE = 429, 413
 ADVICE = {  # what to do about a status that people meet first
     401: f"; is the key in {KEY} (for OpenAI itself, also {OPENAI_KEY}) the one for this server?",
     404: "; does the server have this --model, and is --judge-url the address that it wants (OpenAI's API: up to /v1)?",
 }
-READ_OF_REFUSAL = 4_096  # bytes; what is searched for the name of a parameter
-# What no other call would change: the address, the key, the account, the model.
+READ_OF_REFUSAL = 4_096  # bytes that are searched for the name of a parameter
+# No other call would succeed, because the address, the key, the account or the model is wrong.
 FINAL_STATUSES = {401, 402, 403, 404, 405}
 FINAL_CODES = {"insufficient_quota", "invalid_api_key", "model_not_found"}
 FINAL_KINDS = {"unreachable", "connect_timeout", "proxy_error", "tls_error", "bad_request"}
@@ -104,36 +41,34 @@ TOO_LONG = (
     "too many tokens",
     "prompt is too long",
 )
-
-# Finds in decoded JSON the tokens in and out that it names; None if it names none.
+# A function that returns the tokens in and out that decoded JSON names; None if it names none.
 Billing: TypeAlias = Callable[[Any], tuple[int, int] | None]
 
 
 class CallLimits(Struct, frozen=True, kw_only=True):
-    """How calls are made: ``seconds`` is the longest silence of a server that has been asked."""
+    """How calls are made."""
 
     concurrency: int = 8
     retries: int = 4
-    seconds: float = 120.0
+    seconds: float = 120.0  # the longest silence of a server after a call is sent
     connect_seconds: float = 10.0
 
 
 class Refused(NoReply):
-    """The endpoint does not take what was sent; ``said`` is what it says of that, what it names first."""
+    """The endpoint refuses what was sent."""
 
-    def __init__(self, message: str, *, status: int, said: tuple[str, ...], final: bool) -> None:
-        """Store the attributes."""
+    def __init__(self, message: str, *, status: int, texts: tuple[str, ...], final: bool) -> None:
         super().__init__("http_error", message, final=final)
         self.status = status
-        self.said = said
+        self.texts = texts  # of the refusal; the most precise one first
 
 
 class _Failure(Struct, frozen=True, kw_only=True):
-    """A failed attempt; ``again`` says whether another may succeed, and ``pause`` what the server asks for."""
+    """A failed attempt."""
 
     error: NoReply
-    again: bool = False
-    pause: float | None = None
+    again: bool = False  # whether another attempt may succeed
+    pause: float | None = None  # s; what the server asks for
 
 
 class ModelCalls:
@@ -147,7 +82,6 @@ class ModelCalls:
         *,
         timing: Timing | None = None,
     ) -> None:
-        """Prepare; nothing is sent yet."""
         self.endpoint = endpoint
         self.throttle = Throttle((limits or CallLimits()).concurrency, (timing or Timing()).monotonic)
         self._limits = limits or CallLimits()
@@ -162,10 +96,10 @@ class ModelCalls:
     def post(
         self, path: str, body: Any, *, tokens_in: int, most_out: int, bill: Billing, again: bool = False
     ) -> tuple[Any, int]:
-        """Return the decoded JSON of a successful answer, and how often the call was sent again; raises NoReply.
+        """Return the decoded JSON of a successful answer, and how often the call was sent again; raise NoReply.
 
-        Raises :class:`Refused` if the endpoint does not take what is sent. ``tokens_in`` is an estimate; ``bill``
-        finds in an answer the tokens in and out that it names. With ``again``, it counts as sent again.
+        Raise :class:`Refused` if the endpoint refuses what is sent. ``tokens_in`` is an estimate; ``bill`` returns the
+        tokens in and out that an answer names. With ``again``, the first call counts as sent again, too.
         """
         if self.endpoint.lacks_key:
             why = f"{self.endpoint.host} wants a key; set {KEY} (or OPENAI_API_KEY) in the environment"
@@ -193,7 +127,7 @@ class ModelCalls:
         return {"Authorization": endpoint.secrets.filled(endpoint.authorization)} if endpoint.authorization else {}
 
     def _attempt(self, call: Call, open_bill: Bill, bill: Billing, started: float) -> Any:
-        """Return decoded JSON, or the failure."""
+        """Return the decoded JSON, or the failure."""
         connect, read = self._limits.connect_seconds, self._limits.seconds
         try:
             answered = send(
@@ -244,23 +178,80 @@ class ModelCalls:
 
     def _refused(self, call: Call, answered: Answered, content: Any) -> _Failure:
         status = answered.status
-        said = content.get("error") if isinstance(content, dict) else None
-        said = said if isinstance(said, dict) else {}
+        error = content.get("error") if isinstance(content, dict) else None
+        error = error if isinstance(error, dict) else {}
         reason = self._short(reason_in(content) or answered.reason or "no reason given")
         what = f"{shown(call.url)} answered {status}: {reason}{ADVICE.get(status, '')}"
         if 300 <= status < 400:  # noqa: PLR2004
             return _Failure(error=NoReply("redirect", f"{what}; it leads elsewhere, which is not followed", final=True))
-        code = said.get("code")
+        code = error.get("code")
         if status == TOO_LARGE or code in TOO_LONG_CODES or any(words in reason.lower() for words in TOO_LONG):
             return _Failure(error=NoReply("too_long", what))
         final = status in FINAL_STATUSES or (isinstance(code, str) and code in FINAL_CODES)
         again = may_succeed_later(status) and not final
-        names = (str(said.get("param") or ""), reason, answered.content[:READ_OF_REFUSAL].decode(errors="replace"))
+        texts = (str(error.get("param") or ""), reason, answered.content[:READ_OF_REFUSAL].decode(errors="replace"))
         return _Failure(
-            error=Refused(what, status=status, said=names, final=final),
+            error=Refused(what, status=status, texts=texts, final=final),
             again=again,
             pause=asked_pause(answered.headers, self._timing.now()) if again else None,
         )
 
     def _short(self, text: str) -> str:
         return shorten(visible(self.endpoint.secrets.redacted(text)), bounds.SERVICE_REASON)
+
+
+class Throttle:
+    """Limits how many calls are under way at a time. Threads share it."""
+
+    def __init__(self, most: int, clock: Callable[[], float]) -> None:
+        self.limit = most  # calls at a time
+        self._most = most
+        self._clock = clock  # in seconds
+        self._under_way = self._succeeded = 0
+        self._halved = -1.0
+        self._pauses = RateLimiter()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def turn(self, wait: Callable[[float], None]) -> Iterator[float]:
+        """Wait for a place, and hold it; yield the time when it was taken. ``wait`` gets seconds, and may raise."""
+        while (seconds := self._seconds()) > 0:
+            wait(seconds)
+        started = self._clock()
+        try:
+            yield started
+        finally:
+            with self._lock:
+                self._under_way -= 1
+
+    def succeeded(self) -> None:
+        """Note a call that was answered. After enough of them, one more is allowed at a time."""
+        with self._lock:
+            self._succeeded += 1
+            if self._succeeded >= PATIENCE * self.limit and self.limit < self._most:
+                self.limit += 1
+                self._succeeded = 0
+
+    def too_many(self, started: float) -> None:
+        """Halve the limit. Calls that were under way together halve it only once."""
+        with self._lock:
+            if started > self._halved:
+                self.limit = max(1, self.limit // 2)
+                self._halved = self._clock()
+            self._succeeded = 0
+
+    def pause(self, seconds: float) -> None:
+        """Begin no call for the time that the server asks for."""
+        with self._lock:
+            self._pauses.pause(seconds, self._clock())
+
+    def _seconds(self) -> float:
+        """Take a place and return 0, or return how long to wait before looking again."""
+        with self._lock:
+            left = self._pauses.next - self._clock()
+            if left > 0:
+                return left
+            if self._under_way >= self.limit:
+                return TICK
+            self._under_way += 1
+            return 0.0

@@ -1,4 +1,4 @@
-"""Judged context recall of one sample: a model to ask, and what it says of each claim."""
+"""Judged context recall of one sample, for the Python API: a model to ask, and its verdict on each claim."""
 
 import os
 import random
@@ -25,9 +25,9 @@ HERE = "context_recall"
 class Judge:
     """A model to ask, whose connections stay open until it is closed. Threads and tasks can share it.
 
-    ``url`` is where it is, or else ``RAG_CONTRACT_JUDGE_URL`` of the environment, or OpenAI's. The key is in
-    ``RAG_CONTRACT_JUDGE_KEY``, for OpenAI itself also in ``OPENAI_API_KEY``. ``api`` is ``openai`` or ``ollama``; by
-    default what the port says. Raises :class:`~ragcontract.InputError` with all that is wrong.
+    ``url`` is its address; by default that in ``RAG_CONTRACT_JUDGE_URL`` of the environment, or else OpenAI's. The key
+    is in ``RAG_CONTRACT_JUDGE_KEY``, for OpenAI itself also in ``OPENAI_API_KEY``. ``api`` is ``openai`` or ``ollama``;
+    by default, it depends on the port. Raise :class:`~ragcontract.InputError` with all that is wrong.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Judge:
         timeout: float = USUAL.timeout,
         retries: int = USUAL.retries,
     ) -> None:
-        """Prepare; nothing is sent yet. The other options are those of ``rag-contract judge``."""
+        """Prepare without sending anything. The options are those of ``rag-contract judge``."""
         options = JudgeOptions(
             model=model, votes=votes, confirm=confirm, max_calls=max_calls, timeout=timeout, retries=retries
         )
@@ -62,25 +62,25 @@ class Judge:
 
     @property
     def name(self) -> str:
-        """The model."""
+        """The name of the model."""
         return self._model.name
 
     @property
     def host(self) -> str:
-        """Where it is."""
+        """The host of its endpoint."""
         return self._model.host
 
     @property
     def spent(self) -> Spent:
-        """What was asked so far, and what it cost."""
+        """The calls so far, and what they cost."""
         return self._spending.spent
 
     def ask(self, ask: Ask) -> Reply:
-        """Send what is asked and return the reply; raises NoReply."""
+        """Send what is asked and return the reply; raise NoReply."""
         return self._model.ask(ask)
 
     def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         self._model.close()
 
     def __enter__(self) -> Self:
@@ -90,22 +90,22 @@ class Judge:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Close it."""
+        """Close the connections."""
         self.close()
 
 
 class JudgedClaim(Struct, frozen=True, kw_only=True):
-    """What is said of a claim; a supported one has the words that prove it, and the rank of their text, from 1."""
+    """The verdict on a claim."""
 
     text: str
     supported: bool
-    quote: str | None = None
-    context: int | None = None
+    quote: str | None = None  # the words that prove that the claim is supported
+    context: int | None = None  # the rank of the text that they are from, counted from 1
     reason: str = ""
 
 
 class JudgedRecall(Struct, frozen=True, kw_only=True):
-    """Context recall: the fraction of the claims that what was retrieved supports, from 0 to 1."""
+    """Context recall: the fraction of the claims that the retrieved texts support, from 0 to 1."""
 
     value: float
     claims: tuple[JudgedClaim, ...]
@@ -118,10 +118,10 @@ class JudgedRecall(Struct, frozen=True, kw_only=True):
 def recall_of_sample(
     question: str, contexts: Sequence[str], *, reference: str | None, claims: Sequence[str] | None, judge: Model
 ) -> JudgedRecall:
-    """Judge a sample; without claims, the reference is split into them first.
+    """Judge a sample. Without ``claims``, split the reference into claims first.
 
-    Where nothing was retrieved, nothing is asked. Raises InputError if a claim has no verdict: what is not known is
-    neither 0 nor left out.
+    If nothing was retrieved, nothing is asked. Raise InputError if a claim has no verdict, because an unknown verdict
+    neither counts as 0 nor is left out.
     """
     settings = getattr(judge, "settings", None) or Settings()
     dice = random.SystemRandom()
@@ -135,17 +135,17 @@ def recall_of_sample(
     items = tuple(Item(name=f"claim:{number}", text=text) for number, text in enumerate(claims, 1))
     case = Case(task="attribution", query_id="sample", question=question, items=items, contexts=tuple(contexts))
     judgments = judge_case(case, judge, settings, dice)
-    if unjudged := [one for one in judgments if one.status != "ok"]:
+    if unjudged := [judgment for judgment in judgments if judgment.status != "ok"]:
         which = f"{len(unjudged):,} of {count(len(items), 'claim')} have no verdict"
         raise InputError([f"{HERE}: {which}; {unjudged[0].status}: {unjudged[0].reason}"])
-    found = tuple(
+    judged = tuple(
         JudgedClaim(
             text=item.text,
-            supported=one.verdict is True,
-            quote=one.quote,
-            context=one.context,
-            reason=one.reason,
+            supported=judgment.verdict is True,
+            quote=judgment.quote,
+            context=judgment.context,
+            reason=judgment.reason,
         )
-        for item, one in zip(items, judgments, strict=True)
+        for item, judgment in zip(items, judgments, strict=True)
     )
-    return JudgedRecall(value=sum(one.supported for one in found) / len(found), claims=found)
+    return JudgedRecall(value=sum(claim.supported for claim in judged) / len(judged), claims=judged)

@@ -1,4 +1,4 @@
-"""What is judged of a run: claims of references, what rules about answers flagged, and criteria."""
+"""The cases to judge of a run: claims of references, texts that rules about answers flagged, and criteria."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import get_args
@@ -28,21 +28,17 @@ TASKS: tuple[Task, ...] = get_args(Task)
 
 
 class Cases(Struct, frozen=True, kw_only=True):
-    """The cases of a run, in the order of the golden queries, and what a person should know of them.
+    """The cases of a run."""
 
-    ``can_be_flagged`` says that there are rules whose findings would be judged, whether or not they found anything.
-    """
-
-    cases: tuple[Case, ...]
-    can_be_flagged: bool = False
+    cases: tuple[Case, ...]  # in the order of the golden queries
+    can_be_flagged: bool = False  # whether there are rules whose flags are judged, even if they flagged nothing
     warnings: tuple[str, ...] = ()
 
 
 class CaseMaker:
-    """Makes the cases of a query and its row, as the configuration has it; rules that are turned off flag nothing."""
+    """Makes the cases of a query and its row. Rules that the configuration turns off flag nothing."""
 
     def __init__(self, config: ConfigFile, tasks: Collection[Task] = TASKS) -> None:
-        """Make the cases of these tasks."""
         self._k = max(config.cutoffs)
         self._tasks = tasks
         self._settings = RuleSettings(k=self._k, answers=config.config.answers)
@@ -51,7 +47,7 @@ class CaseMaker:
         )
 
     def row_type(self, queries: Mapping[str, GoldenQuery]) -> type[RunRow]:
-        """Return the record of rows that has what is judged of these queries."""
+        """Return the record type of rows with the fields that are judged of these queries."""
         needs = CONTEXT_FIELDS if "attribution" in self._tasks else frozenset[str]()
         if any(self.flagging(query) or self._criteria(query) for query in queries.values()):
             needs |= CONTEXT_FIELDS | RESPONSE_FIELDS | Flagging.needs
@@ -65,7 +61,7 @@ class CaseMaker:
         return bool(claims or self._criteria(query) or self.flagging(query))
 
     def flagging(self, query: GoldenQuery) -> list[RowRule]:
-        """Return the rules of a query whose findings are judged."""
+        """Return the rules of a query whose flags are judged."""
         if "confirmation" not in self._tasks:
             return []
         return row_rules_of(query, self._rules)
@@ -74,7 +70,7 @@ class CaseMaker:
         return "criteria" in self._tasks and bool(query.answer and query.answer.criteria)
 
     def cases(self, query: GoldenQuery, row: RunRow) -> Iterator[Case | str]:
-        """Yield the cases of a query, and what its row lacks."""
+        """Yield the cases of a query, and messages about what its row lacks."""
         row, turns = with_turns(query, row)
         if isinstance(turns, str):
             yield turns
@@ -94,14 +90,14 @@ class CaseMaker:
             return
         contexts = contexts_of(row, self._k)
         try:
-            found = confirmations(query, row, rules, context, () if isinstance(contexts, str) else contexts)
+            asked = confirmations(query, row, rules, context, () if isinstance(contexts, str) else contexts)
         except CannotScoreError as error:
             yield str(error)
             return
-        if isinstance(contexts, str) and found:
+        if isinstance(contexts, str) and asked:
             yield contexts
             return
-        yield from (one.case for one in found if one.case.items)
+        yield from (confirmation.case for confirmation in asked if confirmation.case.items)
 
 
 def read_cases(
@@ -114,9 +110,9 @@ def read_cases(
     repeats: bool = False,
     progress: Progress = no_progress,
 ) -> Cases:
-    """Read golden queries and a run, and return what to judge; raises InputError with all that is wrong with them.
+    """Read golden queries and a run, and return the cases; raise InputError with all that is wrong with them.
 
-    With ``repeats``, a query may have several rows; what is the same in them is judged once.
+    With ``repeats``, a query may have several rows; equal cases of them are judged once.
     """
     problems = Collector()
     problems.include(config.problems)
@@ -127,7 +123,7 @@ def read_cases(
     queries = {
         query_id: query for query_id, query in read.queries.items() if not tags or not set(tags).isdisjoint(query.tags)
     }
-    found: dict[str, dict[Case, None]] = {}
+    cases: dict[str, dict[Case, None]] = {}
     rows: dict[str, str] = {}
     for location, row in located(RunFiles(paths=run, progress=progress).events(maker.row_type(queries)), problems):
         query_id = as_id(row.query_id)
@@ -144,10 +140,10 @@ def read_cases(
             if isinstance(case, str):
                 problems.problem(location, case)
             else:
-                found.setdefault(query_id, {})[case] = None
+                cases.setdefault(query_id, {})[case] = None
     problems.found().raise_if_any()
     return Cases(
-        cases=tuple(case for query_id in queries for case in found.get(query_id, ())),
+        cases=tuple(case for query_id in queries for case in cases.get(query_id, ())),
         can_be_flagged=any(maker.flagging(query) for query in queries.values()),
         warnings=(*problems.found().warnings, *_warnings(queries, rows, maker, tasks)),
     )

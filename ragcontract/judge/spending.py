@@ -1,4 +1,4 @@
-"""What calls of a judge cost, and limits on calls, tokens, money, time: nothing is begun that could exceed one."""
+"""The cost of a judge's calls, and limits on it. No call is begun that could exceed a limit."""
 
 import math
 import threading
@@ -13,18 +13,18 @@ from ragcontract.net.stopping import Timing
 
 MILLION = 1_000_000
 REACHED = "the deadline is reached"
-TICK = 0.1  # s; how soon somebody who waits notices that it is over
+TICK = 0.1  # s; how soon a waiting thread notices that no more calls may be made
 
 
 class Budget(Struct, frozen=True, kw_only=True):
-    """Limits; None for none. Prices are for a million tokens, ``deadline`` is in seconds from the first call."""
+    """Limits and prices; None for no limit."""
 
     max_calls: int | None = None
     max_tokens: int | None = None
     max_usd: float | None = None
-    price_in: float | None = None
-    price_out: float | None = None
-    deadline: float | None = None
+    price_in: float | None = None  # USD for a million tokens
+    price_out: float | None = None  # USD for a million tokens
+    deadline: float | None = None  # s, from the start
 
     def cost(self, tokens_in: float, tokens_out: float) -> float | None:
         """Return what tokens cost; None without prices."""
@@ -37,27 +37,26 @@ class Budget(Struct, frozen=True, kw_only=True):
 
 
 class Spent(Struct, frozen=True, kw_only=True):
-    """What was spent: ``calls`` has those of ``retried``; ``estimated`` are calls whose tokens no answer named."""
+    """What was spent."""
 
-    calls: int = 0
+    calls: int = 0  # those sent again included
     retried: int = 0
-    estimated: int = 0
+    estimated: int = 0  # calls whose tokens no answer named
     tokens_in: int = 0
     tokens_out: int = 0
     usd: float | None = None
 
 
 class Bill:
-    """The tokens of one call: as estimated, and as many out as there may be, until an answer says more."""
+    """The tokens of one call: an estimate and the longest reply, until an answer names them."""
 
     def __init__(self, tokens_in: int, most_out: int) -> None:
-        """Begin with an estimate, and with the longest reply."""
         self.tokens_in = tokens_in
         self.tokens_out = most_out
         self.is_estimate = True
 
     def is_at_most(self, tokens_out: int) -> None:
-        """Note what an answer that names no tokens cannot exceed, by its length."""
+        """Note an upper bound from the length of an answer that names no tokens."""
         self.tokens_out = min(self.tokens_out, tokens_out)
 
     def is_for(self, tokens_in: int, tokens_out: int) -> None:
@@ -73,7 +72,6 @@ class Spending:
     """Counts what all threads spend, and stops them."""
 
     def __init__(self, budget: Budget | None = None, timing: Timing | None = None) -> None:
-        """Begin to count; the deadline runs from here."""
         self.budget = budget or Budget()
         self._timing = timing or Timing()
         self._end = self._timing.monotonic() + (math.inf if self.budget.deadline is None else self.budget.deadline)
@@ -84,12 +82,12 @@ class Spending:
 
     @property
     def over(self) -> NoReply | None:
-        """Why nothing more is begun; None if it is."""
+        """Why no more calls are begun; None if they are."""
         return self._over
 
     @property
     def spent(self) -> Spent:
-        """What was spent until now."""
+        """What has been spent."""
         with self._changed:
             return Spent(
                 calls=self._calls,
@@ -106,20 +104,20 @@ class Spending:
         return self._end - self._timing.monotonic()
 
     def stop(self, why: NoReply) -> None:
-        """Begin nothing more, whoever asks."""
+        """Begin no more calls in any thread."""
         with self._changed:
             self._over = self._over or why
             self._changed.notify_all()
 
     def check(self) -> None:
-        """Raise NoReply if nothing more may be begun."""
+        """Raise NoReply if no more calls may be begun."""
         if self._over is None and self.seconds_left <= 0:
             self.stop(NoReply("deadline", REACHED, final=True))
         if self._over is not None:
             raise self._over
 
     def wait(self, seconds: float) -> None:
-        """Wait before a call; raises NoReply if nothing may be begun any more, at once if it will not be by then."""
+        """Wait before a call; raise NoReply if no more calls may be begun, at once if the deadline comes first."""
         end = self._timing.monotonic() + seconds
         if end > self._end:
             nearer = f"the deadline is nearer than the {seconds:,.0f} s to wait before the next call"
@@ -131,9 +129,9 @@ class Spending:
 
     @contextmanager
     def call(self, tokens_in: int, most_out: int, *, again: bool) -> Iterator[Bill]:
-        """Count a call of so many tokens, by estimate, in and at most out; raises NoReply if it could exceed a limit.
+        """Count a call with an estimate of its tokens; raise NoReply if it could exceed a limit.
 
-        While others are under way that may turn out to cost less, it is waited for them.
+        While other calls are under way, which may cost less than estimated, wait for them.
         """
         bill = Bill(tokens_in, most_out)
         with self._changed:
@@ -160,9 +158,9 @@ class Spending:
                 self._changed.notify_all()
 
     def _exceeded(self, tokens_in: int, most_out: int) -> str:
-        """Return the limit that might be exceeded; empty if none."""
+        """Return the limit that a call might exceed; empty if there is none."""
         budget = self.budget
-        all_in = self._tokens_in + tokens_in + sum(one for one, _ in self._reserved.values())
+        all_in = self._tokens_in + tokens_in + sum(tokens for tokens, _ in self._reserved.values())
         all_out = self._tokens_out + most_out + sum(most for _, most in self._reserved.values())
         if budget.max_calls is not None and self._calls >= budget.max_calls:
             return "calls"

@@ -1,7 +1,7 @@
-"""The tasks of a judge: what it is told, and the form of its reply. A change here is a new version of the protocol.
+"""The tasks of a judge: its instructions, and the form of its reply.
 
-Wherever a verdict is asked for, evidence and reason come before it: a judge that has to write the verdict first defends
-it, and contradicts its own reasons.
+A change here is a new version of the protocol. Evidence and reason come before every verdict. A judge that has to write
+the verdict first defends it, even against its own reasons.
 """
 
 from collections.abc import Mapping
@@ -82,23 +82,23 @@ _WORDS: tuple[Verdict, ...] = ("asserts_unsupported", "denies_or_reports_absence
 
 
 class Instructions(Struct, frozen=True, kw_only=True):
-    """What a judge is told of a task: a system message, with a place for the nonce, and the schema of the reply."""
+    """The instructions for a task."""
 
-    system: str
-    schema: Mapping[str, Any]
+    system: str  # the system message, with a place for the nonce
+    schema: Mapping[str, Any]  # of the reply
 
 
 class VerdictTask(Struct, frozen=True, kw_only=True):
-    """A task with verdicts: its instructions, the fields of its items and of their verdicts, and what those can be."""
+    """A task with verdicts."""
 
     instructions: Instructions
-    items: str
-    field: str
-    verdicts: tuple[Verdict, ...]
+    items: str  # the field of the data with the items
+    field: str  # the field of the reply with a verdict
+    verdicts: tuple[Verdict, ...]  # the allowed ones
 
 
 def _listed(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object with one list of objects, which have exactly these fields, in this order."""
+    """Return the schema of an object with one list of objects that have exactly these fields, in this order."""
     item = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
     return {
         "type": "object",
@@ -124,5 +124,5 @@ CLAIMS = Instructions(system=f"{_DATA}\n{_CLAIMS}\n{_REPLY}", schema=_listed("cl
 
 
 def instructions_of(task: AskedTask) -> Instructions:
-    """Return what a judge is told of a task."""
+    """Return the instructions for a task."""
     return CLAIMS if task == "claims" else VERDICT_TASKS[task].instructions

@@ -1,1 +1,1 @@
-"""What a check needs of a judge: the judgments file, its replay, calibration, trust, the second pass. Asks nobody."""
+"""What a check needs of a judge: the judgments file, its replay, calibration, trust, the second pass."""

@@ -1,4 +1,4 @@
-"""``judge-calibration.json``: how well a judge agreed with people, at each task that they labelled."""
+"""The file ``judge-calibration.json``: how well a judge agreed with people, at each task that they labelled."""
 
 from collections.abc import Callable, Iterator
 from typing import Annotated
@@ -22,7 +22,7 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 class Calibration(Struct, frozen=True, kw_only=True):
-    """What a judge was found to be worth at one task. Rates and kappa are for readers: they follow from ``counts``."""
+    """How well a judge agreed with people at one task. Rates and kappa are for readers; they follow from ``counts``."""
 
     task: Annotated[Task, Meta(description="What was judged.")]
     fingerprint: Annotated[str, Meta(max_length=bounds.FINGERPRINT, description="Who judged, and how.")]
@@ -53,12 +53,12 @@ class CalibrationFile(Struct, frozen=True, kw_only=True):
 
 
 def write_calibration(path: str, file: CalibrationFile, before: Callable[[], None] = lambda: None) -> None:
-    """Write the file, whole or not at all, and not if ``before`` raises anything; raises OutputError."""
+    """Write the file, whole or not at all, and not if ``before`` raises anything; raise OutputError."""
     write_files({path: document(file, {})}, before)
 
 
 def read_calibration(path: str) -> CalibrationFile:
-    """Return the file; raises InputError with everything that is wrong with it."""
+    """Return the content of the file; raise InputError with everything that is wrong with it."""
     try:
         data, _ = read_within(bounds.CALIBRATION, path)
     except READ_ERRORS as error:
@@ -76,14 +76,14 @@ def read_calibration(path: str) -> CalibrationFile:
             raise InputError([f"{path}: {fault(key)}; {REMAKE}"])
     except UNDECODABLE as error:
         raise InputError(list(_problems(data, path, error))) from error
-    tasks = [one.task for one in file.calibrations]
+    tasks = [calibration.task for calibration in file.calibrations]
     if twice := sorted({task for task in tasks if tasks.count(task) > 1}):
         raise InputError([f"{path}: has two calibrations for {task!r}; {REMAKE}" for task in twice])
     return file
 
 
 def _problems(data: bytes, path: str, error: Exception) -> Iterator[str]:
-    """Yield all reasons why a file is no calibration, each with its line."""
+    """Yield everything that is wrong with a file that cannot be decoded, each with its line."""
     locator = JsonLocator(data.decode(errors="replace")) if isinstance(error, msgspec.ValidationError) else None
     for mismatch in explained(data, error, CalibrationFile):
         line = locator.line(mismatch.path) if locator else malformed(data, error)[0]

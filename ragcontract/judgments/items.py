@@ -1,11 +1,7 @@
-"""What is judged, and the key of a judgment: a judgment on other texts, or by another judge, is no judgment.
+"""Cases of items to judge, and the keys of their judgments.
 
-Whoever asks a model builds cases from a contract and a run, and so does whoever replays judgments: equal texts have
-equal keys, on every machine.
-
-The cases of a query that are made of its golden row and its run row alone: claims, and criteria.
-
-Whoever asks a judge makes them, and so does whoever replays its judgments: equal texts make equal cases.
+Asking a judge and replaying its judgments both build cases from a contract and a run. Equal texts make equal cases, and
+equal cases have equal keys on every machine. A judgment on other texts, or by another judge, has another key.
 """
 
 import hashlib
@@ -22,38 +18,34 @@ from ragcontract.core.judge_settings import Confirm, Confirmed, Task, Verdict
 from ragcontract.core.run import RunRow, lacks_results
 
 ASSERTS: Confirmed = "asserts_unsupported"
+WITHOUT = ", without "  # at the end of a fingerprint, before the parameters that an endpoint refused
 
 
 class Item(Struct, frozen=True, kw_only=True):
-    """One thing to judge: its name in the judgments file (``claim:3``), its text, and why it is asked, if flagged."""
+    """One text to judge."""
 
-    name: str
+    name: str  # in the judgments file, such as claim:3
     text: str
-    why: str = ""
+    why: str = ""  # why a rule flagged it, if one did
 
 
 class Case(Struct, frozen=True, kw_only=True):
-    """One task for one query: the items to judge, and the texts to judge them by.
-
-    ``contexts`` are the retrieved texts, best first. ``response`` and ``reference`` are None where the task has none.
-    """
+    """One task for one query: the items to judge, and the texts to judge them by."""
 
     task: Task
     query_id: str
     question: str
     items: tuple[Item, ...]
-    contexts: tuple[str, ...] = ()
-    response: str | None = None
-    reference: str | None = None
+    contexts: tuple[str, ...] = ()  # the retrieved texts, best first
+    response: str | None = None  # None if the task has none
+    reference: str | None = None  # None if the task has none
 
 
 class AskedJudge(Struct, frozen=True, kw_only=True):
-    """Who is asked, and how, as far as that is known before the first reply.
-
-    ``instructions`` is a digest of all that a task has beside its data: rules, the schema of the reply, temperatures.
-    """
+    """Which judge is asked, and how, as far as that is known before the first reply."""
 
     protocol: Annotated[int, Meta(ge=1, description="The version of the protocol.")]
+    # The digest covers all that a task has beside its data: rules, the schema of the reply, temperatures.
     instructions: Annotated[str, Meta(max_length=bounds.JUDGE_NAME, description="A digest of the task's instructions.")]
     model: Annotated[str, Meta(max_length=bounds.JUDGE_NAME, description="The model, as it was asked for.")]
     host: Annotated[str, Meta(max_length=bounds.JUDGE_NAME, description="The host of its endpoint.")]
@@ -61,21 +53,64 @@ class AskedJudge(Struct, frozen=True, kw_only=True):
     confirm: Annotated[Confirm, Meta(description="Whether only failures are asked again, or all items.")]
 
 
-WITHOUT = ", without "  # before what an endpoint did not take, at the end of a fingerprint
+def attribution_case(query: GoldenQuery, row: RunRow, k: int) -> Case | str | None:
+    """Return the case of a query's claims; None if it has no claims; or why its texts are not known.
+
+    The texts are ``retrieved_contexts``, or else those of the first ``k`` results.
+    """
+    claims = (query.answer and query.answer.reference_claims) or ()
+    if not claims:
+        return None
+    if row.retrieved_contexts is None and lacks_results(row):
+        return "has neither retrieved_contexts nor results; a judge needs what was retrieved"
+    contexts = contexts_of(row, k)
+    if isinstance(contexts, str):
+        return contexts
+    items = tuple(Item(name=f"claim:{number}", text=text) for number, text in enumerate(claims, 1))
+    return Case(task="attribution", query_id=query.id, question=query.query, items=items, contexts=contexts)
 
 
-def asked_how(judge: AskedJudge) -> str:
-    """Return the part of a fingerprint that says where and how was asked; before it stands who replied."""
-    votes = f"{judge.votes} votes on {'failures' if judge.confirm == 'failures' else 'everything'}"
-    return f" at {judge.host}, protocol {judge.protocol}, {'1 vote' if judge.votes == 1 else votes}"
+def criteria_case(query: GoldenQuery, row: RunRow, k: int) -> Case | str | None:
+    """Return the case of a query's criteria; None if it has no criteria; or why its answer is not known.
+
+    The retrieved texts are part of the case if they are known. A criterion does not need them.
+    """
+    criteria = (query.answer and query.answer.criteria) or ()
+    if query.answer is None or not criteria:
+        return None
+    if row.response is UNSET and row.error is None:
+        return "has no response, which its criteria need; export it, as null if there was none"
+    contexts = contexts_of(row, k)
+    return Case(
+        task="criteria",
+        query_id=query.id,
+        question=query.query,
+        items=tuple(Item(name=f"criterion:{criterion.id}", text=criterion.text) for criterion in criteria),
+        contexts=() if isinstance(contexts, str) else contexts,
+        response=row.response if isinstance(row.response, str) else "",
+        reference=query.answer.reference,
+    )
+
+
+def contexts_of(row: RunRow, k: int) -> tuple[str, ...] | str:
+    """Return the retrieved texts: ``retrieved_contexts``, or else those of the first ``k`` results.
+
+    If a result has no text, return why the texts are not known. A row with neither field has retrieved nothing.
+    """
+    if row.retrieved_contexts is not None:
+        return tuple(row.retrieved_contexts)
+    texts = [result.text for result in row.results[:k]]
+    if None in texts:
+        return f"has no text in results[{texts.index(None)}]; a judge needs it, or retrieved_contexts"
+    return tuple(text for text in texts if text is not None)
 
 
 def keys_of(case: Case, judge: AskedJudge, texts: str = "") -> Iterator[str]:
-    """Yield the key of each item's judgment: SHA-256, in hex, over all that is asked and who is asked how.
+    """Yield the key of each item's judgment: SHA-256, in hex, of all that is asked, which judge is asked, and how.
 
-    All items of the case are part of each key, because they are asked together; each has its own text in its key again,
-    because names can change places. The id of the query is no part. ``texts`` is the digest of what all keys have, if
-    it is known already.
+    All items of the case are part of each key, because they are asked together. Each key has the text of its own item
+    as well, because names can change places. The id of the query is not part of a key. ``texts`` is the digest of the
+    case, if it is known already.
     """
     texts = texts or digest_of_texts(case)
     whom = {name: getattr(judge, name) for name in judge.__struct_fields__}
@@ -97,15 +132,21 @@ def digest_of_texts(case: Case) -> str:
     )
 
 
+def asked_how(judge: AskedJudge) -> str:
+    """Return the part of a fingerprint that says where and how a judge was asked. It follows the model that replied."""
+    votes = f"{judge.votes} votes on {'failures' if judge.confirm == 'failures' else 'everything'}"
+    return f" at {judge.host}, protocol {judge.protocol}, {'1 vote' if judge.votes == 1 else votes}"
+
+
 def sent_contexts(case: Case) -> dict[int, str]:
-    """Return the contexts that are sent, by their ids, which are ranks: those that have any words."""
+    """Return the contexts that are sent, by their ranks, which are their ids. Blank contexts are not sent."""
     return {rank: text for rank, text in enumerate(case.contexts, 1) if text.strip()}
 
 
 def known_without_a_judge(case: Case) -> str:
-    """Return why all items of a case fail without a judge being asked; empty if one is.
+    """Return why all items of a case fail without asking a judge; empty if a judge is asked.
 
-    Nothing supports a claim if nothing was retrieved, and no response meets no criterion.
+    A claim is not supported if nothing was retrieved, and a criterion is not met if there is no response.
     """
     if case.task == "attribution":
         return "" if sent_contexts(case) else "Nothing was retrieved."
@@ -113,12 +154,12 @@ def known_without_a_judge(case: Case) -> str:
 
 
 def is_proven_by_context(task: Task, verdict: Verdict) -> bool:
-    """Return whether a quote for a verdict is from a retrieved text, whose rank is named; if not, from the answer."""
+    """Return whether the quote for a verdict is from a retrieved text, whose rank is named, and not from the answer."""
     return task == "attribution" or verdict == "supported_by_context"
 
 
 def label_of(verdict: Verdict) -> bool:
-    """Return a verdict as a person labels the same item: supported, met, or asserted without support."""
+    """Return a verdict as the label of a person: whether the item is supported, met, or asserted without support."""
     return verdict if isinstance(verdict, bool) else verdict == ASSERTS
 
 
@@ -128,10 +169,10 @@ def is_failure(verdict: Verdict) -> bool:
 
 
 def settled(votes: Sequence[Verdict | None], most: int, confirm: Confirm) -> Verdict | None:
-    """Return the verdict that votes have settled, of at most so many; None if they have not. None is a withheld vote.
+    """Return the verdict that votes have settled; None if they have not. A withheld vote is None.
 
-    With ``confirm: failures``, the first vote decides unless it speaks against the application. Every other verdict
-    needs more than half of all votes that there may be.
+    With ``confirm: failures``, the first vote decides unless it speaks against the application. Otherwise, a verdict
+    needs more than half of the votes that there may be at ``most``.
     """
     first = votes[0] if votes else None
     if first is not None and (most == 1 or (confirm == "failures" and not is_failure(first))):
@@ -147,57 +188,5 @@ def settled(votes: Sequence[Verdict | None], most: int, confirm: Confirm) -> Ver
 
 
 def _digest(value: object) -> str:
-    # Escapes stand for all that is not ASCII, lone surrogates too: each text has one form.
+    # All that is not ASCII is escaped, lone surrogates as well, so that each text has one form.
     return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
-def attribution_case(query: GoldenQuery, row: RunRow, k: int) -> Case | str | None:
-    """Return the claims of a query; None if it has none, or why its texts are not known.
-
-    The texts are ``retrieved_contexts``, or else those of the first ``k`` results.
-    """
-    claims = (query.answer and query.answer.reference_claims) or ()
-    if not claims:
-        return None
-    if row.retrieved_contexts is None and lacks_results(row):
-        return "has neither retrieved_contexts nor results; a judge needs what was retrieved"
-    contexts = contexts_of(row, k)
-    if isinstance(contexts, str):
-        return contexts
-    items = tuple(Item(name=f"claim:{number}", text=text) for number, text in enumerate(claims, 1))
-    return Case(task="attribution", query_id=query.id, question=query.query, items=items, contexts=contexts)
-
-
-def criteria_case(query: GoldenQuery, row: RunRow, k: int) -> Case | str | None:
-    """Return the criteria of a query; None if it has none, or why its answer is not known.
-
-    The retrieved texts are part of the case where they are known; a criterion need not be about them.
-    """
-    criteria = (query.answer and query.answer.criteria) or ()
-    if query.answer is None or not criteria:
-        return None
-    if row.response is UNSET and row.error is None:
-        return "has no response, which its criteria need; export it, as null if there was none"
-    contexts = contexts_of(row, k)
-    return Case(
-        task="criteria",
-        query_id=query.id,
-        question=query.query,
-        items=tuple(Item(name=f"criterion:{one.id}", text=one.text) for one in criteria),
-        contexts=() if isinstance(contexts, str) else contexts,
-        response=row.response if isinstance(row.response, str) else "",
-        reference=query.answer.reference,
-    )
-
-
-def contexts_of(row: RunRow, k: int) -> tuple[str, ...] | str:
-    """Return what was retrieved: ``retrieved_contexts``, or else the texts of the first ``k`` results, if all have one.
-
-    Returns why not otherwise; nothing was retrieved where a row has neither.
-    """
-    if row.retrieved_contexts is not None:
-        return tuple(row.retrieved_contexts)
-    texts = [result.text for result in row.results[:k]]
-    if None in texts:
-        return f"has no text in results[{texts.index(None)}]; a judge needs it, or retrieved_contexts"
-    return tuple(text for text in texts if text is not None)

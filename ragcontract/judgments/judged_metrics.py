@@ -1,14 +1,13 @@
-"""What all judged metrics have in common: the share of the items of a query of which a judge says yes.
+"""Judged metrics: the share of a query's items for which the judge says yes.
 
-The items are those of the golden row, and what the judge said is replayed from judgments files: how many there are is
-no model's to say, and nothing is asked here. A further metric is a subclass in a module of its own, and its provider.
-People's labels of documents, which the field calls judgments, too, are those of ``judged``.
+The items are those of the golden row, so that no model decides how many there are. The judgments are replayed from
+judgments files; nothing is asked here. A further metric is a subclass and its provider.
 
-Context recall as a judge sees it: the share of the claims of a reference that the retrieved texts support.
+* Context recall: the share of the claims of a reference that the retrieved texts support. The idea is that of the
+  ContextRecall of ragas, but the claims are those of the golden row.
+* Criteria met: the share of the criteria of a golden query that its answer meets.
 
-The idea is that of the ContextRecall of ragas, but the claims are those of the golden row.
-
-The share of the criteria of a golden query that its answer meets, as a judge sees it.
+These are not the shares of judged results (``judged_at_k``), where people's labels of documents are called judgments.
 """
 
 from abc import ABC, abstractmethod
@@ -27,17 +26,14 @@ if TYPE_CHECKING:
     from ragcontract.judgments.judgments_file import Judgment
     from ragcontract.judgments.replay import Replay
 
-    Found = MutableMapping[str, tuple[tuple[Judgment, ...], ...]]
+    ByQuery = MutableMapping[str, tuple[tuple[Judgment, ...], ...]]  # for each row of a query
 
 
 class JudgedShare(ABC):
-    """A judged metric. Without judgments no query has it; a limit on it says so.
-
-    ``task`` is what is judged, and ``metric`` what it is without judgments: its fingerprint names who judged.
-    """
+    """A judged metric. Without judgments, no query has it, and a limit on it is a problem."""
 
     task: "ClassVar[Task]"
-    metric: ClassVar[Metric]
+    metric: ClassVar[Metric]  # without judgments; with them, its fingerprint names the judges
     needs: ClassVar[frozenset[str]]
     from_ids = False
     switch = SwitchedOn.BY_LIMIT
@@ -48,39 +44,38 @@ class JudgedShare(ABC):
         replay: "Replay | None" = None,
         *,
         fingerprint: str = "",
-        found: "Found | None" = None,
+        noted: "ByQuery | None" = None,
     ) -> None:
-        """Store the largest cut-off and the judgments; what is ``found`` for each row of a query is noted there."""
-        self.k = k
+        self.k = k  # the largest cut-off
         self._replay = replay
-        self._found = found
+        self._noted = noted  # filled with the judgments that are used
         self.metrics: Sequence[Metric] = (replace(self.metric, fingerprint=fingerprint),)
 
     @abstractmethod
     def case(self, query: GoldenQuery, row: RunRow) -> "Case | str | None":
-        """Return what is judged; None if the query has nothing to judge, or why its texts are not known."""
+        """Return what is judged; None if the query has nothing to judge; or why its texts are not known."""
 
     @abstractmethod
     def texts(self, query: GoldenQuery) -> tuple[str, ...]:
         """Return the texts of the items of a query, in their order."""
 
-    def replaying(self, replay: "Replay", queries: Mapping[str, GoldenQuery], found: "Found") -> Self:
-        """Return the family with judgments. Numbers of different judges, or of other cut-offs, are not compared."""
+    def replaying(self, replay: "Replay", queries: Mapping[str, GoldenQuery], noted: "ByQuery") -> Self:
+        """Return the family with judgments. Numbers of different judges or cut-offs are not compared."""
         judges = " and ".join(sorted(replay.fingerprints(self.task, queries.keys())))
-        return type(self)(self.k, replay, fingerprint=f"{judges}; top {self.k}", found=found)
+        return type(self)(self.k, replay, fingerprint=f"{judges}; top {self.k}", noted=noted)
 
     def stored_fingerprint(self) -> str:
-        """Return the fingerprint for a stored baseline: it names everybody who judged it, not the last judges alone."""
+        """Return the fingerprint for a stored baseline, which names all judges of its rows, not only the last ones."""
         (metric,) = self.metrics
-        if self._replay is None or self._found is None:
+        if self._replay is None or self._noted is None:
             return metric.fingerprint
-        said = [one for rows in self._found.values() for row in rows for one in row]
-        others = {one.fingerprint for one in said if one.votes}
-        others -= self._replay.fingerprints(self.task, self._found.keys())
+        judgments = [judgment for rows in self._noted.values() for row in rows for judgment in row]
+        others = {judgment.fingerprint for judgment in judgments if judgment.votes}
+        others -= self._replay.fingerprints(self.task, self._noted.keys())
         return " and ".join([*sorted(others), metric.fingerprint])
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:
-        """Return the share of the items; 0 if there is nothing to judge them by."""
+        """Return the share of the items for which the judge says yes; 0 if there is nothing to judge them by."""
         if self._replay is None or not self.texts(query):
             return ()
         from ragcontract.judgments.items import known_without_a_judge
@@ -91,19 +86,19 @@ class JudgedShare(ABC):
         if known_without_a_judge(case):
             self._note(query.id, ())
             return (0.0,)
-        said = self._replay.said(case)
-        if isinstance(said, str):
-            return Missing(said)
-        self._note(query.id, said)
-        return (sum(1 for one in said if one.verdict is True) / len(said),)
+        judgments = self._replay.judgments(case)
+        if isinstance(judgments, str):
+            return Missing(judgments)
+        self._note(query.id, judgments)
+        return (sum(1 for judgment in judgments if judgment.verdict is True) / len(judgments),)
 
-    def _note(self, query_id: str, said: "tuple[Judgment, ...]") -> None:
-        if self._found is not None:
-            self._found[query_id] = (*self._found.get(query_id, ()), said)
+    def _note(self, query_id: str, judgments: "tuple[Judgment, ...]") -> None:
+        if self._noted is not None:
+            self._noted[query_id] = (*self._noted.get(query_id, ()), judgments)
 
 
 def provider_of(family: Callable[[int], JudgedShare], key: str) -> Provider:
-    """Return a provider of the family without judgments; of none where the score of another tool has its name."""
+    """Return a provider of the family without judgments; it provides none if a declared score has the metric's name."""
 
     def provide(settings: MetricSettings) -> Iterable[Family]:
         return [] if key in settings.declared else [family(max(settings.cutoffs))]
@@ -112,7 +107,7 @@ def provider_of(family: Callable[[int], JudgedShare], key: str) -> Provider:
 
 
 class SupportedClaims(JudgedShare):
-    """Claims that are supported, of all claims; none is if nothing was retrieved."""
+    """The share of claims that are supported; 0 if nothing was retrieved."""
 
     task = "attribution"
     metric = Metric(
@@ -126,7 +121,7 @@ class SupportedClaims(JudgedShare):
     needs = CONTEXT_FIELDS
 
     def case(self, query: GoldenQuery, row: RunRow) -> "Case | str | None":
-        """Return the claims, and the texts that were retrieved."""
+        """Return the claims and the retrieved texts."""
         from ragcontract.judgments.items import attribution_case
 
         return attribution_case(query, row, self.k)
@@ -140,21 +135,21 @@ supported_claims = provider_of(SupportedClaims, SupportedClaims.metric.key)
 
 
 class CriteriaMet(JudgedShare):
-    """Criteria that are met, of all criteria; none is if there is no answer, or an empty one."""
+    """The share of criteria that are met; 0 if there is no answer, or an empty one."""
 
     task = "criteria"
     metric = Metric(key="criteria_met", label="Criteria met (judged)", suggested=True, asks="criteria", task=task)
     needs = CONTEXT_FIELDS | RESPONSE_FIELDS
 
     def case(self, query: GoldenQuery, row: RunRow) -> "Case | str | None":
-        """Return the criteria, the answer, and what is known of the reference and of what was retrieved."""
+        """Return the criteria and the answer, and the reference and the retrieved texts if they are known."""
         from ragcontract.judgments.items import criteria_case
 
         return criteria_case(query, row, self.k)
 
     def texts(self, query: GoldenQuery) -> tuple[str, ...]:
         """Return the criteria."""
-        return tuple([one.text for one in (query.answer and query.answer.criteria) or ()])
+        return tuple([criterion.text for criterion in (query.answer and query.answer.criteria) or ()])
 
 
 criteria_met = provider_of(CriteriaMet, CriteriaMet.metric.key)

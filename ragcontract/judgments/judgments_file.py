@@ -1,6 +1,7 @@
-"""What a judgment cannot be: one that contradicts itself was edited by hand, or cut, and is none.
+"""Judgments files: what a judge said of single items, one judgment per line.
 
-Judgments files: what a judge said of single items, one judgment a line. ``judge`` writes them, ``check`` replays.
+The command ``judge`` writes them, and ``check`` replays them. A judgment that contradicts itself was edited by hand, or
+cut, and is refused.
 """
 
 from array import array
@@ -28,80 +29,17 @@ from ragcontract.files.writing import write_files
 from ragcontract.judgments.items import WITHOUT, AskedJudge, asked_how, is_failure, is_proven_by_context, settled
 
 AHEAD = timedelta(days=1)  # how much the clocks of two machines may differ
-
-
-def judgment_faults(judgment: "Judgment", now: datetime | None = None) -> Iterator[tuple[str, str]]:
-    """Yield the fields that contradict others, or the clock if it is given, with why."""
-    verdict, words = judgment.verdict, judgment.task == "confirmation"
-    expected = f"one of {', '.join(map(repr, get_args(Confirmed)))}" if words else "true or false"
-    if judgment.status == "ok" and verdict is None:
-        yield "verdict", f"expected {expected}, because the status is 'ok', found null"
-    if judgment.status != "ok" and verdict is not None:
-        yield "verdict", f"expected null, because the status is {judgment.status!r}, found {shown(verdict)}"
-    wrong = [("verdict", verdict), *((f"votes[{at}]", vote) for at, vote in enumerate(judgment.votes))]
-    wrong = [(field, one) for field, one in wrong if one is not None and isinstance(one, bool) == words]
-    for field, one in wrong:
-        if one is not None:
-            yield field, f"expected {expected}, because the task is {judgment.task!r}, found {shown(one)}"
-    if not wrong:
-        yield from _of_votes(judgment)
-    if judgment.status == "ok" and verdict is not None and not is_failure(verdict):
-        if not judgment.quote:
-            yield "quote", "expected the words that prove the verdict, found none"
-        if judgment.context is None and is_proven_by_context(judgment.task, verdict):
-            yield "context", "expected the rank of the text that proves the verdict, found none"
-    if fault := _of_fingerprint(judgment):
-        yield "fingerprint", fault
-    if now is not None and judgment.at - now > AHEAD:
-        yield "at", f"is in the future ({judgment.at:%Y-%m-%d}); is the clock right?"
-
-
-def _of_fingerprint(judgment: "Judgment") -> str | None:
-    """Return what is wrong with a fingerprint that is not that of the model that replied, asked as the judge was."""
-    found, expected = judgment.fingerprint, (judgment.model or judgment.judge.model) + asked_how(judgment.judge)
-    if found == expected or found.startswith(f"{expected}{WITHOUT}"):
-        return None
-    both = (repr(shorten(visible(one), bounds.FINGERPRINT // 4)) for one in (expected, found))
-    return "expected {}, as its judge and model have it, found {}".format(*both)
-
-
-def _of_votes(judgment: "Judgment") -> Iterator[tuple[str, str]]:
-    verdict, votes, judge = judgment.verdict, judgment.votes, judgment.judge
-    if not judge.votes % 2:
-        yield "judge.votes", f"expected an odd number, found {judge.votes}"
-    if len(votes) > judge.votes:
-        yield "votes", f"expected at most {count(judge.votes, 'vote')}, as the judge has, found {len(votes)}"
-        return
-    if not votes:
-        # Only what needs no judge can be known without a vote: what was not retrieved, or not answered, fails.
-        if judgment.status == "ok" and verdict is not None and not is_failure(verdict):
-            yield "votes", f"expected votes for the verdict {shown(verdict)}, found none"
-        return
-    made = settled(votes, judge.votes, judge.confirm)
-    if any(settled(votes[:cast], judge.votes, judge.confirm) is not None for cast in range(1, len(votes))):
-        yield "votes", f"{msgspec.json.encode(votes).decode()} goes on after the verdict was settled"
-    if made != verdict and (made is None or verdict is None or judgment.status == "ok"):
-        listed, how = msgspec.json.encode(votes).decode(), f"{count(judge.votes, 'vote')}, confirm: {judge.confirm}"
-        makes = "no verdict" if made is None else f"the verdict {shown(made)}"
-        yield "votes", f"{listed} makes {makes} ({how}), and the verdict is {shown(verdict)}"
-
-
-def shown(verdict: Verdict | None) -> str:
-    """Return a verdict as messages have it."""
-    return repr(verdict) if isinstance(verdict, str) else msgspec.json.encode(verdict).decode()
-
-
-# ok: there is a verdict. unsure: the replies were invalid, or no majority agreed. compromised: the judge failed its
+SMALLER = 8  # a file with too many texts has at least an eighth of their limit as bytes
+# ok: there is a verdict. unsure: replies were invalid, or no majority agreed. compromised: the judge failed its
 # controls. failed: there was no reply.
 Status: TypeAlias = Literal["ok", "unsure", "compromised", "failed"]
 Tokens = Annotated[int, Meta(ge=0, le=bounds.JUDGED_TOKENS)]  # calls have the same limit
 Usd = Annotated[float, Meta(ge=0, le=bounds.JUDGED_TOKENS)]
-SMALLER = 8  # a file with too many texts has at least this part of their limit as bytes: a character takes one to four
 QueryKey: TypeAlias = tuple[str, str]  # the id of a query, and the key of a judgment on it
 
 
 class Judgment(Struct, frozen=True, kw_only=True, gc=False):
-    """A line of a judgments file. Of an item that is not ``ok`` there is no verdict; its ``reason`` says why."""
+    """A line of a judgments file. A judgment that is not ``ok`` has no verdict; its ``reason`` says why."""
 
     key: Annotated[
         str,
@@ -162,10 +100,9 @@ class Judgments(Struct, frozen=True, kw_only=True):
 
 
 class Lines:
-    """The lines of judgments, in the order in which they were read; there may be a million."""
+    """The lines of up to a million judgments, in the order in which they were read."""
 
     def __init__(self) -> None:
-        """Know no judgment yet."""
         self._numbers = array("Q")
         self._files: list[tuple[int, str]] = []
         self._at: dict[QueryKey, int] = {}
@@ -177,30 +114,30 @@ class Lines:
         self._numbers.append(line)
 
     def location(self, wanted: QueryKey, known: Iterable[QueryKey]) -> str:
-        """Return the location of one of the judgments that are ``known``, which are in the same order."""
-        if len(self._at) < len(self._numbers):  # only where something is wrong
-            self._at = {one: number for number, one in enumerate(known)}
+        """Return the location of a judgment; ``known`` are the keys of all judgments, in the same order."""
+        if len(self._at) < len(self._numbers):  # built only if something is wrong
+            self._at = {key: number for number, key in enumerate(known)}
         at = self._at[wanted]
         path = next(path for first, path in reversed(self._files) if first <= at)
         return f"{path}:{self._numbers[at]}"
 
 
 def read_judgments(paths: Sequence[str], progress: Progress = no_progress, *, now: datetime | None = None) -> Judgments:
-    """Read judgments files or globs, with everything that is wrong with them; a file may be empty, but must exist.
+    """Read judgments files or globs, with everything that is wrong with them. A file may be empty, but must exist.
 
-    Given ``now``, judgments of the future are wrong; clocks may differ by ``AHEAD``. Of two judgments with one key, the
-    first counts, if both say the same.
+    With ``now``, judgments of the future are wrong; clocks may differ by ``AHEAD``. If two judgments with one key
+    agree, the first counts. If they do not, that is a problem.
     """
     problems, files, lines = Collector(), list[SourceFile](), Lines()
     by_key: dict[QueryKey, Judgment] = {}
     texts = 0
-    found, missing = existing_files(paths)
+    existing, missing = existing_files(paths)
     for problem in missing:
         problems.add(problem)
-    if refused := _refused(found):
+    if refused := _refused(existing):
         problems.add(refused)
         return Judgments(files=(), problems=problems.found(), by_key={}, lines=lines)
-    for event in read_rows(found, Judgment, may_be_empty=True, progress=progress):
+    for event in read_rows(existing, Judgment, may_be_empty=True, progress=progress):
         match event:
             case Batch():
                 for index, judgment in enumerate(event.rows):
@@ -213,7 +150,7 @@ def read_judgments(paths: Sequence[str], progress: Progress = no_progress, *, no
                     first = by_key.setdefault(query_key(judgment), judgment)
                     if first is judgment:
                         lines.add(event.path, event.line + index)
-                    elif _what(first) != _what(judgment):  # else, it is a copy
+                    elif _what(first) != _what(judgment):  # otherwise it is a copy
                         where = lines.location(query_key(judgment), by_key)
                         problems.problem(f"{event.location(index)}: key", _contradicts(first, judgment, where))
             case FileRead(file=file):
@@ -223,11 +160,94 @@ def read_judgments(paths: Sequence[str], progress: Progress = no_progress, *, no
     return Judgments(files=tuple(files), problems=problems.found(), by_key=by_key, lines=lines, is_whole=not missing)
 
 
-def _refused(paths: Sequence[str]) -> Problem | None:
-    """Return why large files are too much, found without holding what is in them; None for all others.
+def write_judgments(path: str, judgments: Iterable[Judgment], before: Callable[[], None] = lambda: None) -> None:
+    """Write judgments, whole or not at all, and not if ``before`` raises anything; raise OutputError."""
+    write_files({path: lines_of(judgments)}, before)
 
-    They are unpacked once to count their bytes, which takes a tenth of the time of reading them, and then read twice.
-    What is refused in the end would else take as much memory as the most that is accepted.
+
+def lines_of(judgments: Iterable[Judgment]) -> Iterator[bytes]:
+    """Yield the lines of a judgments file, sorted by key: equal judgments make equal bytes.
+
+    A judge's words are shown in reviews: invisible characters are escaped.
+    """
+    encode = msgspec.json.Encoder().encode
+    for judgment in sorted(judgments, key=lambda judgment: (judgment.key, as_id(judgment.query_id))):
+        yield printable_json(encode(judgment).decode()).encode() + b"\n"
+
+
+def judgment_faults(judgment: "Judgment", now: datetime | None = None) -> Iterator[tuple[str, str]]:
+    """Yield the fields that contradict other fields, or the clock if ``now`` is known, with the reason."""
+    verdict, words = judgment.verdict, judgment.task == "confirmation"
+    expected = f"one of {', '.join(map(repr, get_args(Confirmed)))}" if words else "true or false"
+    if judgment.status == "ok" and verdict is None:
+        yield "verdict", f"expected {expected}, because the status is 'ok', found null"
+    if judgment.status != "ok" and verdict is not None:
+        yield "verdict", f"expected null, because the status is {judgment.status!r}, found {shown(verdict)}"
+    wrong = [("verdict", verdict), *((f"votes[{at}]", vote) for at, vote in enumerate(judgment.votes))]
+    wrong = [(field, value) for field, value in wrong if value is not None and isinstance(value, bool) == words]
+    for field, value in wrong:
+        if value is not None:
+            yield field, f"expected {expected}, because the task is {judgment.task!r}, found {shown(value)}"
+    if not wrong:
+        yield from _of_votes(judgment)
+    if judgment.status == "ok" and verdict is not None and not is_failure(verdict):
+        if not judgment.quote:
+            yield "quote", "expected the words that prove the verdict, found none"
+        if judgment.context is None and is_proven_by_context(judgment.task, verdict):
+            yield "context", "expected the rank of the text that proves the verdict, found none"
+    if fault := _of_fingerprint(judgment):
+        yield "fingerprint", fault
+    if now is not None and judgment.at - now > AHEAD:
+        yield "at", f"is in the future ({judgment.at:%Y-%m-%d}); is the clock right?"
+
+
+def shown(verdict: Verdict | None) -> str:
+    """Return a verdict as messages show it."""
+    return repr(verdict) if isinstance(verdict, str) else msgspec.json.encode(verdict).decode()
+
+
+def size_of_texts(judgment: Judgment) -> int:
+    """Return how many bytes of memory the texts of a judgment take. A character may take four."""
+    judge, query_id = judgment.judge, as_id(judgment.query_id)
+    named = judgment.item, judgment.model, judgment.fingerprint, judge.model, judge.host, judge.instructions
+    return sum(map(getsizeof, (query_id, judgment.quote, judgment.reason, *named)))
+
+
+def _of_fingerprint(judgment: "Judgment") -> str | None:
+    """Return what is wrong with a fingerprint that does not match the model and the judge; None if it matches."""
+    actual, expected = judgment.fingerprint, (judgment.model or judgment.judge.model) + asked_how(judgment.judge)
+    if actual == expected or actual.startswith(f"{expected}{WITHOUT}"):
+        return None
+    both = (repr(shorten(visible(fingerprint), bounds.FINGERPRINT // 4)) for fingerprint in (expected, actual))
+    return "expected {}, as its judge and model have it, found {}".format(*both)
+
+
+def _of_votes(judgment: "Judgment") -> Iterator[tuple[str, str]]:
+    verdict, votes, judge = judgment.verdict, judgment.votes, judgment.judge
+    if not judge.votes % 2:
+        yield "judge.votes", f"expected an odd number, found {judge.votes}"
+    if len(votes) > judge.votes:
+        yield "votes", f"expected at most {count(judge.votes, 'vote')}, as the judge has, found {len(votes)}"
+        return
+    if not votes:
+        # Without a vote, an item can only fail: nothing was retrieved, or there was no answer.
+        if judgment.status == "ok" and verdict is not None and not is_failure(verdict):
+            yield "votes", f"expected votes for the verdict {shown(verdict)}, found none"
+        return
+    result = settled(votes, judge.votes, judge.confirm)
+    if any(settled(votes[:cast], judge.votes, judge.confirm) is not None for cast in range(1, len(votes))):
+        yield "votes", f"{msgspec.json.encode(votes).decode()} goes on after the verdict was settled"
+    if result != verdict and (result is None or verdict is None or judgment.status == "ok"):
+        listed, how = msgspec.json.encode(votes).decode(), f"{count(judge.votes, 'vote')}, confirm: {judge.confirm}"
+        makes = "no verdict" if result is None else f"the verdict {shown(result)}"
+        yield "votes", f"{listed} makes {makes} ({how}), and the verdict is {shown(verdict)}"
+
+
+def _refused(paths: Sequence[str]) -> Problem | None:
+    """Return why large files have too many texts, without holding the texts; None if files may be read.
+
+    Large files are unpacked once to count their bytes, which takes a tenth of the time of reading them, and then read
+    twice. Otherwise files that are refused in the end would take as much memory as the largest files that are accepted.
     """
     least, total = bounds.JUDGMENT_TEXTS // SMALLER, 0
     regular = [path for path in paths if Path(path).is_file()]  # what is read from a pipe is gone
@@ -252,13 +272,6 @@ def _refused(paths: Sequence[str]) -> Problem | None:
     return None
 
 
-def size_of_texts(judgment: Judgment) -> int:
-    """Return how many bytes of memory the texts of a judgment take: a character may take four."""
-    judge, query_id = judgment.judge, as_id(judgment.query_id)
-    named = judgment.item, judgment.model, judgment.fingerprint, judge.model, judge.host, judge.instructions
-    return sum(map(getsizeof, (query_id, judgment.quote, judgment.reason, *named)))
-
-
 def _too_much(judgments: int, texts: int) -> str | None:
     """Return why no more judgments are read; None if there is room."""
     if judgments > bounds.JUDGMENTS:
@@ -273,25 +286,11 @@ def _what(judgment: Judgment) -> tuple[object, ...]:
 
 
 def _contradicts(first: Judgment, judgment: Judgment, where: str) -> str:
-    """Return what is wrong with a second judgment with the key of the ``first``, which is at ``where``."""
+    """Return the message about a judgment that has the key of the ``first``, which is at ``where``."""
     query = repr(shorten(as_id(judgment.query_id), bounds.NAME))
     both = first, judgment
-    said = [one.status if one.verdict is None else shown(one.verdict) for one in both]
-    if said[0] == said[1]:
-        said = [repr(shorten(visible(one.fingerprint), bounds.NAME)) for one in both]
-    return f"query {query} has another judgment with this key, at {where}: {' and '.join(said)}; leave one of them out"
-
-
-def write_judgments(path: str, judgments: Iterable[Judgment], before: Callable[[], None] = lambda: None) -> None:
-    """Write judgments, whole or not at all, and not if ``before`` raises anything; raises OutputError."""
-    write_files({path: lines_of(judgments)}, before)
-
-
-def lines_of(judgments: Iterable[Judgment]) -> Iterator[bytes]:
-    """Yield the lines of a judgments file, sorted by key: equal judgments make equal bytes.
-
-    A judge's words are shown in reviews: invisible characters are escaped.
-    """
-    encode = msgspec.json.Encoder().encode
-    for judgment in sorted(judgments, key=lambda one: (one.key, as_id(one.query_id))):
-        yield printable_json(encode(judgment).decode()).encode() + b"\n"
+    statements = [judged.status if judged.verdict is None else shown(judged.verdict) for judged in both]
+    if statements[0] == statements[1]:
+        statements = [repr(shorten(visible(judged.fingerprint), bounds.NAME)) for judged in both]
+    what = f"{' and '.join(statements)}; leave one of them out"
+    return f"query {query} has another judgment with this key, at {where}: {what}"

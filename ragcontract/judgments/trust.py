@@ -1,6 +1,7 @@
-"""How well a judge agrees with people on yes or no: Cohen's kappa, its error, and the judge's rates of being right.
+"""Trust in a judge: its agreement with people, and whether limits on its judgments count.
 
-Whether gates on what a judge said count: only with a calibration of this judge against people, and a good one.
+They count only with a good calibration of this judge against people, whose yes or no on the same items are labels. The
+agreement is Cohen's kappa with its standard error, and the rates at which the judge is right.
 """
 
 from collections.abc import Collection, Iterator
@@ -18,93 +19,62 @@ from ragcontract.core.safe_text import shorten, visible
 from ragcontract.judgments.calibration_file import REMAKE, Calibration, read_calibration
 
 Z_90 = 1.6448536269514722  # standard errors of a 90 % interval, and of a 95 % bound on one side
-
-
-class Kappa(Struct, frozen=True):
-    """Cohen's kappa and its standard error."""
-
-    value: float
-    error: float
-
-    @property
-    def low(self) -> float:
-        """The lower end of its 90 % interval."""
-        return self.value - Z_90 * self.error
-
-
-def cohen_kappa(counts: LabelCounts) -> Kappa | None:
-    """Return how much of the agreement is beyond chance: 1 is all of it, 0 none, below 0 less than chance.
-
-    None if people say the same of all items: every judge then agrees as often as chance, and kappa says nothing.
-
-    Cohen, *A Coefficient of Agreement for Nominal Scales*, Educational and Psychological Measurement 20 (1960). The
-    standard error is that of Fleiss, Cohen and Everitt, *Large Sample Standard Errors of Kappa and Weighted Kappa*,
-    Psychological Bulletin 72 (1969), for a kappa that is not 0.
-    """
-    n = counts.n
-    if not counts.yes or not counts.no:
-        return None
-    cells = ((counts.tp / n, counts.fp / n), (counts.fn / n, counts.tn / n))  # by the judge, by people
-    judge = [sum(row) for row in cells]
-    people = [sum(column) for column in zip(*cells, strict=True)]
-    observed = cells[0][0] + cells[1][1]
-    chance = sum(one * other for one, other in zip(judge, people, strict=True))
-    value = (observed - chance) / (1 - chance)
-    agreeing = sum(
-        cells[at][at] * ((1 - chance) - (judge[at] + people[at]) * (1 - observed)) ** 2 for at in range(len(cells))
-    )
-    differing = sum(cells[at][1 - at] * (judge[1 - at] + people[at]) ** 2 for at in range(len(cells)))
-    variance = agreeing + (1 - observed) ** 2 * differing - (observed * chance - 2 * chance + observed) ** 2
-    return Kappa(value, sqrt(max(0.0, variance) / n) / (1 - chance) ** 2)
-
-
-class Rate(Struct, frozen=True):
-    """A share, with the bounds of its 90 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-
-def wilson(successes: int, of: int) -> Rate | None:
-    """Return a share and its score interval; None of nothing.
-
-    Wilson, *Probable Inference, the Law of Succession, and Statistical Inference*, Journal of the American Statistical
-    Association 22 (1927). It never leaves 0 to 1, and holds for shares near them and for few items, too.
-    """
-    if not of:
-        return None
-    share, z2 = successes / of, Z_90**2 / of
-    middle = (share + z2 / 2) / (1 + z2)
-    half = Z_90 * sqrt(share * (1 - share) / of + z2 / (4 * of)) / (1 + z2)
-    return Rate(share, max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half)))
-
-
-def rogan_gladen(observed: float, counts: LabelCounts) -> float | None:
-    """Return the share that people would say yes of, estimated from the share that the judge says yes of; 0 to 1.
-
-    Rogan and Gladen, *Estimating Prevalence from the Results of a Screening Test*, American Journal of Epidemiology
-    107 (1978). None for a judge that is not better than chance, or whose rates are not known.
-    """
-    if not counts.yes or not counts.no:
-        return None
-    right_yes, right_no = counts.tp / counts.yes, counts.tn / counts.no
-    if right_yes + right_no <= 1:
-        return None
-    return min(1.0, max(0.0, (observed + right_no - 1) / (right_yes + right_no - 1)))
-
-
-# What a judged gate needs, to count. With 100 labels, half of them yes, a judge that is right nine times of ten always
-# gets through, and one that is right seven times of ten hardly ever: docs/judge.md has the odds.
+# What the calibration of a judge needs. With 100 labels, half of them yes, a judge that is right nine times out of ten
+# always passes, and a judge that is right seven times out of ten hardly ever does; docs/judge.md has the odds.
 ENOUGH_LABELS, ENOUGH_OF_EACH = 50, 10
 GOOD_KAPPA, GOOD_LOW = 0.6, 0.4
 TOLERATED_UNJUDGED = 0.05
 VALID_DAYS = 90
-
 Why: TypeAlias = tuple[str, str]  # a reason, and what to do about it, which may be empty
 CALIBRATE = "run `rag-contract judge calibrate`"
 LABEL_MORE, BETTER_JUDGE = f"label more items, and {CALIBRATE} again", "ask another model, and calibrate that"
 OTHER_JUDGE = "calibrate the judge that is asked, or ask the one that was calibrated"
+
+
+def why_not(
+    calibration: Calibration | None,
+    task: Task,
+    *,
+    fingerprints: Collection[str],
+    now: datetime,
+    others: Collection[Task] = (),
+) -> tuple[str, ...]:
+    """Return all reasons why limits on judgments do not count, with what to do; none if they count.
+
+    ``fingerprints`` are those of the judgments, ``others`` the tasks that the calibration file has. Each reason
+    completes "the judge is not calibrated: …".
+    """
+    if calibration is None:
+        return (_no_calibration(task, others),)
+    reasons = [
+        *_of_whom_and_when(calibration, fingerprints, now),
+        *_of_labels(calibration),
+        *_of_agreement(calibration),
+    ]
+    following = [advice for _, advice in reasons[1:]]  # consecutive reasons with the same advice have it once
+    pairs = zip(reasons, [*following, ""], strict=False)  # no advice follows the last reason
+    return tuple(f"{why}; {advice}" if advice and advice != after else why for (why, advice), after in pairs)
+
+
+def checked_calibrations(path: str) -> dict[Task, Calibration]:
+    """Return the calibrations of a file by task; raise InputError, also if numbers contradict the counts."""
+    file = read_calibration(path)
+    problems = [
+        f"{path}: calibrations[{at}].{why}; {REMAKE}"
+        for at, calibration in enumerate(file.calibrations)
+        for why in contradictions(calibration)
+    ]
+    if problems:
+        raise InputError(problems)
+    return {calibration.task: calibration for calibration in file.calibrations}
+
+
+def contradictions(calibration: Calibration) -> Iterator[str]:
+    """Yield a message for each number that does not follow from the counts, because somebody edited it."""
+    for name in ("n", "tpr", "tpr_low", "tnr", "tnr_low", "kappa", "kappa_low"):
+        stated, computed = getattr(calibration, name), getattr(_computed(calibration), name)
+        if stated != computed and (stated is None or computed is None or abs(stated - computed) > SAME):
+            yield f"{name}: is {_json(stated)}, but its counts make that {_json(computed)}"
 
 
 def calibrated(
@@ -116,7 +86,7 @@ def calibrated(
     unjudged: int = 0,
     self_agreement: float | None = None,
 ) -> Calibration:
-    """Return a calibration, with what follows from its counts."""
+    """Return a calibration, with the rates and the kappa that follow from its counts."""
     kappa, tpr, tnr = cohen_kappa(counts), wilson(counts.tp, counts.yes), wilson(counts.tn, counts.no)
     return Calibration(
         task=task,
@@ -135,50 +105,79 @@ def calibrated(
     )
 
 
-def why_not(
-    calibration: Calibration | None,
-    task: Task,
-    *,
-    fingerprints: Collection[str],
-    now: datetime,
-    others: Collection[Task] = (),
-) -> tuple[str, ...]:
-    """Return all reasons why gates on what a judge said do not count, with what to do; none if they do.
+class Kappa(Struct, frozen=True):
+    """Cohen's kappa and its standard error."""
 
-    ``fingerprints`` are those of the judgments that the gates are about, ``others`` the tasks that the calibration file
-    has. Each reason completes "the judge is not calibrated: …".
+    value: float
+    error: float
+
+    @property
+    def low(self) -> float:
+        """The lower end of its 90 % interval."""
+        return self.value - Z_90 * self.error
+
+
+def cohen_kappa(counts: LabelCounts) -> Kappa | None:
+    """Return how much of the agreement is beyond chance: 1 is all of it, 0 none, below 0 less than chance.
+
+    None if people say the same of all items. Every judge then agrees as often as chance, and kappa says nothing.
+
+    Cohen, *A Coefficient of Agreement for Nominal Scales*, Educational and Psychological Measurement 20 (1960). The
+    standard error is that of Fleiss, Cohen and Everitt, *Large Sample Standard Errors of Kappa and Weighted Kappa*,
+    Psychological Bulletin 72 (1969), for a kappa that is not 0.
     """
-    if calibration is None:
-        return (_no_calibration(task, others),)
-    found = [
-        *_of_whom_and_when(calibration, fingerprints, now),
-        *_of_labels(calibration),
-        *_of_agreement(calibration),
-    ]
-    following = [advice for _, advice in found[1:]]  # reasons with the same advice have it once
-    said = zip(found, [*following, ""], strict=False)  # none has none after it
-    return tuple(f"{why}; {advice}" if advice and advice != after else why for (why, advice), after in said)
+    n = counts.n
+    if not counts.yes or not counts.no:
+        return None
+    cells = ((counts.tp / n, counts.fp / n), (counts.fn / n, counts.tn / n))  # by the judge, by people
+    judge = [sum(row) for row in cells]
+    people = [sum(column) for column in zip(*cells, strict=True)]
+    observed = cells[0][0] + cells[1][1]
+    chance = sum(of_judge * other for of_judge, other in zip(judge, people, strict=True))
+    value = (observed - chance) / (1 - chance)
+    agreeing = sum(
+        cells[at][at] * ((1 - chance) - (judge[at] + people[at]) * (1 - observed)) ** 2 for at in range(len(cells))
+    )
+    differing = sum(cells[at][1 - at] * (judge[1 - at] + people[at]) ** 2 for at in range(len(cells)))
+    variance = agreeing + (1 - observed) ** 2 * differing - (observed * chance - 2 * chance + observed) ** 2
+    return Kappa(value, sqrt(max(0.0, variance) / n) / (1 - chance) ** 2)
 
 
-def checked_calibrations(path: str) -> dict[Task, Calibration]:
-    """Return what a calibration file has, by task; raises InputError, also if its numbers contradict its counts."""
-    file = read_calibration(path)
-    problems = [
-        f"{path}: calibrations[{at}].{why}; {REMAKE}"
-        for at, one in enumerate(file.calibrations)
-        for why in contradictions(one)
-    ]
-    if problems:
-        raise InputError(problems)
-    return {one.task: one for one in file.calibrations}
+class Rate(Struct, frozen=True):
+    """A share, with the bounds of its 90 % interval."""
+
+    value: float
+    low: float
+    high: float
 
 
-def contradictions(calibration: Calibration) -> Iterator[str]:
-    """Yield the numbers that do not follow from the counts, as their names and why: somebody edited them."""
-    for name in ("n", "tpr", "tpr_low", "tnr", "tnr_low", "kappa", "kappa_low"):
-        given, computed = getattr(calibration, name), getattr(_computed(calibration), name)
-        if given != computed and (given is None or computed is None or abs(given - computed) > SAME):
-            yield f"{name}: is {_json(given)}, but its counts make that {_json(computed)}"
+def wilson(successes: int, of: int) -> Rate | None:
+    """Return a share and its score interval; None if there are no items.
+
+    Wilson, *Probable Inference, the Law of Succession, and Statistical Inference*, Journal of the American Statistical
+    Association 22 (1927). The interval stays within 0 and 1, and holds for shares near them and for few items, too.
+    """
+    if not of:
+        return None
+    share, z2 = successes / of, Z_90**2 / of
+    middle = (share + z2 / 2) / (1 + z2)
+    half = Z_90 * sqrt(share * (1 - share) / of + z2 / (4 * of)) / (1 + z2)
+    return Rate(share, max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half)))
+
+
+def rogan_gladen(observed: float, counts: LabelCounts) -> float | None:
+    """Return the estimated share of items that people would say yes to, from 0 to 1.
+
+    ``observed`` is the share that the judge says yes to. Rogan and Gladen, *Estimating Prevalence from the Results of a
+    Screening Test*, American Journal of Epidemiology 107 (1978). None for a judge that is not better than chance, or
+    whose rates are not known.
+    """
+    if not counts.yes or not counts.no:
+        return None
+    right_yes, right_no = counts.tp / counts.yes, counts.tn / counts.no
+    if right_yes + right_no <= 1:
+        return None
+    return min(1.0, max(0.0, (observed + right_no - 1) / (right_yes + right_no - 1)))
 
 
 def _no_calibration(task: Task, others: Collection[Task]) -> str:
@@ -207,9 +206,12 @@ def _of_labels(calibration: Calibration) -> Iterator[Why]:
     if counts.n < ENOUGH_LABELS:
         has = f"it has {count(counts.n, 'labelled item')} with a verdict"
         yield f"{has}, and at least {ENOUGH_LABELS} are needed", LABEL_MORE
-    for said, number in (("yes", counts.yes), ("no", counts.no)):
+    for label, number in (("yes", counts.yes), ("no", counts.no)):
         if number < ENOUGH_OF_EACH:
-            yield f"people said {said} of {count(number, 'item')}, and at least {ENOUGH_OF_EACH} are needed", LABEL_MORE
+            yield (
+                f"people said {label} of {count(number, 'item')}, and at least {ENOUGH_OF_EACH} are needed",
+                LABEL_MORE,
+            )
     labelled = counts.n + calibration.unjudged
     if labelled and (share := calibration.unjudged / labelled) > TOLERATED_UNJUDGED + SAME:
         lack = f"{percent(share)} of the labelled items have no verdict"
@@ -231,8 +233,7 @@ def _of_agreement(calibration: Calibration) -> Iterator[Why]:
 
 
 def _computed(calibration: Calibration) -> Calibration:
-    one = calibration
-    return calibrated(one.task, one.counts, fingerprint=one.fingerprint, at=one.at)
+    return calibrated(calibration.task, calibration.counts, fingerprint=calibration.fingerprint, at=calibration.at)
 
 
 def _beside(value: float, limit: float) -> str:

@@ -276,7 +276,7 @@ def _inputs(evaluation: Evaluation, now: datetime) -> Inputs:
         ),
         baseline=_baseline_input(baseline, evaluation, now) if baseline else None,
         config=ConfigInput(files=_files(contract.config_file.files)) if contract.config_file.files else None,
-        scores=ScoresInput(files=_files(evaluation.given.files)) if evaluation.given else None,
+        scores=ScoresInput(files=_files(evaluation.scores_files.files)) if evaluation.scores_files else None,
         judgments=JudgmentsInput(files=_files(judged.files), calibration=judged.calibration_path) if judged else None,
     )
 

@@ -63,7 +63,7 @@ def _calibration(replayed: Replayed, task: Task) -> Calibration | None:
 
 def _of_metric(evaluation: Evaluation, replayed: Replayed, family: JudgedShare) -> TaskReport:
     calibration, metric = _calibration(replayed, family.task), family.metric
-    mean, judged = evaluation.aggregates.comparison(metric.key, None).current, replayed.found.get(family.task, {})
+    mean, judged = evaluation.aggregates.comparison(metric.key, None).current, replayed.by_task.get(family.task, {})
     return TaskReport(
         task=family.task,
         metric=metric.key,
@@ -163,7 +163,7 @@ def _of_flagged(evaluation: Evaluation, replayed: Replayed) -> TaskReport:
 def _flagged(answer: FlaggedAnswer) -> Iterator[JudgedItem]:
     """Yield what was flagged in an answer; a text stands if any violation does that it is part of."""
     for item in answer.items:
-        yield _flagged_item(item, answer.said.get(item.name), stands=item.name in answer.standing)
+        yield _flagged_item(item, answer.judgments.get(item.name), stands=item.name in answer.standing)
 
 
 def _flagged_item(item: Item, judgment: Judgment | None, *, stands: bool) -> JudgedItem:

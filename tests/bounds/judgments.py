@@ -138,7 +138,7 @@ def judgments(lab: Lab, size: int) -> bool:
 def judges(_: Lab, size: int) -> bool:
     one_claim = case_of(asked(1, [TRUE]))
     said = [one for at in range(size) for one in judgments_on(one_claim, judge=replace(JUDGE, model=f"m{at}"))]
-    return "say which one counts" in str(Replay(said, JudgeSettings()).said(one_claim))
+    return "say which one counts" in str(Replay(said, JudgeSettings()).judgments(one_claim))
 
 
 def calibration_size(lab: Lab, size: int) -> bool:

@@ -19,23 +19,23 @@ def replay(*judgments: Judgment, **settings: Any) -> Replay:
 
 
 def test_each_item_has_its_judgment_whatever_the_order_of_the_file() -> None:
-    said = replay(*reversed(judgments_on(CASE))).said(CASE)
+    said = replay(*reversed(judgments_on(CASE))).judgments(CASE)
     assert not isinstance(said, str)
     assert [(one.item, one.verdict) for one in said] == [("claim:1", True), ("claim:2", False)]
 
 
 def test_with_one_item_judged_the_others_are_named() -> None:
-    why = replay(judgments_on(CASE)[0]).said(CASE)
+    why = replay(judgments_on(CASE)[0]).judgments(CASE)
     assert why == "has no verdict on 1 of 2 items: claim:2; run `rag-contract judge` again"
 
 
 def test_of_several_judges_the_one_counts_that_is_configured() -> None:
     both = [*judgments_on(CASE), *judgments_on(CASE, judge=replace(JUDGE, votes=5))]
-    assert "judge.votes in ragcontract.yml" in str(replay(*both).said(CASE))
-    said = replay(*both, votes=5).said(CASE)
+    assert "judge.votes in ragcontract.yml" in str(replay(*both).judgments(CASE))
+    said = replay(*both, votes=5).judgments(CASE)
     assert {one.judge.votes for one in said if isinstance(one, Judgment)} == {5}
     other_rules = judgments_on(CASE, judge=replace(JUDGE, instructions="older"))
-    assert "keep those of one, or ask again" in str(replay(*judgments_on(CASE), *other_rules).said(CASE))
+    assert "keep those of one, or ask again" in str(replay(*judgments_on(CASE), *other_rules).judgments(CASE))
 
 
 def test_fingerprints_are_those_of_the_last_replies_on_each_query() -> None:

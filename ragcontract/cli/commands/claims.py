@@ -77,7 +77,7 @@ def _finished(splits: Splits, path: str) -> int:
         if splits.over is not None:
             problems.insert(0, f"{splits.over.kind}: {splits.over}")  # what there is to do about it
         else:
-            failed = [(name, one) for name, one in splits.found.items() if one.status != "ok"][: bounds.NAMES]
+            failed = [(name, one) for name, one in splits.by_query.items() if one.status != "ok"][: bounds.NAMES]
             problems += [f"query {shorten(name, bounds.NAME)!r}: {one.status}: {one.reason}" for name, one in failed]
         raise InputError(problems)
     return ExitCode.PASS
