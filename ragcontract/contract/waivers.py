@@ -1,4 +1,4 @@
-"""Waivers as YAML, and how one is added to the text of a configuration without changing anything else in it."""
+"""Writes waivers as YAML, and adds a waiver to the text of a configuration without changing anything else in it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -149,7 +149,7 @@ def _nothing_in(row: RunRow) -> Phrase:
 
 def _is_wanted_json(query: GoldenQuery, answer: Answer) -> bool:
     """Return whether an answer is ``null``, an array or an object of a query for which a JSON schema decides."""
-    if not any(isinstance(rule, RowRule) and "json_schema" in names_of(type(rule.judged)) for rule in query.rules):
+    if not any(isinstance(rule, RowRule) and "json_schema" in names_of(type(rule.inner)) for rule in query.rules):
         return False
     from ragcontract.answers.json_answer import NotJsonError, parsed
 
@@ -166,7 +166,7 @@ def _is_reference(query: GoldenQuery, answer: Answer) -> bool:
 
 
 def _forbids(query: GoldenQuery) -> bool:
-    rules = (rule.judged for rule in query.rules if isinstance(rule, RowRule))
+    rules = (rule.inner for rule in query.rules if isinstance(rule, RowRule))
     return any(isinstance(rule, AnswerRule) and rule.forbids for rule in rules)
 
 

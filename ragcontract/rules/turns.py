@@ -22,7 +22,7 @@ class InTurns(RowRule, frozen=True, kw_only=True, gc=False, tag="in_turns"):
     how: Literal["each", "any"] = "each"
 
     @property
-    def judged(self) -> RowRule:
+    def inner(self) -> RowRule:
         """The rule that is applied to the turns."""
         return self.rule
 

@@ -392,9 +392,9 @@ def test_the_schema_knows_limits_at_every_cut_off() -> None:
 def test_a_configuration_cannot_say_where_a_judge_is_asked_or_with_which_key(tmp_path: Path) -> None:
     names = ["base_url", "url", "judge_url", "key", "api_key", "api", "plugin", "endpoint", "calibration"]
     text = "judge:\n  model: m\n" + "".join(f"  {name}: x\n" for name in names)
-    why = "unknown key; where a judge is asked, and with which key, is said by whoever runs `rag-contract judge`,"
+    why = "unknown key; whoever runs `rag-contract judge` names the address and the API key of the judge,"
     assert problems_of(tmp_path, text) == [
-        f"{line}: judge.{name}: {why} never in this file" for line, name in enumerate(names, start=3)
+        f"{line}: judge.{name}: {why} this file never does" for line, name in enumerate(names, start=3)
     ]
     for section in ("metrics: {context_recall: {url: http://evil.example}}\n", "judge_url: http://evil.example\n"):
         assert len(problems_of(tmp_path, section)) == 1
