@@ -18,7 +18,7 @@ from ragcontract.answers.regexes import compiled
 from ragcontract.core import bounds
 from ragcontract.core.answer_settings import Matcher, Single
 
-# What may stand between the mark of a sentence and the blank after it: what closes a quote or emphasis, and tags.
+# Marks that may stand between the mark of a sentence and the blank after it: ends of quotes and emphasis, and tags.
 _CLOSING = r"[\"'”’)\]»›」』】*_~†‡]|</?[a-z][^<>]*>"
 # A citation, which may also stand without a blank after it: [1], [^1], [1](http://x), (1), 【1】, ¹, ^1^, <sup>1</sup>.
 _CITATION = (
@@ -27,7 +27,7 @@ _CITATION = (
 )
 # Marks that end a sentence wherever they stand, as Unicode's property Sentence_Terminal has them, and the Tibetan ones.
 _MARKS = "։؝-؟۔܀-܂߹࠷࠹࠽࠾।॥༎།၊။።፧፨᙮᜵᜶។៕᠃᠉᥄᥅᪨-᪫᭚᭛᭞᭟᭽᭾᰻᰼᱾᱿‼‽⁇-⁉⸮⸼。꓿꘎꘏꛳꛷꡶꡷꣎꣏꤯꧈꧉꩝-꩟꫰꫱꯫﹒﹖﹗！？｡"
-# What ends a line but is no line break of a paragraph, a blank line, and where an item, a row or a cell begins.
+# Ends of lines that are not line breaks within a paragraph, blank lines, and beginnings of items, rows and cells.
 _BREAK = r"[\v\f\x1c-\x1e\x85\u2028\u2029]|\r(?!\n)|\n[^\S\n]*\n|\n(?=[^\S\n]*(?:[-*+#]+|[0-9]{1,9}[.)])\s)|\|"
 _CELL = r"</?(?:d[dt]|div|h[1-6]|li|p|t[dhr])\b[^<>]*>"
 _END = rf"[.!?…]+(?:{_CLOSING})*(?:(?=\s)|{_CITATION})|[{_MARKS}]+|．(?![0-9０-９])|{_BREAK}|{_CELL}"

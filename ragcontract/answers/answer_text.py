@@ -63,7 +63,7 @@ class Answer:
 
     @cached_property
     def stripped(self) -> "Shown | None":
-        """The answer without any markup, also in code, if that is yet another text."""
+        """The answer without any markup, even in code, if that is yet another text."""
         from ragcontract.answers.shown import stripped
 
         is_literal = self._is_reworded and any(part in self.text for part in _LITERAL)
@@ -202,7 +202,7 @@ _DRAWN = frozenset(map(chr, range(0x2500, 0x25A0)))
 # Words that programs write in place of a missing text. A person who answers with such a word writes "None." or "none".
 # "No" and "0" are answers.
 _NO_TEXT = frozenset({"None", "null", "NULL", "undefined", "nan", "NaN", "nil", "<nil>", "<NA>", "[object Object]"})
-_NO_TEXT_LENGTH = 100  # characters, also invisible ones, in which such a word is looked for
+_NO_TEXT_LENGTH = 100  # characters; such a word is not searched for in a longer text, invisible characters included
 
 
 def says_something(answer: Answer) -> bool:

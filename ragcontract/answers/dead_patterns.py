@@ -1,4 +1,4 @@
-r"""Finds the part of a pattern that no text can match because of what is around it: ``costs $5``, ``x^2``, ``\b\B``.
+r"""Finds the part of a pattern that no text can match because of its neighbours: ``costs $5``, ``x^2``, ``\b\B``.
 
 Characters are of three kinds, which are letters as ``\b`` knows them, line ends and others. A pattern becomes a graph.
 Its edges ask for a kind of character, or for what is before and after a place. A part that is on no way through the
@@ -13,14 +13,14 @@ from msgspec import Struct
 
 from ragcontract.answers.regexes import CODE, QUANTIFIER, TOKEN
 
-_EDGE, _LETTER, _OTHER, _LINE_END = 1, 2, 4, 8  # kinds of characters; the first is no character: where a text ends
+_EDGE, _LETTER, _OTHER, _LINE_END = 1, 2, 4, 8  # kinds of characters; the first is the end of a text
 _ANY, _ANYTHING = _LETTER | _OTHER | _LINE_END, 15
 _KINDS = (_LETTER, _OTHER, _LINE_END)
 _CLASSES = {
     "d": _LETTER | _OTHER, "w": _LETTER | _OTHER, "s": _OTHER | _LINE_END, "S": _LETTER | _OTHER,
     "W": _OTHER | _LINE_END, "n": _LINE_END, **dict.fromkeys("tvfra", _OTHER),
 }  # fmt: skip
-_FOLDED = frozenset("kKsS")  # with case ignored, they are also U+212A and U+017F, which are no letters for \b
+_FOLDED = frozenset("kKsS")  # with case ignored, they are also U+212A and U+017F, which \b does not take for letters
 _ALL_OF_IT = (r"\s\S", r"\S\s", r"\w\W", r"\W\w", r"\d\D", r"\D\d")
 _MEMBER = re.compile(rf"{CODE}|\\.|\[:\^?[a-z]+:\]|.", re.DOTALL)
 _WORTH_A_LOOK = re.compile(r"[$^]|\\[bBAzZ]")
@@ -31,12 +31,12 @@ Place = tuple[int, int, int]  # a node, the kind of what is before it, and the k
 
 
 class _Edge(Struct, frozen=True, gc=False):
-    """A step of the graph: one character of the ``kinds``, or none where ``asserts`` holds; ``at`` in the pattern."""
+    """A step of the graph, which takes one character or only asserts something about its place."""
 
-    to: int
-    kinds: int = 0
-    asserts: Assertion = ""
-    at: int = -1
+    to: int  # the node
+    kinds: int = 0  # of the character
+    asserts: Assertion = ""  # without a character
+    at: int = -1  # in the pattern
 
 
 class _Graph:

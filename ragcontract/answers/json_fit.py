@@ -233,7 +233,7 @@ def equal(first: object, second: object) -> bool:
 
 
 def _identity(value: object) -> str:
-    """Return a text that is the same for equal JSON values; its hash cannot be foreseen, unlike that of numbers."""
+    """Return a text that is the same for equal JSON values; unlike with numbers, nobody can choose colliding hashes."""
     if isinstance(value, list):
         return f"[{','.join(map(_identity, value))}]"
     if isinstance(value, dict):

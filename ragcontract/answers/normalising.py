@@ -272,7 +272,7 @@ _DIGITS = (  # in circles and in parentheses
     *(*range(0x2474, 0x247D), *range(0x24F5, 0x24FE), 0x24FF),
     *(*range(0x2776, 0x277F), *range(0x2780, 0x2789), *range(0x278A, 0x2793)),
 )
-_PRIMES = {"´": "'", "˝": '"', "″": '"', "‶": '"'}  # of which NFKC makes a blank and a mark, or two primes
+_PRIMES = {"´": "'", "˝": '"', "″": '"', "‶": '"'}  # NFKC turns them into a blank and a mark, or into two primes
 # Marks drawn over, around, above or below a letter that change no letter of any alphabet: lines, strokes, frames.
 _OVERLAYS = "\u0305\u0332\u0333\u033f\u0334-\u0338\u20d2\u20d3\u20d8-\u20da\u20e5\u20e6\u20ea\u20eb"
 _FRAMES = "\u0488\u0489\u1abe\u20dd-\u20e0\u20e2-\u20e4\ua670-\ua672"
@@ -314,7 +314,7 @@ is_no_part_of_words = re.compile(f"[{UNSPACED}{RAISED}]").match  # a character b
 is_written_together = re.compile(f"[{UNSPACED}{_AFFIXES}]").search
 
 
-# Unicode's category Pd and what else is drawn as a dash; its property Quotation_Mark, apostrophes and primes.
+# Unicode's category Pd and other characters drawn as dashes; its property Quotation_Mark, apostrophes and primes.
 _DASHES = "֊־᐀᠆‐‑‒–—―⸗⸚⸺⸻⹀⹝〜〰゠︱︲﹘﹣－\U00010ead−˗⁃➖"
 _SINGLE, _DOUBLE = "‘’‚‛‹›′‵ʹʻʼʽʾʿˈˊ׳ꞌ❛❜❟", "“”„‟«»″‶ʺ״⹂「」『』〝〞〟❝❞❠\U0001f676\U0001f677\U0001f678"
 _SIMPLER = {char: simple for simple, chars in (("-", _DASHES), ("'", _SINGLE), ('"', _DOUBLE)) for char in chars}

@@ -88,8 +88,8 @@ def common_length(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
     """Return the length of the longest common subsequence.
 
     Bit-parallel, after Hyyrö, "Bit-parallel LCS-length computation revisited" (2004): a column of the table of lengths
-    is one integer, in which a 0 marks where the length grows. The shorter sequence is the column: each of its distinct
-    items takes as many bits.
+    is one integer, in which a 0 marks where the length grows. The shorter sequence is the column, because each of its
+    distinct items takes as many bits.
     """
     first, second = sorted((first, second), key=len)
     positions: dict[Hashable, int] = {}
@@ -133,7 +133,7 @@ _CLASSES = {"levenshtein": "Levenshtein", "hamming": "Hamming", "jaro": "Jaro", 
 
 
 def recall_of_ids(retrieved: Iterable[str], reference: Collection[str]) -> float:
-    """Return the fraction of the different reference ids, of which there is at least one, that were retrieved."""
+    """Return the fraction of the different reference ids (at least one) that were retrieved."""
     wanted = frozenset(reference)
     return len(wanted.intersection(retrieved)) / len(wanted)
 
@@ -141,7 +141,7 @@ def recall_of_ids(retrieved: Iterable[str], reference: Collection[str]) -> float
 def recall_of_texts(
     retrieved: Sequence[str], reference: Sequence[str], *, measure: Measure = "coverage", threshold: float = 0.5
 ) -> float:
-    """Return the fraction of the reference texts, of which there is at least one, that were retrieved.
+    """Return the fraction of the reference texts (at least one) that were retrieved.
 
     By coverage a reference counts from the threshold on. By another measure it counts if its similarity to any of the
     texts is above the threshold, as in ragas. Raises NoWordsError for a reference without words (by coverage), and
@@ -233,7 +233,7 @@ def _is_in(text: str, contexts: Sequence[str]) -> bool:
 
 
 def _words_of(text: str) -> list[bytes]:
-    """Return the words of a reference, of which there is at least one."""
+    """Return the words of a reference; raises NoWordsError if it has none."""
     words = tokens(text)
     if not words:
         raise NoWordsError("has a text without words in reference_contexts")

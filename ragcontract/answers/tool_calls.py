@@ -22,7 +22,7 @@ from ragcontract.core.answer_settings import Matcher
 from ragcontract.core.invisible import without_invisible
 from ragcontract.core.safe_text import shorten
 
-# In this order: OpenAI's and LangChain's names, those of deepeval, Anthropic and Cohere, of frameworks' agents.
+# The names of OpenAI and LangChain, then of deepeval, Anthropic and Cohere, then of frameworks' agents.
 ARGUMENTS = (
     "arguments", "args", "input_parameters", "input", "parameters", "params", "kwargs", "tool_input", "tool_args",
     "tool_kwargs",
@@ -68,7 +68,7 @@ class Call(Struct, frozen=True, gc=False):
     spread: "Call | None" = None  # if written without arguments, the call with the fields beside the name as arguments
 
     def comparable(self, *, lenient: bool = False) -> dict[str, Hashable] | None:
-        """Return the arguments as values that are equal if the JSON values are; None if there are no valid ones."""
+        """Return the arguments as values that are equal if the JSON values are; None if they are not valid."""
         if self.arguments is None:
             return None
         return {name: comparable(value, lenient=lenient) for name, value in self.arguments.items()}
@@ -256,7 +256,7 @@ _SEPARATORS = re.compile(r"[\W_]+")  # in the names of arguments
 _JOINTS = re.compile(r"[\s_-]+")  # of words: delete_user is deleteUser, and delete-user
 
 
-_LEAST_SEARCHED = 1_000  # characters whose search takes as long as that of any shorter text
+_LEAST_SEARCHED = 1_000  # characters; searching a shorter text takes as long
 
 
 class Arguments(Struct, frozen=True, gc=False):

@@ -244,7 +244,7 @@ def _tuple(texts: list[str] | None) -> tuple[str, ...] | None:
     return None if texts is None else tuple(texts)
 
 
-READINGS: dict[str, Reading] = {  # what a bare text stands for
+READINGS: dict[str, Reading] = {  # how a bare text is read
     "answer_must_include": "text",
     "forbidden_claims": "regex",
     "allowed_phrases": "regex",
@@ -252,7 +252,7 @@ READINGS: dict[str, Reading] = {  # what a bare text stands for
     "forbidden_elements": "text",
 }
 FILL_IN = 'write a text that a right answer contains; or, if nothing answers it, only "expected_mode": "abstain"'
-OPTIONS = {  # fields that belong to others, and what for
+OPTIONS = {  # fields that need another field, and the reason
     "allowed_phrases": ("forbidden_claims", "to allow some of them within these phrases"),
     "min_required": ("required_elements", "to say how many of them are enough"),
 }
@@ -325,7 +325,7 @@ def element_rules(row: GoldenRow) -> Iterator[Rule]:
 
 
 def _matchers(row: GoldenRow, field: str) -> tuple[Matcher, ...]:
-    """Return the matchers of a field; those of a row imported ``as_evaluated`` are taken as they are."""
+    """Return the matchers of a field; in a row imported ``as_evaluated``, they stay as they are written."""
     from ragcontract.answers.matchers import matcher
 
     written: Sequence[AsWritten] = getattr(row, field) or ()

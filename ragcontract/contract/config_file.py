@@ -41,8 +41,8 @@ LIMITED = ("minimums", "maximums", "fail_on")
 NEAREST = "did you mean"
 NULL = ", found null"
 ASKED_ELSEWHERE = (
-    "unknown key; whoever runs `rag-contract judge` names the address and the API key of the judge, this file never "
-    "does"
+    "unknown key; the address and the API key of the judge are named by whoever runs `rag-contract judge`, never in "
+    "this file"
 )
 
 
@@ -246,7 +246,7 @@ def _wrong_waivers(waivers: Sequence[Waiver]) -> Iterator[Mismatch]:
         if len(targets) != 1:
             yield Mismatch(("waivers", number), "needs one of query, tag and gate, to say what it waives")
         elif waiver.gate is not None and waiver.rule is not None:
-            yield Mismatch(("waivers", number, "rule"), "is of a query or a tag; a gate has no rules")
+            yield Mismatch(("waivers", number, "rule"), "is for a query or a tag; a gate has no rules")
         try:
             date.fromisoformat(waiver.expires)
         except ValueError:

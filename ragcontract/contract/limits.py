@@ -97,7 +97,7 @@ def explained(section: str, name: str, keys: Iterable[LimitKey]) -> str | None:
         if any(AT_K.sub("", name) == AT_K.sub("", other) for other in generic if AT_K.search(other)):
             return f"{match[1]} is not in k; add it there, or name a cut-off that is"
     if any(key.section == section and key.name == name and not key.by_tag for key in listed):
-        return "is of all queries, and has no limit by tag"
+        return "is about all queries; it cannot be limited by tag"
     opposite = {"minimums": "maximums", "maximums": "minimums"}.get(section, section)
     meant = re.sub("_(drop|rise)_gt$", lambda ending: "_rise_gt" if ending[1] == "drop" else "_drop_gt", name)
     other = next((key for key in listed if (key.section, key.name) == (opposite, meant)), None)

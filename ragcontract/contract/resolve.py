@@ -48,7 +48,7 @@ class Contract(Families, frozen=True, kw_only=True):
     limit_problems: Problems = Problems()  # limits that cannot be evaluated for any run
     impossible: frozenset[str] = frozenset()  # the ids of their gates
     scope: Scope | None = None
-    judged: bool = True  # whether gates are evaluated at all
+    with_gates: bool = True  # whether gates are evaluated at all
 
     @property
     def config(self) -> Config:
@@ -57,7 +57,7 @@ class Contract(Families, frozen=True, kw_only=True):
 
     @property
     def needs_more(self) -> bool:
-        """Whether a contract read with the registry of documents only may name anything else, or is wrong."""
+        """Whether the contract may be about more than documents, or is wrong, and must be read with all rules."""
         config = self.config
         about_answers = config.tiers or config.metrics != type(config.metrics)() or config.answers != AnswerSettings()
         about_answers = about_answers or config.judge != JudgeSettings()
@@ -104,7 +104,7 @@ class Contract(Families, frozen=True, kw_only=True):
 
     def without_gates(self) -> "Contract":
         """Return the contract with its rules alone."""
-        return replace(self, gates=(), limit_problems=Problems(), judged=False)
+        return replace(self, gates=(), limit_problems=Problems(), with_gates=False)
 
     def without_limits(self) -> "Contract":
         """Return the contract without gates and rules, under which every run passes."""

@@ -255,7 +255,7 @@ def _used(contract: Contract) -> set[str]:
         for metric in family.metrics
         if metric.key in named
     }
-    used = {"expected_mode", *asked}  # of which a rule is made
+    used = {"expected_mode", *asked}  # a rule is always made from expected_mode
     if LABEL_MACRO_F1.key in limited:
         used.add("expected_label")
     return used | {"reference"} if "reference_claims" in used else used

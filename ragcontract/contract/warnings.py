@@ -112,7 +112,7 @@ def _sizes(family: Family, queries: Iterable[GoldenQuery]) -> Counter[str | None
 
 
 def _applies(family: Family, query: GoldenQuery) -> bool:
-    """Return whether a query may have a metric: it names documents, or has the field that switches the metric on."""
+    """Return whether a query may have a metric, because it names documents or has the field that switches it on."""
     if isinstance(family, Ranking):
         return query.answerable
     return not isinstance(family.switch, str) or getattr(query.answer, family.switch, None) is not None

@@ -89,7 +89,7 @@ class RateLimits:
 
 def only_rates_fail(contract: Contract) -> bool:
     """Return whether broken rules of the queries that a limit on a pass rate covers fail only through that limit."""
-    return contract.config.per_query.fail_on == "pass_rate" and contract.judged  # without gates, nothing else fails
+    return contract.config.per_query.fail_on == "pass_rate" and contract.with_gates  # without gates, nothing else fails
 
 
 def fails(query: GoldenQuery, violation: Violation) -> bool:

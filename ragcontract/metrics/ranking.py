@@ -59,7 +59,7 @@ class Ranking:
         unjudged: Treatment = "count",
         remembered: int = REMEMBERED,
     ) -> None:
-        """Take the cut-offs and options; ``remembered`` is the maximum number of cached scores."""
+        # ``remembered`` is the maximum number of cached scores.
         self.k = max(cutoffs)
         self._cutoffs = sorted(set(cutoffs), reverse=True)
         self._formulas = [(formula, k) for k in self._cutoffs for formula in FORMULAS]

@@ -96,12 +96,12 @@ class Answered(AnswerRule, frozen=True, kw_only=True, gc=False, tag="answered"):
         elif not self._has_text(query, row) and not (self.refusal_answers and _has_refused(row)):
             yield self._broken("no answer", _nothing_in(row))
         if is_cut_off(row.finish_reason):
-            found = (
+            cut_off = (
                 "an answer that was cut off: finish_reason is ",
                 Name(shorten(row.finish_reason or "", bounds.NAME)),
             )
             yield Violation(
-                rule="answered", expected=("a complete answer",), found=found, causes=("cut off",), warns=True
+                rule="answered", expected=("a complete answer",), found=cut_off, causes=("cut off",), warns=True
             )
 
         if _forbids(query):
@@ -112,8 +112,8 @@ class Answered(AnswerRule, frozen=True, kw_only=True, gc=False, tag="answered"):
     def _has_text(self, query: GoldenQuery, row: RunRow) -> bool:
         return isinstance(row.response, str) and (self.blank_answers or _says_something(query, row))
 
-    def _broken(self, cause: str, found: Phrase) -> Violation:
-        return Violation(rule="answered", expected=("an answer",), found=found, causes=(cause,))
+    def _broken(self, cause: str, instead: Phrase) -> Violation:
+        return Violation(rule="answered", expected=("an answer",), found=instead, causes=(cause,))
 
 
 def says_nothing(query: GoldenQuery, row: RunRow) -> bool:
@@ -141,7 +141,7 @@ def _nothing_in(row: RunRow) -> Phrase:
     if not without_invisible(row.response).strip():
         return ("an empty response",)
     if stands_for_nothing(row.response):
-        return (excerpt(row.response), ", which programs write for nothing")
+        return (excerpt(row.response), ", which programs write for a missing text")
     return (excerpt(answer_in(row).text), ", which has no letter, digit or symbol")
 
 
@@ -174,8 +174,8 @@ def _mixed_alphabets(answer: Answer) -> Iterator[Violation]:
     if len(alphabets_of(answer.text)) == 1 and "&" not in answer.text:  # the common case
         return
     mixed = mixed_word(answer.text)
-    if mixed is None and (shown := answer.shown) and (place := mixed_word(shown.text)):
-        mixed = shown.written(place[0]), place[1]
+    if mixed is None and (shown := answer.shown) and (word := mixed_word(shown.text)):
+        mixed = shown.written(word[0]), word[1]
     if mixed:
         (start, end), names = mixed
         yield Violation(
@@ -183,7 +183,7 @@ def _mixed_alphabets(answer: Answer) -> Iterator[Violation]:
             expected=("letters of one alphabet in each word",),
             found=(
                 excerpt(answer.text[start:end]),
-                f", which has {' and '.join(names)} letters: a rule that forbids what it looks like does not find it",
+                f", which has {' and '.join(names)} letters, so a rule that forbids the word it looks like misses it",
             ),
             causes=("mixed alphabets",),
             warns=True,

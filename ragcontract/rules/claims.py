@@ -169,8 +169,8 @@ class ForbiddenElements(_FromFields, Flagging, frozen=True, kw_only=True, gc=Fal
                 yield element, _is_there(element, excerpt(response, *span), text), iter([place])
 
 
-def _is_there(element: Matcher, found: Name, cause: str) -> Violation:
-    return Violation(rule="forbidden_elements", expected=("no ", *named([element])), found=(found,), causes=(cause,))
+def _is_there(element: Matcher, place: Name, cause: str) -> Violation:
+    return Violation(rule="forbidden_elements", expected=("no ", *named([element])), found=(place,), causes=(cause,))
 
 
 def _number(matchers: Iterable[Matcher]) -> int:

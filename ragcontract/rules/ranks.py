@@ -127,9 +127,9 @@ class RankRules:
 def may_be_violated(query: GoldenQuery, score: QueryScore) -> bool:
     """Return False if the query's score shows that no rank rule can be violated.
 
-    True for every query that a rule of this module finds a violation in, regardless of which rules are enforced, and
-    for every query with entries about ranks in ``rules``. This is an optimization: most queries pass, and checking each
-    rule of 100,000 queries would take a tenth of the time of a check.
+    The result is True for every query in which a rule of this module finds a violation, whichever rules are enforced,
+    and for every query with entries about ranks in ``rules``. This is an optimization. Most queries pass, and checking
+    each rule of 100,000 queries would take a tenth of the time of a check.
     """
     if not score.clean_rank or score.clean_rank > (query.must_rank_at_most or score.clean_rank):
         return True

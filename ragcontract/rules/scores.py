@@ -156,7 +156,7 @@ class MaxHallucinationRisk(OneScoreRule, frozen=True, kw_only=True, gc=False, ta
 class CompositeMinimum(ScoreRule, frozen=True, kw_only=True, gc=False, tag="composite"):
     """The mean of several metrics, each mapped from its scale to 0…1 with 1 for the best value, reaches a minimum.
 
-    The rule does not apply to a query that has none of the metrics. A query that has only some cannot be judged.
+    It has no part in a query to which none of the metrics applies. A query that has only some of them cannot be judged.
     """
 
     minimum: Fraction

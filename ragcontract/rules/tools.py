@@ -269,7 +269,7 @@ class MustNotCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_no
             yield ("tool",), f"{has}: write a rule for each tool, with its name{blank}"
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield one violation with all such calls; if there is no row, one that the calls are unknown."""
+        """Yield one violation with all such calls; without a row, yield one because the calls are unknown."""
         expected: Phrase = ("no call of ", *self.described())
         if row.tool_calls is None:
             yield Violation(rule="must_not_call_tool", expected=expected, found=NO_CALLS, causes=NO_CALLS)
@@ -284,7 +284,7 @@ class ToolArgumentsValid(ToolRule, frozen=True, kw_only=True, gc=False, tag="too
     """The arguments of every call are a JSON object."""
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield one violation with all calls whose arguments are invalid; without a row, one that they are unknown."""
+        """Yield one violation with all calls whose arguments are invalid, or because they are unknown without a row."""
         expected = ("a JSON object as the arguments of every call",)
         if row.tool_calls is None:
             yield Violation(rule="tool_arguments_valid", expected=expected, found=NO_CALLS, causes=NO_CALLS)

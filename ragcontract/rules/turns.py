@@ -34,7 +34,7 @@ class InTurns(RowRule, frozen=True, kw_only=True, gc=False, tag="in_turns"):
         return None
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield the violations in each turn; if the rule must hold in any turn and holds in none, those of the last."""
+        """Yield the violations in each turn; with ``any``, the last turn's first violation if all turns have some."""
         by_turn = {
             number: list(self.rule.violations(query, context.turns[number].row, context)) for number in self.turns
         }

@@ -63,7 +63,7 @@ def mean_interval(queries: Sequence[Counted], scale: Scale) -> tuple[float, floa
     """Return the interval of the weighted mean, which always contains that mean.
 
     Agresti and Coull, *Approximate Is Better than "Exact" for Interval Estimation of Binomial Proportions*, The
-    American Statistician 52 (1998), generalized from binary results to any value on a scale and to weights: one query
+    American Statistician 52 (1998), generalized from binary results to any value on a scale and to weights. One query
     with the lowest value and one with the highest are added, with the root mean square of the weights. Without them, a
     run with only perfect scores would appear to have no noise. None without queries, and for a scale without ends.
     """

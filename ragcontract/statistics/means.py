@@ -95,9 +95,9 @@ def by_tag(groups: Iterable[Group]) -> dict[str, list[Group]]:
 
 
 class Spread(Struct, frozen=True, kw_only=True):
-    """The variation of a metric's mean between exports."""
+    """How the mean of a metric varies between exports: sample standard deviation, minimum and maximum."""
 
-    deviation: float  # the sample standard deviation
+    deviation: float
     lowest: float
     highest: float
 

@@ -15,7 +15,7 @@ from ragcontract.core.run import Confusion, Latency
 
 
 class ClassMeasures(Struct, frozen=True, kw_only=True):
-    """The measures of one class, each from 0 to 1; 0 where there is nothing to divide by."""
+    """How well one class was found, each from 0 to 1; 0 where there is nothing to divide by."""
 
     precision: float
     recall: float

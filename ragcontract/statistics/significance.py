@@ -1,7 +1,8 @@
-"""The significance and the bounds of the change of a mean, which fit each other, and the queries that a limit needs.
+"""The significance and the bounds of the change of a mean, and the number of queries that a limit on it needs.
 
-The p-value of one limit is that of the sign-flip test (``sign_flips``), the p-values of several limits are those of the
-max-T test (``max_t``). All functions are pure and deterministic, and independent of the order of the queries.
+Significance and bounds fit each other. The p-value of one limit is that of the sign-flip test (``sign_flips``), the
+p-values of several limits are those of the max-T test (``max_t``). All functions are pure and deterministic, and
+independent of the order of the queries.
 """
 
 from collections.abc import Sequence

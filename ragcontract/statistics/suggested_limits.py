@@ -1,4 +1,4 @@
-"""Limits that known-good runs suggest, with what they promise. `python -m benchmarks.promises` measures both promises.
+"""Limits that known-good runs suggest, and what they promise; `python -m benchmarks.promises` measures that.
 
 - A limit on a change: if several good runs are the baseline, equally good runs break the limits at most once in twenty
   times, all limits together.
@@ -18,7 +18,7 @@ from ragcontract.statistics.significance import ALPHA, fewest_changed
 
 Z_ALPHA, Z_POWER = exceeded_by(ALPHA), exceeded_by(0.2)  # a break by chance, and a real change that breaks no limit
 DIGITS = 2
-LARGE = 1000  # queries, from which minimums have three decimals
+LARGE = 1000  # queries; with so many or more, minimums have three decimals
 ROUNDING = 1e-9
 
 
