@@ -1,9 +1,9 @@
-"""Allowed phrases: where a forbidden claim may stand all the same, as in "does not say that it costs $5".
+"""Allowed phrases, within which an answer may make a forbidden claim, as in "does not say that it costs $5".
 
-Matching as fitz-gov 4.1.0 does it, so that its figures can be compared; our own rules differ on purpose.
-
-Texts are compared in lower case and not normalized otherwise, empty and repeated elements count, an answer may be
-empty, and an allowed phrase covers whatever lies within its match, however long that is.
+The module also matches claims and elements as fitz-gov 4.1.0 does, so that its figures can be compared. That differs
+from our own rules on purpose. Texts are compared in lower case and not normalized otherwise, empty and repeated
+elements count, an answer may be empty, and an allowed phrase covers whatever lies within its match, however long that
+is.
 """
 
 import re
@@ -18,7 +18,7 @@ from ragcontract.answers.regexes import compiled
 from ragcontract.core import bounds
 from ragcontract.core.answer_settings import Matcher, Single
 
-# What may stand between the mark of a sentence and the blank after it: what closes a quote or emphasis, and tags.
+# Marks that may stand between the mark of a sentence and the blank after it: ends of quotes and emphasis, and tags.
 _CLOSING = r"[\"'”’)\]»›」』】*_~†‡]|</?[a-z][^<>]*>"
 # A citation, which may also stand without a blank after it: [1], [^1], [1](http://x), (1), 【1】, ¹, ^1^, <sup>1</sup>.
 _CITATION = (
@@ -27,7 +27,7 @@ _CITATION = (
 )
 # Marks that end a sentence wherever they stand, as Unicode's property Sentence_Terminal has them, and the Tibetan ones.
 _MARKS = "։؝-؟۔܀-܂߹࠷࠹࠽࠾।॥༎།၊။።፧፨᙮᜵᜶។៕᠃᠉᥄᥅᪨-᪫᭚᭛᭞᭟᭽᭾᰻᰼᱾᱿‼‽⁇-⁉⸮⸼。꓿꘎꘏꛳꛷꡶꡷꣎꣏꤯꧈꧉꩝-꩟꫰꫱꯫﹒﹖﹗！？｡"
-# What ends a line but is no line break of a paragraph, a blank line, and where an item, a row or a cell begins.
+# Ends of lines that are not line breaks within a paragraph, blank lines, and beginnings of items, rows and cells.
 _BREAK = r"[\v\f\x1c-\x1e\x85\u2028\u2029]|\r(?!\n)|\n[^\S\n]*\n|\n(?=[^\S\n]*(?:[-*+#]+|[0-9]{1,9}[.)])\s)|\|"
 _CELL = r"</?(?:d[dt]|div|h[1-6]|li|p|t[dhr])\b[^<>]*>"
 _END = rf"[.!?…]+(?:{_CLOSING})*(?:(?=\s)|{_CITATION})|[{_MARKS}]+|．(?![0-9０-９])|{_BREAK}|{_CELL}"
@@ -39,9 +39,9 @@ def forbidden(claim: Matcher, allowed: Sequence[Matcher], answer: Answer, *, nor
     """Yield the spans of the matches of a claim that no allowed phrase covers.
 
     A phrase covers a match that lies within it, in the same sentence, if the phrase is at most
-    ``bounds.ALLOWED_PHRASE`` characters long. What a page shows of an answer is judged with the phrases that it shows:
-    one in a comment or in an attribute covers nothing there. Of more than ``bounds.CLEARED`` matches in one form of the
-    answer, all further ones count as forbidden.
+    ``bounds.ALLOWED_PHRASE`` characters long. In the text that a page shows, only phrases that it shows cover anything;
+    a phrase in a comment or in an attribute does not. After ``bounds.CLEARED`` matches in one form of the answer, all
+    further ones count as forbidden.
     """
     numbers: Counter[int] = Counter()
     seen: set[Span] = set()
@@ -62,8 +62,8 @@ def _is_covered(span: Span, allowed: Sequence[Matcher], form: Answer, *, normali
     window = _window(form, start, end)
     return window is not None and any(
         first <= start and end <= last and last - first <= bounds.ALLOWED_PHRASE
-        for one in allowed
-        for first, last in _within(one, form, window, normalise=normalise)
+        for phrase in allowed
+        for first, last in _within(phrase, form, window, normalise=normalise)
     )
 
 
@@ -71,31 +71,31 @@ def _window(form: Answer, start: int, end: int) -> Span | None:
     """Return the part of the sentence around a span in which a phrase that covers it can lie; None across sentences."""
     first, last = max(0, end - bounds.ALLOWED_PHRASE), min(len(form.text), start + bounds.ALLOWED_PHRASE)
     ends = _SENTENCE_END_IN_JSON if form.is_json else _SENTENCE_END
-    for found in ends.finditer(form.text, first, last):
-        if found.end() <= start:
-            first = found.end()
-        elif found.end() < end:
+    for mark in ends.finditer(form.text, first, last):
+        if mark.end() <= start:
+            first = mark.end()
+        elif mark.end() < end:
             return None
         else:
-            last = found.end()
+            last = mark.end()
             break
     return first, last
 
 
-def _within(one: Matcher | Single, form: Answer, window: Span, *, normalise: bool) -> Iterator[Span]:
+def _within(phrase: Matcher | Single, form: Answer, window: Span, *, normalise: bool) -> Iterator[Span]:
     """Yield the matches of a phrase in a part of a form of the answer."""
-    if isinstance(one, Matcher) and one.any is not None:
-        for alternative in one.any:
+    if isinstance(phrase, Matcher) and phrase.any is not None:
+        for alternative in phrase.any:
             if isinstance(alternative, Single):
                 yield from _within(alternative, form, window, normalise=normalise)
         return
     part = form.part(window)
     forms: Iterable[Answer] = chain([part], part.reworded if normalise else ())
-    if one.regex is not None:
-        yield from spans_in_form(one, form, normalise=normalise, within=window)  # with what is around, for \b and ^
+    if phrase.regex is not None:
+        yield from spans_in_form(phrase, form, normalise=normalise, within=window)  # with what is around, for \b and ^
         forms = filter(None, (part.shown, part.stripped) if normalise else ())
     for each in forms:
-        for start, end in map(each.written, spans_in_form(one, each, normalise=normalise)):
+        for start, end in map(each.written, spans_in_form(phrase, each, normalise=normalise)):
             yield window[0] + start, window[0] + end
 
 
@@ -105,41 +105,41 @@ Found = tuple[str, Span]  # the text as fitz-gov reports it, and where it stands
 def forbidden_claims(claims: Sequence[Matcher], allowed: Sequence[Matcher], response: str) -> list[Found]:
     """Return all matches of the claims that no allowed phrase clears, in the order of the claims.
 
-    A match of a pattern is cleared by a phrase around it; a text, by a phrase anywhere.
+    A phrase around the match of a pattern clears it. A phrase anywhere in the answer clears a text.
     """
     answer = Answer(response, compose=False)
     cleared = [span for phrase in allowed for span in _spans(phrase, answer)]
-    found: list[Found] = []
+    matches: list[Found] = []
     for claim in claims:
         if claim.text is not None:
-            found += [] if cleared else _first(claim, answer)
+            matches += [] if cleared else _first(claim, answer)
         else:
             spans = _not_within(list(_spans(claim, answer)), cleared)
-            found += [(answer.text[slice(*span)], span) for span in spans]
-    return found
+            matches += [(answer.text[slice(*span)], span) for span in spans]
+    return matches
 
 
 def elements_found(elements: Sequence[Matcher], response: str) -> list[Found]:
     """Return the first match of each element that is in the answer."""
     answer = Answer(response, compose=False)
-    return [found for element in elements for found in _first(element, answer)]
+    return [match for element in elements for match in _first(element, answer)]
 
 
-def _first(one: Matcher, answer: Answer) -> list[Found]:
+def _first(matcher: Matcher, answer: Answer) -> list[Found]:
     """Return the first match; a text is reported as it is written in the golden file."""
-    span = next(_spans(one, answer), None)
+    span = next(_spans(matcher, answer), None)
     if span is None:
         return []
-    return [(answer.text[slice(*span)] if one.text is None else one.text, span)]
+    return [(answer.text[slice(*span)] if matcher.text is None else matcher.text, span)]
 
 
-def _spans(one: Matcher, answer: Answer) -> Iterator[Span]:
-    if one.regex is not None:
-        pattern = compiled(one.regex, ignore_case=one.ignore_case is not False, dot_all=bool(one.dot_all))
+def _spans(matcher: Matcher, answer: Answer) -> Iterator[Span]:
+    if matcher.regex is not None:
+        pattern = compiled(matcher.regex, ignore_case=matcher.ignore_case is not False, dot_all=bool(matcher.dot_all))
         yield from islice(pattern.matches(answer), bounds.MATCHES)
         return
-    sought, searched = one.text or "", answer.text
-    if one.ignore_case is not False:
+    sought, searched = matcher.text or "", answer.text
+    if matcher.ignore_case is not False:
         sought, searched = sought.lower(), searched.lower()
     start = searched.find(sought)
     if start >= 0:

@@ -1,6 +1,6 @@
-"""The text of an answer in the forms in which rules search it, each made once.
+"""The text of an answer in the forms in which rules search it, each made once, and whether it says anything.
 
-Whether an answer says anything: whether a reader sees a letter, a digit or a symbol in it.
+An answer says something if a reader sees a letter, a digit or a symbol in it.
 """
 
 import re
@@ -21,26 +21,26 @@ from ragcontract.answers.normalising import (
 from ragcontract.core.invisible import DRAWN_BLANK, without_invisible
 from ragcontract.core.safe_text import encodable
 
-# What can make a page show markup as it is written, or leave out a title or a definition.
+# Marks that can make a page show markup as it is written, or leave out a title or a definition.
 _LITERAL = ("`", "~~~", "<", "&", "\\", "    ", "\t", ">", "]:", ' "', " '", " (")
 _MAY_BE_JSON = re.compile(r"\s*(?:[\[{\"]|```|~~~)")
 _BEGINS_PLAIN = re.compile(r"\s*[!-~]")
 WORD = re.compile(rf"[^\W_{UNSPACED}{RAISED}]+")
-# What can make a page show other words than are written, once both are in normal form.
+# Marks that can make a page show other words than are written, once both are in normal form.
 _REWORDS = ("<", ">", "&", "\\", "](", "][", "]:", "~", "```")
 
-# What can hide texts from readers: a tag or a comment, a definition, a target in angle brackets.
+# Marks that can hide texts from readers: of a tag or a comment, a definition, a target in angle brackets.
 _HIDING = ("<", "]:")
 
 
 class Answer:
-    """An answer: ``text`` is what is quoted, without lone surrogates and, if it is ``compose``d, in normal form C.
+    """An answer, of which messages quote the ``text``.
 
-    Without ``markup``, it is what a page shows, and has no further forms.
+    It has no lone surrogates and, if it is ``compose``d, it is in normal form C. Without ``markup``, it is what a page
+    shows, and has no further forms.
     """
 
     def __init__(self, text: str, *, compose: bool = True, markup: bool = True) -> None:
-        """Take the answer as the application gave it."""
         self.text = composed(encodable(text)) if compose else encodable(text)
         self._markup = markup
         self._normal: dict[Form, str] = {}
@@ -49,45 +49,45 @@ class Answer:
 
     @cached_property
     def utf8(self) -> bytes:
-        """The text as RE2 searches it."""
+        """The text in UTF-8, which RE2 searches."""
         return self.text.encode()
 
     @cached_property
     def shown(self) -> "Shown | None":
-        """What a page shows of the answer, if that is not what is written."""
+        """The answer as a page shows it, if that is not as it is written."""
         from ragcontract.answers.shown import rendered
 
-        found = rendered(self.text) if self._markup else None
-        # Brackets that are no link on the page look like one in the text as it is written.
-        return Shown(found, self) if found and (found.text != self.text or "](" in self.text) else None
+        page = rendered(self.text) if self._markup else None
+        # Brackets that are not a link on the page look like one in the text as it is written.
+        return Shown(page, self) if page and (page.text != self.text or "](" in self.text) else None
 
     @cached_property
     def stripped(self) -> "Shown | None":
-        """The answer without any markup, also in code, if that is yet another text."""
+        """The answer without any markup, even in code, if that is yet another text."""
         from ragcontract.answers.shown import stripped
 
         is_literal = self._is_reworded and any(part in self.text for part in _LITERAL)
-        found = self._shown(stripped(self.text)) if is_literal else None
-        return found if found and found.text != (self.shown or self).text else None
+        bare = self._shown(stripped(self.text)) if is_literal else None
+        return bare if bare and bare.text != (self.shown or self).text else None
 
     @cached_property
     def flowing(self) -> "Shown | None":
-        """What a page shows, with one blank for all blanks within a paragraph, if that is another text."""
+        """The answer as a page shows it, with one blank for all blanks within a paragraph, if that is another text."""
         from ragcontract.answers.shown import flowing
 
         shown = self.shown or self
-        found = flowing(shown.text) if self._markup else None
-        return Shown(found, shown) if found and found.text != shown.text else None
+        joined = flowing(shown.text) if self._markup else None
+        return Shown(joined, shown) if joined and joined.text != shown.text else None
 
     @cached_property
     def decoded(self) -> "Shown | None":
-        """The answer with what the escapes of JSON stand for, if it is JSON and has any."""
+        """The answer with the characters that its JSON escapes stand for, if it is JSON and has any."""
         if not self._markup or "\\" not in self.text or not self._may_be_json:
             return None
         from ragcontract.answers.json_answer import unescaped
 
-        found = unescaped(self.text)
-        return self._shown(found, markup=True) if found else None
+        made = unescaped(self.text)
+        return self._shown(made, markup=True) if made else None
 
     @cached_property
     def has_raised(self) -> bool:
@@ -122,7 +122,7 @@ class Answer:
 
     @cached_property
     def seen(self) -> "tuple[Shown, ...]":
-        """What readers see of the answer, with and without titles of links; nothing if they see all of it."""
+        """The answer as readers see it, with and without titles of links; nothing if they see all of it."""
         if not self._markup or not any(part in self.text for part in _HIDING) or not self.shown:
             return ()
         from ragcontract.answers.shown import cited
@@ -176,13 +176,12 @@ class Shown(Answer):
     """Another form of an answer, such as what a page shows of it."""
 
     def __init__(self, made: Traced, of: Answer, *, markup: bool = False) -> None:
-        """Take the text, with where each part of it is written in the one that it was made of."""
         super().__init__(made.text, compose=False, markup=markup)
         self._made, self._of = made, of
 
     @cached_property
     def is_json(self) -> bool:
-        """Whether the answer that this is made of is JSON: without its escapes, it may be none."""
+        """Whether the answer that this is made of is JSON; without its escapes, it may not be."""
         return self._of.is_json
 
     def written(self, span: Span) -> Span:
@@ -200,16 +199,16 @@ _SEEN = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl", "No", "Sc", "Sm", "
 _MARKUP = frozenset("+<=>|~")  # symbols of ASCII that draw rules, tables, quotes and lists
 # Lines and blocks that are drawn.
 _DRAWN = frozenset(map(chr, range(0x2500, 0x25A0)))
-# What programs write in place of a text that they do not have. A person who answers with such a word writes "None." or
-# "none"; "No" and "0" are answers.
+# Words that programs write in place of a missing text. A person who answers with such a word writes "None." or "none".
+# "No" and "0" are answers.
 _NO_TEXT = frozenset({"None", "null", "NULL", "undefined", "nan", "NaN", "nil", "<nil>", "<NA>", "[object Object]"})
-_NO_TEXT_LENGTH = 100  # characters, also invisible ones, in which such a word is looked for
+_NO_TEXT_LENGTH = 100  # characters; such a word is not searched for in a longer text, invisible characters included
 
 
 def says_something(answer: Answer) -> bool:
     """Return whether a reader sees a letter, a digit or a symbol; punctuation and markup alone say nothing.
 
-    Neither does what programs write for nothing. Code is seen as it is written: a tag in it is what an answer is about.
+    A word that programs write for a missing text says nothing, either. A tag in code is something that a reader sees.
     """
     if stands_for_nothing(answer.text):
         return False

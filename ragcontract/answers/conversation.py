@@ -1,6 +1,7 @@
-"""Splits a conversation into its turns. A turn begins at each message of the user, the first at the first message.
+"""Splits a conversation into its turns.
 
-A row may also have its own answer and calls beside its messages. They must say the same.
+A turn begins at each message of the user, the first turn at the first message. A row may also have its own answer and
+calls beside its messages. They must say the same.
 """
 
 from collections import Counter
@@ -29,16 +30,16 @@ from ragcontract.core.rule import Turn
 from ragcontract.core.run import Json, RunRow
 from ragcontract.files.schema import shown
 
-DECLARED = ("mode", "finish_reason")  # how an answer came about; also in a message, for turns before the last
+DECLARED = ("mode", "finish_reason")  # how an answer came about; messages may have these for earlier turns
 ALONE = "; or leave messages out, which only turns need"
 
 
 def turns_of(row: RunRow, expected: int) -> tuple[Turn, ...] | str:
-    """Return the ``expected`` turns of a row's ``messages``; or what is wrong with them; completes "query 'q1' …".
+    """Return the ``expected`` turns of a row's ``messages``, or a fault that completes "query 'q1' …".
 
-    The response of a turn is the text of the assistant's messages in it, and its calls are theirs. What the assistant
-    says before the user belongs to the first turn, and what the row says of how it answered to the last. After an
-    ``error``, later turns may be missing: they have no answer.
+    The response of a turn is the text of the assistant's messages in it, and its calls are theirs. Messages of the
+    assistant before the first of the user belong to the first turn. The row's own fields about its answer belong to the
+    last turn. After an ``error``, later turns may be missing; they have no answer.
     """
     if row.messages is None and row.error is None:
         return "has no messages, which its turns need; export the conversation as chat messages with role and content"
@@ -71,7 +72,7 @@ def turns_of(row: RunRow, expected: int) -> tuple[Turn, ...] | str:
 def contradiction(row: RunRow) -> str | None:
     """Return what is wrong with the messages of a row without turns; completes "query 'q1' …".
 
-    They may not be readable, or say something else than what is judged, the response and the calls of the row.
+    They may be unreadable, or differ from the response and the calls of the row, which are what is checked.
     """
     messages = [*map(with_role, row.messages or ())]
     if why := next(_faults(row, messages, getattr(row, "tool_calls", None) or []), None):
@@ -86,7 +87,7 @@ def beside_turn(messages: Sequence[Json], *, in_turns: bool = True, **fields: An
 
 
 def told(messages: Sequence[Json]) -> tuple[str, Hashable, frozenset[str]]:
-    """Return what the assistant says, calls and refuses in messages: equal if another version of them says the same."""
+    """Return a key of what the assistant says, calls and refuses in messages; equal for versions that say the same."""
     own = [message for message in messages if message["role"] == "assistant"]
     made = [call for message in own for call in calls_in(message)]
     try:
@@ -100,13 +101,13 @@ def told(messages: Sequence[Json]) -> tuple[str, Hashable, frozenset[str]]:
 def other_questions(messages: Sequence[Json], questions: Sequence[str]) -> bool:
     """Return whether the user says something else in a turn than its question.
 
-    An application may put more around it, such as a context. A turn without a text, as of an image alone, is not known.
+    An application may put more around it, such as a context. A turn without a text, such as an image, is not compared.
     """
     with_roles = [*map(with_role, messages)]
-    said = ("".join(text for _, text in texts_in(with_roles[start])) for start in starts_in(with_roles))
+    sayings = ("".join(text for _, text in texts_in(with_roles[start])) for start in starts_in(with_roles))
     return any(
         text and same_question(question) not in same_question(text)
-        for text, question in zip(said, questions, strict=False)  # after an error, turns may be missing
+        for text, question in zip(sayings, questions, strict=False)  # after an error, turns may be missing
     )
 
 
@@ -126,7 +127,7 @@ def _faults(row: RunRow, messages: Sequence[Json], called: Sequence[Json]) -> It
 
 
 def _uncalled(messages: Sequence[Json], called: Sequence[Json]) -> Iterator[str]:
-    """Yield where a model stopped to have tools called, in a turn in which none is; a reason may be that of before."""
+    """Yield the messages that stopped for tool calls in a turn without a call."""
     for start, end in pairwise([0, *starts_in(messages)[1:], len(messages)]):
         if called or any(map(calls_in, messages[start:end])):
             continue
@@ -136,14 +137,14 @@ def _uncalled(messages: Sequence[Json], called: Sequence[Json]) -> Iterator[str]
 
 
 def _reasons(message: Json) -> Iterator[object]:
-    """Yield why a model stopped after a message, as OpenAI, Anthropic and LangChain have it beside its text."""
+    """Yield why a model stopped after a message; OpenAI, Anthropic and LangChain put the reason beside its text."""
     more = message.get("response_metadata")
     for fields in (message, more) if isinstance(more, dict) else (message,):
         yield from (fields.get(name) for name in ("finish_reason", "stop_reason"))
 
 
 def _contradictions(row: RunRow, messages: Sequence[Json], *, in_turns: bool) -> Iterator[str]:
-    """Yield how the calls of a row differ from those in its messages, and its response from what they say at last.
+    """Yield how the calls of a row differ from those in its messages, and its response from their last answer.
 
     Without turns, the messages may lack a call that an application made inside of a tool, and may end with the user.
     """
@@ -153,10 +154,10 @@ def _contradictions(row: RunRow, messages: Sequence[Json], *, in_turns: bool) ->
         return
     _, *later = starts_in(messages) or [0]
     own = [message for message in messages[later[-1] if later else 0 :] if message["role"] == "assistant"]
-    said = answer_of(own)
+    answered = answer_of(own)
     refusals = [text for message in own for _, text in texts_in(message)]
-    if (own or in_turns) and _letters(row.response) not in {_letters(said), _letters("".join(refusals))}:
-        response, answer = shown(row.response), "nothing" if said is None else shown(said)
+    if (own or in_turns) and _letters(row.response) not in {_letters(answered), _letters("".join(refusals))}:
+        response, answer = shown(row.response), "nothing" if answered is None else shown(answered)
         advice = "leave response out, because turns are judged by messages" if in_turns else "export the same in both"
         yield f"has {response} as response, and {answer} as the answer in messages; {advice}{'' if in_turns else ALONE}"
 
@@ -176,16 +177,16 @@ def _other_calls(called: Sequence[Json], messages: Sequence[Json], *, in_turns: 
     if called == [call for _, call in places]:  # as they are written
         return
     try:
-        own, said = tool_calls(called), tool_calls([call for _, call in places])
+        own, stated = tool_calls(called), tool_calls([call for _, call in places])
     except CannotScoreError as error:
         yield str(error)
         return
-    if lost := _without(said, own):
+    if lost := _without(stated, own):
         yield (
             f"has a call of {shown(brief(lost[0]))} in messages, and not in tool_calls; export all calls, and only the "
             "messages of this query"
         )
-    elif in_turns and (more := _without(own, said)):
+    elif in_turns and (more := _without(own, stated)):
         yield (
             f"has a call of {shown(brief(more[0]))} in tool_calls, and not in messages; leave tool_calls out, because "
             "turns are judged by messages, and export the call there"
@@ -193,7 +194,7 @@ def _other_calls(called: Sequence[Json], messages: Sequence[Json], *, in_turns: 
 
 
 def _without(calls: Sequence[Call], others: Sequence[Call]) -> list[Call]:
-    """Return the calls that are not among others, each of which stands for one."""
+    """Return the calls that are not among others; each of the others stands for one call."""
     left = Counter(map(_identity, others))
     missing: list[Call] = []
     for call in calls:
@@ -213,12 +214,12 @@ def _reads(row: RunRow, field: str) -> bool:
 
 
 def unanswered(row: RunRow, turns: int) -> tuple[Turn, ...]:
-    """Return turns of which nothing is known, for a conversation that is missing or ended with an error."""
+    """Return empty turns for a conversation that is missing or ended with an error."""
     return (Turn(row=replace(_row(row, []), error=row.error, tool_calls=None)),) * turns
 
 
 def whole(row: RunRow, turns: Sequence[Turn]) -> RunRow:
-    """Return a row for metrics: with the response of the last turn and the calls of all turns, if it has none."""
+    """Return a row for metrics, with the response of the last turn and the calls of all turns if it has none itself."""
     fields: dict[str, Any] = {}
     if _reads(row, "response") and row.response is UNSET and turns:
         fields["response"] = turns[-1].row.response
@@ -228,22 +229,27 @@ def whole(row: RunRow, turns: Sequence[Turn]) -> RunRow:
 
 
 def _with_fields_of(row: RunRow, of_turn: RunRow) -> RunRow:
-    """Return the row of the last turn with what the whole row says of how the application answered."""
-    said = {field: getattr(row, field) for field in ("refusal", *DECLARED) if _reads(row, field)}
-    refusals = dict.fromkeys(filter(None, (of_turn.refusal, said.get("refusal"))))
-    declared = {field: said.get(field) or getattr(of_turn, field) for field in DECLARED}
+    """Return the row of the last turn with the fields of the whole row about how the application answered."""
+    fields = {field: getattr(row, field) for field in ("refusal", *DECLARED) if _reads(row, field)}
+    refusals = dict.fromkeys(filter(None, (of_turn.refusal, fields.get("refusal"))))
+    declared = {field: fields.get(field) or getattr(of_turn, field) for field in DECLARED}
     return replace(of_turn, refusal="\n".join(refusals) or None, **declared)
 
 
 def _row(row: RunRow, messages: Sequence[Json]) -> RunRow:
-    """Return the row of one turn, without what is only known of the whole row."""
-    said = [message for message in messages if message["role"] == "assistant"]
-    refusals = [text for message in said for kind, text in texts_in(message) if kind == "refusal"]
+    """Return the row of one turn, without the fields that are only known of the whole row."""
+    messages_of_assistant = [message for message in messages if message["role"] == "assistant"]
+    refusals = [text for message in messages_of_assistant for kind, text in texts_in(message) if kind == "refusal"]
     of_turn: dict[str, Any] = {
-        "response": answer_of(said),
+        "response": answer_of(messages_of_assistant),
         "refusal": "\n".join(refusals) or None,
-        "tool_calls": [call for message in said for call in calls_in(message)],
+        "tool_calls": [call for message in messages_of_assistant for call in calls_in(message)],
     }
     left_out = dict.fromkeys(("error", *DECLARED, "messages"))
-    of_turn |= {field: message[field] for message in said for field in DECLARED if isinstance(message.get(field), str)}
+    of_turn |= {
+        field: message[field]
+        for message in messages_of_assistant
+        for field in DECLARED
+        if isinstance(message.get(field), str)
+    }
     return RunRow(**{**asdict(row), **left_out, **of_turn})

@@ -1,8 +1,9 @@
-r"""Finds the part of a pattern that no text can match, because of what is around it: ``costs $5``, ``x^2``, ``\b\B``.
+r"""Finds the part of a pattern that no text can match because of its neighbours: ``costs $5``, ``x^2``, ``\b\B``.
 
-Characters are of three kinds: letters as ``\b`` knows them, line ends and others. A pattern becomes a graph whose edges
-ask for a kind, or for what is before and after a place. What no way through the graph passes can never match. Where the
-kind is not sure, as in a class of Unicode, it may be any. What may be left out does no harm: ``end$\s*`` is fine.
+Characters are of three kinds, which are letters as ``\b`` knows them, line ends and others. A pattern becomes a graph.
+Its edges ask for a kind of character, or for what is before and after a place. A part that is on no way through the
+graph can never match. Where the kind is not sure, as in a class of Unicode, it may be any. A part that may be left out
+does no harm, so ``end$\s*`` is fine.
 """
 
 import re
@@ -12,14 +13,14 @@ from msgspec import Struct
 
 from ragcontract.answers.regexes import CODE, QUANTIFIER, TOKEN
 
-_EDGE, _LETTER, _OTHER, _LINE_END = 1, 2, 4, 8  # kinds of characters; the first is no character: where a text ends
+_EDGE, _LETTER, _OTHER, _LINE_END = 1, 2, 4, 8  # kinds of characters; the first is the end of a text
 _ANY, _ANYTHING = _LETTER | _OTHER | _LINE_END, 15
 _KINDS = (_LETTER, _OTHER, _LINE_END)
 _CLASSES = {
     "d": _LETTER | _OTHER, "w": _LETTER | _OTHER, "s": _OTHER | _LINE_END, "S": _LETTER | _OTHER,
     "W": _OTHER | _LINE_END, "n": _LINE_END, **dict.fromkeys("tvfra", _OTHER),
 }  # fmt: skip
-_FOLDED = frozenset("kKsS")  # with case ignored, they are also U+212A and U+017F, which are no letters for \b
+_FOLDED = frozenset("kKsS")  # with case ignored, they are also U+212A and U+017F, which \b does not take for letters
 _ALL_OF_IT = (r"\s\S", r"\S\s", r"\w\W", r"\W\w", r"\d\D", r"\D\d")
 _MEMBER = re.compile(rf"{CODE}|\\.|\[:\^?[a-z]+:\]|.", re.DOTALL)
 _WORTH_A_LOOK = re.compile(r"[$^]|\\[bBAzZ]")
@@ -30,20 +31,20 @@ Place = tuple[int, int, int]  # a node, the kind of what is before it, and the k
 
 
 class _Edge(Struct, frozen=True, gc=False):
-    """A step of the graph: one character of the ``kinds``, or none where ``asserts`` holds; ``at`` in the pattern."""
+    """A step of the graph, which takes one character or only asserts something about its place."""
 
-    to: int
-    kinds: int = 0
-    asserts: Assertion = ""
-    at: int = -1
+    to: int  # the node
+    kinds: int = 0  # of the character
+    asserts: Assertion = ""  # without a character
+    at: int = -1  # in the pattern
 
 
 class _Graph:
-    """The ways in which a pattern matches. Parts of it are pairs of nodes: where they begin and where they end."""
+    """The ways in which a pattern matches. A part of it is a pair of nodes, its beginning and its end."""
 
     def __init__(self) -> None:
         self.edges: list[list[_Edge]] = []
-        self.needed: set[int] = set()  # where the characters are that some alternative needs
+        self.needed: set[int] = set()  # the places of the characters that some alternative needs
 
     def node(self) -> int:
         self.edges.append([])
@@ -68,7 +69,7 @@ class _Graph:
 
 
 def dead_part(pattern: str, *, dot_all: bool = False) -> str | None:
-    """Return a pattern from the first character on that can be in no match; None if each may be."""
+    """Return a pattern from the first character on that cannot be in any match; None if each can be."""
     if _QUOTED in pattern or not _WORTH_A_LOOK.search(pattern):
         return None
     graph = _Graph()
@@ -163,7 +164,7 @@ def _kinds_of(text: str) -> int:
 
 
 def _alive(before: dict[Place, list[tuple[Place, _Edge]]], end: int) -> set[int]:
-    """Return where the characters are in the pattern that are on a way to its end."""
+    """Return the places of the characters in the pattern that are on a way to its end."""
     alive: set[int] = set()
     places = [place for place in before if place[0] == end]
     seen = set(places)
@@ -192,7 +193,7 @@ def _reached(graph: _Graph, start: int) -> dict[Place, list[tuple[Place, _Edge]]
 
 
 def _after(place: Place, edge: _Edge) -> Iterator[Place]:
-    """Yield where a step leads from a place."""
+    """Yield the places to which a step leads from a place."""
     _, last, following = place
     if edge.at >= 0 or edge.kinds:
         yield from ((edge.to, kind, _ANYTHING) for kind in _KINDS if kind & edge.kinds & following)

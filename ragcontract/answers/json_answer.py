@@ -1,6 +1,6 @@
-"""Answers that are JSON: alone, or in one fenced block as models like to write it.
+"""Answers that are JSON, alone or in one fenced block as models like to write it, and the equality of JSON values.
 
-Equality of JSON values: numbers by value, objects regardless of the order of their keys, all else exactly.
+Numbers are compared by value, objects regardless of the order of their keys, and all else exactly.
 """
 
 import json
@@ -21,11 +21,11 @@ _FENCE = re.compile(r"\s*(?P<marks>`{3,}(?=[^`\n]*\n)|~{3,})[^\n]*\n")
 
 
 class NotJsonError(ValueError):
-    """The answer is no JSON; the message says why and completes "an answer that …"."""
+    """The answer is not JSON; the message says why and completes "an answer that …"."""
 
 
 def unescaped(answer: str) -> Traced | None:
-    """Return an answer with what the escapes in it stand for; None if it is not JSON, in which they may be anything."""
+    """Return an answer with the characters that its escapes stand for; None if it is not JSON."""
     if not is_json(answer):
         return None
     tracing = Tracing(answer)
@@ -34,7 +34,7 @@ def unescaped(answer: str) -> Traced | None:
 
 
 def is_json(answer: str) -> bool:
-    """Return whether a reader takes an answer for JSON: without invisible characters, also in a block left open."""
+    """Return whether a reader takes an answer for JSON, without invisible characters and even in an unclosed block."""
     seen = without_invisible(answer)
     fence = _FENCE.match(seen)
     try:
@@ -49,7 +49,7 @@ def _meant(escapes: re.Match[str]) -> str:
 
 
 def unfenced(answer: str) -> str:
-    """Return what is in the one fenced block that an answer is, as Markdown has them; any other answer as it is."""
+    """Return the content of an answer that is one fenced block of Markdown; any other answer as it is."""
     if fence := _FENCE.match(answer):
         marks = fence["marks"]
         block = answer[fence.end() :].rstrip()
@@ -68,7 +68,7 @@ def parsed(answer: str) -> object:
     except NestingError as error:
         raise NotJsonError(f"is {error}") from None
     except msgspec.DecodeError as error:
-        raise NotJsonError(f"is no JSON ({shorten(str(error), bounds.VALUE)})") from None
+        raise NotJsonError(f"is not JSON ({shorten(str(error), bounds.VALUE)})") from None
 
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,3})?")
@@ -82,17 +82,17 @@ class TooDeepError(ValueError):
 def comparable(value: object, *, lenient: bool = False, level: int = 0) -> Hashable:
     """Return something that is equal for equal JSON values, and only for these.
 
-    A boolean is no number, 1 is 1.0, and "1" is neither. If ``lenient``, a text that is a JSON number, true, false or
-    null is that value. Raises TooDeepError for more than ``bounds.ARGUMENT_LEVELS`` levels.
+    A boolean is not a number, 1 is 1.0, and "1" is neither. If ``lenient``, a text that is a JSON number, true, false
+    or null is that value. Raises TooDeepError for more than ``bounds.ARGUMENT_LEVELS`` levels.
     """
     if level > bounds.ARGUMENT_LEVELS:
         raise TooDeepError(f"is nested more than {bounds.ARGUMENT_LEVELS} levels deep")
     match value:
         case dict():
-            items = [(name, comparable(one, lenient=lenient, level=level + 1)) for name, one in value.items()]
+            items = [(name, comparable(inner, lenient=lenient, level=level + 1)) for name, inner in value.items()]
             return "object", frozenset(items)
         case list():
-            return "list", tuple([comparable(one, lenient=lenient, level=level + 1) for one in value])
+            return "list", tuple([comparable(inner, lenient=lenient, level=level + 1) for inner in value])
         case str() if lenient:
             return _scalar(_lenient_scalar(value))
         case _:

@@ -1,10 +1,9 @@
-"""Whether a JSON document fits a JSON Schema, in bounded work.
+"""Checks in bounded work whether a JSON document fits a JSON Schema, and finds the faults of a rule's schema.
 
 Validators at hand quote whole documents in every message, search with patterns that can hang, and compare all pairs
-for ``uniqueItems``: an answer of a megabyte could occupy them for hours. This one has the keywords of draft 2020-12
-apart from ``unevaluated…``, dynamic references and formats, and stops after ``bounds.SCHEMA_STEPS`` steps.
-
-What is wrong with the JSON Schema of a rule, found when the golden file is read.
+for ``uniqueItems``. An answer of a megabyte could occupy them for hours. This one has the keywords of draft 2020-12
+apart from ``unevaluated…``, dynamic references and formats, and stops after ``bounds.SCHEMA_STEPS`` steps. The faults
+of a schema are reported when the golden file is read.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -33,12 +32,12 @@ class TooMuchWorkError(Exception):
 
 
 class Failure(Struct, frozen=True):
-    """Where a document does not fit, the keyword of the schema and its value, and what is there instead."""
+    """A place where a document does not fit the schema."""
 
     path: str
-    keyword: str
-    wanted: str
-    found: str
+    keyword: str  # of the schema
+    wanted: str  # the keyword's value
+    found: str  # in the document
 
 
 def first_failure(document: object, schema: Schema) -> Failure | None:
@@ -51,16 +50,16 @@ def first_failure(document: object, schema: Schema) -> Failure | None:
 
 def target(root: Schema, reference: str) -> Any:
     """Return what a reference within the document points to; raises LookupError."""
-    found: Any = root
+    value: Any = root
     for part in reference.removeprefix("#").split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, list) and name.isdecimal():
-            found = found[int(name)]
-        elif isinstance(found, dict):
-            found = found[name]
+        if isinstance(value, list) and name.isdecimal():
+            value = value[int(name)]
+        elif isinstance(value, dict):
+            value = value[name]
         else:
             raise LookupError(name)
-    return found
+    return value
 
 
 class _Fit:
@@ -73,7 +72,7 @@ class _Fit:
         self._sizes: dict[int, int] = {}
 
     def failures(self, schema: Schema, value: object, path: Path) -> Iterator[Failure]:
-        """Yield how a value does not fit; the value of a keyword may be a schema again."""
+        """Yield the ways in which a value does not fit; the value of a keyword may be a schema again."""
         self._spend(1)
         if schema is False:
             yield Failure(dotted(path), "false", "nothing", shown(value))
@@ -95,7 +94,7 @@ class _Fit:
             raise TooMuchWorkError
 
     def _size_of(self, wanted: object) -> int:
-        """Return the size of a part of the schema, which is found once."""
+        """Return the size of a part of the schema, which is computed once."""
         if id(wanted) not in self._sizes:
             self._sizes[id(wanted)] = _size(wanted)
         return self._sizes[id(wanted)]
@@ -224,17 +223,17 @@ def _number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def equal(one: object, other: object) -> bool:
-    """Return whether two JSON values are equal: numbers by value, and true is no number."""
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(equal, one, other))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(equal(one[name], other[name]) for name in one)
-    return isinstance(one, bool) == isinstance(other, bool) and one == other
+def equal(first: object, second: object) -> bool:
+    """Return whether two JSON values are equal; numbers are compared by value, and true is not a number."""
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(equal, first, second))
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(equal(first[name], second[name]) for name in first)
+    return isinstance(first, bool) == isinstance(second, bool) and first == second
 
 
 def _identity(value: object) -> str:
-    """Return a text that is the same for equal JSON values; its hash cannot be foreseen, unlike that of numbers."""
+    """Return a text that is the same for equal JSON values; unlike with numbers, nobody can choose colliding hashes."""
     if isinstance(value, list):
         return f"[{','.join(map(_identity, value))}]"
     if isinstance(value, dict):
@@ -260,8 +259,8 @@ def _required(wanted: list[str], value: object) -> bool:
 
 _TYPES: Mapping[str, Any] = {"string": str, "boolean": bool, "null": type(None), "array": list, "object": dict}
 _SIMPLE: Mapping[str, Callable[[Any, Any], bool]] = {
-    "type": lambda wanted, value: any(_is(one, value) for one in ([wanted] if isinstance(wanted, str) else wanted)),
-    "enum": lambda wanted, value: any(one == value and equal(one, value) for one in wanted),
+    "type": lambda wanted, value: any(_is(kind, value) for kind in ([wanted] if isinstance(wanted, str) else wanted)),
+    "enum": lambda wanted, value: any(listed == value and equal(listed, value) for listed in wanted),
     "const": equal,
     "required": _required,
     "dependentRequired": lambda wanted, value: all(
@@ -309,7 +308,7 @@ def schema_fault(schema: Schema) -> str | None:
     try:
         Draft202012Validator.check_schema(schema, format_checker=FormatChecker(()))
     except SchemaError as error:
-        return f"is no JSON Schema ({dotted(error.absolute_path)}: {shorten(error.message, bounds.VALUE)})"
+        return f"is not a JSON Schema ({dotted(error.absolute_path)}: {shorten(error.message, bounds.VALUE)})"
     return next(_faults(schema), None)
 
 
@@ -344,7 +343,7 @@ def _faults(root: Schema) -> Iterator[str]:
 def _referred(root: Schema, reference: str) -> dict[str, Any] | bool:
     if reference != "#" and not reference.startswith("#/"):
         raise LookupError(reference)
-    found = target(root, reference)
-    if isinstance(found, dict | bool):
-        return found
+    referred = target(root, reference)
+    if isinstance(referred, dict | bool):
+        return referred
     raise LookupError(reference)

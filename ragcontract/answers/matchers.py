@@ -1,4 +1,4 @@
-"""Searches answers for what matchers look for: a text, a pattern or alternatives."""
+"""Searches answers for the texts, patterns and alternatives of matchers."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ from ragcontract.core.rule import Fault
 from ragcontract.core.safe_text import shorten, visible
 
 _MARKUP = re.compile(r"[<>\[\]\\&~]")
-_FAIL = 1  # instruction, of a pattern that RE2 knows to match nothing
+_FAIL = 1  # the number of instructions of a pattern that RE2 knows to match nothing
 _LONG = 1 << 14  # characters; whether a longer answer has a word at all is looked up, because there may be many words
 
 
@@ -30,56 +30,56 @@ def matcher(written: AsWritten, reading: Reading, *, compose: bool = True) -> Ma
     With ``compose``, patterns are in the normal form of answers.
     """
     if isinstance(written, Matcher) and written.any is not None:
-        return Matcher(any=tuple(_single(one, reading, compose=compose) for one in written.any))
+        return Matcher(any=tuple(_single(alternative, reading, compose=compose) for alternative in written.any))
     return convert(_single(written, reading, compose=compose), Matcher, from_attributes=True)
 
 
 def _single(written: str | Single, reading: Reading, *, compose: bool = True) -> Single:
-    one = written
-    if isinstance(one, str):
-        one = Single(text=one) if reading == "text" else Single(regex=one)
-    return one if one.regex is None or not compose else replace(one, regex=composed(one.regex))
+    single = written
+    if isinstance(single, str):
+        single = Single(text=single) if reading == "text" else Single(regex=single)
+    return single if single.regex is None or not compose else replace(single, regex=composed(single.regex))
 
 
 def faults(written: AsWritten | Single, reading: Reading, *, of_answers: bool = True) -> Iterator[Fault]:
     """Yield what is wrong with a matcher that has the right types.
 
-    A pattern ``of_answers`` must not match all of them; an argument of a tool may be anything.
+    A pattern ``of_answers`` must not match every answer. A pattern of an argument may match every value.
     """
     if isinstance(written, str):
         yield from _faults_of_one(_single(written, reading), (), of_answers=of_answers)
         return
     alternatives = written.any if isinstance(written, Matcher) else None
-    given = [name for name in ("text", "regex") if getattr(written, name) is not None]
-    given += ["any"] if alternatives is not None else []
-    if len(given) != 1:
-        found = f"found {' and '.join(given)}" if given else "found none of them"
-        yield (), f"expected exactly one of text, regex and any, {found}"
+    kinds = [name for name in ("text", "regex") if getattr(written, name) is not None]
+    kinds += ["any"] if alternatives is not None else []
+    if len(kinds) != 1:
+        instead = f"found {' and '.join(kinds)}" if kinds else "found none of them"
+        yield (), f"expected exactly one of text, regex and any, {instead}"
     elif alternatives is None:
-        yield from _faults_of_one(written, (given[0],), of_answers=of_answers)
+        yield from _faults_of_one(written, (kinds[0],), of_answers=of_answers)
     else:
         if stray := [name for name in ("word", "ignore_case", "dot_all") if getattr(written, name) is not None]:
             yield (stray[0],), "belongs to the single alternatives; write it there"
         if not alternatives:
             yield ("any",), "is empty; give at least one alternative"
-        for number, one in enumerate(alternatives):
-            for path, message in faults(one, reading, of_answers=of_answers):
+        for number, alternative in enumerate(alternatives):
+            for path, message in faults(alternative, reading, of_answers=of_answers):
                 yield ("any", number, *path), message
 
 
-def _faults_of_one(one: Single, path: tuple[str, ...], *, of_answers: bool) -> Iterator[Fault]:
-    if "" in {one.text, one.regex}:
+def _faults_of_one(single: Single, path: tuple[str, ...], *, of_answers: bool) -> Iterator[Fault]:
+    if "" in {single.text, single.regex}:
         yield path, "is empty; give a text or a pattern to search for"
-    elif one.text is not None:
-        if fault := text_fault(one.text):
+    elif single.text is not None:
+        if fault := text_fault(single.text):
             yield path, fault
-        if one.dot_all is not None:
+        if single.dot_all is not None:
             yield ("dot_all",), "is for patterns; it means nothing for a text"
-    elif one.regex is not None:
-        if one.word is not None:
+    elif single.regex is not None:
+        if single.word is not None:
             yield ("word",), r"is for texts; in a pattern, write \b where a word begins and ends"
-        ignore_case, dot_all = one.ignore_case is not False, bool(one.dot_all)
-        fault = pattern_fault(one.regex, ignore_case=ignore_case, dot_all=dot_all, of_answers=of_answers)
+        ignore_case, dot_all = single.ignore_case is not False, bool(single.dot_all)
+        fault = pattern_fault(single.regex, ignore_case=ignore_case, dot_all=dot_all, of_answers=of_answers)
         if fault:
             yield path, fault
 
@@ -123,61 +123,60 @@ def pattern_fault(
 
 @lru_cache(maxsize=4096)
 def _matches_everything(pattern: Pattern) -> bool:
-    """Return whether a pattern matches whatever an answer is: also nothing in it, or each of very different ones."""
+    """Return whether a pattern matches every answer, because it matches an empty text or very different samples."""
     short, long = _samples()
-    found = [pattern.search(sample) for sample in short]
-    if any(span is not None and span[0] == span[1] for span in found):
+    matches = [pattern.search(sample) for sample in short]
+    if any(span is not None and span[0] == span[1] for span in matches):
         return True
-    return None not in found and pattern.finds(long)
+    return None not in matches and pattern.finds(long)
 
 
 @cache
 def _samples() -> tuple[tuple[Answer, ...], Answer]:
-    """Return answers of one character of each kind, and a long one of several lines that has all of ASCII."""
+    """Return answers of one character of each kind, and a long one of several lines with all of ASCII."""
     every = "".join(map(chr, range(0x20, 0x7F)))
     return tuple(map(Answer, "aZ7é中!👍")), Answer(f"{every}\n\n{every} é中👍\n" * 20)
 
 
 def pattern_of(pattern: str, *, ignore_case: bool = True, dot_all: bool = False) -> Pattern:
-    """Return a pattern, in the normal form of answers, as compiled; raises ``PatternError``."""
+    """Return a compiled pattern, in the normal form of answers; raises ``PatternError``."""
     return compiled(composed(pattern), ignore_case=ignore_case, dot_all=dot_all)
 
 
-def spans(one: Matcher | Single, answer: Answer, *, normalise: bool = True) -> Iterator[Span]:
-    """Yield the spans of what a matcher finds in an answer, in any of its forms.
-
-    Of alternatives, those of each come in turn.
-    """
-    return _different(form.written(span) for form, span in spans_by_form(one, answer, normalise=normalise))
+def spans(matcher: Matcher | Single, answer: Answer, *, normalise: bool = True) -> Iterator[Span]:
+    """Yield the spans of a matcher's matches in an answer, in any of its forms; one alternative after the other."""
+    return _different(form.written(span) for form, span in spans_by_form(matcher, answer, normalise=normalise))
 
 
-def spans_by_form(one: Matcher | Single, answer: Answer, *, normalise: bool = True) -> Iterator[tuple[Answer, Span]]:
-    """Yield the forms of an answer in which a matcher finds something, each with a span of it."""
-    if isinstance(one, Matcher) and one.any is not None:
-        for alternative in one.any:
+def spans_by_form(
+    matcher: Matcher | Single, answer: Answer, *, normalise: bool = True
+) -> Iterator[tuple[Answer, Span]]:
+    """Yield the matches of a matcher, each as a form of the answer and a span in it."""
+    if isinstance(matcher, Matcher) and matcher.any is not None:
+        for alternative in matcher.any:
             yield from spans_by_form(_single(alternative, "text"), answer, normalise=normalise)
         return
-    forms = _texts_of(answer) if one.regex is None else _searched(one.regex, answer)
+    forms = _texts_of(answer) if matcher.regex is None else _searched(matcher.regex, answer)
     for form in forms if normalise else (answer,):
-        yield from ((form, span) for span in spans_in_form(one, form, normalise=normalise))
+        yield from ((form, span) for span in spans_in_form(matcher, form, normalise=normalise))
 
 
-def spans_in_form(one: Single, form: Answer, *, normalise: bool, within: Span | None = None) -> Iterator[Span]:
-    """Yield the spans of what a matcher finds in one form of an answer, or of a pattern ``within`` a part of that."""
-    ignore_case = one.ignore_case is not False
-    if one.regex is not None:
-        return compiled(one.regex, ignore_case=ignore_case, dot_all=bool(one.dot_all)).matches(form, within)
+def spans_in_form(matcher: Single, form: Answer, *, normalise: bool, within: Span | None = None) -> Iterator[Span]:
+    """Yield the spans of a matcher's matches in one form of an answer; those of a pattern ``within`` a part of it."""
+    ignore_case = matcher.ignore_case is not False
+    if matcher.regex is not None:
+        return compiled(matcher.regex, ignore_case=ignore_case, dot_all=bool(matcher.dot_all)).matches(form, within)
     compared = Form(normalise=normalise, ignore_case=ignore_case)
-    sought = wanted(one.text or "", compared)
+    sought = wanted(matcher.text or "", compared)
     return (
         form.origin(each, *span)
-        for each in _forms(form, compared, word=bool(one.word))
-        for span in _in_form(sought, form, each, word=bool(one.word))
+        for each in _forms(form, compared, word=bool(matcher.word))
+        for span in _in_form(sought, form, each, word=bool(matcher.word))
     )
 
 
 def _forms(answer: Answer, form: Form, *, word: bool) -> tuple[Form, ...]:
-    """Return the forms in which a text is looked for: a word also as it is without the footnote marks after it."""
+    """Return the forms in which a text is searched; a word is also searched without the footnote marks after it."""
     return (form, replace(form, raised=False)) if word and form.normalise and answer.has_raised else (form,)
 
 
@@ -199,23 +198,25 @@ def _searched(pattern: str, answer: Answer) -> Iterator[Answer]:
         yield from _searched(pattern, decoded)
 
 
-def finds(one: Matcher | Single, answer: Answer, *, normalise: bool = True) -> bool:
-    """Return whether a matcher finds what an answer must have; faster than :func:`spans`.
+def finds(matcher: Matcher | Single, answer: Answer, *, normalise: bool = True) -> bool:
+    """Return whether a matcher finds something that an answer must have; faster than :func:`spans`.
 
-    Patterns see the answer only as it is written: in another text, one such as ``^[^*]*$`` could hold by mistake.
+    Patterns see the answer only as it is written. In another form, a pattern such as ``^[^*]*$`` could hold by mistake.
     """
-    if isinstance(one, Matcher) and one.any is not None:
-        return any(finds(_single(alternative, "text"), answer, normalise=normalise) for alternative in one.any)
-    if one.text is not None:
-        form = Form(normalise=normalise, ignore_case=one.ignore_case is not False)
-        return finds_text(one.text, answer, form, word=bool(one.word))
-    return compiled(one.regex or "", ignore_case=one.ignore_case is not False, dot_all=bool(one.dot_all)).finds(answer)
+    if isinstance(matcher, Matcher) and matcher.any is not None:
+        return any(finds(_single(alternative, "text"), answer, normalise=normalise) for alternative in matcher.any)
+    if matcher.text is not None:
+        form = Form(normalise=normalise, ignore_case=matcher.ignore_case is not False)
+        return finds_text(matcher.text, answer, form, word=bool(matcher.word))
+    return compiled(
+        matcher.regex or "", ignore_case=matcher.ignore_case is not False, dot_all=bool(matcher.dot_all)
+    ).finds(answer)
 
 
 def finds_text(text: str, answer: Answer, form: Form, *, word: bool) -> bool:
     """Return whether a text is in an answer, as it is written or as a page shows it, and is not hidden there.
 
-    Of a text that is markup itself, nothing is hidden.
+    A text that is markup itself is never hidden.
     """
     if not form.normalise:
         return _is_in(text, answer, form, word=word)
@@ -254,9 +255,9 @@ def _in_form(sought: str, answer: Answer, form: Form, *, word: bool) -> Iterator
     return occurrences(sought, searched, word=word)
 
 
-def _different(found: Iterable[Span]) -> Iterator[Span]:
+def _different(all_spans: Iterable[Span]) -> Iterator[Span]:
     seen: set[Span] = set()
-    for span in found:
+    for span in all_spans:
         if span not in seen:
             seen.add(span)
             yield span
@@ -282,15 +283,15 @@ def _joins(text: str, at: int) -> bool:
 
 
 def _goes_on(text: str, at: int, step: int) -> bool:
-    """Return whether a character is part of a word; an underscore is emphasis, unless the word goes on beyond it."""
+    """Return whether a character is part of a word; an underscore is emphasis unless the word goes on beyond it."""
     if text[at] != "_":
         return text[at].isalnum() and not is_no_part_of_words(text[at])
     beyond = at + step
     return 0 <= beyond < len(text) and (text[beyond].isalnum() or text[beyond] == "_")
 
 
-def described(one: Matcher | Single) -> tuple[str, ...]:
+def described(matcher: Matcher | Single) -> tuple[str, ...]:
     """Return the texts and patterns that a matcher looks for."""
-    if isinstance(one, Matcher) and one.any is not None:
-        return tuple(text for alternative in one.any for text in described(_single(alternative, "text")))
-    return (one.text if one.text is not None else one.regex or "",)
+    if isinstance(matcher, Matcher) and matcher.any is not None:
+        return tuple(text for alternative in matcher.any for text in described(_single(alternative, "text")))
+    return (matcher.text if matcher.text is not None else matcher.regex or "",)

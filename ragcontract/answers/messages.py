@@ -1,7 +1,7 @@
-"""One message of a conversation, in the forms of OpenAI, Anthropic and LangChain: its texts, its calls, its faults.
+"""Reads the texts, the calls and the faults of a message, in the forms of OpenAI, Anthropic and LangChain.
 
-The content of a message is a text or a list of parts. Every type of part is known: what nobody knows might be what a
-rule forbids.
+The content of a message is a text or a list of parts. A part of an unknown type is a fault, because it might have a
+text that a rule forbids.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ from ragcontract.files.schema import shown
 JsonObject = Mapping[str, Any]
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
-# The parts that hold a text which the user sees, and where.
+# The types of parts with a text that the user sees, and the fields that have it.
 TEXTS: Mapping[str, tuple[str, ...]] = {
     "text": ("text",),
     "output_text": ("text",),
@@ -56,7 +56,7 @@ TEXT_FIELDS = (
     "content", "contents", "text", "message", "msg", "output", "outputtext", "response", "answer", "reply",
     "completion", "value", "body", "markdown", "generatedtext", "generatedanswer",
 )  # fmt: skip
-# Fields in which other formats have what is read here under another name.
+# The names that other formats give to fields that are read here.
 MISNAMED = {
     "toolcall": "tool_calls",
     "toolcalls": "tool_calls",
@@ -81,7 +81,7 @@ MISNAMED = {
     **dict.fromkeys(TEXT_FIELDS, "content"),
 }
 CALL_FIELDS = ("tool_calls", "invalid_tool_calls", "function_call", "tool_call_chunks")
-MESSAGE = frozenset({"role", "content", *CALL_FIELDS})  # what a message that is a call has beside the call
+MESSAGE = frozenset({"role", "content", *CALL_FIELDS})  # fields that are not part of the call in a message that is one
 RESULT_IDS = ("tool_call_id", "call_id", "tool_use_id")
 CALL_IDS = ("id", *RESULT_IDS)
 FROM_LANGCHAIN = "additional_kwargs"
@@ -105,7 +105,7 @@ def with_role(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def texts_in(message: JsonObject) -> Iterator[tuple[str, str]]:
-    """Yield the texts and the refusals of a message, each with which of the two it is; skip what is malformed."""
+    """Yield the texts and the refusals of a message, each after its kind; skip malformed parts."""
     content = message.get("content")
     for part in [{"type": "text", "text": content}] if isinstance(content, str) else _parts(content):
         kind = part.get("type")
@@ -123,20 +123,20 @@ def texts_in(message: JsonObject) -> Iterator[tuple[str, str]]:
 
 
 def answer_of(messages: Iterable[JsonObject]) -> str | None:
-    """Return what messages of the assistant say, one after the other; the parts of a message are one text."""
+    """Return the texts of messages of the assistant, joined; the parts of a message are one text."""
     texts = [[text for kind, text in texts_in(message) if kind == "text"] for message in messages]
     return "\n".join(map("".join, filter(None, texts))) if any(texts) else None
 
 
 def calls_in(message: JsonObject) -> list[Any]:
-    """Return the calls of a message, each once where several of its fields have it."""
+    """Return the calls of a message; a call that several fields have counts once."""
     is_call = _is(message, CALLS)
     if CALLING.isdisjoint(message) and not is_call and not isinstance(message.get("content"), list):  # the common case
         return []
     more = message.get(FROM_LANGCHAIN)
     fields = [message, more] if isinstance(more, dict) else [message]
-    stated = [_listed(one.get("tool_calls")) + _listed(one.get("invalid_tool_calls")) for one in fields]
-    stated += [_listed(one.get(field)) for one in fields for field in ("function_call", "tool_call_chunks")]
+    stated = [_listed(carrier.get("tool_calls")) + _listed(carrier.get("invalid_tool_calls")) for carrier in fields]
+    stated += [_listed(carrier.get(field)) for carrier in fields for field in ("function_call", "tool_call_chunks")]
     stated.append([part for part in _parts(message.get("content")) if _is(part, CALLS)])
     stated.append([{field: message[field] for field in message if field not in MESSAGE}] if is_call else [])
     made, *others = [calls for calls in stated if calls] or [[]]
@@ -156,7 +156,7 @@ def calls_in(message: JsonObject) -> list[Any]:
 def results_without_call(messages: Sequence[JsonObject], called: Sequence[JsonObject]) -> Iterator[int]:
     """Yield the places of messages with the result of a tool whose call is neither before them nor ``called``.
 
-    A result names its call by an id. Where one of the two has none, each call stands for one result.
+    A result names its call by an id. If either has no id, each call stands for one result.
     """
     ids = {name for call in called for name in _named(call, CALL_IDS)}
     calls, unnamed = len(called), sum(not _named(call, CALL_IDS) for call in called)
@@ -223,7 +223,7 @@ def own_faults(message: JsonObject, at: str) -> Iterator[str]:
 
 
 def meant_by(field: str) -> str | None:
-    """Return the field that is read, for the name of one in which other formats have calls or texts."""
+    """Return the field that is meant by another format's name for calls or texts, or None."""
     return None if field in (*CALL_FIELDS, "content") else MISNAMED.get(field.lower().replace("_", "").replace("-", ""))
 
 
@@ -260,18 +260,18 @@ def _is(part: Any, kinds: frozenset[str]) -> bool:
 
 
 def _listed(value: Any) -> list[Any]:
-    """Return calls as a list: of a list, its objects; of one call, that."""
+    """Return the objects of a list of calls, or a single call as a list."""
     values: Sequence[Any] = value if isinstance(value, list) else [value]
     return [call for call in values if isinstance(call, dict)]
 
 
 def _identity(call: JsonObject) -> Hashable:
-    """Return what is equal for a call that two fields of a message have."""
+    """Return a key that is equal for a call that two fields of a message have."""
     name, arguments = written(call)
     read = arguments_of(arguments)
     return repr(name), repr(arguments) if read is None else comparable(read), repr(more_in(call))
 
 
 def _id(call: JsonObject) -> Hashable:
-    """Return the name and the id of a call: LangChain's joined streams have its arguments in one of two fields only."""
+    """Return the name and the id of a call; LangChain's joined streams have its arguments in one of two fields only."""
     return (repr(written(call)[0]), str(call["id"])) if call.get("id") else object()

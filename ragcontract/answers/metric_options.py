@@ -1,12 +1,8 @@
-"""Why a model stopped, in the words of the services, however an application writes them.
+"""The finish reasons and modes of answers, the options of metrics about answers, and the error of their functions.
 
-How an application can answer: from what it found, naming a dispute in it, or not at all.
-
-Options of metrics about answers, as the section ``metrics`` of the configuration has them.
-
-They are apart from what computes the metrics, which only contracts about answers import.
-
-The error of functions that compute metrics of answers.
+A finish reason says why a model stopped, in the words of its service, which applications write in different ways. A
+mode says how the application answered. The options are those of the section ``metrics`` of the configuration. They are
+apart from the functions that compute the metrics, because only contracts about answers import those.
 """
 
 import re
@@ -24,14 +20,14 @@ from ragcontract.core.safe_text import shorten, visible
 from ragcontract.files.schema import shown
 
 LENGTH = 100  # characters of a reason that are read
-# How reasons begin of a filter of the service, or of a model that refuses: OpenAI, Azure, Anthropic, Google, Amazon.
+# The beginnings of reasons of a service's filter or a model that refuses: OpenAI, Azure, Anthropic, Google, Amazon.
 FILTERED = (
     "contentfilter", "safety", "guardrail", "refus", "recitation", "blocklist", "prohibited", "spii", "toxic",
     "moderat", "blocked", "modelarmor",
 )  # fmt: skip
 # The answer reached the limit of tokens: OpenAI, Anthropic, Google, Amazon, and a context that was full.
 CUT_OFF = frozenset({"length", "maxtokens", "maxoutputtokens", "maxlength", "modelcontextwindowexceeded"})
-# What the reasons have of models that call tools: tool_calls, tool_use, function_call, MALFORMED_FUNCTION_CALL.
+# Parts of the reasons of models that call tools: tool_calls, tool_use, function_call, MALFORMED_FUNCTION_CALL.
 _CALLING = ("toolcall", "tooluse", "functioncall")
 _KIND = re.compile(r"^(?:finishreason|stopreason|error|image)+")
 
@@ -42,7 +38,7 @@ def is_filtered(finish_reason: str | None) -> bool:
 
 
 def uncalled(calls: Sequence[object] | None, finish_reason: str | None) -> str | None:
-    """Return what a row lacks in which no tool was called, although the model stopped for that; None if nothing."""
+    """Return what a row lacks if the model stopped for tool calls and there is none; None if it lacks nothing."""
     if calls is None or calls or not is_for_calls(finish_reason):
         return None
     reason = shorten(visible(finish_reason or ""), bounds.NAME)
@@ -63,19 +59,19 @@ def is_for_calls(finish_reason: object) -> bool:
 
 
 def _reason(finish_reason: str) -> str:
-    """Return the letters of a reason without what names its kind, as in ``FinishReason.IMAGE_SAFETY``."""
+    """Return the letters of a reason without the name of its kind, as in ``FinishReason.IMAGE_SAFETY``."""
     return _KIND.sub("", letters_of(finish_reason[:LENGTH]))
 
 
 @lru_cache(maxsize=100)
 def letters_of(reason: str) -> str:
-    """Return the letters and digits of a reason in lower case, without what joins its words."""
+    """Return the letters and digits of a reason in lower case, without the separators of words."""
     return re.sub(r"[\W_]+", "", reason.casefold())
 
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 ABSTAIN: Mode = "abstain"
-# How the words begin that others use for abstain, without what joins their parts.
+# The beginnings of other words for abstain, without separators.
 REFUSING = (
     "refus", "declin", "abst", "unanswer", "noanswer", "nonanswer", "notanswer", "cannotanswer", "unable", "denied",
     "deny", "reject", "blocked", "norespon", "noresult", "guardrail", "contentfilter",
@@ -84,7 +80,7 @@ _ANY = f"{', '.join(MODES[:-1])} or {MODES[-1]}"
 
 
 def misspelled_mode(mode: str | None) -> str | None:
-    """Return what is wrong with a mode that is nearly a known one, or another word for one; None for any other."""
+    """Return what is wrong with a mode that is a misspelling of a known mode or another word for it, or None."""
     return unknown_mode(mode) if mode is not None and mode not in MODES and _meant(mode) else None
 
 
@@ -144,7 +140,7 @@ class ToolArgumentsOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class CannotScoreError(ValueError):
-    """What a metric needs is invalid or too large; the message completes "query 'q1' …", as ``has no response``."""
+    """An input of a metric is invalid or too large; the message completes "query 'q1' …", as ``has no response``."""
 
 
 class NoWordsError(CannotScoreError):

@@ -1,18 +1,15 @@
-"""Texts that were changed, and where in the original text each part of them was.
+"""Brings texts into the form in which they are compared, and traces each part of it to the original text.
 
-Unicode normalization in a time that is linear in the length of the text.
+Texts are compared without regard to case, quotes, dashes, Markdown emphasis, blanks and invisible characters. Letters
+and digits that are drawn in another way are plain ones: 𝐬, ｓ, 🆂, ⒮ and a struck-through s̶ all read "s". The same steps
+change the text that is searched for and the answer. The form of an answer can be traced, so that a message quotes the
+words that the application said.
 
-The standard library sorts the combining marks of a run one by one, which takes minutes for an answer that is one long
-run of them. Here, text is normalized in short pieces, cut where no character combines with what is before it.
+Unicode normalization takes a time that is linear in the length of the text. The standard library sorts the combining
+marks of a run one by one, which takes minutes for an answer that is one long run of them. Here, text is normalized in
+short pieces, cut where no character combines with the one before it.
 
-Letters and digits that are drawn in another way, as plain ones: 𝐬, ｓ, 🆂, ⒮ and a struck-through s̶ all read "s".
-
-Where words end: between blanks in most scripts, anywhere in those that write none, and before a raised mark.
-
-How texts are compared: without regard to case, quotes, dashes, Markdown emphasis, blanks and invisible characters.
-
-What is searched for and what is searched are brought into the same form by the same steps. The form of an answer can be
-traced, so that a message quotes the words that the application said.
+Words end between blanks in most scripts, anywhere in scripts without blanks, and before a raised mark.
 """
 
 import re
@@ -33,7 +30,7 @@ Change: TypeAlias = tuple[int, int, str]  # start and end in the old text, and w
 
 
 class Traced(Struct, frozen=True):
-    """A text that was changed, with the steps that led to it, each as the parts that it left as they were."""
+    """A text that was changed, with the steps that led to it."""
 
     text: str
     steps: tuple["Step", ...]
@@ -46,10 +43,10 @@ class Traced(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True):
-    """The parts that a step left as they were: their starts in the new text, in the old one, and their lengths."""
+    """The parts of a text that a step left as they were."""
 
-    new: list[int]
-    old: list[int]
+    new: list[int]  # their starts in the new text
+    old: list[int]  # their starts in the old text
     lengths: list[int]
     end: int  # of the old text
 
@@ -66,11 +63,110 @@ class Step(Struct, frozen=True):
         return start, self.old[at + 1] if at + 1 < len(self.old) else self.end
 
 
+class Form(Struct, frozen=True):
+    """How texts are compared."""
+
+    normalise: bool = True  # whether in normal form, or as they are
+    ignore_case: bool = True
+    raised: bool = True  # whether marks after words, as superscripts, are the characters that they show, or blanks
+
+
+DEFAULT = Form()
+
+
+def normalised(text: str, form: Form = DEFAULT, *, links: bool = True) -> str:
+    """Return the text in the form in which it is compared; without ``links``, brackets are not taken for links."""
+    if form.normalise:
+        return _without_marks(_folded(without_invisible(text), form), links=links)
+    return _folded(text, form)
+
+
+def _folded(text: str, form: Form) -> str:
+    if form.normalise:
+        text = plain(text if form.raised else _RAISED.sub(" ", text))
+    return text.casefold() if form.ignore_case else text
+
+
+@lru_cache(maxsize=4096)
+def wanted(text: str, form: Form = DEFAULT) -> str:
+    """Return a text of the contract in the form in which it is searched for."""
+    return normalised(text, form)
+
+
+def simplified(text: str) -> str:
+    """Return the text with simple quotes and dashes, character by character."""
+    if not text.isascii():
+        for char in _SIMPLER.keys() & frozenset(text):  # str.translate: ten times as long
+            text = text.replace(char, _SIMPLER[char])
+    return text
+
+
+def _without_marks(text: str, *, links: bool) -> str:
+    text = simplified(text)
+    if links and "](" in text:
+        text = LINK.sub(r"\1\2", text)
+    if "**" in text or "__" in text or "`" in text:
+        text = _EMPHASIS.sub("", text)
+    return " ".join(text.split())
+
+
+def traced(text: str, form: Form = DEFAULT, *, links: bool = True) -> Traced:
+    """Return the text in the form in which it is compared, with its origin; slower than :func:`normalised`."""
+    tracing = Tracing(text)
+    if form.normalise:
+        tracing.take(invisible(text))
+    tracing.take(by_cluster(tracing.text, partial(_folded, form=form)))
+    if form.normalise:
+        tracing.text = simplified(tracing.text)
+        tracing.take(link_targets(tracing.text) if links else ())
+        tracing.take(replaced(_EMPHASIS, tracing.text))
+        tracing.take(replaced(_BLANKS, tracing.text, _one_blank))
+    return tracing.result()
+
+
+def invisible(text: str) -> Iterator[Change]:
+    """Yield the changes that remove the characters that nobody sees."""
+    if without_invisible(text) != text:
+        hidden = invisible_characters()
+        yield from ((at, at + 1, "") for at, char in enumerate(text) if char in hidden)
+
+
+def by_cluster(text: str, change: Callable[[str], str]) -> Iterator[Change]:
+    """Yield the changes of a function to the characters of a text, each together with those that combine with it."""
+    start = 0
+    for piece in [text] if text.isascii() else pieces(text):
+        for cluster in [piece] if piece.isascii() else _clusters(piece):
+            if (new := change(cluster)) != cluster:
+                yield start, start + len(cluster), new
+            start += len(cluster)
+
+
+def _clusters(piece: str) -> Iterator[str]:
+    start = 0
+    for at in range(1, len(piece)):
+        if not continues(piece[at]):
+            yield piece[start:at]
+            start = at
+    yield piece[start:]
+
+
+def link_targets(text: str) -> Iterator[Change]:
+    """Yield the changes that reduce links to their text and their title."""
+    for link in LINK.finditer(text):
+        yield link.start(), link.start(1), ""
+        if link[2]:
+            yield link.end(1), link.start(2), ""
+        yield link.end(2 if link[2] else 1), link.end(), ""
+
+
+def _one_blank(blanks: re.Match[str]) -> str:
+    return " " if blanks.start() and blanks.end() < len(blanks.string) else ""
+
+
 class Tracing:
     """Changes a text step by step."""
 
     def __init__(self, text: str) -> None:
-        """Start with the original text."""
         self.text = text
         self._steps: list[Step] = []
 
@@ -94,7 +190,8 @@ def replaced(pattern: re.Pattern[str], text: str, by: str | Callable[[re.Match[s
 def _changed(text: str, changes: Iterable[Change]) -> tuple[str, Step]:
     """Return the text with the changes, and the parts between them.
 
-    A change of equal length is part of its part: character for character, but where several compose anew.
+    A change that keeps the length belongs to the part around it, because characters correspond. Several characters that
+    compose to as many others do not.
     """
     parts: list[str] = []
     step = Step([], [], [], len(text))
@@ -169,13 +266,13 @@ def continues(char: str) -> bool:
 
 
 _LATIN = 26
-# What NFKC leaves as it is, or writes in parentheses: the first of 26 letters, and the plain one that it stands for.
+# Alphabets that NFKC leaves as they are, or writes in parentheses, by their first letter, and the plain first letter.
 _ALPHABETS = {0x249C: "a", 0x1F110: "A", 0x1F150: "A", 0x1F170: "A"}
 _DIGITS = (  # in circles and in parentheses
     *(*range(0x2474, 0x247D), *range(0x24F5, 0x24FE), 0x24FF),
     *(*range(0x2776, 0x277F), *range(0x2780, 0x2789), *range(0x278A, 0x2793)),
 )
-_PRIMES = {"´": "'", "˝": '"', "″": '"', "‶": '"'}  # of which NFKC makes a blank and a mark, or two primes
+_PRIMES = {"´": "'", "˝": '"', "″": '"', "‶": '"'}  # NFKC turns them into a blank and a mark, or into two primes
 # Marks drawn over, around, above or below a letter that change no letter of any alphabet: lines, strokes, frames.
 _OVERLAYS = "\u0305\u0332\u0333\u033f\u0334-\u0338\u20d2\u20d3\u20d8-\u20da\u20e5\u20e6\u20ea\u20eb"
 _FRAMES = "\u0488\u0489\u1abe\u20dd-\u20e0\u20e2-\u20e4\ua670-\ua672"
@@ -217,7 +314,7 @@ is_no_part_of_words = re.compile(f"[{UNSPACED}{RAISED}]").match  # a character b
 is_written_together = re.compile(f"[{UNSPACED}{_AFFIXES}]").search
 
 
-# Unicode's category Pd and what else is drawn as a dash; its property Quotation_Mark, apostrophes and primes.
+# Unicode's category Pd and other characters drawn as dashes; its property Quotation_Mark, apostrophes and primes.
 _DASHES = "֊־᐀᠆‐‑‒–—―⸗⸚⸺⸻⹀⹝〜〰゠︱︲﹘﹣－\U00010ead−˗⁃➖"
 _SINGLE, _DOUBLE = "‘’‚‛‹›′‵ʹʻʼʽʾʿˈˊ׳ꞌ❛❜❟", "“”„‟«»″‶ʺ״⹂「」『』〝〞〟❝❞❠\U0001f676\U0001f677\U0001f678"
 _SIMPLER = {char: simple for simple, chars in (("-", _DASHES), ("'", _SINGLE), ('"', _DOUBLE)) for char in chars}
@@ -228,106 +325,3 @@ LINK = re.compile(rf"!?\[([^\[\]\n]*)\]\([^\S\n]*+{TARGET}([^\S\n]++{TITLE})?[^\
 _EMPHASIS = re.compile(r"\*\*|__|`")
 _BLANKS = re.compile(r"\s+")
 _RAISED = re.compile(f"[{RAISED}]")
-
-
-class Form(Struct, frozen=True):
-    """How texts are compared: in the normal form or as they are, with case or without.
-
-    With ``raised``, superscripts and other marks after words are the digits and letters that they show; or else blanks.
-    """
-
-    normalise: bool = True
-    ignore_case: bool = True
-    raised: bool = True
-
-
-DEFAULT = Form()
-
-
-def normalised(text: str, form: Form = DEFAULT, *, links: bool = True) -> str:
-    """Return the text in the form in which it is compared; without ``links``, no brackets are taken for those."""
-    if form.normalise:
-        return _without_marks(_folded(without_invisible(text), form), links=links)
-    return _folded(text, form)
-
-
-def _folded(text: str, form: Form) -> str:
-    if form.normalise:
-        text = plain(text if form.raised else _RAISED.sub(" ", text))
-    return text.casefold() if form.ignore_case else text
-
-
-@lru_cache(maxsize=4096)
-def wanted(text: str, form: Form = DEFAULT) -> str:
-    """Return a text of the contract in the form in which it is searched for."""
-    return normalised(text, form)
-
-
-def simplified(text: str) -> str:
-    """Return the text with simple quotes and dashes, one character for one."""
-    if not text.isascii():
-        for char in _SIMPLER.keys() & frozenset(text):  # str.translate: ten times as long
-            text = text.replace(char, _SIMPLER[char])
-    return text
-
-
-def _without_marks(text: str, *, links: bool) -> str:
-    text = simplified(text)
-    if links and "](" in text:
-        text = LINK.sub(r"\1\2", text)
-    if "**" in text or "__" in text or "`" in text:
-        text = _EMPHASIS.sub("", text)
-    return " ".join(text.split())
-
-
-def traced(text: str, form: Form = DEFAULT, *, links: bool = True) -> Traced:
-    """Return the text in the form in which it is compared, with its origin; slower than :func:`normalised`."""
-    tracing = Tracing(text)
-    if form.normalise:
-        tracing.take(invisible(text))
-    tracing.take(by_cluster(tracing.text, partial(_folded, form=form)))
-    if form.normalise:
-        tracing.text = simplified(tracing.text)
-        tracing.take(link_targets(tracing.text) if links else ())
-        tracing.take(replaced(_EMPHASIS, tracing.text))
-        tracing.take(replaced(_BLANKS, tracing.text, _one_blank))
-    return tracing.result()
-
-
-def invisible(text: str) -> Iterator[Change]:
-    """Yield the changes that remove the characters that nobody sees."""
-    if without_invisible(text) != text:
-        hidden = invisible_characters()
-        yield from ((at, at + 1, "") for at, char in enumerate(text) if char in hidden)
-
-
-def by_cluster(text: str, change: Callable[[str], str]) -> Iterator[Change]:
-    """Yield what a function changes in the characters of a text, each with those that combine with it."""
-    start = 0
-    for piece in [text] if text.isascii() else pieces(text):
-        for cluster in [piece] if piece.isascii() else _clusters(piece):
-            if (new := change(cluster)) != cluster:
-                yield start, start + len(cluster), new
-            start += len(cluster)
-
-
-def _clusters(piece: str) -> Iterator[str]:
-    start = 0
-    for at in range(1, len(piece)):
-        if not continues(piece[at]):
-            yield piece[start:at]
-            start = at
-    yield piece[start:]
-
-
-def link_targets(text: str) -> Iterator[Change]:
-    """Yield the changes that leave of links their text and their title."""
-    for link in LINK.finditer(text):
-        yield link.start(), link.start(1), ""
-        if link[2]:
-            yield link.end(1), link.start(2), ""
-        yield link.end(2 if link[2] else 1), link.end(), ""
-
-
-def _one_blank(blanks: re.Match[str]) -> str:
-    return " " if blanks.start() and blanks.end() < len(blanks.string) else ""

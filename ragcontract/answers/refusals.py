@@ -1,7 +1,8 @@
-"""Whether an answer refuses: what the application says of it first, then its own words, then common English ones.
+"""Finds evidence that an answer refuses, first in fields of the row, then in its text.
 
-Common phrases agree with people where a model uses boilerplate, and miss refusals where it does not; so the kind of
-evidence is always reported. An apology alone is no refusal: "I'm sorry to hear that. Refunds take 5 days."
+The phrases of the configuration come before common English phrases. Common phrases agree with people where a model uses
+boilerplate, and miss refusals where it does not, so the kind of evidence is always reported. An apology alone is not a
+refusal: "I'm sorry to hear that. Refunds take 5 days."
 """
 
 from typing import Literal, TypeAlias
@@ -51,7 +52,7 @@ PHRASES = (
     "i do not know the answer",
     "i don't know the answer",
 )
-# The letters of what programs and models write into `refusal` if there was none; "no" is such a word, "No." refuses.
+# The letters of words that programs and models write into `refusal` if there was none; "no" is one, "No." refuses.
 _NO_REFUSAL = frozenset(
     {"none", "null", "nil", "undefined", "nan", "na", "notapplicable", "objectobject", "false", "n", "0", "norefusal"}
 )
@@ -59,10 +60,10 @@ _NO_REFUSAL_LENGTH = 1000  # characters in which such words are looked for
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
-    """What shows that an answer refuses; ``span`` is the phrase in it, if it is one."""
+    """The reason to say that an answer refuses."""
 
     kind: Kind
-    span: Span = (0, 0)
+    span: Span = (0, 0)  # of the phrase in the answer, if it is one
 
 
 def evidence(row: RunRow, answer: Answer, settings: AnswerSettings) -> Evidence | None:
@@ -77,7 +78,7 @@ def evidence(row: RunRow, answer: Answer, settings: AnswerSettings) -> Evidence 
 
 
 def declared_evidence(row: RunRow) -> Evidence | None:
-    """Return what the row says of a refusal beside the answer's text, or None."""
+    """Return the evidence of a refusal in fields of the row beside the answer's text, or None."""
     if row.refusal and _says_refusal(row.refusal):
         return Evidence(kind="refusal")
     if is_filtered(row.finish_reason):
@@ -86,7 +87,7 @@ def declared_evidence(row: RunRow) -> Evidence | None:
 
 
 def _says_refusal(text: str) -> bool:
-    """Return whether ``refusal``, which has a line for each message, says something else than that there was none."""
+    """Return whether ``refusal``, which has a line for each message, has more than words for a missing one."""
     if len(text) <= _NO_REFUSAL_LENGTH:
         lines = [line for line in without_invisible(text).splitlines() if letters_of(line)]
         if lines and all(letters_of(line) in _NO_REFUSAL or line.strip().casefold() == "no" for line in lines):
@@ -107,8 +108,8 @@ def _first_common(answer: Answer) -> Span | None:
     """Return the span of the first common phrase at the beginning of an answer."""
     form = Form()
     beginning = answer.normal(form)[:BEGINNING]
-    found = [span for phrase in PHRASES if (span := next(occurrences(phrase, beginning, word=True), None))]
-    return answer.origin(form, *min(found)) if found else None
+    matches = [span for phrase in PHRASES if (span := next(occurrences(phrase, beginning, word=True), None))]
+    return answer.origin(form, *min(matches)) if matches else None
 
 
 def only_common_phrases(row: RunRow, settings: AnswerSettings) -> bool:

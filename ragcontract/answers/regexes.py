@@ -1,12 +1,9 @@
-r"""Finds ``\b`` and ``\B`` beside letters outside ASCII, where RE2 sees no word: ``\bцена\b`` never matches.
+r"""Regular expressions on RE2, which searches any answer in a time that is linear in its length.
 
-A pattern is read once, from left to right; it is one that RE2 accepts.
-
-Regular expressions on RE2, which searches any answer in a time that is linear in its length.
-
-Python's own engine can hang: on hostile patterns, and on hostile answers with ordinary patterns. RE2 cannot, but its
+Python's own engine can hang on hostile patterns, and on hostile answers with ordinary patterns. RE2 cannot, but its
 ``\d``, ``\s`` and ``\w`` are ASCII only and a few escapes have other names. A pattern is translated, so that it means
-the same as in Python's ``re``; only ``\b`` stays ASCII, and is refused beside other letters.
+the same as in Python's ``re``. Only ``\b`` and ``\B`` stay ASCII. They are refused beside other letters, where RE2 sees
+no word, because ``\bцена\b`` would never match. Such a pattern is read once, from left to right, after RE2 accepted it.
 """
 
 import re
@@ -23,125 +20,17 @@ from ragcontract.answers.normalising import Span
 from ragcontract.core import bounds
 from ragcontract.core.safe_text import encodable, shorten, visible
 
-CODE = r"\\(?:x\{[0-9a-fA-F]+\}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"
-_LETTERS = r"\\p(?:\{(?:L\w?|\w{3,})\}|L)"  # all letters, or those of a script
-_OTHERS = r"\\[pP](?:\{\^?\w*\}|.)"
-TOKEN = re.compile(
-    rf"(?P<bound>\\[bB])|(?P<edge>\\[AzZQE]|\^|\$|\(\?[a-zA-Z-]+\))|{CODE}|{_LETTERS}|{_OTHERS}"
-    r"|(?P<class>\[\^?\]?(?:\\.|\[:\^?[a-z]+:\]|[^\]\\])*\])|(?P<open>\((?:\?(?:P?<\w+>|[a-zA-Z-]*:))?)"
-    r"|(?P<close>\))|(?P<or>\|)|\\.|.",
-    re.DOTALL,
-)
-QUANTIFIER = re.compile(r"(?:(?P<optional>[*?]|\{0?,[0-9]*\}|\{0\})|\+|\{[0-9]+(?:,[0-9]*)?\})\??")
-_IN_CLASS = re.compile(rf"{CODE}|{_LETTERS}|{_OTHERS}|\\.|.", re.DOTALL)
-
-
-class _Part(Struct, frozen=True):
-    r"""A part of a pattern: letters outside ASCII that its matches may begin and end with.
-
-    ``empty`` says that they may be empty, ``bound_first`` and ``bound_last`` that ``\b`` may be at their ends.
-    """
-
-    first: str = ""
-    last: str = ""
-    empty: bool = True
-    bound_first: bool = False
-    bound_last: bool = False
-
-    def then(self, other: "_Part") -> "_Part":
-        """Return this part followed by another."""
-        return _Part(
-            first=self.first or (other.first if self.empty else ""),
-            last=other.last or (self.last if other.empty else ""),
-            empty=self.empty and other.empty,
-            bound_first=self.bound_first or (self.empty and other.bound_first),
-            bound_last=other.bound_last or (other.empty and self.bound_last),
-        )
-
-    def or_(self, other: "_Part") -> "_Part":
-        """Return either of two parts."""
-        return _Part(
-            first=self.first or other.first,
-            last=self.last or other.last,
-            empty=self.empty or other.empty,
-            bound_first=self.bound_first or other.bound_first,
-            bound_last=self.bound_last or other.bound_last,
-        )
-
-
-_BOUND, _EDGE, _OTHER = _Part(bound_first=True, bound_last=True), _Part(), _Part(empty=False)
-
-
-def letter_beside_bound(pattern: str) -> str | None:
-    r"""Return what stands for a letter outside ASCII directly beside a ``\b`` or ``\B``, or None."""
-    if r"\b" not in pattern.lower():
-        return None
-    groups: list[tuple[_Part | None, _Part]] = []  # the open ones: the alternatives, and what is before the group
-    either: _Part | None = None
-    part = _EDGE
-    at = 0
-    while token := TOKEN.match(pattern, at):
-        at = token.end()
-        if token.lastgroup == "open":
-            groups.append((either, part))
-            either, part = None, _EDGE
-            continue
-        if token.lastgroup == "or":
-            either, part = (either.or_(part) if either else part), _EDGE
-            continue
-        if token.lastgroup == "close" and groups:
-            item = either.or_(part) if either else part
-            either, part = groups.pop()
-        else:
-            item = _item(token)
-        if quantifier := QUANTIFIER.match(pattern, at):
-            at = quantifier.end()
-            item = item.or_(_EDGE) if quantifier["optional"] else item
-        if found := (item.first if part.bound_last else "") or (part.last if item.bound_first else ""):
-            return found
-        part = part.then(item)
-    return None
-
-
-def _item(token: re.Match[str]) -> _Part:
-    match token.lastgroup:
-        case "bound":
-            return _BOUND
-        case "edge":
-            return _EDGE
-        case "class":
-            letter = _in_class(token[0])
-        case _:
-            letter = token[0] if _is_letter(token[0]) else ""
-    return _Part(first=letter, last=letter, empty=False) if letter else _OTHER
-
-
-def _in_class(written: str) -> str:
-    """Return a class if it names letters outside ASCII."""
-    if written.startswith("[^"):
-        return ""
-    return written if any(map(_is_letter, _IN_CLASS.findall(written))) else ""
-
-
-def _is_letter(token: str) -> bool:
-    """Return whether a character, its code or the name of a class stands for letters outside ASCII."""
-    if re.fullmatch(_LETTERS, token):
-        return True
-    char = chr(int(token[2:].strip("{}"), 16)) if re.fullmatch(CODE, token) else token[-1:]
-    return not char.isascii() and char.isalnum()
-
-
 INSTALL = 'pip install "rag-contract[answers]"'
 _WITHIN_CHARACTER = 0x80  # the two highest bits of all bytes of a character but its first
 _MEMORY = 8 << 20  # RE2's default for one pattern
-_END = "ragcontract_end_"  # what the groups are called that stand for $
+_END = "ragcontract_end_"  # the beginning of the names of groups that stand for $
 _CLASSES = {
     "d": r"\p{Nd}",
     "w": r"\p{L}\p{N}_",
     "s": r"\t\n\v\f\r\x1c-\x1f \x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}",
 }
 _UNICODE = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}|\\."
-# What a translation looks at: quoted text, an escape, the start of a class, a repetition without a minimum, the end.
+# The parts that are translated: quoted text, an escape, the start of a class, a repetition without a minimum, the end.
 _OUTSIDE = re.compile(rf"\\Q.*?(?:\\E|\Z)|{_UNICODE}|\[\^?\]?|\{{,(?=[0-9]+\}})|\$", re.DOTALL)
 _INSIDE = re.compile(rf"{_UNICODE}|\[:\^?[a-z]+:\]|\[|\]", re.DOTALL)
 _MULTILINE = re.compile(r"\(\?[a-zA-Z]*m")
@@ -168,7 +57,6 @@ class Pattern:
     """A compiled pattern."""
 
     def __init__(self, regexp: Any, written: str) -> None:
-        """Take what RE2 compiled, and how it was written."""
         self._regexp = regexp
         self.written = written
         self._ends = [group for name, group in regexp.groupindex.items() if name.startswith(_END)]
@@ -176,9 +64,9 @@ class Pattern:
 
     def finds(self, answer: Answer) -> bool:
         """Return whether the pattern matches anywhere in the text of an answer."""
-        found = self._regexp.search(answer.utf8)
-        if found is None or found.end() > found.start():
-            return found is not None
+        match = self._regexp.search(answer.utf8)
+        if match is None or match.end() > match.start():
+            return match is not None
         return self.search(answer) is not None  # an empty match may be between two bytes
 
     def search(self, answer: Answer) -> Span | None:
@@ -214,10 +102,9 @@ class Pattern:
 
 
 class _Cache:
-    """Compiled patterns, of at most ``bounds.COMPILED`` instructions: each is compiled once by a usual contract."""
+    """Compiled patterns, of at most ``bounds.COMPILED`` instructions; a usual contract compiles each pattern once."""
 
     def __init__(self) -> None:
-        """Start with none."""
         self._patterns: dict[tuple[str, bool, bool], Pattern] = {}
         self._size = 0
 
@@ -238,7 +125,7 @@ _CACHE = _Cache()
 
 
 def compiled(pattern: str, *, ignore_case: bool = True, dot_all: bool = False) -> Pattern:
-    """Return a compiled pattern; raises :class:`PatternError` if it is none."""
+    """Return a compiled pattern; raises :class:`PatternError` if it is not a pattern."""
     return _CACHE.get(pattern, ignore_case=ignore_case, dot_all=dot_all)
 
 
@@ -255,8 +142,8 @@ def _compiled(pattern: str, *, ignore_case: bool, dot_all: bool) -> Pattern:
     try:
         made = Pattern(engine.compile(translated(pattern), options), pattern)
     except engine.error as error:
-        said = error.args[0] if error.args else ""
-        raise PatternError(_explained(said.decode() if isinstance(said, bytes) else str(said))) from None
+        message = error.args[0] if error.args else ""
+        raise PatternError(_explained(message.decode() if isinstance(message, bytes) else str(message))) from None
     if made.size > bounds.PROGRAM:
         size = f"makes {made.size:,} instructions, expected at most {bounds.PROGRAM:,}"
         raise PatternError(f"{size}; make its repetition counts smaller")
@@ -276,22 +163,22 @@ def _engine() -> Any:
     return re2
 
 
-def _explained(said: str) -> str:
-    """Return what is wrong with a pattern, given RE2's message."""
-    hint = next((hint for pattern, hint in _HINTS if re.search(pattern, said)), _AS_TEXT)
-    return f"is no RE2 pattern ({shorten(visible(said), bounds.VALUE)}); {hint}"
+def _explained(message: str) -> str:
+    """Return what is wrong with a pattern, from RE2's message."""
+    hint = next((hint for pattern, hint in _HINTS if re.search(pattern, message)), _AS_TEXT)
+    return f"is not an RE2 pattern ({shorten(visible(message), bounds.VALUE)}); {hint}"
 
 
 def translated(pattern: str) -> str:
-    r"""Return the pattern as RE2 must be given it to mean what it means in Python; raises :class:`PatternError`."""
+    r"""Return the pattern in the form that means to RE2 what it means to Python; raises :class:`PatternError`."""
     pattern = encodable(pattern)
     multiline = _MULTILINE.search(pattern) is not None
     parts: list[str] = []
     at = 0
-    while found := _OUTSIDE.search(pattern, at):
-        part = found[0]
-        parts.append(pattern[at : found.start()])
-        at = found.end()
+    while match := _OUTSIDE.search(pattern, at):
+        part = match[0]
+        parts.append(pattern[at : match.start()])
+        at = match.end()
         if part[0] == "[":
             at, members = _members(pattern, at)
             parts.append(part + members if part[-1] != "]" else part[:-1] + r"\]" + members)
@@ -299,7 +186,7 @@ def translated(pattern: str) -> str:
             parts.append(_escape(part))
         elif part == "$" and not multiline:
             # Python's $ matches before a last line break, too; the match then ends where this group begins.
-            parts.append(rf"(?P<{_END}{found.start()}>\n?\z)")
+            parts.append(rf"(?P<{_END}{match.start()}>\n?\z)")
         else:
             parts.append("$" if part == "$" else "{0,")
     return "".join([*parts, pattern[at:]])
@@ -308,7 +195,7 @@ def translated(pattern: str) -> str:
 def _escape(part: str) -> str:
     letter = part[1:2]
     if letter == "C":
-        raise PatternError(r"is no pattern of text (\C matches single bytes); write . instead")
+        raise PatternError(r"is not a pattern of text (\C matches single bytes); write . instead")
     if letter.lower() in _CLASSES:  # with case: one mark has a letter as its upper case, and would be a letter
         return f"(?-i:[{'^' if letter.isupper() else ''}{_CLASSES[letter.lower()]}])"
     return r"\z" if part == r"\Z" else _code_point(part)
@@ -317,10 +204,10 @@ def _escape(part: str) -> str:
 def _members(pattern: str, at: int) -> tuple[int, str]:
     """Return where a class ends, and its members with the bracket that closes it."""
     parts: list[str] = []
-    while found := _INSIDE.search(pattern, at):
-        part, letter = found[0], found[0][1:2]
-        parts.append(pattern[at : found.start()])
-        at = found.end()
+    while match := _INSIDE.search(pattern, at):
+        part, letter = match[0], match[0][1:2]
+        parts.append(pattern[at : match.start()])
+        at = match.end()
         if part == "]":
             return at, "".join([*parts, part])
         if part[0] == "[":
@@ -342,9 +229,112 @@ def _code_point(part: str) -> str:
 
 @lru_cache(maxsize=2)
 def _all_but(letter: str) -> str:
-    r"""Return ``\W`` or ``\S`` as ranges: RE2 has no way to name them in a class."""
+    r"""Return ``\W`` or ``\S`` as ranges, because RE2 has no way to name them in a class."""
     surrogates = range(0xD800, 0xE000)
-    every = "".join(" " if one in surrogates and letter == "S" else chr(one) for one in range(sys.maxunicode + 1))
-    return "".join(
-        rf"\x{{{found.start():x}}}-\x{{{found.end() - 1:x}}}" for found in re.finditer(rf"\{letter}+", every)
-    )
+    every = "".join(" " if code in surrogates and letter == "S" else chr(code) for code in range(sys.maxunicode + 1))
+    return "".join(rf"\x{{{run.start():x}}}-\x{{{run.end() - 1:x}}}" for run in re.finditer(rf"\{letter}+", every))
+
+
+CODE = r"\\(?:x\{[0-9a-fA-F]+\}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"
+_LETTERS = r"\\p(?:\{(?:L\w?|\w{3,})\}|L)"  # all letters, or those of a script
+_OTHERS = r"\\[pP](?:\{\^?\w*\}|.)"
+TOKEN = re.compile(
+    rf"(?P<bound>\\[bB])|(?P<edge>\\[AzZQE]|\^|\$|\(\?[a-zA-Z-]+\))|{CODE}|{_LETTERS}|{_OTHERS}"
+    r"|(?P<class>\[\^?\]?(?:\\.|\[:\^?[a-z]+:\]|[^\]\\])*\])|(?P<open>\((?:\?(?:P?<\w+>|[a-zA-Z-]*:))?)"
+    r"|(?P<close>\))|(?P<or>\|)|\\.|.",
+    re.DOTALL,
+)
+QUANTIFIER = re.compile(r"(?:(?P<optional>[*?]|\{0?,[0-9]*\}|\{0\})|\+|\{[0-9]+(?:,[0-9]*)?\})\??")
+_IN_CLASS = re.compile(rf"{CODE}|{_LETTERS}|{_OTHERS}|\\.|.", re.DOTALL)
+
+
+class _Part(Struct, frozen=True):
+    """A part of a pattern."""
+
+    first: str = ""  # letters outside ASCII with which its matches may begin
+    last: str = ""  # letters outside ASCII with which its matches may end
+    empty: bool = True  # whether its matches may be empty
+    bound_first: bool = False  # whether \b may be at their beginning
+    bound_last: bool = False  # whether \b may be at their end
+
+    def then(self, other: "_Part") -> "_Part":
+        """Return this part followed by another."""
+        return _Part(
+            first=self.first or (other.first if self.empty else ""),
+            last=other.last or (self.last if other.empty else ""),
+            empty=self.empty and other.empty,
+            bound_first=self.bound_first or (self.empty and other.bound_first),
+            bound_last=other.bound_last or (other.empty and self.bound_last),
+        )
+
+    def or_(self, other: "_Part") -> "_Part":
+        """Return either of two parts."""
+        return _Part(
+            first=self.first or other.first,
+            last=self.last or other.last,
+            empty=self.empty or other.empty,
+            bound_first=self.bound_first or other.bound_first,
+            bound_last=self.bound_last or other.bound_last,
+        )
+
+
+_BOUND, _EDGE, _OTHER = _Part(bound_first=True, bound_last=True), _Part(), _Part(empty=False)
+
+
+def letter_beside_bound(pattern: str) -> str | None:
+    r"""Return the character or class of letters outside ASCII directly beside a ``\b`` or ``\B``, or None."""
+    if r"\b" not in pattern.lower():
+        return None
+    groups: list[tuple[_Part | None, _Part]] = []  # the open ones: the alternatives, and what is before the group
+    either: _Part | None = None
+    part = _EDGE
+    at = 0
+    while token := TOKEN.match(pattern, at):
+        at = token.end()
+        if token.lastgroup == "open":
+            groups.append((either, part))
+            either, part = None, _EDGE
+            continue
+        if token.lastgroup == "or":
+            either, part = (either.or_(part) if either else part), _EDGE
+            continue
+        if token.lastgroup == "close" and groups:
+            item = either.or_(part) if either else part
+            either, part = groups.pop()
+        else:
+            item = _item(token)
+        if quantifier := QUANTIFIER.match(pattern, at):
+            at = quantifier.end()
+            item = item.or_(_EDGE) if quantifier["optional"] else item
+        if letter := (item.first if part.bound_last else "") or (part.last if item.bound_first else ""):
+            return letter
+        part = part.then(item)
+    return None
+
+
+def _item(token: re.Match[str]) -> _Part:
+    match token.lastgroup:
+        case "bound":
+            return _BOUND
+        case "edge":
+            return _EDGE
+        case "class":
+            letter = _in_class(token[0])
+        case _:
+            letter = token[0] if _is_letter(token[0]) else ""
+    return _Part(first=letter, last=letter, empty=False) if letter else _OTHER
+
+
+def _in_class(written: str) -> str:
+    """Return a class if it names letters outside ASCII."""
+    if written.startswith("[^"):
+        return ""
+    return written if any(map(_is_letter, _IN_CLASS.findall(written))) else ""
+
+
+def _is_letter(token: str) -> bool:
+    """Return whether a character, its code or the name of a class stands for letters outside ASCII."""
+    if re.fullmatch(_LETTERS, token):
+        return True
+    char = chr(int(token[2:].strip("{}"), 16)) if re.fullmatch(CODE, token) else token[-1:]
+    return not char.isascii() and char.isalnum()

@@ -1,19 +1,18 @@
-"""What a page shows of Markdown letter by letter: code, blocks of HTML (but for their tags), escaped characters.
+"""The text of an answer as a page shows it, and words that mix alphabets.
 
-Characters that would be markup elsewhere are replaced by stand-ins there, so that later steps see no markup in them.
+A page shows Markdown without HTML tags and comments and without link targets, with entities decoded. Characters are in
+their simplest form, as in the comparison of texts, so that patterns find 𝐬𝐞𝐜𝐫𝐞𝐭, too. A word that markup cuts
+(``sec<b>ret</b>``, ``sec&shy;ret``) is one word for a reader. Code, blocks of HTML (apart from their tags) and escaped
+characters are shown letter by letter. There, stand-ins replace characters that would be markup elsewhere, so that later
+steps see no markup in them.
 
-What a page shows of an answer: without HTML tags and comments, link targets and Markdown, and entities decoded.
+This is not a complete renderer, and renderers disagree about what is code. So an answer is always searched as it is
+written, as a page shows it, and without any markup, in code or not. A text that is left out of one form is found in
+another.
 
-Characters are in their simplest form, as in the comparison of texts, so that patterns find 𝐬𝐞𝐜𝐫𝐞𝐭, too.
-
-A word that markup cuts (``sec<b>ret</b>``, ``sec&shy;ret``) is one word for a reader. This is no complete renderer, and
-readers differ: what is code for one is none for another. So an answer is always searched as it is written, as a page
-shows it, and without any markup, whether it is in code or not. What is left out of one form is found in another.
-
-Words with letters of several alphabets, such as "pаssword" with a Cyrillic а, which no search for "password" finds.
-
-These are the mixed-script confusables of UTS #39, restricted to alphabets whose letters look alike. Other scripts are
-rightly mixed within what has no blanks, as in "Tシャツ", or look like no letter of another one.
+No search for "password" finds "pаssword" with a Cyrillic а. Such words are the mixed-script confusables of UTS #39,
+restricted to alphabets whose letters look alike. Other scripts are rightly mixed within texts without blanks, as in
+"Tシャツ", or have no letter that looks like one of another script.
 """
 
 import re
@@ -39,6 +38,36 @@ from ragcontract.answers.normalising import (
     simplified,
 )
 
+
+def rendered(text: str) -> Traced:
+    """Return a text as a page shows it."""
+    return _after(text, _SHOWING)
+
+
+def stripped(text: str) -> Traced:
+    """Return a text without any markup, even in code and after backslashes, where a page shows it."""
+    return _after(text, _STRIPPING)
+
+
+def cited(text: str) -> Traced:
+    """Return a text as a page shows it, but with its links as they are written, and without brackets of code."""
+    tracing = Tracing(text)
+    tracing.take(invisible(text))
+    tracing.take(without_brackets_of_code(tracing.text))
+    tracing.take(replaced(_ESCAPED_BRACKETS, tracing.text))
+    _take(tracing, _SHOWING[:-1])
+    tracing.text = meant(tracing.text)
+    tracing.take(_simpler(tracing.text))
+    return tracing.result()
+
+
+def flowing(text: str) -> Traced:
+    """Return a text with one blank for each run of blanks within a paragraph, as pages show it."""
+    tracing = Tracing(text)
+    tracing.take(replaced(_BROKEN, text, " "))
+    return tracing.result()
+
+
 _PLANE = 0xF0000  # private use: no text has a meaning there
 _OF_MARKDOWN = "!()*[\\]_`~"
 _STAND_INS = {ord(char): chr(_PLANE + ord(char)) for char in f"{_OF_MARKDOWN}:@&<>"}
@@ -62,7 +91,7 @@ _BLOCKS = (
     "menuitem|nav|noframes|ol|optgroup|option|p|param|search|section|summary|table|tbody|td|tfoot|th|thead|title|tr|"
     "track|ul"
 )
-# How a block of HTML begins, and with what text in a line it ends; the last two end before a blank line.
+# The beginning of a block of HTML, and the text in a line with which it ends; the last two end before a blank line.
 _UNTIL_BLANK = re.compile("(?!)")
 _HTML_BLOCKS = tuple(
     (re.compile(rf"[ \t]*{start}", re.IGNORECASE), re.compile(end, re.IGNORECASE) if end else _UNTIL_BLANK)
@@ -77,7 +106,7 @@ _HTML_BLOCKS = tuple(
     )
 )
 _INTERRUPTING = len(_HTML_BLOCKS) - 1  # the last one begins only after a blank line
-# Where a paragraph ends, which code does not go across.
+# The end of a paragraph, which is also the end of code in it.
 _END_OF_PARAGRAPH = re.compile(r"\n(?=[ \t]*(?:\n|[-*+][ \t]|\d{1,9}[.)][ \t]|#{1,6}[ \t]|</?[a-z]))", re.IGNORECASE)
 
 
@@ -87,18 +116,18 @@ def stand_ins(text: str) -> str:
 
 
 def meant(text: str) -> str:
-    """Return a text with the characters for which others stand."""
+    """Return a text with the characters that stand-ins replaced."""
     return text.translate(_MEANT) if _HAS_STAND_IN.search(text) else text
 
 
 def literally(text: str, start: int, end: int, markup: re.Pattern[str] = MARKUP) -> Iterator[Change]:
-    """Yield the changes that replace what would be markup in a part of a text."""
+    """Yield the changes that replace the characters of markup in a part of a text."""
     for match in markup.finditer(text, start, end):
         yield match.start(), match.end(), stand_ins(match[0])
 
 
 def without_brackets_of_code(text: str) -> Iterator[Change]:
-    """Yield the changes that replace the brackets in code by others, one for one: ``list[9]`` cites nothing."""
+    """Yield the changes that replace the brackets in code by other ones, because ``list[9]`` cites nothing."""
     runs = CodeSpans(text)
     at = 0
     while match := _CODE.search(text, at):
@@ -117,7 +146,7 @@ def without_brackets_of_code(text: str) -> Iterator[Change]:
 def blocks(text: str) -> Iterator[Change]:
     """Yield the changes that remove the marks of fences and quotes, and make blocks of code and HTML literal."""
     fence = ""
-    html: re.Pattern[str] | None = None  # with what the block of HTML ends that the line is in
+    html: re.Pattern[str] | None = None  # the end of the block of HTML that the line is in
     after_blank, in_list = True, False
     for line in _LINE.finditer(text):
         start, end = line.span()
@@ -152,7 +181,7 @@ def blocks(text: str) -> Iterator[Change]:
 
 
 def _html_block(line: str, *, after_blank: bool) -> re.Pattern[str] | None:
-    """Return with what a block of HTML ends that begins with a line, or None if none does."""
+    """Return the end of the block of HTML that begins with a line, or None if none does."""
     if "<" not in line:
         return None
     kinds = _HTML_BLOCKS if after_blank else _HTML_BLOCKS[:_INTERRUPTING]
@@ -160,17 +189,16 @@ def _html_block(line: str, *, after_blank: bool) -> re.Pattern[str] | None:
 
 
 class CodeSpans:
-    """Finds where code ends that begins with backquotes: at the next run of as many, in the same paragraph."""
+    """Finds the end of code between backquotes, which is the next run of as many in the same paragraph."""
 
     def __init__(self, text: str) -> None:
-        """Look at all runs of a text once."""
         self._runs: dict[int, list[int]] = {}
         for run in re.finditer("`+", text):
             self._runs.setdefault(len(run[0]), []).append(run.start())
         self._ends = [match.start() for match in _END_OF_PARAGRAPH.finditer(text)] if self._runs else []
 
     def close(self, start: int, length: int) -> int | None:
-        """Return where the run begins that closes one of this length; None if there is none."""
+        """Return the beginning of the run that closes a run of this length; None if there is none."""
         runs = self._runs.get(length, [])
         after = bisect_right(runs, start)
         if after == len(runs):
@@ -220,35 +248,6 @@ _AFTER_BREAK = re.compile(r"[^\S\n]*\n?")
 _RUN = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]+")  # with the ASCII character that a mark may combine with
 
 
-def rendered(text: str) -> Traced:
-    """Return what a page shows of a text."""
-    return _after(text, _SHOWING)
-
-
-def stripped(text: str) -> Traced:
-    """Return a text without any markup, also where a page shows it: in code and after backslashes."""
-    return _after(text, _STRIPPING)
-
-
-def cited(text: str) -> Traced:
-    """Return what a page shows of a text, but with its links as they are written, and without brackets of code."""
-    tracing = Tracing(text)
-    tracing.take(invisible(text))
-    tracing.take(without_brackets_of_code(tracing.text))
-    tracing.take(replaced(_ESCAPED_BRACKETS, tracing.text))
-    _take(tracing, _SHOWING[:-1])
-    tracing.text = meant(tracing.text)
-    tracing.take(_simpler(tracing.text))
-    return tracing.result()
-
-
-def flowing(text: str) -> Traced:
-    """Return a text whose blanks within a paragraph are one each, as pages show them."""
-    tracing = Tracing(text)
-    tracing.take(replaced(_BROKEN, text, " "))
-    return tracing.result()
-
-
 def _after(text: str, steps: Sequence[_Step]) -> Traced:
     tracing = Tracing(text)
     tracing.take(invisible(text))
@@ -272,7 +271,7 @@ def _take(tracing: Tracing, steps: Sequence[_Step]) -> None:
 def _without_html(text: str, *, literal: bool) -> Iterator[Change]:
     """Yield the changes that remove tags, comments and backslashes of escapes, and decode entities.
 
-    With ``literal``, code and what a backslash or an entity stands for are no markup.
+    With ``literal``, code and characters that a backslash or an entity stands for are not markup.
     """
     at = 0
     closes: dict[str, int] = {}
@@ -309,17 +308,19 @@ def _without_html(text: str, *, literal: bool) -> Iterator[Change]:
 
 
 def _end_of_hidden(text: str, match: re.Match[str], closes: dict[str, int], *, literal: bool) -> int:
-    """Return where a comment, or an element that pages do not show, ends: with its first tag if it is not closed.
+    """Return the end of a comment, or of an element that pages do not show; if unclosed, the end of its first tag.
 
-    On a page, a comment at the beginning of a line that is not closed hides all that follows. ``closes`` has where each
-    kind is closed next, beyond the text if it never is, so that all of them are looked for once.
+    On a page, an unclosed comment at the beginning of a line hides all that follows. ``closes`` has the next end of
+    each kind, which is beyond the text if there is none, so that each is searched for once.
     """
     name = match["hidden"].lower()
     if closes.get(name, 0) < match.end():
         end = _CLOSING.get(name) or (">" if name[0] == "!" else rf"</{name}[^<>]*>")
-        found = re.compile(end, re.IGNORECASE).search(text, match.end())
-        closes[name] = found.end() if found else len(text) + 1
-    if closes[name] <= len(text):  # to a browser, any ">" ends what is no comment, once Markdown has left it as it is
+        close = re.compile(end, re.IGNORECASE).search(text, match.end())
+        closes[name] = close.end() if close else len(text) + 1
+    if closes[name] <= len(
+        text
+    ):  # in a browser, any ">" ends markup that is not a comment, once Markdown has left it as it is
         return closes[name] if name == "!--" or name.isalpha() else text.index(">", match.end()) + 1
     begins_line = _INDENTATION.search(text, max(0, match.start() - _LEAST_INDENTATION), match.start())
     return len(text) if literal and name == "!--" and begins_line else match.end()
@@ -334,7 +335,7 @@ def _decoded(match: re.Match[str], *, literal: bool = False) -> str:
 
 
 def _simpler(text: str) -> Iterator[Change]:
-    """Yield what makes letters plain, which writes 𝐬 and ｓ as s."""
+    """Yield the changes that make letters plain, which write 𝐬 and ｓ as s."""
     if plain(text) == text:  # the common case, and much faster
         return
     for run in _RUN.finditer(text):
@@ -343,7 +344,7 @@ def _simpler(text: str) -> Iterator[Change]:
 
 
 def _only_groups(pattern: re.Pattern[str], text: str, *, group: int = 1) -> Iterator[Change]:
-    """Yield the changes that leave of each match only a group."""
+    """Yield the changes that reduce each match to a group."""
     for match in pattern.finditer(text):
         yield match.start(), match.start(group), ""
         yield match.end(group), match.end(), ""
@@ -356,7 +357,7 @@ def _without_definitions(text: str) -> Iterator[Change]:
 
 
 def _without_references(text: str, labels: frozenset[str]) -> Iterator[Change]:
-    """Yield the changes that leave of links as ``[text][label]`` only the text, if the label is defined."""
+    """Yield the changes that reduce links such as ``[text][label]`` to their text, if the label is defined."""
     for match in _REFERENCE.finditer(text):
         if (match[2] or match[1]).casefold() in labels:
             yield match.start(), match.start(1), ""
@@ -364,7 +365,7 @@ def _without_references(text: str, labels: frozenset[str]) -> Iterator[Change]:
 
 
 _without_stars = partial(_only_groups, _PAIR, group=2)
-# What each step looks for, and what it changes. Emphasis is nested.
+# The marks that each step looks for, and its changes. Emphasis is nested.
 _SHOWING: tuple[_Step, ...] = (
     (("```", "~~~", "<", "    ", "\t", ">"), blocks),
     (("]:",), _without_definitions),
@@ -389,7 +390,7 @@ _EMPHASIS: tuple[_Step, ...] = (
 )
 
 
-# The blocks of each alphabet; of Greek, only the letters that look like Latin ones: "kΩ" and "Δt" are no mistakes.
+# The blocks of each alphabet. Greek has only the letters that look like Latin ones, because "kΩ" and "Δt" are right.
 _ALPHABETS = {
     "Latin": "A-Za-zªºÀ-ÖØ-öø-ʯᴀ-ᴥᵢ-ᵥᵬ-ᵷᵹ-ᶥḀ-ỿⱠ-Ɀ꜠-ꟿꬰ-ꭤＡ-Ｚａ-ｚ𝐀-𝚥",
     "Greek": "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧΆΈΉΊΌΎονρυόύϲϳϹ",
@@ -429,6 +430,6 @@ def _alphabet(char: str) -> str:
 
 @cache
 def _meeting(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Return what matches letters of two of some alphabets beside each other; words are looked at only after that."""
+    """Return a pattern of two letters of different alphabets beside each other; few words need more than that."""
     pairs = permutations(names, 2)
-    return re.compile("|".join(f"[{_ALPHABETS[one]}]{_MARK}*[{_ALPHABETS[other]}]" for one, other in pairs))
+    return re.compile("|".join(f"[{_ALPHABETS[first]}]{_MARK}*[{_ALPHABETS[second]}]" for first, second in pairs))

@@ -1,13 +1,9 @@
-"""Texts as sequences of words.
+"""The similarity of texts as sequences of words: ROUGE-L, and context recall.
 
-The longest common subsequence, and ROUGE-L.
-
-Context recall: the fraction of the reference contexts that were retrieved.
-
-By ids it is the IDBasedContextRecall of ragas, by the distance of texts its NonLLMContextRecall. By coverage, a
-reference counts as retrieved if enough of its shingles (all sequences of three words) are in any of the texts, so that
-the value does not depend on how documents are cut into chunks. Shingles are those of Broder, "On the resemblance and
-containment of documents" (1997).
+Context recall is the fraction of the reference contexts that were retrieved. By ids it is the IDBasedContextRecall of
+ragas, by the distance of texts its NonLLMContextRecall. By coverage, a reference counts as retrieved if enough of its
+shingles (all sequences of three words) are in any of the texts, so that the value does not depend on how documents are
+cut into chunks. Shingles are those of Broder, "On the resemblance and containment of documents" (1997).
 """
 
 import re
@@ -40,8 +36,8 @@ def tokens(text: str) -> list[bytes]:
     A word is a run of letters, digits and underscores. In scripts that are written without blanks, each character is a
     word.
     """
-    # No character combines with an ASCII one that is in no word, so what is between those is looked at on its own, and
-    # only if it is not ASCII: half of the time.
+    # No character combines with an ASCII character outside of words, so each part between these can be taken alone.
+    # Only parts that are not ASCII need more than this, which takes half of the time.
     parts = text.encode(errors="surrogatepass").translate(_BYTES).split()
     if text.isascii():
         return parts
@@ -58,7 +54,7 @@ def tokens(text: str) -> list[bytes]:
 def outline(text: str) -> bytes:
     """Return the ASCII letters, digits and underscores of a text, regardless of case, and nothing between them.
 
-    The outline of words that follow each other in the text is in it; others may be, too.
+    It contains the outline of any words that follow each other in the text. It may contain outlines of others, too.
     """
     return _folded(text).encode(errors="surrogatepass").translate(None, _NO_OUTLINE)
 
@@ -69,7 +65,7 @@ def outline_of(words: Iterable[bytes]) -> bytes:
 
 
 def has_words(text: str) -> bool:
-    """Return whether a text has any words, as one that is too long for a comparison does."""
+    """Return whether a text has any words; a text that is too long for a comparison has."""
     try:
         return _TOKEN.search(_folded(text)) is not None
     except CannotScoreError:
@@ -92,8 +88,8 @@ def common_length(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
     """Return the length of the longest common subsequence.
 
     Bit-parallel, after Hyyrö, "Bit-parallel LCS-length computation revisited" (2004): a column of the table of lengths
-    is one integer, in which a 0 marks where the length grows. The shorter sequence is the column: each of its distinct
-    items takes as many bits.
+    is one integer, in which a 0 marks where the length grows. The shorter sequence is the column, because each of its
+    distinct items takes as many bits.
     """
     first, second = sorted((first, second), key=len)
     positions: dict[Hashable, int] = {}
@@ -108,36 +104,36 @@ def common_length(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
 
 
 def rouge_l(response: str, reference: str) -> float:
-    """Return ROUGE-L (Lin, 2004): the harmonic mean of the fractions of both texts' words that they share in order.
+    """Return ROUGE-L (Lin, 2004), the harmonic mean of the fractions of both texts' words that they share in order.
 
-    The words are those of :func:`~ragcontract.answers.tokens.tokens`, not stemmed. Raises CannotScoreError.
+    The words are those of :func:`tokens`, not stemmed. Raises CannotScoreError.
     """
-    said, wanted = tokens(response), tokens(reference)
-    if len(said) * len(wanted) > bounds.SUBSEQUENCE:
+    words, expected = tokens(response), tokens(reference)
+    if len(words) * len(expected) > bounds.SUBSEQUENCE:
         raise CannotScoreError(
-            f"has a response of {len(said):,} words and a reference of {len(wanted):,}, too many for rouge_l: their "
+            f"has a response of {len(words):,} words and a reference of {len(expected):,}, too many for rouge_l: their "
             f"product is over {bounds.SUBSEQUENCE:,}"
         )
-    if not said or not wanted:
+    if not words or not expected:
         return 0.0
-    return 2 * common_length(wanted, said) / (len(said) + len(wanted))
+    return 2 * common_length(expected, words) / (len(words) + len(expected))
 
 
 Shingle: TypeAlias = tuple[bytes, ...]
 Sought: TypeAlias = tuple[frozenset[Shingle], float]  # the shingles of a reference, and how many must be found
 
-FEW = 16  # references: what is done for each of them over all contexts would not be linear in their number
-SHORT, OUTLINED = 64, 1 << 16  # shingles of a reference, characters of contexts: of others, no outlines are searched
+FEW = 16  # references; a search of all contexts for each of them is only done for so many, so that time stays linear
+SHORT, OUTLINED = 64, 1 << 16  # most shingles of a reference and characters of contexts for a search for outlines
 SHINGLE = 3  # words; a shorter reference is one shingle
 TOLERANCE = 1e-9  # so that 0.3 of ten shingles are three
 RESEMBLING = 0.9  # two English sentences about different things have Jaro similarities of 0.56 to 0.84
-_AROUND = " \n.,;:!?\"'()"  # what may be around a sentence, and is in no word
+_AROUND = " \n.,;:!?\"'()"  # characters that may be around a sentence and are not in words
 INSTALL = "needs rapidfuzz; install it: pip install 'rag-contract[text]', or use measure: coverage"
 _CLASSES = {"levenshtein": "Levenshtein", "hamming": "Hamming", "jaro": "Jaro", "jaro_winkler": "JaroWinkler"}
 
 
 def recall_of_ids(retrieved: Iterable[str], reference: Collection[str]) -> float:
-    """Return the fraction of the different reference ids, of which there is at least one, that were retrieved."""
+    """Return the fraction of the different reference ids (at least one) that were retrieved."""
     wanted = frozenset(reference)
     return len(wanted.intersection(retrieved)) / len(wanted)
 
@@ -145,7 +141,7 @@ def recall_of_ids(retrieved: Iterable[str], reference: Collection[str]) -> float
 def recall_of_texts(
     retrieved: Sequence[str], reference: Sequence[str], *, measure: Measure = "coverage", threshold: float = 0.5
 ) -> float:
-    """Return the fraction of the reference texts, of which there is at least one, that were retrieved.
+    """Return the fraction of the reference texts (at least one) that were retrieved.
 
     By coverage a reference counts from the threshold on. By another measure it counts if its similarity to any of the
     texts is above the threshold, as in ragas. Raises NoWordsError for a reference without words (by coverage), and
@@ -167,7 +163,7 @@ def recall_of_texts(
 
 
 def distance_of(measure: Measure) -> Callable[[str, str], float]:
-    """Return the function of a distance from 0 to 1 of two texts, compared character by character.
+    """Return the function that computes the distance of two texts, from 0 to 1, character by character.
 
     Raises ImportError without rapidfuzz.
     """
@@ -180,11 +176,11 @@ def distance_of(measure: Measure) -> Callable[[str, str], float]:
 
 
 def _covered(retrieved: Sequence[str], reference: Sequence[str], threshold: float) -> int:
-    """Return how many of the references have enough of their shingles in the contexts, in linear time."""
+    """Return the number of references with enough of their shingles in the contexts, in linear time."""
     left: list[Sought] = []
     for text in reference:
         words = _words_of(text)
-        # Searching for the text takes a tenth of the time of taking the contexts apart; not so for many references.
+        # Searching for the text takes a tenth of the time of taking the contexts apart, but not for many references.
         if len(reference) <= FEW and _is_in(text, retrieved) and _is_enough(words, threshold):
             continue
         wanted = frozenset(_shingles(words, min(SHINGLE, len(words))))
@@ -192,40 +188,40 @@ def _covered(retrieved: Sequence[str], reference: Sequence[str], threshold: floa
         if needed > 0:
             left.append((wanted, needed))
     covered = len(reference) - len(left)
-    # Looking for the outlines of a reference that is in no context takes half the time of taking the contexts apart.
+    # If a reference is in no context, searching for its outlines takes half the time of taking the contexts apart.
     if left and len(left) <= FEW and sum(map(len, retrieved)) <= OUTLINED:
         left = _possible(left, retrieved)
     if not left:
         return covered
     sought = frozenset[Shingle]().union(*[wanted for wanted, _ in left])
-    by_size = [frozenset(one for one in sought if len(one) == size) for size in range(1, SHINGLE + 1)]
-    found: set[Shingle] = set()
+    by_size = [frozenset(shingle for shingle in sought if len(shingle) == size) for size in range(1, SHINGLE + 1)]
+    present: set[Shingle] = set()
     for context in retrieved:
         words = tokens(context)
         for size, of_size in enumerate(by_size, start=1):
             if of_size:
-                found |= of_size.intersection(_shingles(words, size))
-        if len(left) <= FEW and all(len(wanted & found) >= needed for wanted, needed in left):
+                present |= of_size.intersection(_shingles(words, size))
+        if len(left) <= FEW and all(len(wanted & present) >= needed for wanted, needed in left):
             return covered + len(left)
-    return covered + sum(len(wanted & found) >= needed for wanted, needed in left)
+    return covered + sum(len(wanted & present) >= needed for wanted, needed in left)
 
 
 def _possible(references: Iterable[Sought], contexts: Sequence[str]) -> list[Sought]:
-    """Return the references without those of which the outlines of too many shingles are in no context."""
+    """Return the references that may be covered, because the contexts have the outlines of enough shingles."""
     text = outline("\n".join(contexts))
-    return [one for one in references if not _lacks(text, *one)]
+    return [wanted for wanted in references if not _lacks(text, *wanted)]
 
 
 def _lacks(text: bytes, wanted: frozenset[Shingle], needed: float) -> bool:
     spare = len(wanted) - needed  # so many need not be found
-    absent = (one for one in wanted if outline_of(one) not in text)
+    absent = (shingle for shingle in wanted if outline_of(shingle) not in text)
     return len(wanted) <= SHORT and sum(1 for _ in islice(absent, int(spare) + 1)) > spare
 
 
 def _is_in(text: str, contexts: Sequence[str]) -> bool:
     """Return whether a context has the whole text, written in the same way.
 
-    Where a character may combine with the one before it, the words may be others than those of the text.
+    It does not count where a character may combine with the one before it, because that may change the words.
     """
     text = text.strip(_AROUND)
     if not text or continues(text[0]):
@@ -237,7 +233,7 @@ def _is_in(text: str, contexts: Sequence[str]) -> bool:
 
 
 def _words_of(text: str) -> list[bytes]:
-    """Return the words of a reference, of which there is at least one."""
+    """Return the words of a reference; raises NoWordsError if it has none."""
     words = tokens(text)
     if not words:
         raise NoWordsError("has a text without words in reference_contexts")
@@ -245,10 +241,10 @@ def _words_of(text: str) -> list[bytes]:
 
 
 def _is_enough(words: Sequence[bytes], threshold: float) -> bool:
-    """Return whether a reference counts as retrieved if all of its shingles are found but the first and the last.
+    """Return whether a reference counts as retrieved if all of its shingles are found except the first and the last.
 
-    These are of words that may go on in a context that has the whole text. Each different word but the last ones
-    begins another shingle: with fewer shingles, fewer must be found, but two are a larger part of them.
+    In a context with the whole text, the words of these two may go on. Each different word except the last ones begins
+    another shingle. With fewer shingles, fewer must be found, but two are a larger part of them.
     """
     fewest = len(set(words)) - (SHINGLE - 1)
     return (threshold - TOLERANCE) * fewest <= fewest - 2

@@ -1,6 +1,6 @@
-"""Tool calls of an application, in the forms in which applications export them.
+"""Reads the tool calls of a row, in the forms in which applications export them, and finds them by the tool's name.
 
-The tool calls of a row, read once for all rules about them, and found by the name of the tool.
+The calls are read once for all rules about them.
 """
 
 import json
@@ -22,13 +22,13 @@ from ragcontract.core.answer_settings import Matcher
 from ragcontract.core.invisible import without_invisible
 from ragcontract.core.safe_text import shorten
 
-# In this order: OpenAI's and LangChain's names, those of deepeval, Anthropic and Cohere, of frameworks' agents.
+# The names of OpenAI and LangChain, then of deepeval, Anthropic and Cohere, then of frameworks' agents.
 ARGUMENTS = (
     "arguments", "args", "input_parameters", "input", "parameters", "params", "kwargs", "tool_input", "tool_args",
     "tool_kwargs",
 )  # fmt: skip
 NAMES = ("name", "tool", "tool_name")
-# Tools that OpenAI runs itself: their calls have these types, and what they are called with in one of these fields.
+# Tools that OpenAI runs itself. Their calls have these types, and their arguments in one of the fields below.
 BUILT_IN = frozenset(
     {
         "web_search_call", "file_search_call", "computer_call", "code_interpreter_call", "image_generation_call",
@@ -36,19 +36,19 @@ BUILT_IN = frozenset(
     }
 )  # fmt: skip
 BUILT_IN_ARGUMENTS = ("action", "actions", "queries", "code", "operation")
-# What else a call may have that is an object or a list, and not its arguments.
+# Fields of a call whose value may be an object or a list, but not its arguments.
 OTHERS = frozenset(
     {"function", "output", "result", "response", "error", "metadata", "caller", "extras", "cache_control"}
 )
 NO_ARGUMENTS = OTHERS.union(NAMES, ARGUMENTS)
-# And beside arguments that are empty, as of a tool that takes none.
+# Such fields beside empty arguments, as of a tool that takes none.
 RETURNED = NO_ARGUMENTS.union(
     {
         "observation", "observations", "outputs", "results", "return_value", "tool_output", "tool_result", "content",
         "provider_metadata", "providerMetadata", "provider_details", "response_metadata", "usage", "_meta",
     }
 )  # fmt: skip
-# Fields in which formats of traces and of agents have the calls that are made within a call; without what joins words.
+# Fields in which formats of traces and agents have the calls that are made within a call, without separators of words.
 NESTED = frozenset(
     {
         "toolcall", "toolcalls", "calls", "functioncall", "functioncalls", "tooluse", "tooluses", "toolinvocations",
@@ -61,17 +61,14 @@ PARALLEL = "multi_tool_use.parallel"
 
 
 class Call(Struct, frozen=True, gc=False):
-    """A call of a tool; ``arguments`` are None if they cannot be read as a JSON object.
-
-    Of a call that is written without any, ``spread`` is the one whose arguments are what stands beside the name.
-    """
+    """A call of a tool."""
 
     name: str
-    arguments: dict[str, Any] | None
-    spread: "Call | None" = None
+    arguments: dict[str, Any] | None  # None if they cannot be read as a JSON object
+    spread: "Call | None" = None  # if written without arguments, the call with the fields beside the name as arguments
 
     def comparable(self, *, lenient: bool = False) -> dict[str, Hashable] | None:
-        """Return the arguments as values that are equal if the JSON values are; None if there are no valid ones."""
+        """Return the arguments as values that are equal if the JSON values are; None if they are not valid."""
         if self.arguments is None:
             return None
         return {name: comparable(value, lenient=lenient) for name, value in self.arguments.items()}
@@ -80,18 +77,18 @@ class Call(Struct, frozen=True, gc=False):
 def tool_calls(called: Sequence[Mapping[str, Any]]) -> tuple[Call, ...]:
     """Return the calls of a run row, each as OpenAI exports it (``function``) or flat (``name``, ``arguments``).
 
-    Raises CannotScoreError if one has no name, or two that differ, or if there are too many.
+    Raises CannotScoreError if a call has no name or two different names, or if there are too many calls.
     """
     if len(called) > bounds.CALLS:
         raise CannotScoreError(f"has {len(called):,} tool_calls, more than {bounds.CALLS:,}")
-    calls = [call for number, one in enumerate(called) for call in _with_parallel(_call(one, number), number)]
+    calls = [call for number, entry in enumerate(called) for call in _with_parallel(_call(entry, number), number)]
     if len(calls) > bounds.CALLS:
         raise CannotScoreError(f"has {len(calls):,} calls, more than {bounds.CALLS:,}, with those of {PARALLEL}")
     return tuple(calls)
 
 
 def _with_parallel(call: Call, number: int) -> Iterator[Call]:
-    """Yield a call, and those that are made by it if it is of OpenAI's tool that makes several calls at once."""
+    """Yield a call; if it is of OpenAI's tool that makes several calls at once, yield these, too."""
     yield call
     if not letters_of(call.name).endswith("multitooluseparallel"):
         return
@@ -106,7 +103,7 @@ def _with_parallel(call: Call, number: int) -> Iterator[Call]:
 
 def _call(call: Mapping[str, Any], number: int) -> Call:
     call = _named(call)
-    names, given = _given(call, NAMES), _given(call, ARGUMENTS)
+    names, arguments = _given(call, NAMES), _given(call, ARGUMENTS)
     name = names[0][1] if names else None
     if not isinstance(name, str) or not without_invisible(name).strip():
         raise CannotScoreError(
@@ -119,20 +116,20 @@ def _call(call: Mapping[str, Any], number: int) -> Call:
             f"has {nested} in tool_calls[{number}], where calls within it may be, which are not read; export those as "
             "calls of their own, and leave the field out"
         )
-    if not given:
+    if not arguments:
         made = _without_arguments(name, call)
     else:
-        made = Call(name, None if more_in(call) else arguments_of(given[0][1]))
+        made = Call(name, None if more_in(call) else arguments_of(arguments[0][1]))
     for field, other in names[1:]:
         _refuse_unless(other == name, names[0][0], field, number)
-    for field, other in given[1:]:
+    for field, other in arguments[1:]:
         same = Call(name, arguments_of(other)).comparable() == made.comparable()
-        _refuse_unless(same, given[0][0], field, number)
+        _refuse_unless(same, arguments[0][0], field, number)
     return made
 
 
 def _nested_in(call: Mapping[str, Any]) -> str | None:
-    """Return the name of a field in which a call has others."""
+    """Return the name of a field with nested calls, or None."""
     fields = (field for level in _levels(call) for field in level.items())
     return next((name for name, value in fields if _is_composite(value) and value and letters_of(name) in NESTED), None)
 
@@ -143,7 +140,7 @@ def _refuse_unless(same: bool, first: str, second: str, number: int) -> None:  #
 
 
 def written(call: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Return the name and the arguments of a call as they are written, in any of the forms; None for what is absent."""
+    """Return the name and the arguments of a call as they are written, in any of the forms; None if absent."""
     call = _named(call)
     names, arguments = _given(call, NAMES), _given(call, ARGUMENTS)
     return names[0][1] if names else None, arguments[0][1] if arguments else None
@@ -166,7 +163,7 @@ def _named(call: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _given(call: Mapping[str, Any], names: Sequence[str]) -> list[tuple[str, Any]]:
-    """Return the fields of a call that have one of these names: those in its ``function``, then those beside it."""
+    """Return the fields of a call that have one of these names, first those in its ``function``."""
     inner = call.get("function")
     if inner is None:
         return [(name, call[name]) for name in names if call.get(name) is not None]
@@ -177,7 +174,7 @@ def _given(call: Mapping[str, Any], names: Sequence[str]) -> list[tuple[str, Any
 
 
 def _without_arguments(name: str, call: Mapping[str, Any]) -> Call:
-    """Return a call that has no arguments under a known name; what it has under others may be all of them, or some."""
+    """Return a call without arguments under a known name; its fields with other names may be all arguments, or some."""
     others = {field: value for level in _levels(call) for field, value in level.items() if field not in NO_ARGUMENTS}
     if any(map(_is_composite, others.values())):
         return Call(name, None)
@@ -185,7 +182,7 @@ def _without_arguments(name: str, call: Mapping[str, Any]) -> Call:
 
 
 def more_in(call: Mapping[str, Any]) -> list[Any]:
-    """Return what a call whose arguments are empty has under other names, and what may be its arguments.
+    """Return the values that may be the arguments of a call whose own arguments are empty.
 
     Anthropic's streams leave ``input`` empty and have the arguments in ``partial_json``.
     """
@@ -205,10 +202,10 @@ def _is_composite(value: object) -> bool:
 
 
 def arguments_of(value: object) -> dict[str, Any] | None:
-    """Return the arguments of a call, parsed if they are JSON text; nothing, or blank text, means no arguments.
+    """Return the arguments of a call, parsed if they are JSON text; None or blank text means no arguments.
 
-    None stands for what cannot be read as a JSON object: text that is cut off, encoded twice or has a key twice, a
-    list, what is nested too deeply.
+    The result is None if they cannot be read as a JSON object, because the text is cut off, encoded twice, nested too
+    deeply or a list, or has a key twice.
     """
     if value is None:
         return {}
@@ -232,7 +229,7 @@ def arguments_of(value: object) -> dict[str, Any] | None:
 
 
 def _refuse_repeated(pairs: list[tuple[str, Any]]) -> None:
-    """Raise ValueError for a key that an object has twice: nobody knows which of its values the tool gets."""
+    """Raise ValueError for a key that an object has twice, because nobody knows which of its values the tool gets."""
     if len({name for name, _ in pairs}) < len(pairs):
         raise ValueError
 
@@ -259,27 +256,26 @@ _SEPARATORS = re.compile(r"[\W_]+")  # in the names of arguments
 _JOINTS = re.compile(r"[\s_-]+")  # of words: delete_user is deleteUser, and delete-user
 
 
-_LEAST_SEARCHED = 1_000  # characters whose search takes as long as that of any shorter text
+_LEAST_SEARCHED = 1_000  # characters; searching a shorter text takes as long
 
 
 class Arguments(Struct, frozen=True, gc=False):
-    """The arguments of a call: ``values`` by name, and ``keys`` of name and value that are equal for equal ones."""
+    """The arguments of a call."""
 
-    keys: frozenset[tuple[str, int]]
-    values: dict[str, list[object]]
+    keys: frozenset[tuple[str, int]]  # of a name and a number that is equal for equal values
+    values: dict[str, list[object]]  # by name
 
 
 class CalledTools:
-    """The calls of a row. What is compared or shown of a call is made once, however many rules look at it."""
+    """The calls of a row. Whatever rules compare or show of a call is made once."""
 
     def __init__(self, called: Sequence[Mapping[str, Any]]) -> None:
-        """Read the calls; raises CannotScoreError."""
         self.calls = tool_calls(called)
         self._named: dict[str, list[Call]] = {}
         for call in self.calls:
             self._named.setdefault(call.name, []).append(call)
-        self._ending: dict[str, list[tuple[tuple[str, ...], str]]] = {}  # the names by the last of their parts
-        self._joined: dict[str, list[str]] = {}  # and by all of them: shop_refund is shop.refund
+        self._ending: dict[str, list[tuple[tuple[str, ...], str]]] = {}  # the names by their last part
+        self._joined: dict[str, list[str]] = {}  # the names by all parts: shop_refund is shop.refund
         for name in self._named:
             for parts in map(parts_of, _without_markup(name)):
                 self._ending.setdefault(parts[-1], []).append((parts, name))
@@ -298,8 +294,8 @@ class CalledTools:
     def resembling(self, tool: str) -> Sequence[Call]:
         """Return the calls whose name is that of the tool in any form, in their order.
 
-        The forms differ in case, in characters that nobody sees, in how words are joined, in a namespace that one of
-        the two has, in markup of a model's channels, or in parentheses or the number of the call behind it.
+        The forms differ in case, in invisible characters, in separators of words, in a namespace before the name, in
+        markup of a model's channels, or in parentheses or the number of the call after the name.
         """
         sought = parts_of(tool)
         names = {name for parts, name in self._ending.get(sought[-1], ()) if _ends_alike(parts, sought)}
@@ -309,7 +305,7 @@ class CalledTools:
         return [call for call in self.calls if call.name in names]
 
     def arguments(self, call: Call, *, in_any_form: bool) -> Arguments | None:
-        """Return the arguments of a call by their names, or by the forms of these; None if they cannot be read."""
+        """Return the arguments of a call by their names or the forms of their names; None if they cannot be read."""
         made = id(call), in_any_form
         if made not in self._arguments:
             self._arguments[made] = self._read(call, self.form_of if in_any_form else str)
@@ -338,15 +334,15 @@ class CalledTools:
         return _form_of_argument(name)
 
     def texts(self, value: object) -> tuple[str, ...]:
-        """Return all texts that a pattern is searched for in, of a value among the arguments."""
+        """Return all texts in the value of an argument, which patterns search."""
         if id(value) not in self._texts:
             self._texts[id(value)] = tuple(dict.fromkeys(_texts_in(value)))
         return self._texts[id(value)]
 
     def has(self, pattern: Matcher, texts: Iterable[str], *, too_long: bool) -> bool:
-        """Return whether a pattern is found in one of some texts; ``too_long`` stands for those too long to search.
+        """Return whether a pattern is found in any of the texts; ``too_long`` is the result for texts beyond the limit.
 
-        Raises CannotScoreError if more is searched for in these calls than there is time for.
+        Raises CannotScoreError if searching these calls would take too much time.
         """
         for text in texts:
             self._searched += max(len(text), _LEAST_SEARCHED)
@@ -366,7 +362,7 @@ class CalledTools:
         return self._briefs[id(call)]
 
     def _answer(self, text: str) -> Answer:
-        if len(text) <= _LEAST_SEARCHED:  # which is made as fast as it is looked up
+        if len(text) <= _LEAST_SEARCHED:  # making a short answer takes no longer than looking it up
             return Answer(text)
         if text not in self._answers:
             self._answers[text] = Answer(text)
@@ -377,7 +373,7 @@ class CalledTools:
 def parts_of(name: str) -> tuple[str, ...]:
     """Return the parts of a tool's name between the separators of namespaces, each in the form that is compared.
 
-    A name that has nothing to compare is its own only part.
+    If nothing is left of a name, the name itself is the only part.
     """
     seen = without_invisible(unicodedata.normalize("NFKC", name)).casefold().strip(_AROUND)
     if seen.endswith(")"):  # refund(), refund(id=7)
@@ -394,7 +390,7 @@ def _form_of_argument(name: str) -> str:
 
 
 def _texts_in(value: object) -> Iterator[str]:
-    """Yield all that a value has as texts: numbers and booleans as JSON writes them, and the keys of objects."""
+    """Yield all texts of a value, with the keys of objects, and numbers and booleans as JSON writes them."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -411,7 +407,7 @@ def _texts_in(value: object) -> Iterator[str]:
 
 
 def _without_markup(name: str) -> list[str]:
-    """Return what stands before, between and after the markup of channels in a name; the name itself without any."""
+    """Return the parts of a name between the markup of channels; the name itself if it has no markup."""
     return [part for part in _MARKUP.split(name) if part.strip()] or [name]
 
 

@@ -293,7 +293,7 @@ def not_on_spark(plan: Plan) -> str | None:
     fields = {family.switch for family in plan.families if isinstance(family.switch, str)} & set(REFERENCES)
     judged = [metric for family in plan.families for metric in family.metrics if metric.task]
     for query in plan.golden.values():
-        rules = (rule.judged for rule in query.rules if isinstance(rule, RowRule))
+        rules = (rule.inner for rule in query.rules if isinstance(rule, RowRule))
         found = [names_of_rule(type(rule))[0] for rule in rules if isinstance(rule, refused)]
         found += [field for field in sorted(fields) if getattr(query.answer, field, None) is not None]
         if found:

@@ -1,12 +1,7 @@
-"""Reads ``reference_tool_calls`` of golden rows: the tool calls that must be made.
+"""Converts the answer fields of a golden row into rules, and into what the query expects of the answer.
 
-The field ``criteria`` of a golden row: what a judge says of its answer, one statement each.
-
-The fields of a golden row about what its answer says: claims, elements and texts, and the rules made from them.
-
-Converts the fields of a golden row about the answer: into rules, and into what the query expects of the answer.
-
-Converts ``turns`` of a golden row: the rules of each turn, and those of the row that apply to turns.
+A turn of a conversation is converted as if it were a row. The rules of the row then apply to the turns that ``in``
+names; without ``in``, to the turns that have no rules of their own.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,187 +27,110 @@ from ragcontract.rules.refusal import MustNotRefuse, MustRefuse
 from ragcontract.rules.text import AnswerMustInclude
 from ragcontract.rules.turns import InTurns, is_of_turns
 
-FIELD = "reference_tool_calls"
-FLAT: tuple[str, ...] = (*NAMES, *ARGUMENTS, "id", "type")
-NESTED = ("name", "arguments")
-EXAMPLE = 'as {"name": "get_order", "arguments": {"id": "1234"}}'
+NO_RULES = "no turn has rules, and neither has the row; write what must hold into `rules` of a turn or of the row"
+ALL_OWN = (
+    "all have rules of their own, so those of the row apply to none; give entries of `rules` an `in` (each, any or "
+    "last), and write fields such as forbidden_claims into the turns"
+)
+OF_THE_ROW = "is about the whole row, not about a turn; write it into the row's rules"
+
+NOT_IN_ANY = (
+    'is "any", with which the rule would hold as soon as one turn keeps to it; write "each" for what no turn may have, '
+    "or write the rule into the turns that it is for"
+)
 
 
-def reference_calls(written: Sequence[Mapping[str, Any]]) -> tuple[Call, ...] | list[Mismatch]:
-    """Return the calls, which have the forms that those of run rows have, or what is wrong with them."""
-    if len(written) > bounds.REFERENCE_CALLS:
-        message = f"has {len(written):,} calls; expected at most {bounds.REFERENCE_CALLS:,}"
-        return [Mismatch((FIELD,), message)]
-    wrong = [mismatch for number, call in enumerate(written) for mismatch in _wrong(call, (FIELD, number))]
-    if wrong:
-        return wrong
-    calls = tool_calls(written)
-    if (count := sum(len(call.arguments or {}) for call in calls)) > bounds.ARGUMENTS:
-        return [Mismatch((FIELD,), f"has {count:,} arguments in all; expected at most {bounds.ARGUMENTS:,}")]
-    return calls
-
-
-def _wrong(call: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterator[Mismatch]:
-    """Yield what is wrong with a call."""
-    known: tuple[str, ...] = FLAT
-    inner: Any = call
-    if "function" in call:
-        path, known, inner = (*path, "function"), NESTED, call["function"]
-        if not isinstance(inner, dict):
-            yield Mismatch(path, f"expected an object with name and arguments, found {shown(inner)}")
-            return
-    unknown = [name for name in inner if name not in known]
-    for name in unknown:
-        near = nearest(name, known)
-        advice = f"did you mean {near!r}?" if near else f"expected one of {', '.join(known)}"
-        yield Mismatch((*path, name), f"unknown key; {advice}")
-    if not unknown:
-        yield from _wrong_values(inner, path)
-
-
-def _wrong_values(call: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterator[Mismatch]:
-    names = [name for name in NAMES if call.get(name) is not None]
-    given = [name for name in ARGUMENTS if call.get(name) is not None]
-    for several in (names, given):
-        if len(several) > 1:
-            yield Mismatch((*path, several[1]), f"stands beside {several[0]}; leave one of them out")
-            return
-    if not names:
-        yield Mismatch((*path, "name"), f"is missing; write a call {EXAMPLE}")
-        return
-    name = call[names[0]]
-    if not isinstance(name, str) or not 1 <= len(name) <= bounds.ID:
-        yield Mismatch((*path, names[0]), f"expected text of 1 to {bounds.ID:,} characters, found {shown(name)}")
-    elif tool_calls([call])[0].arguments is None:
-        found = shown(call[given[0]])
-        expected = f"expected a JSON object of at most {bounds.ARGUMENT_LEVELS} levels, or its text"
-        yield Mismatch((*path, given[0]), f"{expected}, found {found}")
-
-
-SAYS_NOTHING = "has no letter, digit or symbol that a reader sees; write"
-Written = Sequence[str | CriterionJson]
-
-
-def criteria_of(written: Written) -> tuple[Criterion, ...]:
-    """Return the criteria; one without an ``id`` has its number, from 1."""
-    return tuple(
-        Criterion(id=str(number), text=one) if isinstance(one, str) else Criterion(id=one.id, text=one.text)
-        for number, one in enumerate(written, 1)
+def fields_of(row: GoldenRow) -> AnswerFields:
+    """Convert the fields about the answer of a row and of its turns; the row has at least one of them."""
+    fields = answer_fields(row)
+    wrong = [*fields.mismatches, *_in_faults(row)]
+    if row.turns is None or wrong:
+        return replace(fields, mismatches=tuple(wrong))
+    own = [_own_rules(row, number, turn) for number, turn in enumerate(row.turns)]
+    wrong = [mismatch for turn in own for mismatch in turn.mismatches]
+    of_turns = [
+        InTurns(rule=rule, turns=(number,))
+        for number, turn in enumerate(own)
+        for rule in turn.rules
+        if isinstance(rule, RowRule)
+    ]
+    without = [number for number, turn in enumerate(own) if not turn.rules]
+    of_row = list(_of_row(fields.rules, without, len(own)))
+    if not wrong and not of_turns and not of_row:
+        wrong = [Mismatch(("turns",), ALL_OWN if fields.rules else NO_RULES)]
+    if not wrong and not without and any(_is_for_others(rule) for rule in fields.rules):
+        wrong = [Mismatch(("turns",), ALL_OWN)]
+    return AnswerFields(
+        rules=(*of_row, *of_turns),
+        answer=replace(fields.answer or ExpectedAnswer(), turns=tuple(turn.query for turn in row.turns)),
+        mismatches=tuple(wrong),
     )
 
 
-def criteria_faults(written: Written) -> Iterator[Mismatch]:
-    """Yield what is wrong: no criteria, too many, ones that say nothing or have the id or the text of another."""
-    from ragcontract.answers.answer_text import Answer, says_something
-
-    criteria = criteria_of(written)
-    if not criteria:
-        yield Mismatch(("criteria",), "is empty; give at least one criterion, or leave it out")
-    if len(criteria) > bounds.CRITERIA:
-        yield Mismatch(("criteria",), f"has {len(criteria):,} criteria; at most {bounds.CRITERIA} can be judged")
-        return
-    ids, texts = dict[str, int](), dict[str, int]()
-    for at, one in enumerate(criteria):
-        has_id = not isinstance(written[at], str)
-        if not says_something(Answer(one.text)):
-            yield Mismatch(("criteria", at, *(("text",) if has_id else ())), f"{SAYS_NOTHING} what the answer must be")
-        if (first := ids.setdefault(one.id, at)) != at:
-            path = ("criteria", at, *(("id",) if has_id else ()))
-            yield Mismatch(path, f"has the id {one.id!r} of criteria[{first}]; a number is the id of one without an id")
-        if (first := texts.setdefault(one.text, at)) != at:
-            yield Mismatch(("criteria", at), f"repeats criteria[{first}]; leave one of them out")
+def _own_rules(row: GoldenRow, number: int, turn: Any) -> AnswerFields:
+    """Convert the fields of a turn as if it were a row."""
+    values = {name: getattr(turn, name) for name in ("rules", *TURN_FIELDS) if hasattr(turn, name)}
+    as_row = type(row)(id=row.id, query=turn.query, as_evaluated=row.as_evaluated, **values)
+    fields = answer_fields(as_row) if present(as_row) or any(value is not None for value in values.values()) else None
+    wrong = [*(fields.mismatches if fields else ()), *_turn_faults(values.get("rules") or ())]
+    at = ("turns", number)
+    return AnswerFields(
+        rules=fields.rules if fields and not wrong else (),
+        mismatches=tuple([Mismatch((*at, *mismatch.path), mismatch.message) for mismatch in wrong]),
+    )
 
 
-READINGS: dict[str, Reading] = {  # what a bare text stands for
-    "answer_must_include": "text",
-    "forbidden_claims": "regex",
-    "allowed_phrases": "regex",
-    "required_elements": "text",
-    "forbidden_elements": "text",
-}
-FILL_IN = 'write a text that a right answer contains; or, if nothing answers it, only "expected_mode": "abstain"'
-OPTIONS = {  # fields that belong to others, and what for
-    "allowed_phrases": ("forbidden_claims", "to allow some of them within these phrases"),
-    "min_required": ("required_elements", "to say how many of them are enough"),
-}
+def _turn_faults(rules: Sequence[Rule]) -> Iterator[Mismatch]:
+    for number, rule in enumerate(rules):
+        if isinstance(rule, RowRule) and not is_of_turns(rule):
+            yield Mismatch(("rules", number), OF_THE_ROW)
+        elif isinstance(rule, RowRule) and rule.in_turns is not None:
+            yield Mismatch(("rules", number, "in"), "is for the rules of the row; this one is about its turn")
 
 
-def element_faults(row: GoldenRow) -> Iterator[Mismatch]:
-    """Yield what is wrong with these fields: in a row imported ``as_evaluated``, only what cannot be searched for."""
-    for field, reading in READINGS.items():
-        elements: Sequence[AsWritten] | None = getattr(row, field)
-        if elements is None:
+def _in_faults(row: GoldenRow) -> Iterator[Mismatch]:
+    for number, rule in enumerate(getattr(row, "rules", None) or ()):
+        if rule.in_turns is None:
             continue
-        if not elements and row.as_evaluated is None:
-            yield Mismatch((field,), "is empty; leave it out, or give at least one")
-        if field == "answer_must_include" and PLACEHOLDER in elements:
-            yield Mismatch((field, elements.index(PLACEHOLDER)), f"still is the placeholder {PLACEHOLDER!r}; {FILL_IN}")
-        first: dict[AsWritten, int] = {}
-        for number, element in enumerate(elements):
-            yield from _faults_of(element, reading, (field, number), as_evaluated=row.as_evaluated is not None)
-            if first.setdefault(element, number) != number and row.as_evaluated is None:
-                yield Mismatch((field, number), f"repeats {field}[{first[element]}]; leave one of them out")
-    for field, (needed, why) in OPTIONS.items():
-        if getattr(row, field) is not None and getattr(row, needed) is None:
-            yield Mismatch((field,), f"needs {needed}, {why}")
-    yield from _too_many(row)
+        if row.turns is None:
+            yield Mismatch(("rules", number, "in"), "needs `turns`, which this row does not have")
+        elif not is_of_turns(rule):
+            yield Mismatch(("rules", number, "in"), "does not apply: the rule is about the whole row")
+        elif rule.in_turns == "any" and not rule.in_any_turn:
+            yield Mismatch(("rules", number, "in"), NOT_IN_ANY)
 
 
-def _faults_of(
-    element: AsWritten, reading: Reading, path: tuple[str | int, ...], *, as_evaluated: bool
-) -> Iterator[Mismatch]:
-    from ragcontract.answers.matchers import faults
-
-    if as_evaluated and _is_plain(element, reading):
-        return  # what is empty counts, too
-    for inner, message in faults(element, reading, of_answers=not as_evaluated):
-        yield Mismatch((*path, *inner), message)
+def _is_for_others(rule: Rule) -> bool:
+    """Return whether somebody wrote a rule that is for the turns without rules of their own."""
+    return any(inner.in_turns is None for inner in _written([rule]))
 
 
-def _is_plain(element: AsWritten, reading: Reading) -> bool:
-    """Return whether nothing can be wrong with what is searched for: a text, or an empty pattern."""
-    if isinstance(element, str):
-        return reading == "text"
-    return element.any is None and not element.regex and (element.text is None) != (element.regex is None)
+def _written(rules: Iterable[Rule]) -> Iterator[RowRule]:
+    """Yield the rules about turns that somebody wrote, as entries of ``rules`` or as other fields."""
+    for rule in rules:
+        if isinstance(rule, RowRule) and is_of_turns(rule) and not isinstance(rule, Answered):
+            yield rule
 
 
-def _too_many(row: GoldenRow) -> Iterator[Mismatch]:
-    if row.min_required is None or row.required_elements is None or row.as_evaluated is not None:
-        return
-    if row.min_required > len(row.required_elements):
-        there = len(row.required_elements)
-        yield Mismatch(("min_required",), f"is {row.min_required}, more than the {there} in required_elements")
+def _of_row(rules: Sequence[Rule], without: Sequence[int], turns: int) -> Iterator[Rule]:
+    """Yield the rules of the row, applied to turns; without ``in``, to those that have no rules of their own.
 
-
-def element_rules(row: GoldenRow) -> Iterator[Rule]:
-    """Yield the rules made from these fields."""
-    as_evaluated = row.as_evaluated is not None
-    if row.answer_must_include is not None:
-        yield AnswerMustInclude(value=tuple(row.answer_must_include))
-    if row.forbidden_claims is not None:
-        yield ForbiddenClaims(
-            claims=_matchers(row, "forbidden_claims"),
-            allowed=_matchers(row, "allowed_phrases"),
-            as_evaluated=as_evaluated,
-        )
-    if row.required_elements is not None:
-        elements = _matchers(row, "required_elements")
-        least = len(elements) if row.min_required is None else row.min_required
-        yield RequiredElements(elements=elements, least=least, as_evaluated=as_evaluated)
-    if row.forbidden_elements is not None:
-        yield ForbiddenElements(elements=_matchers(row, "forbidden_elements"), as_evaluated=as_evaluated)
-
-
-def _matchers(row: GoldenRow, field: str) -> tuple[Matcher, ...]:
-    """Return the matchers of a field; those of a row imported ``as_evaluated`` are taken as they are."""
-    from ragcontract.answers.matchers import matcher
-
-    written: Sequence[AsWritten] = getattr(row, field) or ()
-    return tuple(matcher(one, READINGS[field], compose=row.as_evaluated is None) for one in written)
+    Nobody writes the rule that there is an answer. If all other rules apply to the last turn only, it does so, too.
+    """
+    hows = [rule.in_turns for rule in _written(rules)]
+    only_last = bool(hows) and set(hows) == {"last"}
+    for rule in rules:
+        if not isinstance(rule, RowRule) or not is_of_turns(rule):
+            yield rule
+            continue
+        how = "last" if only_last else rule.in_turns
+        chosen = {"last": [turns - 1], None: without}.get(how, range(turns))
+        if chosen:
+            yield InTurns(rule=replace(rule, in_turns=None), turns=tuple(chosen), how="any" if how == "any" else "each")
 
 
 def answer_fields(row: GoldenRow) -> AnswerFields:
-    """Convert the fields of a row about the answer, or options of them; it has at least one."""
+    """Convert the fields of a row about the answer, and their options; the row has at least one of them."""
     mismatches = list(_contradictions(row))
     calls = _reference_calls(row)
     if isinstance(calls, list):
@@ -228,7 +146,7 @@ def answer_fields(row: GoldenRow) -> AnswerFields:
 
 
 def _contradictions(row: GoldenRow) -> Iterator[Mismatch]:
-    """Yield what is wrong with fields that are valid on their own."""
+    """Yield the faults of fields that are valid on their own."""
     for number, rule in enumerate(_entries(row)):
         for path, message in rule.faults():
             yield Mismatch(("rules", number, *path), message)
@@ -265,7 +183,7 @@ def _nothing_to_see(row: GoldenRow) -> Iterator[Mismatch]:
 
 
 def _refusing_and_answering(row: GoldenRow) -> Iterator[Mismatch]:
-    """Yield rules that no answer can keep together, as one wants a refusal and the other none."""
+    """Yield rules that contradict each other, because one wants a refusal and the other wants an answer."""
     entries = _entries(row)
     refusing = [(index, rule) for index, rule in enumerate(entries) if isinstance(rule, MustRefuse)]
     answering = [(index, rule) for index, rule in enumerate(entries) if isinstance(rule, MustNotRefuse)]
@@ -278,9 +196,9 @@ def _refusing_and_answering(row: GoldenRow) -> Iterator[Mismatch]:
             yield Mismatch(("rules", index), "must_not_refuse contradicts expected_mode, abstain; take one of them out")
 
 
-def _in_one_turn(one: str | None, other: str | None) -> bool:
-    """Return whether two rules with these ``in`` are about the same turn, whatever the turns have of their own."""
-    return "each" in {one, other} or (one == other != "any")
+def _in_one_turn(first: str | None, second: str | None) -> bool:
+    """Return whether two rules with these values of ``in`` always share a turn."""
+    return "each" in {first, second} or (first == second != "any")
 
 
 def _reference_calls(row: GoldenRow) -> tuple[Struct, ...] | list[Mismatch] | None:
@@ -292,7 +210,7 @@ def _reference_calls(row: GoldenRow) -> tuple[Struct, ...] | list[Mismatch] | No
 
 
 def _rules(row: GoldenRow) -> Iterator[Rule]:
-    """Yield the rules: that there is an answer, the entries of ``rules``, then those made from other fields."""
+    """Yield the rule that there is an answer, then the entries of ``rules``, then the rules made from other fields."""
     rules = [*_entries(row), *element_rules(row)]
     if any(isinstance(rule, RowRule) and rule.about_answer for rule in rules):
         refusal_answers = any(isinstance(rule, MustRefuse) for rule in rules)
@@ -307,7 +225,7 @@ def _entries(row: GoldenRow) -> Sequence[Rule]:
 
 
 def _expected(row: GoldenRow, calls: tuple[Struct, ...] | None) -> ExpectedAnswer | None:
-    """Return what the row expects of the answer apart from its rules; None if that is nothing."""
+    """Return what the row expects of the answer apart from its rules, or None."""
     expected = ExpectedAnswer(
         reference=row.reference,
         reference_claims=_tuple(row.reference_claims),
@@ -326,103 +244,181 @@ def _tuple(texts: list[str] | None) -> tuple[str, ...] | None:
     return None if texts is None else tuple(texts)
 
 
-NO_RULES = "no turn has rules, and neither has the row; write what must hold into `rules` of a turn or of the row"
-ALL_OWN = (
-    "all have rules of their own, so those of the row apply to none; give entries of `rules` an `in` (each, any or "
-    "last), and write fields such as forbidden_claims into the turns"
-)
-OF_THE_ROW = "is about the whole row, not about a turn; write it into the row's rules"
+READINGS: dict[str, Reading] = {  # how a bare text is read
+    "answer_must_include": "text",
+    "forbidden_claims": "regex",
+    "allowed_phrases": "regex",
+    "required_elements": "text",
+    "forbidden_elements": "text",
+}
+FILL_IN = 'write a text that a right answer contains; or, if nothing answers it, only "expected_mode": "abstain"'
+OPTIONS = {  # fields that need another field, and the reason
+    "allowed_phrases": ("forbidden_claims", "to allow some of them within these phrases"),
+    "min_required": ("required_elements", "to say how many of them are enough"),
+}
 
-NOT_IN_ANY = (
-    'is "any", with which the rule would hold as soon as one turn keeps to it; write "each" for what no turn may have, '
-    "or write the rule into the turns that it is for"
-)
+
+def element_faults(row: GoldenRow) -> Iterator[Mismatch]:
+    """Yield the faults of claims, elements and texts; if imported ``as_evaluated``, only what cannot be searched."""
+    for field, reading in READINGS.items():
+        elements: Sequence[AsWritten] | None = getattr(row, field)
+        if elements is None:
+            continue
+        if not elements and row.as_evaluated is None:
+            yield Mismatch((field,), "is empty; leave it out, or give at least one")
+        if field == "answer_must_include" and PLACEHOLDER in elements:
+            yield Mismatch((field, elements.index(PLACEHOLDER)), f"still is the placeholder {PLACEHOLDER!r}; {FILL_IN}")
+        first: dict[AsWritten, int] = {}
+        for number, element in enumerate(elements):
+            yield from _faults_of(element, reading, (field, number), as_evaluated=row.as_evaluated is not None)
+            if first.setdefault(element, number) != number and row.as_evaluated is None:
+                yield Mismatch((field, number), f"repeats {field}[{first[element]}]; leave one of them out")
+    for field, (needed, why) in OPTIONS.items():
+        if getattr(row, field) is not None and getattr(row, needed) is None:
+            yield Mismatch((field,), f"needs {needed}, {why}")
+    yield from _too_many(row)
 
 
-def fields_of(row: GoldenRow) -> AnswerFields:
-    """Convert the fields of a row about the answer, of which it has at least one, and of its turns."""
-    fields = answer_fields(row)
-    wrong = [*fields.mismatches, *_in_faults(row)]
-    if row.turns is None or wrong:
-        return replace(fields, mismatches=tuple(wrong))
-    own = [_own_rules(row, number, turn) for number, turn in enumerate(row.turns)]
-    wrong = [mismatch for one in own for mismatch in one.mismatches]
-    of_turns = [
-        InTurns(rule=rule, turns=(number,))
-        for number, one in enumerate(own)
-        for rule in one.rules
-        if isinstance(rule, RowRule)
-    ]
-    without = [number for number, one in enumerate(own) if not one.rules]
-    of_row = list(_of_row(fields.rules, without, len(own)))
-    if not wrong and not of_turns and not of_row:
-        wrong = [Mismatch(("turns",), ALL_OWN if fields.rules else NO_RULES)]
-    if not wrong and not without and any(_is_for_others(rule) for rule in fields.rules):
-        wrong = [Mismatch(("turns",), ALL_OWN)]
-    return AnswerFields(
-        rules=(*of_row, *of_turns),
-        answer=replace(fields.answer or ExpectedAnswer(), turns=tuple(turn.query for turn in row.turns)),
-        mismatches=tuple(wrong),
+def _faults_of(
+    element: AsWritten, reading: Reading, path: tuple[str | int, ...], *, as_evaluated: bool
+) -> Iterator[Mismatch]:
+    from ragcontract.answers.matchers import faults
+
+    if as_evaluated and _is_plain(element, reading):
+        return  # an empty text counts, too
+    for inner, message in faults(element, reading, of_answers=not as_evaluated):
+        yield Mismatch((*path, *inner), message)
+
+
+def _is_plain(element: AsWritten, reading: Reading) -> bool:
+    """Return whether an element is a text or an empty pattern, which cannot be wrong."""
+    if isinstance(element, str):
+        return reading == "text"
+    return element.any is None and not element.regex and (element.text is None) != (element.regex is None)
+
+
+def _too_many(row: GoldenRow) -> Iterator[Mismatch]:
+    if row.min_required is None or row.required_elements is None or row.as_evaluated is not None:
+        return
+    if row.min_required > len(row.required_elements):
+        there = len(row.required_elements)
+        yield Mismatch(("min_required",), f"is {row.min_required}, more than the {there} in required_elements")
+
+
+def element_rules(row: GoldenRow) -> Iterator[Rule]:
+    """Yield the rules that are made from claims, elements and texts."""
+    as_evaluated = row.as_evaluated is not None
+    if row.answer_must_include is not None:
+        yield AnswerMustInclude(value=tuple(row.answer_must_include))
+    if row.forbidden_claims is not None:
+        yield ForbiddenClaims(
+            claims=_matchers(row, "forbidden_claims"),
+            allowed=_matchers(row, "allowed_phrases"),
+            as_evaluated=as_evaluated,
+        )
+    if row.required_elements is not None:
+        elements = _matchers(row, "required_elements")
+        least = len(elements) if row.min_required is None else row.min_required
+        yield RequiredElements(elements=elements, least=least, as_evaluated=as_evaluated)
+    if row.forbidden_elements is not None:
+        yield ForbiddenElements(elements=_matchers(row, "forbidden_elements"), as_evaluated=as_evaluated)
+
+
+def _matchers(row: GoldenRow, field: str) -> tuple[Matcher, ...]:
+    """Return the matchers of a field; in a row imported ``as_evaluated``, they stay as they are written."""
+    from ragcontract.answers.matchers import matcher
+
+    written: Sequence[AsWritten] = getattr(row, field) or ()
+    return tuple(matcher(element, READINGS[field], compose=row.as_evaluated is None) for element in written)
+
+
+SAYS_NOTHING = "has no letter, digit or symbol that a reader sees; write"
+Written = Sequence[str | CriterionJson]
+
+
+def criteria_of(written: Written) -> tuple[Criterion, ...]:
+    """Return the statements that a judge is asked about; a criterion without an ``id`` has its number, from 1."""
+    return tuple(
+        Criterion(id=str(number), text=entry) if isinstance(entry, str) else Criterion(id=entry.id, text=entry.text)
+        for number, entry in enumerate(written, 1)
     )
 
 
-def _own_rules(row: GoldenRow, number: int, turn: Any) -> AnswerFields:
-    """Convert the fields of a turn as if it were a row."""
-    given = {name: getattr(turn, name) for name in ("rules", *TURN_FIELDS) if hasattr(turn, name)}
-    as_row = type(row)(id=row.id, query=turn.query, as_evaluated=row.as_evaluated, **given)
-    fields = answer_fields(as_row) if present(as_row) or any(value is not None for value in given.values()) else None
-    wrong = [*(fields.mismatches if fields else ()), *_turn_faults(given.get("rules") or ())]
-    at = ("turns", number)
-    return AnswerFields(
-        rules=fields.rules if fields and not wrong else (),
-        mismatches=tuple([Mismatch((*at, *mismatch.path), mismatch.message) for mismatch in wrong]),
-    )
+def criteria_faults(written: Written) -> Iterator[Mismatch]:
+    """Yield the faults of criteria: none, too many, some that say nothing or share an id or a text."""
+    from ragcontract.answers.answer_text import Answer, says_something
+
+    criteria = criteria_of(written)
+    if not criteria:
+        yield Mismatch(("criteria",), "is empty; give at least one criterion, or leave it out")
+    if len(criteria) > bounds.CRITERIA:
+        yield Mismatch(("criteria",), f"has {len(criteria):,} criteria; at most {bounds.CRITERIA} can be judged")
+        return
+    ids, texts = dict[str, int](), dict[str, int]()
+    for at, criterion in enumerate(criteria):
+        has_id = not isinstance(written[at], str)
+        if not says_something(Answer(criterion.text)):
+            yield Mismatch(("criteria", at, *(("text",) if has_id else ())), f"{SAYS_NOTHING} what the answer must be")
+        if (first := ids.setdefault(criterion.id, at)) != at:
+            path = ("criteria", at, *(("id",) if has_id else ()))
+            yield Mismatch(
+                path, f"has the id {criterion.id!r} of criteria[{first}]; without an id, a criterion has its number"
+            )
+        if (first := texts.setdefault(criterion.text, at)) != at:
+            yield Mismatch(("criteria", at), f"repeats criteria[{first}]; leave one of them out")
 
 
-def _turn_faults(rules: Sequence[Rule]) -> Iterator[Mismatch]:
-    for number, rule in enumerate(rules):
-        if isinstance(rule, RowRule) and not is_of_turns(rule):
-            yield Mismatch(("rules", number), OF_THE_ROW)
-        elif isinstance(rule, RowRule) and rule.in_turns is not None:
-            yield Mismatch(("rules", number, "in"), "is for the rules of the row; this one is about its turn")
+FIELD = "reference_tool_calls"
+FLAT: tuple[str, ...] = (*NAMES, *ARGUMENTS, "id", "type")
+NESTED = ("name", "arguments")
+EXAMPLE = 'as {"name": "get_order", "arguments": {"id": "1234"}}'
 
 
-def _in_faults(row: GoldenRow) -> Iterator[Mismatch]:
-    for number, rule in enumerate(getattr(row, "rules", None) or ()):
-        if rule.in_turns is None:
-            continue
-        if row.turns is None:
-            yield Mismatch(("rules", number, "in"), "needs `turns`, which this row does not have")
-        elif not is_of_turns(rule):
-            yield Mismatch(("rules", number, "in"), "does not apply: the rule is about the whole row")
-        elif rule.in_turns == "any" and not rule.in_any_turn:
-            yield Mismatch(("rules", number, "in"), NOT_IN_ANY)
+def reference_calls(written: Sequence[Mapping[str, Any]]) -> tuple[Call, ...] | list[Mismatch]:
+    """Return the calls of ``reference_tool_calls``, written in any form that calls of run rows have, or the faults."""
+    if len(written) > bounds.REFERENCE_CALLS:
+        message = f"has {len(written):,} calls; expected at most {bounds.REFERENCE_CALLS:,}"
+        return [Mismatch((FIELD,), message)]
+    wrong = [mismatch for number, call in enumerate(written) for mismatch in _wrong(call, (FIELD, number))]
+    if wrong:
+        return wrong
+    calls = tool_calls(written)
+    if (count := sum(len(call.arguments or {}) for call in calls)) > bounds.ARGUMENTS:
+        return [Mismatch((FIELD,), f"has {count:,} arguments in all; expected at most {bounds.ARGUMENTS:,}")]
+    return calls
 
 
-def _is_for_others(rule: Rule) -> bool:
-    """Return whether a rule that somebody wrote is for the turns without rules of their own."""
-    return any(one.in_turns is None for one in _written([rule]))
+def _wrong(call: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterator[Mismatch]:
+    known: tuple[str, ...] = FLAT
+    inner: Any = call
+    if "function" in call:
+        path, known, inner = (*path, "function"), NESTED, call["function"]
+        if not isinstance(inner, dict):
+            yield Mismatch(path, f"expected an object with name and arguments, found {shown(inner)}")
+            return
+    unknown = [name for name in inner if name not in known]
+    for name in unknown:
+        near = nearest(name, known)
+        advice = f"did you mean {near!r}?" if near else f"expected one of {', '.join(known)}"
+        yield Mismatch((*path, name), f"unknown key; {advice}")
+    if not unknown:
+        yield from _wrong_values(inner, path)
 
 
-def _written(rules: Iterable[Rule]) -> Iterator[RowRule]:
-    """Yield the rules about turns that somebody wrote, as entries of ``rules`` or as other fields."""
-    for rule in rules:
-        if isinstance(rule, RowRule) and is_of_turns(rule) and not isinstance(rule, Answered):
-            yield rule
-
-
-def _of_row(rules: Sequence[Rule], without: Sequence[int], turns: int) -> Iterator[Rule]:
-    """Yield the rules of the row, applied to turns; without ``in``, to those that have no rules of their own.
-
-    That there is an answer, which nobody writes, applies to the last turn if all others do.
-    """
-    hows = [rule.in_turns for rule in _written(rules)]
-    only_last = bool(hows) and set(hows) == {"last"}
-    for rule in rules:
-        if not isinstance(rule, RowRule) or not is_of_turns(rule):
-            yield rule
-            continue
-        how = "last" if only_last else rule.in_turns
-        chosen = {"last": [turns - 1], None: without}.get(how, range(turns))
-        if chosen:
-            yield InTurns(rule=replace(rule, in_turns=None), turns=tuple(chosen), how="any" if how == "any" else "each")
+def _wrong_values(call: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterator[Mismatch]:
+    names = [name for name in NAMES if call.get(name) is not None]
+    keys = [name for name in ARGUMENTS if call.get(name) is not None]
+    for several in (names, keys):
+        if len(several) > 1:
+            yield Mismatch((*path, several[1]), f"stands beside {several[0]}; leave one of them out")
+            return
+    if not names:
+        yield Mismatch((*path, "name"), f"is missing; write a call {EXAMPLE}")
+        return
+    name = call[names[0]]
+    if not isinstance(name, str) or not 1 <= len(name) <= bounds.ID:
+        yield Mismatch((*path, names[0]), f"expected text of 1 to {bounds.ID:,} characters, found {shown(name)}")
+    elif tool_calls([call])[0].arguments is None:
+        value = shown(call[keys[0]])
+        expected = f"expected a JSON object of at most {bounds.ARGUMENT_LEVELS} levels, or its text"
+        yield Mismatch((*path, keys[0]), f"{expected}, found {value}")

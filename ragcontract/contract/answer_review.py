@@ -1,11 +1,11 @@
 """Reviews what a contract expects of answers for likely mistakes.
 
-Most are found by asking the rules themselves: what they say of the question, of the reference, and of each other's
-texts, as if that were the answer.
+The rules themselves find most mistakes. Each is asked about the question, the reference and the texts of the other
+rules as if they were the answer.
 
-Warns of forbidden patterns that look like texts, and of forbidden texts that look like patterns: both find nothing.
-
-``30 days (calendar)`` does not find itself as a pattern, and no answer has the text ``secret.*``.
+Forbidden patterns that look like texts, and forbidden texts that look like patterns, find nothing. Every command that
+reads the contract warns about them. ``30 days (calendar)`` does not find itself as a pattern, and no answer has the
+text ``secret.*``.
 """
 
 import re
@@ -54,7 +54,7 @@ BETWEEN = "\n\n¶\n\n"  # texts that are searched at once: no text or pattern fi
 
 
 def answer_findings(queries: Queries, config: Config) -> dict[AnswerName, Callable[[], Found]]:
-    """Return what finds each kind of mistake; none for a contract that expects nothing of answers."""
+    """Return the function that finds each kind of mistake; none if the contract expects nothing of answers."""
     if not any(query.rules or query.answer for query in queries.values()):
         return {}
     asked = _Asked(config)
@@ -74,7 +74,7 @@ def answer_findings(queries: Queries, config: Config) -> dict[AnswerName, Callab
 
 
 class _Asked:
-    """Asks the rules of a contract what they say of a text, as if it were the answer."""
+    """Asks the rules of a contract about a text as if it were the answer."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -82,11 +82,11 @@ class _Asked:
 
     def rules(self, query: GoldenQuery) -> list[RowRule]:
         """Return the enforced rules of a query about its answer, or about one of its turns."""
-        judged = [rule.judged for rule in query.rules if isinstance(rule, RowRule)]
-        return [rule for rule in judged if enforced(self._config, type(rule))]
+        rules = [rule.inner for rule in query.rules if isinstance(rule, RowRule)]
+        return [rule for rule in rules if enforced(self._config, type(rule))]
 
     def broken(self, query: GoldenQuery, text: str, kinds: tuple[type[RowRule], ...]) -> Iterator[Violation]:
-        """Yield what these kinds of rules of a query find wrong with an answer of this text."""
+        """Yield the violations of a query's rules of these kinds by an answer with this text."""
         row = RunRow(query_id=query.id, results=[], response=text)
         for rule in self.rules(query):
             if isinstance(rule, kinds):
@@ -116,18 +116,18 @@ def _loose_numbers(rule: RowRule) -> Iterator[str]:
 
 
 def _texts(rule: RowRule, kinds: tuple[type[RowRule], ...]) -> Iterator[tuple[str, bool]]:
-    """Yield the texts that are found within words, too, and whether the rule has them itself, not in a matcher.
+    """Yield the texts of a rule that are found within words, and whether they are written without a matcher.
 
-    A pattern of letters only is such a text.
+    A pattern of letters only is such a text, too.
     """
     if not isinstance(rule, kinds):
         return
     if isinstance(rule, MustContain | AnswerMustInclude | MustNotContain):
         yield from ((text, True) for text in (() if rule.word else rule.texts))
         return
-    for one in _singles(_elements(rule)):
-        text = one.regex if one.text is None else one.text
-        if text and not one.word and (one.text is not None or text.isalpha()):
+    for single in _singles(_elements(rule)):
+        text = single.regex if single.text is None else single.text
+        if text and not single.word and (single.text is not None or text.isalpha()):
             yield text, False
 
 
@@ -143,16 +143,16 @@ def _elements(rule: RowRule) -> Sequence[Matcher]:
 
 def _singles(elements: Iterable[Matcher]) -> Iterator[Single]:
     for element in elements:
-        for one in [element] if element.any is None else element.any:
-            yield Single(text=one) if isinstance(one, str) else one
+        for single in [element] if element.any is None else element.any:
+            yield Single(text=single) if isinstance(single, str) else single
 
 
 def _repeated(rule: RowRule) -> Iterator[str]:
-    """Yield elements that another one makes superfluous, as its text contains theirs."""
+    """Yield a message for each element whose text is in the text of another element."""
     from ragcontract.answers.answer_text import answer_of
     from ragcontract.answers.matchers import finds
 
-    texts = [one for one in _elements(rule)[: bounds.LINT_ELEMENTS] if one.text is not None]
+    texts = [element for element in _elements(rule)[: bounds.LINT_ELEMENTS] if element.text is not None]
     for inner, outer in permutations(texts, 2):
         if finds(inner, answer_of(outer.text or "")):
             useless = inner if isinstance(rule, RequiredElements) else outer
@@ -164,43 +164,46 @@ def _repeated(rule: RowRule) -> Iterator[str]:
 def _forbidden_and_required(queries: Iterable[GoldenQuery], asked: _Asked) -> Found:
     for query in queries:
         required = [text for rule in asked.rules(query) for text in _required(rule)]
-        for one in asked.broken(query, BETWEEN.join(required), FORBIDDING) if required else ():
-            yield query, f"{query.id!r} requires and forbids the same: {_said(one)}; take one out"
+        for violation in asked.broken(query, BETWEEN.join(required), FORBIDDING) if required else ():
+            yield query, f"{query.id!r} requires and forbids the same: {_said(violation)}; take one out"
 
 
 def _required(rule: RowRule) -> Iterator[str]:
-    """Yield the texts without which a rule is broken."""
+    """Yield the texts that a rule requires."""
     if isinstance(rule, MustContain | AnswerMustInclude) and (rule.value is not None or len(rule.texts) == 1):
         yield from rule.texts
     if isinstance(rule, RequiredElements) and rule.least == len(rule.elements):
-        yield from (one.text for one in rule.elements if one.text is not None)
+        yield from (element.text for element in rule.elements if element.text is not None)
 
 
 def _forbidden_in_question(queries: Iterable[GoldenQuery], asked: _Asked) -> Found:
     for query in queries:
-        for one in asked.broken(query, query.query, FORBIDDING):
+        for violation in asked.broken(query, query.query, FORBIDDING):
             advice = "an answer that repeats the question breaks it; forbid only what a wrong answer says"
-            yield query, f"{query.id!r} forbids what its own question says: {_said(one)}; {advice}"
+            yield query, f"{query.id!r} forbids what its own question says: {_said(violation)}; {advice}"
 
 
 def _forbidden_in_reference(queries: Iterable[GoldenQuery], asked: _Asked) -> Found:
     for query in queries:
         for field in ("reference_contexts", "reference_claims"):
             texts: Sequence[str] = getattr(query.answer, field, None) or ()
-            for one in asked.broken(query, BETWEEN.join(texts), FORBIDDING) if texts else ():
+            for violation in asked.broken(query, BETWEEN.join(texts), FORBIDDING) if texts else ():
                 advice = "an answer that quotes them breaks it; forbid only what a wrong answer says"
-                yield query, f"{query.id!r} forbids what its {field} say: {_said(one)}; {advice}"
+                yield query, f"{query.id!r} forbids what its {field} say: {_said(violation)}; {advice}"
 
 
 def _reference_breaks(queries: Iterable[GoldenQuery], asked: _Asked) -> Found:
     for query in queries:
         reference = query.answer and query.answer.reference
-        for one in asked.broken(query, reference, (*FORBIDDING, *REQUIRING)) if reference else ():
-            yield query, f"{query.id!r} has a reference that breaks {one.rule}: {_said(one)}; correct one of them"
+        for violation in asked.broken(query, reference, (*FORBIDDING, *REQUIRING)) if reference else ():
+            yield (
+                query,
+                f"{query.id!r} has a reference that breaks {violation.rule}: {_said(violation)}; correct one of them",
+            )
 
 
 def _refuse_and_answer(queries: Iterable[GoldenQuery], asked: _Asked) -> Found:
-    """Yield queries whose answer must be a refusal, in a mode of answers; other contradictions are no contract."""
+    """Yield queries that must refuse and expect a mode of answers; reading the contract finds other contradictions."""
     for query in queries:
         if query.answer and query.answer.turns:
             continue  # one turn may refuse and another one answer
@@ -209,7 +212,7 @@ def _refuse_and_answer(queries: Iterable[GoldenQuery], asked: _Asked) -> Found:
         if modes and any(isinstance(rule, MustRefuse) for rule in rules):
             yield (
                 query,
-                f"{query.id!r} must refuse, and in the mode {modes[0]}, which is none of refusals; take one out",
+                f"{query.id!r} must refuse, and in the mode {modes[0]}, which is not a mode of refusals; take one out",
             )
 
 
@@ -230,9 +233,9 @@ def _short_repr(text: str | None) -> str:
     return repr(shorten(text or "", bounds.EXCERPT))
 
 
-_MAY_FAIL = re.compile(r"[()+?*$]")  # what a pattern has that does not find its own text
-# What only somebody writes who means a pattern: escapes, classes, alternatives, groups with a repetition, a beginning,
-# and a letter that may be absent, as in colou?r.
+_MAY_FAIL = re.compile(r"[()+?*$]")  # without any of these, a pattern finds its own text
+# Only a pattern has these: escapes, classes, alternatives, groups with a repetition, a beginning, and a letter that may
+# be absent, as in colou?r.
 _MEANT = re.compile(r"[\\\[|{^]|\.[*+]|\(\?|\)[?*+]|\w\?\w")
 _PATTERN_IN_TEXT = re.compile(r"\\b|\\[dswDSWB](?![A-Za-z])|\.[*+]")
 _AS_TEXT = (
@@ -242,13 +245,16 @@ _AS_PATTERN = 'which is searched for as it is written, not as a pattern; write {
 
 
 def warnings(queries: Iterable[GoldenQuery]) -> Iterator[str]:
-    """Yield a warning of the first such pattern, and one of the first such text; each counts the others."""
-    patterns: dict[str, str] = {}  # where each is first
+    """Yield a warning about the first forbidden pattern that looks like a text, and the first text like a pattern.
+
+    Each warning counts the others.
+    """
+    patterns: dict[str, str] = {}  # with the first place of each
     texts: dict[str, str] = {}
     for query in queries:
         if query.answer and query.answer.as_evaluated:
             continue
-        for rule in (rule.judged for rule in query.rules if isinstance(rule, RowRule)):
+        for rule in (rule.inner for rule in query.rules if isinstance(rule, RowRule)):
             for single in _forbidden(rule):
                 if single.regex is not None and _is_text(single):
                     patterns.setdefault(single.regex, _place(query, rule))

@@ -1,8 +1,7 @@
-"""Where each key of a configuration stands.
+"""The records of ``ragcontract.yml``, and the line of each of its keys.
 
-The records of ``ragcontract.yml``; the sections with limits are generated from the registry.
-
-Only :func:`~ragcontract.contract.limits.gates_of` reads the generated fields.
+The sections with limits are generated from the registry. Only :func:`~ragcontract.contract.limits.gates_of` reads the
+generated fields.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,10 +24,10 @@ from ragcontract.registry import Registry
 
 
 class Locations(Struct, frozen=True, kw_only=True):
-    """The path of a configuration file, and the line of each key by its path in the document."""
+    """Where the keys of a configuration are."""
 
-    path: str = ""
-    lines: dict[tuple[str | int, ...], int] = {}
+    path: str = ""  # of the file
+    lines: dict[tuple[str | int, ...], int] = {}  # by the path of the key in the document
 
     def of(self, *keys: str | int) -> str:
         """Return the file and line of a key, as ``ragcontract.yml:4`` for "fail_on", "alpha"; empty if unknown."""
@@ -196,7 +195,7 @@ SECTIONS = {
         "How long retrieval may take, in milliseconds, over the rows of the run that have ``latency_ms``.",
     ),
 }
-ALWAYS = {"minimums", "maximums"}  # also without keys, because declared scores may be limited there
+ALWAYS = {"minimums", "maximums"}  # sections that exist without keys, too, because declared scores may be limited there
 DROPS = (
     "Drops",
     'How far a metric may get worse than in the baseline: absolute as 0.10, or of the baseline\'s value as "10%".',

@@ -1,4 +1,4 @@
-"""Reads ``ragcontract.yml``. Every problem is reported with its line."""
+"""Reads ``ragcontract.yml`` and reports every problem with its line."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -41,20 +41,17 @@ LIMITED = ("minimums", "maximums", "fail_on")
 NEAREST = "did you mean"
 NULL = ", found null"
 ASKED_ELSEWHERE = (
-    "unknown key; where a judge is asked, and with which key, is said by whoever runs `rag-contract judge`, never in "
+    "unknown key; the address and the API key of the judge are named by whoever runs `rag-contract judge`, never in "
     "this file"
 )
 
 
 class ConfigFile(Struct, frozen=True, kw_only=True):
-    """The configuration with its gates and source file; defaults where there is no file, or where it is wrong.
-
-    ``cutoffs`` are the effective ones, largest first. ``declared`` are the entries of its section ``metrics``.
-    """
+    """The configuration with its gates and source file; defaults where there is no file, or where it is wrong."""
 
     config: Config = Config()
-    cutoffs: tuple[int, ...] = (DEFAULT_K,)
-    declared: Mapping[str, Struct] = {}
+    cutoffs: tuple[int, ...] = (DEFAULT_K,)  # the effective ones, largest first
+    declared: Mapping[str, Struct] = {}  # the entries of the section ``metrics``
     gates: tuple[Gate, ...] = ()
     files: tuple[SourceFile, ...] = ()
     locations: Locations = NOWHERE
@@ -66,8 +63,8 @@ def read_config(
 ) -> ConfigFile:
     """Read the configuration file; ``k`` overrides its cut-offs. The result has the ``problems`` of the file.
 
-    ``others`` are files that may be meant as the configuration: another one with a default name is a problem. With a
-    registry of documents only, a value that does not fit is not explained: the file is read again.
+    ``others`` are files that may be meant as the configuration. Another file with a default name is a problem. With a
+    registry of documents only, a value that does not fit is not explained, because the file is read again.
     """
     read = _read_file(path, registry, k)
     return msgspec.structs.replace(read, problems=read.problems + _not_read(others, path)) if others else read
@@ -102,15 +99,15 @@ def _read_file(path: str | None, registry: Registry, k: int | None) -> ConfigFil
 
 
 def _unusable(k: int | None, *problems: Problem) -> ConfigFile:
-    found = sum((Problems(problems=(str(problem),)) for problem in problems), Problems())
-    return ConfigFile(cutoffs=(k or DEFAULT_K,), problems=found)
+    total = sum((Problems(problems=(str(problem),)) for problem in problems), Problems())
+    return ConfigFile(cutoffs=(k or DEFAULT_K,), problems=total)
 
 
 def _read(data: bytes, source: SourceFile, registry: Registry, k: int | None) -> ConfigFile:
     from ragcontract.files import yaml_tree  # PyYAML is imported only if there is a configuration
 
     document = yaml_tree.load(data, texts={"query"})  # an id is text, 007 is not 7
-    found = [(problem.line, Mismatch(problem.path, problem.message)) for problem in document.problems]
+    faults = [(problem.line, Mismatch(problem.path, problem.message)) for problem in document.problems]
     made = ConfigFile(cutoffs=(k or DEFAULT_K,))
     locations = Locations(path=source.path, lines=document.lines)
     if document.value is not None:
@@ -125,16 +122,16 @@ def _read(data: bytes, source: SourceFile, registry: Registry, k: int | None) ->
                 *_wrong_judge(made.config.judge),
             ]
         refused = {problem.path for problem in document.problems}  # these have no value for another reason
-        found += [
+        faults += [
             (document.line(mismatch.path), mismatch)
             for mismatch in result
             if mismatch.path not in refused or not mismatch.message.endswith(NO_VALUE)
         ]
-    if not found:
+    if not faults:
         return made
-    found.sort(key=lambda one: one[0])
-    problems = [Problem.of(f"{source.path}:{line}", mismatch) for line, mismatch in found]
-    problem_paths = [mismatch.path for _, mismatch in found]
+    faults.sort(key=lambda fault: fault[0])
+    problems = [Problem.of(f"{source.path}:{line}", mismatch) for line, mismatch in faults]
+    problem_paths = [mismatch.path for _, mismatch in faults]
     rest = _converted(_without(document.value, problem_paths), registry, k, locations)
     unusable = _unusable(k, *problems)
     if not isinstance(rest, ConfigFile) or any(path[:1] == ("k",) for path in problem_paths):
@@ -153,7 +150,7 @@ def _without(value: object, paths: Iterable[tuple[str | int, ...]]) -> object:
             wrong = parent.pop(path[-1])
             if path[:1] == ("metrics",) and path[-1] == "from" and wrong is not None:
                 parent["from"] = "scores"  # so that rules and limits on the score are not called wrong, too
-        except (AttributeError, IndexError, KeyError, TypeError):  # it went with what it is in, or was never there
+        except (AttributeError, IndexError, KeyError, TypeError):  # its parent was removed, or it was never there
             continue
     return rest
 
@@ -183,10 +180,10 @@ def _converted(
     try:
         config = msgspec.convert(value, record)
     except msgspec.ValidationError as error:
-        if registry.documents_only:  # what explains it takes a third of a small check
+        if registry.documents_only:  # explaining it takes a third of a small check
             return [Mismatch((), str(error))]
-        found = mismatches(value, record)
-        wrong = [_explain(mismatch, value, keys, registry, taken) for mismatch in found]
+        wrong_values = mismatches(value, record)
+        wrong = [_explain(mismatch, value, keys, registry, taken) for mismatch in wrong_values]
         wrong += keys_without_value(value, {path for path, _ in wrong})
         return wrong or [Mismatch((), str(error))]
     if unset := list(keys_without_value(value, ())):
@@ -249,7 +246,7 @@ def _wrong_waivers(waivers: Sequence[Waiver]) -> Iterator[Mismatch]:
         if len(targets) != 1:
             yield Mismatch(("waivers", number), "needs one of query, tag and gate, to say what it waives")
         elif waiver.gate is not None and waiver.rule is not None:
-            yield Mismatch(("waivers", number, "rule"), "is of a query or a tag; a gate has no rules")
+            yield Mismatch(("waivers", number, "rule"), "is for a query or a tag; a gate has no rules")
         try:
             date.fromisoformat(waiver.expires)
         except ValueError:
@@ -259,6 +256,6 @@ def _wrong_waivers(waivers: Sequence[Waiver]) -> Iterator[Mismatch]:
 def _cutoffs(value: object) -> tuple[int, ...]:
     """Return the valid cut-offs of a file that is not validated yet, largest first."""
     k = value.get("k") if isinstance(value, dict) else None
-    given = k if isinstance(k, list) else [k]
-    found = sorted({cutoff for cutoff in given if type(cutoff) is int and cutoff > 0})[: bounds.CUTOFFS]
-    return tuple(reversed(found)) or (DEFAULT_K,)
+    cutoffs = k if isinstance(k, list) else [k]
+    valid = sorted({cutoff for cutoff in cutoffs if type(cutoff) is int and cutoff > 0})[: bounds.CUTOFFS]
+    return tuple(reversed(valid)) or (DEFAULT_K,)

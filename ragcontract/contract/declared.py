@@ -34,7 +34,7 @@ class Metrics(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 def names_taken(keys: Iterable[LimitKey]) -> frozenset[str]:
     """Return the names of the built-in metrics and other quantities with these limit keys, without cut-offs."""
-    # Judged metrics have names that scores of other tools have, too: a score that is declared takes their place.
+    # Scores of other tools may have the names of judged metrics. A declared score then takes the metric's place.
     return frozenset(_without_cutoff(key.quantity.key) for key in keys) - JUDGED_METRICS
 
 
@@ -45,21 +45,21 @@ def _without_cutoff(name: str) -> str:
 
 
 def declared_in(value: object, registry: Registry, taken: Collection[str]) -> dict[str, Struct]:
-    """Return the entries of a configuration that is not validated yet, by metric; what is invalid has its default.
+    """Return the entries of a configuration that is not validated yet, by metric; an invalid field has its default.
 
     ``taken`` are the names of :func:`names_taken`. At most ``bounds.SCORES`` scores are returned.
     """
     section = value.get("metrics") if isinstance(value, dict) else None
-    found: dict[str, Struct] = {}
+    entries: dict[str, Struct] = {}
     scores = 0
     for name, entry in section.items() if isinstance(section, dict) else ():
         if name in registry.options and isinstance(entry, dict):
-            found[name] = _lenient(entry, registry.options[name])
+            entries[name] = _lenient(entry, registry.options[name])
         elif isinstance(entry, dict) and "from" in entry and not _why_not_named(str(name), taken):
             scores += 1
             if scores <= bounds.SCORES:
-                found[str(name)] = _lenient_score(entry)
-    return found
+                entries[str(name)] = _lenient_score(entry)
+    return entries
 
 
 def _lenient_score(entry: Mapping[str, Any]) -> DeclaredScore:
@@ -76,10 +76,10 @@ def _lenient(entry: Mapping[str, Any], record: type[T], always: Mapping[str, str
     for field in msgspec.structs.fields(record):
         if field.encode_name in entry:
             try:
-                one = msgspec.convert({**always, field.encode_name: entry[field.encode_name]}, record)
+                valid = msgspec.convert({**always, field.encode_name: entry[field.encode_name]}, record)
             except msgspec.ValidationError:
                 continue
-            read = replace(read, **{field.name: getattr(one, field.name)})
+            read = replace(read, **{field.name: getattr(valid, field.name)})
     return read
 
 
@@ -104,28 +104,28 @@ def wrong_scores(declared: Mapping[str, Struct]) -> Iterator[Mismatch]:
     """Yield what is wrong with scores whose fields are all valid."""
     for name, entry in declared.items():
         if isinstance(entry, DeclaredScore) and entry.scale[0] >= entry.scale[1]:
-            found = f"expected the lowest value and then a higher one, as [1, 5], found {shown(entry.scale)}"
-            yield Mismatch(("metrics", name, "scale"), found)
+            fault = f"expected the lowest value and then a higher one, as [1, 5], found {shown(entry.scale)}"
+            yield Mismatch(("metrics", name, "scale"), fault)
 
 
 def why_unknown(name: str, entry: object, registry: Registry, taken: Collection[str]) -> str:
-    """Return why an entry under ``metrics`` is none, and what to write instead."""
+    """Return why an entry under ``metrics`` is invalid, and what to write instead."""
     if isinstance(entry, dict) and "from" in entry:
-        most = f"is one score too many; at most {count(bounds.SCORES, 'score')} can be declared"
-        return _why_not_named(name, taken) or most
+        too_many = f"is one score too many; at most {count(bounds.SCORES, 'score')} can be declared"
+        return _why_not_named(name, taken) or too_many
     if _without_cutoff(name) in taken:
         return "is a built-in metric without options; leave the entry out"
     near = NearNames(registry.options).advice(name)
     declare = f"a score that another tool computes needs a source: {_example(name)}"
-    return f"is no built-in metric with options; {f'{near} ' if near else ''}{declare}"
+    return f"is not a built-in metric with options; {f'{near} ' if near else ''}{declare}"
 
 
 def undeclared(section: str, name: str) -> str | None:
-    """Return that a limit needs a declared metric, and how to declare it; None if the key cannot be a limit on one."""
+    """Return how to declare the metric that a limit needs; None if the key cannot be a limit on a declared metric."""
     metric = re.sub("_(drop|rise)_gt$", "", name)
     if (section == "fail_on") == (metric == name) or not re.fullmatch(NAME, metric) or len(metric) > bounds.KEY:
         return None
-    return f"is no built-in metric; if another tool computes it, declare it under metrics: {_example(metric)}"
+    return f"is not a built-in metric; if another tool computes it, declare it under metrics: {_example(metric)}"
 
 
 def _example(name: str) -> str:
@@ -136,7 +136,7 @@ def _why_not_named(name: str, taken: Collection[str]) -> str:
     """Return why a score cannot have a name; empty if it can."""
     if not re.fullmatch(NAME, name) or len(name) > bounds.SCORE_NAME:
         letters = f"a lower-case letter, then lower-case letters, digits and _, at most {bounds.SCORE_NAME} characters"
-        return f"is no name for a score; expected {letters}, as {EXAMPLE}"
+        return f"is not a name for a score; expected {letters}, as {EXAMPLE}"
     if _without_cutoff(name) in taken:
         return "is the name of a built-in metric; give the score another name"
     return (

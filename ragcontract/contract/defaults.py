@@ -20,17 +20,14 @@ NAMES = (GOLDEN, RUN, BASELINE, CONFIG, CONFIG_ALIAS)
 
 
 class InputPaths(Struct, frozen=True, kw_only=True):
-    """The paths or globs of the inputs; None for an input that is not used.
-
-    ``other_configs`` are files that nobody named and that may be meant as the configuration, which is another one.
-    """
+    """The paths or globs of the inputs; None for an input that is not used."""
 
     golden: Sequence[str]
     run: Sequence[str]
     scores: Sequence[str] = ()
     baseline: Sequence[str] | None = None
     config: str | None = None
-    other_configs: Sequence[str] = ()
+    other_configs: Sequence[str] = ()  # files that nobody named, but that may be meant as the configuration
     judgments: Sequence[str] = ()
     calibration: str | None = None
 
@@ -56,10 +53,10 @@ def find_inputs(
     config: str | None = None,
     folder: str = "",
 ) -> InputPaths:
-    """Return the input paths with defaults for those not given; paths are relative to ``folder``.
+    """Return the input paths, with defaults for those that are not named; paths are relative to ``folder``.
 
-    Files of scores, judgments and calibrations are only used if they are given. A baseline or a configuration that is
-    not given is used only if the default file exists. All other paths must exist; reading them reports those that do
+    Files of scores, judgments and calibrations are only used if they are named. A baseline or a configuration that is
+    not named is used only if the default file exists. All other paths must exist; reading them reports those that do
     not. Files that may be meant as the configuration are searched for in the folder and beside the golden files.
     """
     home = Path(folder)
@@ -88,7 +85,7 @@ def find_inputs(
 
 
 def _beside(golden: Sequence[str], home: Path) -> Iterator[Path]:
-    """Yield the files that look like a configuration in other folders, those of the golden files that are named."""
+    """Yield the files that look like a configuration beside golden files in other folders."""
     files, _ = existing_files(golden)  # reading them reports what is wrong with them
     for folder in dict.fromkeys(Path(file).parent for file in files):
         if not _is_same(folder, home):
@@ -109,7 +106,7 @@ def _like_config(folder: Path) -> Iterator[Path]:
 
 
 def _looks_like_config(name: str) -> bool:
-    """Return whether a name is that of a configuration but for case, separators, one typing error, or the format."""
+    """Return whether a name differs from a configuration's only in case, separators, format or one typing error."""
     path, meant = Path(name.lower().removesuffix(".txt").lstrip(".")), Path(CONFIG).stem
     letters = "".join(filter(str.isalnum, path.stem))
     is_config = path.suffix in {".yml", ".yaml", ".json", ".toml"}
@@ -117,7 +114,7 @@ def _looks_like_config(name: str) -> bool:
 
 
 def _is_same(path: Path, other: Path) -> bool:
-    """Return whether two paths lead to one file, as where case makes no difference, and through links."""
+    """Return whether two paths lead to one file, through links or where case makes no difference."""
     try:
         return path.samefile(other)
     except OSError:

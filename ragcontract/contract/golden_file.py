@@ -1,6 +1,7 @@
-"""Reads ``golden.jsonl``: the golden queries.
+"""Reads the golden queries from ``golden.jsonl``.
 
-Whether the two fields of a golden row that name relevant documents say the same, and what the level leaves of it.
+A row may name its relevant documents in two fields, ``relevant_doc_ids`` and ``relevance``, which must then agree at
+the relevance level.
 """
 
 import re
@@ -45,20 +46,15 @@ FILL_IN = "run `rag-contract label`, or write the ids of the documents that answ
 
 
 class Golden(Struct, frozen=True, kw_only=True):
-    """The golden set by query id, in the order of the files.
+    """The golden set."""
 
-    ``metadata`` is the location of the first row with metadata (which is not retained), or None. ``answer_fields`` are
-    the fields about the answer that any row has, each with the location of the first, and ``rule_types`` the classes
-    of all rules about rows. Every row wants or forbids documents if ``all_documents`` is true.
-    """
-
-    queries: dict[str, GoldenQuery]
+    queries: dict[str, GoldenQuery]  # by id, in the order of the files
     files: tuple[SourceFile, ...] = ()
-    metadata: str | None = None
-    answer_fields: dict[str, str] = {}
-    rule_types: frozenset[type[Rule]] = frozenset()
-    all_documents: bool = True
-    partial: bool = False
+    metadata: str | None = None  # the location of the first row with metadata, which is not retained
+    answer_fields: dict[str, str] = {}  # the fields about the answer that any row has, with the location of the first
+    rule_types: frozenset[type[Rule]] = frozenset()  # the classes of all rules about rows
+    all_documents: bool = True  # whether every row wants or forbids documents
+    partial: bool = False  # whether the files must be read again, because they are about more than documents
     problems: Problems = Problems()
 
 
@@ -78,17 +74,19 @@ def read_golden(
 ) -> Golden:
     """Read golden files (or globs) as one set; ids must be unique across all files.
 
-    Documents graded at least ``level`` are relevant. Without one, the relevance level is not known: a row whose
-    ``relevant_doc_ids`` agree with its grades at any level is accepted. A field that is not read is a warning, and a
-    problem if it looks like a misspelled rule, unless it is among ``allow_fields``; with None, these are not known, and
-    only what looks misspelled is a warning. With a registry of documents only, the result is partial if any row is
-    about anything else, or is wrong.
+    Documents graded at least ``level`` are relevant. If the level is None, it is not known, and a row whose
+    ``relevant_doc_ids`` agree with its grades at any level is accepted.
+
+    A field that is not read causes a warning unless it is among ``allow_fields``. If it looks like a misspelled rule,
+    it is a problem. If ``allow_fields`` is None, they are not known, and only misspelled fields cause warnings.
+
+    With a registry of documents only, the result is partial if any row is wrong or about anything else.
     """
     builder = _Builder(reads_answers=not registry.documents_only, level=level, strict=allow_fields is not None)
-    found, problems = existing_files(paths)
+    files, problems = existing_files(paths)
     for problem in problems:
         builder.problems.add(problem)
-    for event in read_rows(found, golden_record(registry), progress=progress):
+    for event in read_rows(files, golden_record(registry), progress=progress):
         match event:
             case Batch():
                 for index, row in enumerate(event.rows):
@@ -119,9 +117,9 @@ class _Builder:
         self._tags: set[str] = set()
         self._shared: dict[Any, Any] = {}  # equal tags and rules are stored once
         self._metadata: str | None = None
-        self._misspelled: Warned | None = None  # a field of which a row needs one: a row without any says so
+        self._misspelled: Warned | None = None  # the likeliest reason why a row expects nothing
         self._explained = False
-        self._rows_with: dict[str, int] = {}  # how many rows have each field that is not read
+        self._rows_with: dict[str, int] = {}  # the number of rows with each field that is not read
         self._warnings: list[Warned] = []  # about these fields
         self._further: str | None = None  # the first row with a field that is not even counted
         self._answer_fields: dict[str, str] = {}
@@ -129,41 +127,41 @@ class _Builder:
         self._need_results = True
         self._below_level: list[GoldenQuery] = []
 
-    def unread(self, found: Warned) -> None:
+    def unread(self, warned: Warned) -> None:
         """Count a field that is not read; it is reported once."""
-        if found.field in self._rows_with:
-            self._rows_with[found.field] += 1
+        if warned.field in self._rows_with:
+            self._rows_with[warned.field] += 1
             return
         if len(self._rows_with) < bounds.UNREAD_FIELDS:
-            self._rows_with[found.field] = 1
+            self._rows_with[warned.field] = 1
         else:
-            self._further = self._further or found.location
-        if found.meant in ENOUGH:
-            self._misspelling(found)
+            self._further = self._further or warned.location
+        if warned.meant in ENOUGH:
+            self._misspelling(warned)
         else:
-            self._warned(found)
+            self._warned(warned)
 
-    def _misspelling(self, found: Warned) -> None:
-        """Note a misspelled field, for a row that expects nothing; one of the documents is the likeliest reason."""
-        first, self._misspelled = self._misspelled, found
+    def _misspelling(self, warned: Warned) -> None:
+        """Note a misspelled field for a row that expects nothing; a field of documents is the likeliest reason."""
+        first, self._misspelled = self._misspelled, warned
         if first and first.meant == "relevant_doc_ids":
-            first, self._misspelled = found, first
+            first, self._misspelled = warned, first
         if first:
             self._warned(first)
 
-    def _warned(self, found: Warned) -> None:
-        """Note the warning about a field; it is a problem if that is a misspelled or misplaced rule, which is off."""
-        if self._strict and found.meant in RULE_FIELDS and RULES.misspelled(found.field):
-            field = shorten(found.field, bounds.NAME)
-            self.problems.problem(f"{found.location}: {field}", f"unknown field; {found.advice} ({OWN_FIELD})")
-        elif found.field in self._rows_with:
-            self._warnings.append(found)
+    def _warned(self, warned: Warned) -> None:
+        """Note the warning about a field; a misspelled or misplaced rule is a problem, because it is switched off."""
+        if self._strict and warned.meant in RULE_FIELDS and RULES.misspelled(warned.field):
+            field = shorten(warned.field, bounds.NAME)
+            self.problems.problem(f"{warned.location}: {field}", f"unknown field; {warned.advice} ({OWN_FIELD})")
+        elif warned.field in self._rows_with:
+            self._warnings.append(warned)
 
     def row(self, row: GoldenRow, location: str) -> None:
         if row.metadata and self._metadata is None:
             self._metadata = location
-        given = present(row) if self._reads_answers else []
-        relevant = _relevant(row, given, self._level)
+        named = present(row) if self._reads_answers else []
+        relevant = _relevant(row, named, self._level)
         if isinstance(relevant, Mismatch):
             if self._misspelled and row.relevance is None:
                 self._explained = True
@@ -177,10 +175,10 @@ class _Builder:
             message = "needs at least one relevant document to include; name them, or leave it out"
             self.problems.problem(f"{location}: must_include_any", message)
         options = options_in(row) if self._reads_answers else []
-        fields = _fields_of(row) if given or options else NO_FIELDS
+        fields = _fields_of(row) if named or options else NO_FIELDS
         for mismatch in fields.mismatches:
             self.problems.mismatch(location, mismatch)
-        for name in (*given, *options):
+        for name in (*named, *options):
             self._answer_fields.setdefault(name, location)
         query = self._query(row, location, relevant, fields)
         if not relevant and row.relevance and row.relevant_doc_ids is None and any(row.relevance.values()):
@@ -197,7 +195,7 @@ class _Builder:
             tags = self._noted(tags, location)
         rules = fields.rules
         if rules:
-            self._rule_types.update([type(rule.judged if isinstance(rule, RowRule) else rule) for rule in rules])
+            self._rule_types.update([type(rule.inner if isinstance(rule, RowRule) else rule) for rule in rules])
         if forbidden := unique_ids(row.forbidden_doc_ids):
             self._refuse_unseen(forbidden, f"{location}: forbidden_doc_ids")
         if row.tier:
@@ -223,7 +221,7 @@ class _Builder:
         return query
 
     def _noted(self, tags: tuple[str, ...], location: str) -> tuple[str, ...]:
-        """Return the tags, or none once there are too many different ones: each has means of all metrics."""
+        """Return the tags; none once there are too many different tags, because each has means of all metrics."""
         self._refuse_unseen(tags, f"{location}: tags")
         before = len(self._tags)
         self._tags.update(tags)
@@ -235,7 +233,7 @@ class _Builder:
         return ()
 
     def _refuse_unseen(self, names: Sequence[str], location: str) -> None:
-        """Refuse names of which nobody sees anything: no limit and no run has them."""
+        """Refuse names without a visible character, because no limit and no run has them."""
         if all(map(_starts_plainly, names)):  # nearly always; what follows costs an import
             return
         from ragcontract.core.invisible import is_visible
@@ -284,7 +282,7 @@ def _fields_of(row: GoldenRow) -> AnswerFields:
 
 
 def contract_warnings(queries: Iterable[GoldenQuery]) -> Iterator[str]:
-    """Yield a warning if placeholders are left: such queries can be judged but always fail."""
+    """Yield a warning if placeholders are left, because such queries always fail."""
     if unnamed := [query for query in queries if PLACEHOLDER in query.relevant_doc_ids]:
         others = f" (and {len(unnamed) - 1} more such rows)" if len(unnamed) > 1 else ""
         field = "relevant_doc_ids" if unnamed[0].relevance is None else "relevance"
@@ -311,7 +309,7 @@ def _relevant(row: GoldenRow, answer_fields: Sequence[str], level: float | None)
 def disagreement(listed: Collection[str], relevance: Mapping[str, float], level: float | None) -> str | None:
     """Return how the ``listed`` relevant documents disagree with the grades, and what to do; None if they agree.
 
-    Without a ``level``, they agree if they do so at any.
+    Without a ``level``, they agree if they do so at any level.
     """
     agreed = _level_of(listed, relevance)
     if level is None and agreed is not None:
@@ -338,7 +336,7 @@ def _level_of(listed: Collection[str], relevance: Mapping[str, float]) -> float 
 
 
 def below_level(below: Sequence[GoldenQuery], level: float) -> tuple[str, str]:
-    """Return where the first of the queries is that have graded documents, but none of the level, and a message."""
+    """Return a location and a message about queries whose graded documents are all below the level."""
     query, highest = below[0], max((below[0].relevance or {}).values())
     others = f" (and {count(len(below) - 1, 'more such row')})" if len(below) > 1 else ""
     why = f"{query.id!r} has graded documents, but none of grade {level:g} or more, the relevance_level{others}"

@@ -47,11 +47,11 @@ TURN_FIELDS = (
     "min_required",
     "forbidden_elements",
 )
-# Names that other tools have for a good answer, as :attr:`RunRow.other_names`.
+# Names that other tools give to a good answer, in the form of :attr:`RunRow.other_names`.
 REFERENCES = dict.fromkeys(("expected_answer", "reference_answer"), ("reference", "did you mean 'reference'?"))
 OPTIONS = ("tier", "as_evaluated", "allowed_phrases", "min_required")
 ENOUGH = ("relevant_doc_ids", "relevance", *ANSWER_FIELDS)
-# What rules are written with, as fields and in `rules`: a misspelled one would switch a rule off.
+# The fields and types that rules are written with. If one is misspelled, its rule is off.
 RULE_FIELDS = frozenset(
     (
         *ENOUGH,
@@ -189,11 +189,11 @@ def golden_record(registry: Registry) -> type[GoldenRow]:
 
 def _turn_record(rules: list[Any]) -> type[Struct]:
     """Return the record of a turn: what the user says, and the fields of a row about the answer to it."""
-    said = ("query", Annotated[Question, Meta(description="What the user says.")])
+    question = ("query", Annotated[Question, Meta(description="What the user says.")])
     fields = [(name, GoldenRow.__annotations__[name], None) for name in TURN_FIELDS]
     about = {"__doc__": "A turn of a conversation."}
     return msgspec.defstruct(
-        "Turn", [said, *rules, *fields], namespace=about, frozen=True, kw_only=True, forbid_unknown_fields=True
+        "Turn", [question, *rules, *fields], namespace=about, frozen=True, kw_only=True, forbid_unknown_fields=True
     )
 
 
@@ -210,10 +210,10 @@ NO_FIELDS = AnswerFields()
 
 def present(row: GoldenRow) -> list[str]:
     """Return the names of the row's fields about the answer; an empty list of rules asks for nothing."""
-    given = {name: getattr(row, name, None) for name in ANSWER_FIELDS}
-    return [name for name, value in given.items() if value is not None and (name != "rules" or value)]
+    values = {name: getattr(row, name, None) for name in ANSWER_FIELDS}
+    return [name for name, value in values.items() if value is not None and (name != "rules" or value)]
 
 
 def options_in(row: GoldenRow) -> list[str]:
-    """Return the names of the row's fields that belong to others about the answer."""
+    """Return the names of the row's fields that are options of fields about the answer."""
     return [name for name in OPTIONS if getattr(row, name) is not None]

@@ -1,6 +1,6 @@
-"""Limit keys: the keys of ``ragcontract.yml`` that set limits, and the gates made from them.
+"""The keys of ``ragcontract.yml`` that set limits, and the gates made from them.
 
-Keys of the configuration that have no value: null never switches a limit off in silence.
+A key without a value is reported, because null never switches a limit off in silence.
 """
 
 import re
@@ -41,7 +41,9 @@ def limit_keys(
     """
     metrics = metrics_at(registry, cutoffs, declared)
     known = {metric.key for metric in metrics}
-    metrics += [replace(one, aliases=()) for one in metrics_at(registry, others or cutoffs) if one.key not in known]
+    metrics += [
+        replace(metric, aliases=()) for metric in metrics_at(registry, others or cutoffs) if metric.key not in known
+    ]
     keys = [key for metric in metrics for key in keys_of(metric)] + list(registry.quantities)
     names = [(key.section, key.name) for key in keys]
     if repeated := sorted({".".join(name) for name in names if names.count(name) > 1}):
@@ -85,9 +87,9 @@ def _change(scale: Scale) -> Any:
 
 
 def explained(section: str, name: str, keys: Iterable[LimitKey]) -> str | None:
-    """Return why a key is unknown: its cut-off is not scored, its direction is wrong, or it is not by tag; else None.
+    """Return why a key is unknown, or None; ``section`` may also be a section under a tag.
 
-    ``section`` may also be a section under a tag.
+    Its cut-off is not scored, its direction is wrong, or its limit does not exist by tag.
     """
     listed = list(keys)
     if match := AT_K.search(name):
@@ -95,9 +97,9 @@ def explained(section: str, name: str, keys: Iterable[LimitKey]) -> str | None:
         if any(AT_K.sub("", name) == AT_K.sub("", other) for other in generic if AT_K.search(other)):
             return f"{match[1]} is not in k; add it there, or name a cut-off that is"
     if any(key.section == section and key.name == name and not key.by_tag for key in listed):
-        return "is of all queries, and has no limit by tag"
+        return "is about all queries; it cannot be limited by tag"
     opposite = {"minimums": "maximums", "maximums": "minimums"}.get(section, section)
-    meant = re.sub("_(drop|rise)_gt$", lambda found: "_rise_gt" if found[1] == "drop" else "_drop_gt", name)
+    meant = re.sub("_(drop|rise)_gt$", lambda ending: "_rise_gt" if ending[1] == "drop" else "_drop_gt", name)
     other = next((key for key in listed if (key.section, key.name) == (opposite, meant)), None)
     if other and (opposite, meant) != (section, name):
         return f"{other.quantity.better} is better: write {opposite}.{meant}"
@@ -139,9 +141,9 @@ Path = tuple[str | int, ...]
 
 
 def without_empty_sections(value: Any, record: type[Struct]) -> Any:
-    """Return what a file says in ``record``, without the sections and lists that have nothing in them.
+    """Return the value of a ``record`` without the sections and lists that are null.
 
-    That is what is left of a section where everything below its name is a comment.
+    A section is null where everything below its name is a comment.
     """
     if not isinstance(value, dict):
         return value
@@ -155,13 +157,13 @@ def without_empty_sections(value: Any, record: type[Struct]) -> Any:
 
 def sections(record: type[Struct]) -> dict[str, type[Struct] | None]:
     """Return the keys of a record that are sections or lists, which may be empty, with the records of the sections."""
-    found: dict[str, type[Struct] | None] = {}
+    empty: dict[str, type[Struct] | None] = {}
     for field in fields(record):
         if isinstance(field.default, Struct):
-            found[field.name] = type(field.default)
+            empty[field.name] = type(field.default)
         elif field.default_factory in {dict, list}:
-            found[field.name] = None
-    return found
+            empty[field.name] = None
+    return empty
 
 
 def keys_without_value(value: Any, explained: Collection[Path], path: Path = ()) -> Iterator[Mismatch]:
@@ -174,7 +176,7 @@ def keys_without_value(value: Any, explained: Collection[Path], path: Path = ())
 
 
 def why_without_value(path: Path, value: Any) -> str | None:
-    """Return what an unknown key without a value probably is: the rest of a number, or a key with its value."""
+    """Return what an unknown key without a value probably is: the rest of a number, or a key glued to its value."""
     mapping = _at(path[:-1], value)
     key = str(path[-1])
     if not isinstance(mapping, Mapping) or mapping.get(key) is not None:

@@ -1,4 +1,4 @@
-"""The metrics that rules name: each must be one that is computed for a row, with the direction that the rule needs."""
+"""Checks the metrics that rules name: a row must have them, and they need the direction that the rule expects."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -58,8 +58,9 @@ def wrong_names(
 
 
 def _score_rules(query: GoldenQuery) -> Iterator[tuple[int, ScoreRule]]:
-    """Yield the rules with their numbers in the ``rules`` of the row, which come first of those that may be there."""
-    written = (rule for rule in query.rules if not isinstance(rule, RowRule) or rule.judged.in_rows)
+    """Yield the rules about scores with their numbers in the ``rules`` of the row."""
+    # The entries of ``rules`` come before the other rules that may be written there.
+    written = (rule for rule in query.rules if not isinstance(rule, RowRule) or rule.inner.in_rows)
     for index, rule in enumerate(written):
         if isinstance(rule, ScoreRule):
             yield index, rule
@@ -74,14 +75,14 @@ class _Names:
 
     def wrong(self, key: str) -> str | None:
         if key in self._metrics:
-            judged = f"{key} is what a judge said, which is often wrong on one query; limit its mean under minimums"
-            return judged if self._metrics[key].task else None
+            of_judge = f"{key} is what a judge said, which is often wrong on one query; limit its mean under minimums"
+            return of_judge if self._metrics[key].task else None
         if key in self._ranking:
             return f"{key} is about documents; use must_rank_at_most, or limit its mean under minimums"
         return f"there is no metric {key!r}; {self._near.advice(key, DECLARE)}"
 
     def wrong_in(self, rule: ScoreRule) -> Iterator[tuple[str, str]]:
-        """Yield the path within a rule, and what is wrong there."""
+        """Yield each fault of a rule with its path in the rule."""
         for number, key in enumerate(rule.read):
             path = rule.path_of(number)
             if why := self.wrong(key):

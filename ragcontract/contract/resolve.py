@@ -1,7 +1,4 @@
-"""What is wrong with a contract for the metrics that it asks for.
-
-Resolves golden queries and configuration into a contract: metrics, rules and gates.
-"""
+"""Resolves golden queries and configuration into a contract with its metrics, rules and gates."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
@@ -33,53 +30,25 @@ from ragcontract.metrics.overlap import Overlap
 from ragcontract.metrics.ranking import Families, Ranking
 from ragcontract.registry import Registry
 
-
-def complaints(families: Iterable[Family], golden: Golden, locations: Locations) -> Problems:
-    """Return the problems and warnings of families that cannot be computed for every contract."""
-    problems = Collector()
-    for family in families:
-        for one in family.complaints(golden.queries.values()) if isinstance(family, Demanding) else ():
-            location = one.location or _of_option(one.option, locations)
-            if one.warns:
-                problems.warning(f"{location} {one.message}")
-            else:
-                problems.problem(location, one.message)
-    return problems.found()
-
-
-def _of_option(option: tuple[str, ...], locations: Locations) -> str:
-    """Return the location and the name of an option; of one that is not written, the location of what it is in."""
-    paths = (option[:length] for length in range(len(option), 0, -1))
-    where = next((found for path in paths if (found := locations.of(*path))), "")
-    return f"{where}: {'.'.join(option)}" if where else ".".join(option)
-
-
 TOO_STEEP = f"has a grade over {bounds.EXPONENT}, too much for `gain: exponential`"
 DIAGNOSTICS = (Judged, Overlap)  # families that are not computed from single rows alone
 NO_BASELINE = "there is no baseline; make one with `rag-contract baseline`, or leave the limit out"
 
 
 class Contract(Families, frozen=True, kw_only=True):
-    """Everything that a run is judged by. ``rules`` are the enforced rule classes.
+    """Everything that a run must keep to."""
 
-    Violations of the rules named in ``only_new`` count only if the baseline does not have them already. With a
-    ``scope``, ``golden`` and ``gates`` have only what it judges.
-
-    ``problems`` are problems of the files. ``limit_problems`` are limits that cannot be judged for any run; the ids of
-    their gates are in ``impossible``.
-    """
-
-    golden: Golden
+    golden: Golden  # only the queries in scope
     config_file: ConfigFile
-    rules: tuple[type[Rule], ...]
-    only_new: frozenset[str] = frozenset()
-    gates: tuple[Gate, ...]
+    rules: tuple[type[Rule], ...]  # the classes that are enforced
+    only_new: frozenset[str] = frozenset()  # names of rules whose violations count only if the baseline has none
+    gates: tuple[Gate, ...]  # only those in scope
     settings: RuleSettings
-    problems: Problems = Problems()
-    limit_problems: Problems = Problems()
-    impossible: frozenset[str] = frozenset()
+    problems: Problems = Problems()  # of the files
+    limit_problems: Problems = Problems()  # limits that cannot be evaluated for any run
+    impossible: frozenset[str] = frozenset()  # the ids of their gates
     scope: Scope | None = None
-    judged: bool = True
+    with_gates: bool = True  # whether gates are evaluated at all
 
     @property
     def config(self) -> Config:
@@ -88,7 +57,7 @@ class Contract(Families, frozen=True, kw_only=True):
 
     @property
     def needs_more(self) -> bool:
-        """Whether a contract read with the registry of documents only may name anything else, or is wrong."""
+        """Whether the contract may be about more than documents, or is wrong, and must be read with all rules."""
         config = self.config
         about_answers = config.tiers or config.metrics != type(config.metrics)() or config.answers != AnswerSettings()
         about_answers = about_answers or config.judge != JudgeSettings()
@@ -135,7 +104,7 @@ class Contract(Families, frozen=True, kw_only=True):
 
     def without_gates(self) -> "Contract":
         """Return the contract with its rules alone."""
-        return replace(self, gates=(), limit_problems=Problems(), judged=False)
+        return replace(self, gates=(), limit_problems=Problems(), with_gates=False)
 
     def without_limits(self) -> "Contract":
         """Return the contract without gates and rules, under which every run passes."""
@@ -146,20 +115,22 @@ class Contract(Families, frozen=True, kw_only=True):
         return replace(self, gates=tuple(gate for gate in self.gates if not gate.needs_baseline))
 
     def without_judged_metrics(self) -> "Contract":
-        """Return the contract without the metrics that a judge computes, and without the limits on them."""
+        """Return the contract without the metrics of a judge, and without the limits on them."""
         judged = {metric.key for metric in self.metrics if metric.task}
-        families = tuple(one for one in self.families if judged.isdisjoint(metric.key for metric in one.metrics))
+        families = tuple(
+            family for family in self.families if judged.isdisjoint(metric.key for metric in family.metrics)
+        )
         return replace(
-            self, families=families, gates=tuple(one for one in self.gates if one.quantity.key not in judged)
+            self, families=families, gates=tuple(gate for gate in self.gates if gate.quantity.key not in judged)
         )
 
 
 def resolve(
     golden: Golden, config_file: ConfigFile, registry: Registry, *, has_baseline: bool, tags: Sequence[str] = ()
 ) -> Contract:
-    """Combine golden set and configuration; what makes the contract unusable is in its problems.
+    """Combine golden set and configuration into a contract, with the problems that make it unusable.
 
-    With ``tags``, only the queries with one of them and their own limits are judged.
+    With ``tags``, its scope is the queries with any of the tags, and the tags' own limits.
     """
     config = config_file.config
     scope = scope_of(golden, config_file.gates, tags)
@@ -180,7 +151,7 @@ def resolve(
         *unknown_tiers(all_golden, config.tiers, config_file.locations),
         *(wrong_names(golden, config_file, by_rows, by_ids) if names_metrics else ()),
     ]
-    keys = {*by_rows, *(one.key for one in by_ids), *(one.quantity.key for one in registry.quantities)}
+    keys = {*by_rows, *(metric.key for metric in by_ids), *(limit.quantity.key for limit in registry.quantities)}
     why_not = _why_not(config_file, gates, all_golden, keys, has_baseline=has_baseline)
     rules = tuple(rule for rule in registry.rules if enforced(config, rule))
     named = named_metrics(golden) if names_metrics else set[str]()
@@ -190,7 +161,7 @@ def resolve(
         config_file=config_file,
         ranking=ranking,
         families=tuple(computed),
-        diagnostics=tuple(one for one in diagnostics if has_baseline or one.switch is SwitchedOn.ALWAYS),
+        diagnostics=tuple(family for family in diagnostics if has_baseline or family.switch is SwitchedOn.ALWAYS),
         rules=rules,
         only_new=frozenset(name for rule in rules if only_new(config, rule) for name in names_of(rule)),
         gates=gates,
@@ -233,10 +204,7 @@ def _named_in(config_file: ConfigFile) -> set[str]:
 
 
 def _in_use(families: Iterable[Family], golden: Golden, named: Container[str]) -> Iterator[Family]:
-    """Yield the families that are computed beside the ranking metrics.
-
-    A golden row asks for them, or the configuration or a rule names one of their metrics.
-    """
+    """Yield the families that a golden row asks for, or of which the configuration or a rule names a metric."""
     for family in families:
         is_on = family.switch is SwitchedOn.ALWAYS or family.switch in golden.answer_fields
         if is_on or any(metric.key in named for metric in family.metrics):
@@ -253,23 +221,43 @@ def _rule_settings(config: Config, k: int, metrics: Mapping[str, Metric]) -> Rul
     )
 
 
+def complaints(families: Iterable[Family], golden: Golden, locations: Locations) -> Problems:
+    """Return the problems and warnings of families that cannot be computed for every contract."""
+    problems = Collector()
+    for family in families:
+        for complaint in family.complaints(golden.queries.values()) if isinstance(family, Demanding) else ():
+            location = complaint.location or _of_option(complaint.option, locations)
+            if complaint.warns:
+                problems.warning(f"{location} {complaint.message}")
+            else:
+                problems.problem(location, complaint.message)
+    return problems.found()
+
+
+def _of_option(option: tuple[str, ...], locations: Locations) -> str:
+    """Return the location and the name of an option; if it is not written, the location of the section around it."""
+    paths = (option[:length] for length in range(len(option), 0, -1))
+    where = next(filter(None, (locations.of(*path) for path in paths)), "")
+    return f"{where}: {'.'.join(option)}" if where else ".".join(option)
+
+
 def _why_not(
     config_file: ConfigFile, within: Sequence[Gate], golden: Golden, known: set[str], *, has_baseline: bool
 ) -> dict[Gate, list[str]]:
-    """Return the reasons why gates cannot be judged for any run.
+    """Return the reasons why gates cannot be evaluated for any run.
 
-    ``within`` are those of the scope; ``golden`` has the queries outside of it, too. ``known`` are all quantities.
+    ``within`` are the gates in scope; ``golden`` has the queries outside of it, too. ``known`` are all quantities.
     """
     ghosts = ghost_tags(golden, config_file.gates)
     cutoffs = config_file.cutoffs
     judged = {gate: list(_impossible(gate, known, ghosts, cutoffs, has_baseline=has_baseline)) for gate in within}
-    # No query has such a tag, so that no check judges its limits: one of other tags refuses them, too.
+    # No query has such a tag, so no check evaluates its limits. A check of other tags refuses them, too.
     others = [gate for gate in config_file.gates if gate not in judged and gate.tag in ghosts]
     return judged | {gate: [ghosts[gate.tag]] for gate in others}
 
 
 def _nothing_decides(config_file: ConfigFile, gates: Iterable[Gate]) -> Problems:
-    """Return the problem that no limit on a pass rate is judged although nothing else is to fail the check."""
+    """Return a problem if only pass rates may fail the check and no limit on one is evaluated."""
     if config_file.config.per_query.fail_on != "pass_rate" or any(gate.quantity.of_rules for gate in gates):
         return Problems()
     message = "per_query.fail_on: pass_rate needs a limit on it that is judged; set minimums.pass_rate, or tiers"
@@ -293,23 +281,23 @@ def _impossible(
         yield NO_BASELINE
 
 
-def _problems(found: Iterable[tuple[str, str]]) -> Problems:
-    """Return problems, each given as its location and a message."""
+def _problems(pairs: Iterable[tuple[str, str]]) -> Problems:
+    """Return the problems of pairs of a location and a message."""
     problems = Collector()
-    for location, problem in found:
+    for location, problem in pairs:
         problems.problem(location, problem)
     return problems.found()
 
 
 def _limit_problems(why_not: Mapping[Gate, Sequence[str]]) -> Problems:
-    """Return the problems of gates, given the reasons why each cannot be judged for any run."""
+    """Return the problems of gates from the reasons why each cannot be evaluated for any run."""
     return _problems(
         (gate.location, f"{gate.id} cannot be judged: {why}") for gate, reasons in why_not.items() for why in reasons
     )
 
 
 def _like_tags(golden: Golden, config_file: ConfigFile, tags: Sequence[str]) -> Problems:
-    """Return warnings about tags that are like one that the configuration or ``tags`` name."""
+    """Return warnings about tags that look like a tag of the configuration or of ``tags``."""
     config = config_file.config
     named = [*tags, *(gate.tag for gate in config_file.gates), *(waiver.tag for waiver in config.waivers)]
     named += [tag for entry in config_file.declared.values() for tag in getattr(entry, "tags", ())]
@@ -329,7 +317,7 @@ def _too_steep(queries: Iterable[GoldenQuery], config: Config) -> Iterator[Golde
 
 
 def lacking_field(contract: Contract, key: str) -> str:
-    """Return the golden field without which no query has a metric, and what to do; empty if there is one with it."""
+    """Return the golden field without which no query has a metric, and what to do; empty if any row has it."""
     for family in contract.families:
         for metric in family.metrics:
             asks = metric.asks or family.switch

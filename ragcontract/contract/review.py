@@ -1,10 +1,8 @@
-"""Limits that every run keeps to, such as a minimum of 0: ``lint`` notes them. Pure.
+"""Reviews a contract for likely mistakes, most of which a check does not report; ``lint`` shows them.
 
-Reviews the contract itself for likely mistakes, most of which a check does not report.
-
-Pure: takes the golden queries and a summary of the exports, returns findings.
-
-Contracts that no run breaks, and what golden rows expect although nothing uses it: ``lint`` says so. Pure.
+Besides, it notes limits that every run keeps to, such as a minimum of 0, contracts that no run breaks, and fields of
+golden rows that nothing uses. It is pure: it takes the golden queries and a summary of the exports, and returns
+findings.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,25 +28,6 @@ from ragcontract.core.questions import same_question
 from ragcontract.rules.ranks import MustRankAtMost
 from ragcontract.runs.baseline_contract import REFERENCES
 from ragcontract.statistics.quantities import LABEL_MACRO_F1
-
-
-def always_held(contract: Contract) -> Iterator[tuple[str, str]]:
-    """Yield the location of each limit that every run keeps to, and a sentence about it."""
-    for gate in contract.gates:
-        if holds_always(gate, contract):
-            limit = percent_as_written(gate.limit) if gate.relative else as_written(gate.limit)
-            yield (
-                gate.location,
-                f"{gate.id}: every run keeps to {limit}, so it never fails; tighten it, or leave it out",
-            )
-
-
-def holds_always(gate: Gate, contract: Contract) -> bool:
-    """Return whether the worst value, or the largest change, is within a limit."""
-    scales = {metric.key: metric.scale for metric in contract.metrics}
-    scale = Scale() if gate.quantity.of_rules else scales.get(gate.quantity.key)
-    return scale is not None and every_run_keeps(gate.kind, gate.limit, scale, relative=gate.relative)
-
 
 Name = (
     Literal[
@@ -82,7 +61,7 @@ class ReviewNote(Struct, frozen=True, kw_only=True):
 
     @property
     def is_note(self) -> bool:
-        """Whether it is only for information and does not count with ``--strict``."""
+        """Whether the finding is only for information, which does not count with ``--strict``."""
         return self.rule in NOTES
 
     def line(self) -> str:
@@ -91,14 +70,11 @@ class ReviewNote(Struct, frozen=True, kw_only=True):
 
 
 class Exports(Struct, frozen=True, kw_only=True):
-    """A summary of all runs: the length of the longest result list, and the relevant documents that no run returns.
+    """A summary of all runs."""
 
-    ``doc_ids`` are some of the ids that occur, to suggest spellings from.
-    """
-
-    depth: int
-    never: frozenset[str]
-    doc_ids: frozenset[str]
+    depth: int  # the length of the longest list of results
+    never: frozenset[str]  # the relevant documents that no run returns
+    doc_ids: frozenset[str]  # some of the ids that occur, to suggest spellings from
 
 
 def read_exports(rows: Iterable[tuple[str, list[str]]], queries: GoldenQueries, config: Config) -> Exports:
@@ -131,9 +107,9 @@ def review(queries: GoldenQueries, config: Config, k: int, exports: Exports | No
         rules["never-retrieved"] = lambda: _never_retrieved(queries, exports)
         rules["rank-beyond-depth"] = lambda: _beyond_depth(queries, config, exports)
     order = {query_id: number for number, query_id in enumerate(queries)}
-    found = [(order[query.id], query, rule, message) for rule, find in rules.items() for query, message in find()]
-    found.sort(key=lambda one: one[0])
-    return [ReviewNote(location=query.location, rule=rule, message=message) for _, query, rule, message in found]
+    findings = [(order[query.id], query, rule, message) for rule, find in rules.items() for query, message in find()]
+    findings.sort(key=lambda finding: finding[0])
+    return [ReviewNote(location=query.location, rule=rule, message=message) for _, query, rule, message in findings]
 
 
 def _placeholders(queries: GoldenQueries) -> Found:
@@ -176,23 +152,26 @@ def _small_tags(queries: GoldenQueries) -> Found:
 
 
 def _never_retrieved(queries: GoldenQueries, exports: Exports) -> Found:
-    """Yield the queries whose documents no run returns; those whose ids are only written in another form, once."""
+    """Yield the queries whose documents no run returns; ids that are only written in another form are reported once."""
     in_another_form = {match.wanted: match for match in matches(sorted(exports.never), sorted(exports.doc_ids))}
     example, matched = most_common(in_another_form.values())
     same_form_ids: set[str] = set()
     if example and matched > 1:
         same_form_ids = {wanted for wanted, match in in_another_form.items() if same_form(match, example)}
-    said, explained, retrieved = False, 0, NearNames(sorted(exports.doc_ids))
+    reported, explained, retrieved = False, 0, NearNames(sorted(exports.doc_ids))
     for query in queries.values():
         never = [doc_id for doc_id in query.relevant_doc_ids if doc_id in exports.never and doc_id != PLACEHOLDER]
         if not never:
             continue
         if example and not same_form_ids.isdisjoint(never):
-            if not said:
-                found = render(difference(example), repr)
+            if not reported:
+                differences = render(difference(example), repr)
                 ids = f"{len(exports.never):,} relevant ids never occur in a run"
-                yield query, f"{ids}; {matched:,} do {found}: write ids the same way in the contract and in the run"
-            said = True
+                yield (
+                    query,
+                    f"{ids}; {matched:,} do {differences}: write ids the same way in the contract and in the run",
+                )
+            reported = True
             never = [doc_id for doc_id in never if doc_id not in same_form_ids]
             if not never:
                 continue
@@ -204,7 +183,7 @@ def _never_retrieved(queries: GoldenQueries, exports: Exports) -> Found:
 
 
 def _meant(doc_id: str, query: GoldenQuery, in_another_form: Mapping[str, Match], retrieved: NearNames) -> str | None:
-    """Return the id that was meant: the same in another form, or one typing error away; None if that is not sure."""
+    """Return the id that was probably meant, which has another form or one typing error; None if that is not sure."""
     if match := in_another_form.get(doc_id):
         return match.found
     near = retrieved.nearest(doc_id)
@@ -218,6 +197,24 @@ def _beyond_depth(queries: GoldenQueries, config: Config, exports: Exports) -> F
             deepest = f"no run lists more than {count(exports.depth, 'result')}"
             advice = f"export at least {rank:,}, or lower it"
             yield query, f"{query.id!r} has must_rank_at_most {rank:,}, but {deepest}; {advice}"
+
+
+def always_held(contract: Contract) -> Iterator[tuple[str, str]]:
+    """Yield the location of each limit that no run can miss, and a sentence about it."""
+    for gate in contract.gates:
+        if holds_always(gate, contract):
+            limit = percent_as_written(gate.limit) if gate.relative else as_written(gate.limit)
+            yield (
+                gate.location,
+                f"{gate.id}: every run keeps to {limit}, so it never fails; tighten it, or leave it out",
+            )
+
+
+def holds_always(gate: Gate, contract: Contract) -> bool:
+    """Return whether the worst value, or the largest change, is within a limit."""
+    scales = {metric.key: metric.scale for metric in contract.metrics}
+    scale = Scale() if gate.quantity.of_rules else scales.get(gate.quantity.key)
+    return scale is not None and every_run_keeps(gate.kind, gate.limit, scale, relative=gate.relative)
 
 
 NOTHING_FAILS = (
@@ -258,7 +255,7 @@ def _used(contract: Contract) -> set[str]:
         for metric in family.metrics
         if metric.key in named
     }
-    used = {"expected_mode", *asked}  # of which a rule is made
+    used = {"expected_mode", *asked}  # a rule is always made from expected_mode
     if LABEL_MACRO_F1.key in limited:
         used.add("expected_label")
     return used | {"reference"} if "reference_claims" in used else used

@@ -1,8 +1,7 @@
-"""The scope of a check: all of a contract, or the queries with some tags and the limits of these tags.
+"""Checks tags and tiers of a contract, and limits a check to the queries with some tags.
 
-Tiers: groups of queries with a pass rate to reach; where one is missed, the tiers that it gates are skipped.
-
-Finds tags that are like a tag of the configuration: their queries are left out of what it says of that one.
+A tier is a group of queries with a pass rate to reach. Where it misses that rate, the tiers that it gates are skipped.
+A tag that looks like a tag of the configuration is reported, because its queries are left out of that tag's limits.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -21,22 +20,19 @@ from ragcontract.statistics.quantities import TIER_PASS_RATE
 
 
 class Scope(Struct, frozen=True, kw_only=True):
-    """The ``tags`` that a check is limited to, and the ids of the ``queries`` and ``gates`` that it does not judge.
-
-    ``wanted`` are the documents that these queries want.
-    """
+    """The tags that a check is limited to, and what it therefore leaves out."""
 
     tags: tuple[str, ...]
-    queries: tuple[str, ...]
-    gates: tuple[str, ...]
-    wanted: frozenset[str]
+    queries: tuple[str, ...]  # the ids of the queries that are left out
+    gates: tuple[str, ...]  # the ids of the gates that are left out
+    wanted: frozenset[str]  # the documents that the queries left out want
 
 
 def scope_of(golden: Golden, gates: Sequence[Gate], tags: Sequence[str]) -> Scope | None:
-    """Return the scope that tags define; None without tags, when all of the contract is judged.
+    """Return the scope that tags define; None without tags, when the check is about all of the contract.
 
-    A query belongs to it if it has any of the tags. A limit belongs to it if it is one of these tags' own: a mean over
-    all queries says nothing about some of them.
+    A query belongs to it if it has any of the tags. Only the limits of these tags belong to it, because a mean over all
+    queries says nothing about some of them.
     """
     if not tags:
         return None
@@ -51,7 +47,7 @@ def scope_of(golden: Golden, gates: Sequence[Gate], tags: Sequence[str]) -> Scop
 
 
 def golden_within(golden: Golden, scope: Scope | None) -> Golden:
-    """Return the golden set with only the queries that a scope judges."""
+    """Return the golden set with only the queries in scope."""
     if scope is None:
         return golden
     others = set(scope.queries)
@@ -59,7 +55,7 @@ def golden_within(golden: Golden, scope: Scope | None) -> Golden:
 
 
 def gates_within(gates: tuple[Gate, ...], scope: Scope | None) -> tuple[Gate, ...]:
-    """Return only the gates that a scope judges."""
+    """Return only the gates in scope."""
     if scope is None:
         return gates
     others = set(scope.gates)
@@ -92,7 +88,7 @@ def ghost_tags(golden: Golden, gates: Sequence[Gate]) -> dict[str | None, str]:
 
 
 def wrong_tiers(tiers: Sequence[Tier]) -> Iterator[Mismatch]:
-    """Yield what is wrong with tiers that are valid one by one: names that repeat or do not exist, and circles."""
+    """Yield the faults of tiers that are valid on their own: names that repeat or do not exist, and circles."""
     if not tiers:
         return
     from graphlib import CycleError, TopologicalSorter
@@ -137,7 +133,7 @@ def tier_gate(name: str) -> str:
 
 
 def unknown_tiers(golden: Golden, tiers: Sequence[Tier], locations: Locations) -> Iterator[tuple[str, str]]:
-    """Yield a location and a message for each tier that only the golden rows or only the configuration have.
+    """Yield a location and a message for each tier that only the golden rows have, or only the configuration.
 
     Without tiers in the configuration, those of golden rows are reported and have no limit.
     """
@@ -155,7 +151,7 @@ def unknown_tiers(golden: Golden, tiers: Sequence[Tier], locations: Locations) -
         if name not in known:
             advice = near.advice(name, "add it to tiers")
             which = f" ({count(numbers[name], 'query')})" if numbers[name] > 1 else ""
-            yield f"{location}: tier", f"{name!r} is no tier of the configuration{which}; {advice}"
+            yield f"{location}: tier", f"{name!r} is not a tier of the configuration{which}; {advice}"
     near = NearNames(used)
     for number, tier in enumerate(tiers):
         if tier.name not in used:
@@ -164,22 +160,22 @@ def unknown_tiers(golden: Golden, tiers: Sequence[Tier], locations: Locations) -
 
 
 def skipped_tiers(tiers: Sequence[Tier], missed: Iterable[str]) -> Mapping[str, str]:
-    """Return the tiers that are skipped, each with the one of the ``missed`` tiers that is the reason.
+    """Return the tiers that are skipped, each with the ``missed`` tier that is the reason.
 
     A tier that is skipped skips the tiers that it gates, too.
     """
     gates = {tier.name: tier.gates for tier in tiers}
 
     def gated_by(causes: Iterable[str]) -> dict[str, str]:
-        found: dict[str, str] = {}
+        gated: dict[str, str] = {}
         for cause in causes:
             waiting = list(gates.get(cause, ()))
             while waiting:
                 name = waiting.pop()
-                if name not in found:
-                    found[name] = cause
+                if name not in gated:
+                    gated[name] = cause
                     waiting += gates.get(name, ())
-        return found
+        return gated
 
     causes = list(missed)
     all_gated = gated_by(causes)
@@ -187,9 +183,10 @@ def skipped_tiers(tiers: Sequence[Tier], missed: Iterable[str]) -> Mapping[str, 
 
 
 def like_tags(queries: Collection[GoldenQuery], named: Iterable[str]) -> Iterator[str]:
-    """Yield a warning for each tag that differs from a ``named`` one only in case, blanks, ``-``, ``_`` or unseen.
+    """Yield a warning for each tag that looks like a ``named`` tag.
 
-    A query that has the named tag, too, is not left out. A named tag that no query has is another mistake.
+    It differs only in case, blanks, ``-``, ``_`` or invisible characters. A query that has the named tag, too, is not
+    left out. A named tag that no query has is another mistake.
     """
     known = {tag for query in queries for tag in query.tags}
     names = dict.fromkeys(tag for tag in named if tag in known)

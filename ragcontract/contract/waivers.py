@@ -1,4 +1,4 @@
-"""Waivers as YAML, and how one is added to the text of a configuration without changing anything else in it."""
+"""Writes waivers as YAML, and adds a waiver to the text of a configuration without changing anything else in it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -62,7 +62,7 @@ def _appended(text: str, addition: str, newline: str) -> str:
 
 
 def _end(node: yaml.Node) -> int:
-    """Return the index of the end of a node's last value; that of a block collection is after following comments."""
+    """Return the index of the end of a node's last value; a block collection itself ends after following comments."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return _end(last[1] if isinstance(last, tuple) else last)

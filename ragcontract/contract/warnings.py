@@ -1,6 +1,6 @@
-"""Golden queries that can never pass, whatever is retrieved: ``check`` warns about them, ``lint`` reports them.
+"""Finds golden queries that can never pass, and limits on changes that need more queries than there are.
 
-Limits on changes that their number of queries cannot carry, one sentence for each size of limit. Pure.
+``check`` warns about both, and ``lint`` reports them. All functions are pure.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ Queries = Mapping[str, GoldenQuery]  # by id
 
 
 def never_passing(queries: Queries, config: Config, k: int) -> Iterator[str]:
-    """Yield a sentence, with its location, for each query that no results can satisfy under this configuration."""
+    """Yield a sentence with its location for each query that no results can satisfy under this configuration."""
     for query, message, is_certain in contradictions(queries, config, k):
         if is_certain:
             yield f"{query.location}: {message}"
@@ -75,17 +75,17 @@ ADVICE = "add queries, or allow more"
 
 
 class TooFew(Struct, frozen=True, kw_only=True):
-    """A limit on a change of a mean over ``queries`` queries that takes ``needs`` of them, which are more."""
+    """A limit on a change of a mean over too few queries."""
 
     gate: Gate
     queries: int
-    needs: int
+    needs: int  # the number of queries with which the limit could be decided
 
 
 def without_enough(contract: Contract) -> Iterator[TooFew]:
-    """Yield the limits on changes that take more queries than the golden set has for them, whatever the run.
+    """Yield the limits on changes that need more queries than the golden set has, whatever the run.
 
-    With ``mode: strict`` every limit can be decided. The baseline of a relative limit is taken to be the best possible.
+    With ``mode: strict`` every limit can be decided. A relative limit is taken of the best possible baseline.
     """
     fail_on = contract.config.fail_on
     if fail_on.mode == "strict":
@@ -112,23 +112,23 @@ def _sizes(family: Family, queries: Iterable[GoldenQuery]) -> Counter[str | None
 
 
 def _applies(family: Family, query: GoldenQuery) -> bool:
-    """Return whether a query may have a metric: it names documents, or has the field that switches the metric on."""
+    """Return whether a query may have a metric, because it names documents or has the field that switches it on."""
     if isinstance(family, Ranking):
         return query.answerable
     return not isinstance(family.switch, str) or getattr(query.answer, family.switch, None) is not None
 
 
-def too_few_queries(found: Iterable[TooFew]) -> Iterator[tuple[str, str]]:
+def too_few_queries(limits: Iterable[TooFew]) -> Iterator[tuple[str, str]]:
     """Yield the location of the first limit of each size, and a sentence about all limits of that size."""
     by_limit: dict[str, list[TooFew]] = {}
-    for one in found:
-        by_limit.setdefault(_limit(one.gate), []).append(one)
-    for limit, same in by_limit.items():
+    for limit in limits:
+        by_limit.setdefault(_limit(limit.gate), []).append(limit)
+    for size, same in by_limit.items():
         for are_tags in (False, True):
-            if group := [one for one in same if (one.gate.tag is not None) is are_tags]:
-                needs = max(one.needs for one in group)
-                said = f"{_which(group)}{_names(group)} cannot carry {limit}, which needs {needs:,}; {ADVICE}"
-                yield group[0].gate.location, said
+            if group := [limit for limit in same if (limit.gate.tag is not None) is are_tags]:
+                needs = max(limit.needs for limit in group)
+                message = f"{_which(group)}{_names(group)} cannot carry {size}, which needs {needs:,}; {ADVICE}"
+                yield group[0].gate.location, message
 
 
 def _limit(gate: Gate) -> str:
@@ -137,17 +137,17 @@ def _limit(gate: Gate) -> str:
 
 
 def _which(group: list[TooFew]) -> str:
-    """Return what the limits are about: ``12 queries``, ``a tag of 10 queries``, ``3 tags of 8 to 12 queries``."""
-    sizes = [one.queries for one in group]
+    """Return the queries of the limits, as ``12 queries``, ``a tag of 10 queries``, ``3 tags of 8 to 12 queries``."""
+    sizes = [limit.queries for limit in group]
     least, most = min(sizes), max(sizes)
     queries = count(most, "query") if least == most else f"{least:,} to {count(most, 'query')}"
-    tags = len({one.gate.tag for one in group})
+    tags = len({limit.gate.tag for limit in group})
     if group[0].gate.tag is None:
         return queries
     return f"a tag of {queries}" if tags == 1 else f"{count(tags, 'tag')} of {queries}"
 
 
 def _names(group: list[TooFew]) -> str:
-    """Return the names of the tags in brackets, of many the first five and a count."""
-    tags = list(dict.fromkeys(one.gate.tag for one in group if one.gate.tag is not None))
+    """Return the names of the tags in brackets; if there are many, the first five and a count."""
+    tags = list(dict.fromkeys(limit.gate.tag for limit in group if limit.gate.tag is not None))
     return f" ({render(listed(tags, 'and'), repr)})" if tags else ""

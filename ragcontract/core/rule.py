@@ -161,7 +161,7 @@ class RowRule(Rule, frozen=True, kw_only=True, gc=False):
     ] = msgspec.field(default=None, name="in")
 
     @property
-    def judged(self) -> "RowRule":
+    def inner(self) -> "RowRule":
         """The rule that decides: this one, or the one that it applies to turns."""
         return self
 
@@ -193,7 +193,7 @@ class RankRule(Rule, frozen=True, kw_only=True, gc=False):
 def row_rules_of(query: GoldenQuery, classes: tuple[type[Rule], ...]) -> list[RowRule]:
     """Return the rules of a query that are checked against its row, or its turns, and decided by one of the classes."""
     rules = (rule for rule in query.rules if isinstance(rule, RowRule))
-    return [rule for rule in rules if isinstance(rule.judged, classes)]
+    return [rule for rule in rules if isinstance(rule.inner, classes)]
 
 
 def names_of(rule: type[Rule]) -> tuple[str, ...]:

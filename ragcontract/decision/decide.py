@@ -69,7 +69,7 @@ def decide(evaluation: Evaluation, today: date) -> Decision:
         outcomes=outcomes,
         findings=tuple(findings_of(evaluation, gates, violations)),
         warnings=(
-            *(waiver_warnings(contract, used | used_by_gates, today) if contract.judged else ()),
+            *(waiver_warnings(contract, used | used_by_gates, today) if contract.with_gates else ()),
             *too_few_warnings(contract.gates, gates, tests),
         ),
     )

@@ -84,8 +84,8 @@ class RateLimits:
 
 
 def only_rates_fail(contract: Contract) -> bool:
-    """Return whether a broken rule of a query that a limit on a pass rate covers fails only through that limit."""
-    return contract.config.per_query.fail_on == "pass_rate" and contract.judged  # without gates, nothing else fails
+    """Return whether broken rules of the queries that a limit on a pass rate covers fail only through that limit."""
+    return contract.config.per_query.fail_on == "pass_rate" and contract.with_gates  # without gates, nothing else fails
 
 
 def fails(query: GoldenQuery, violation: Violation) -> bool:

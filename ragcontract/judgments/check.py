@@ -135,13 +135,13 @@ def without_judgments(contract: Contract, *, stored: bool = False) -> tuple[Cont
         problems.problem(gate.location, f"{gate.id} cannot be judged: {why}")
     for gate in _compared(contract, set(judged)) if stored else ():
         problems.problem(gate.location, f"{gate.id} could not be judged by this baseline: {NO_JUDGMENTS}")
-    for key in dict.fromkeys(contract.config.judge.metrics) if contract.judged or stored else ():
+    for key in dict.fromkeys(contract.config.judge.metrics) if contract.with_gates or stored else ():
         if key in judged:
             where = location("judge", "metrics") or location("judge") or "judge"
             problems.problem(where, f"judge.metrics: {key} cannot be computed: {NO_JUDGMENTS}")
     if contract.config.judge.second_pass and contract.rules:
         problems.problem(location("judge") or "judge", f"second_pass: {NO_JUDGMENTS}")
-    if not (contract.judged or stored):
+    if not (contract.with_gates or stored):
         for metric in judged.values():
             problems.warning(f"{metric.label} is left out: {NO_JUDGMENTS}")
         return contract.without_judged_metrics(), problems.found()

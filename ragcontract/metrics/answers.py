@@ -1,11 +1,8 @@
-"""Similarity of the answer to ``reference``: ROUGE-L and equality, if the configuration names them.
+"""The metrics of answers: similarity to the reference, accuracy of the label, and accuracy of the mode.
 
-Whether the application chooses the class that a golden query expects.
-
-Whether the application answers in the mode that a golden query expects: it abstains where it must, and only there.
-
-These are three families because they apply to different queries: the two errors, an answer where none was possible and
-a refusal where one was, have rates of their own.
+Similarity is ROUGE-L and equality, if the configuration names them. The metrics of modes are three families because
+they apply to different queries. The two errors, an answer where none was possible and a refusal where an answer was
+possible, have rates of their own.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +20,7 @@ OPTIONS: dict[str, type[Struct]] = {ROUGE: NoOptions, EXACT: NoOptions}
 
 
 def similarity(settings: MetricSettings) -> Iterable[Family]:
-    """Return both families."""
+    """Return the families of ROUGE-L and of equality."""
     normalise = settings.answers.normalise
 
     def equal(response: str, reference: str) -> float:
@@ -43,19 +40,18 @@ LACKING = "has no response to compare with its reference; export it, as null if 
 
 
 class Similarity:
-    """A function of the response and the reference."""
+    """A metric that is a function of the response and the reference."""
 
     needs = RESPONSE_FIELDS
     from_ids = False
     switch = SwitchedOn.BY_LIMIT
 
     def __init__(self, metric: Metric, function: Callable[[str, str], float]) -> None:
-        """Store the metric and what computes it."""
         self.metrics: Sequence[Metric] = (metric,)
         self._function = function
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:
-        """Return the similarity; 0 where the application gave no answer. A query without a reference does not count."""
+        """Return the similarity, which is 0 if there is no answer. A query without a reference does not count."""
         if query.answer is None or query.answer.reference is None:
             return ()
         if row.error is not None or row.response is None:
@@ -80,7 +76,7 @@ ACCURACY = Metric(key="label_accuracy", label="Label accuracy", suggested=True)
 
 
 class LabelAccuracy:
-    """1 if the row's label is exactly the expected one, otherwise 0, also where the application failed."""
+    """The metric that is 1 if the row's label is exactly the expected one, else 0, even if the application failed."""
 
     metrics = (ACCURACY,)
     needs = frozenset({"label", "error"})
@@ -98,7 +94,7 @@ class LabelAccuracy:
 
 
 def labels(_settings: MetricSettings) -> Iterable[Family]:
-    """Return the family."""
+    """Return the family of the label's accuracy."""
     return [LabelAccuracy()]
 
 
@@ -116,10 +112,10 @@ OVER_REFUSALS = Metric(
 
 
 class ModeFamily:
-    """One metric of the mode: 0 or 1 for a row of a query that it applies to.
+    """A metric of the mode, which is 0 or 1 for a row of a query that it applies to.
 
-    A row of an application that failed has the worst value, and so has a row without a mode if ``missing_modes`` says
-    ``fail``; it cannot be judged otherwise.
+    A row of an application that failed has the worst value. A row without a mode has it, too, if ``missing_modes`` is
+    ``fail``; otherwise it cannot be judged.
     """
 
     needs = frozenset({"mode", "error"})
@@ -127,12 +123,11 @@ class ModeFamily:
     switch = "expected_mode"
 
     def __init__(self, metric: Metric, settings: AnswerSettings) -> None:
-        """Compute one of the three metrics."""
         self.metrics = (metric,)
         self._missing_fails = settings.missing_modes == "fail"
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:
-        """Return the value of a row; a mode that is none of the known ones is always wrong input."""
+        """Return the value of a row; an unknown mode is always wrong input."""
         expected = query.answer.expected_mode if query.answer else None
         if expected is None or not _applies(self.metrics[0], expected):
             return ()
@@ -151,7 +146,7 @@ class ModeFamily:
 
 
 def modes(settings: MetricSettings) -> Iterable[Family]:
-    """Return the families: accuracy, the rate of answers where none is possible, the rate of needless refusals."""
+    """Return the families of accuracy, of answers where none is possible, and of needless refusals."""
     return [ModeFamily(metric, settings.answers) for metric in (MODE_ACCURACY, FALSE_ANSWERS, OVER_REFUSALS)]
 
 

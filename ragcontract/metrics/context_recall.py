@@ -1,4 +1,4 @@
-"""Context recall: the fraction of what must be retrieved that was, whatever its rank."""
+"""Context recall, the fraction of the wanted documents or texts that were retrieved, whatever their rank."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -15,14 +15,14 @@ OPTIONS: dict[str, type[Struct]] = {IDS: NoOptions, TEXT: TextRecallOptions}
 
 
 def context_recall(settings: MetricSettings) -> Iterable[Family]:
-    """Return the two families: by ids and by texts."""
+    """Return the families of recall by ids and by texts."""
     options = settings.declared.get(TEXT)
-    given = options if isinstance(options, TextRecallOptions) else TextRecallOptions()
-    return [ContextRecallIds(), ContextRecallText(given, max(settings.cutoffs))]
+    text_options = options if isinstance(options, TextRecallOptions) else TextRecallOptions()
+    return [ContextRecallIds(), ContextRecallText(text_options, max(settings.cutoffs))]
 
 
 class ContextRecallIds:
-    """Recall without a cut-off: of all results that were exported. Only if the configuration names it."""
+    """Recall in all results that were exported, without a cut-off, if the configuration names it."""
 
     metrics: Sequence[Metric] = (Metric(key=IDS, label="Context recall (ids)"),)
     needs = frozenset({"results"})
@@ -30,7 +30,7 @@ class ContextRecallIds:
     switch = SwitchedOn.BY_LIMIT
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values:
-        """Return the fraction of the relevant documents that were retrieved; none for a query without any."""
+        """Return the fraction of the relevant documents that were retrieved; no value for a query without any."""
         relevant = query.relevant_doc_ids
         return (recall_of_ids(row.doc_ids, relevant),) if relevant else ()
 
@@ -43,7 +43,6 @@ class ContextRecallText:
     switch = "reference_contexts"
 
     def __init__(self, options: TextRecallOptions, k: int) -> None:
-        """Store how texts are compared and the largest cut-off."""
         self._options, self._k = options, k
         way = f"{options.measure}, {options.threshold!r}, top {k}"
         self.metrics = (Metric(key=TEXT, label="Context recall (text)", suggested=True, fingerprint=way),)
@@ -59,7 +58,7 @@ class ContextRecallText:
         try:
             return (recall_of_texts(retrieved, query.answer.reference_contexts, measure=measure, threshold=threshold),)
         except (NoWordsError, ImportError):
-            return ()  # the contract is refused for it, by its complaint
+            return ()  # a complaint refuses the contract
         except CannotScoreError as error:
             return Missing(str(error))
 
@@ -75,7 +74,7 @@ class ContextRecallText:
         return [text for text in texts if text is not None]
 
     def complaints(self, queries: Iterable[GoldenQuery]) -> Iterator[Complaint]:
-        """Yield references without words, what is not installed, and thresholds at which everything counts."""
+        """Yield complaints about references without words, missing packages, and thresholds that all texts pass."""
         measure, threshold = self._options.measure, self._options.threshold
         if measure != "coverage":
             try:

@@ -17,53 +17,48 @@ from ragcontract.core.metric import Gain
 
 
 class Found(Struct, frozen=True, gc=False):
-    """The relevant documents of a query that were retrieved.
+    """The relevant documents of a query that were retrieved."""
 
-    ``hits`` are the 1-based ranks of these documents in ascending order, with each document once; ``relevant`` is the
-    number of all relevant documents (at least 1). If there are grades, ``gains`` has the ``(rank, gain)`` of every
-    graded document that was retrieved, and ``ideal`` has all gains, largest first; otherwise each relevant document has
-    a gain of 1.
-    """
-
-    hits: Sequence[int]
-    relevant: int
+    hits: Sequence[int]  # their 1-based ranks in ascending order, each document once
+    relevant: int  # the number of all relevant documents, at least 1
+    # The (rank, gain) of every graded document that was retrieved; without grades, each relevant one has a gain of 1.
     gains: Sequence[tuple[int, float]] | None = None
-    ideal: Sequence[float] = ()
+    ideal: Sequence[float] = ()  # with grades, all gains, largest first
 
 
-def reciprocal_rank(found: Found, k: int) -> float:
+def reciprocal_rank(retrieved: Found, k: int) -> float:
     """Return 1 / rank of the first relevant document, or 0 if none is in the top k."""
-    hits = found.hits
+    hits = retrieved.hits
     return 1 / hits[0] if hits and hits[0] <= k else 0.0
 
 
-def recall(found: Found, k: int) -> float:
+def recall(retrieved: Found, k: int) -> float:
     """Return the fraction of the relevant documents that are in the top k."""
-    return bisect_right(found.hits, k) / found.relevant
+    return bisect_right(retrieved.hits, k) / retrieved.relevant
 
 
-def precision(found: Found, k: int) -> float:
+def precision(retrieved: Found, k: int) -> float:
     """Return the fraction of the top k that is relevant; the denominator is k even for shorter lists."""
-    return bisect_right(found.hits, k) / k
+    return bisect_right(retrieved.hits, k) / k
 
 
-def hit_rate(found: Found, k: int) -> float:
+def hit_rate(retrieved: Found, k: int) -> float:
     """Return 1 if any relevant document is in the top k, otherwise 0."""
-    return float(bool(found.hits) and found.hits[0] <= k)
+    return float(bool(retrieved.hits) and retrieved.hits[0] <= k)
 
 
-def ndcg(found: Found, k: int) -> float:
-    """Return the discounted gain of the top k, divided by the best possible one."""
-    if found.gains is None:
-        best = _discounts(min(k, found.relevant))
-        return sum([1 / log2(rank + 1) for rank in found.hits if rank <= k]) / best
-    best = sum(gain / log2(rank + 1) for rank, gain in enumerate(found.ideal[:k], 1))
-    return min(1.0, sum(gain / log2(rank + 1) for rank, gain in found.gains if rank <= k) / best)
+def ndcg(retrieved: Found, k: int) -> float:
+    """Return the discounted gain of the top k, divided by the best possible gain."""
+    if retrieved.gains is None:
+        best = _discounts(min(k, retrieved.relevant))
+        return sum([1 / log2(rank + 1) for rank in retrieved.hits if rank <= k]) / best
+    best = sum(gain / log2(rank + 1) for rank, gain in enumerate(retrieved.ideal[:k], 1))
+    return min(1.0, sum(gain / log2(rank + 1) for rank, gain in retrieved.gains if rank <= k) / best)
 
 
-def average_precision(found: Found, k: int) -> float:
+def average_precision(retrieved: Found, k: int) -> float:
     """Return the mean of the precision at the rank of each relevant document, counting 0 for those not in the top k."""
-    return sum([number / rank for number, rank in enumerate(found.hits, 1) if rank <= k]) / found.relevant
+    return sum([number / rank for number, rank in enumerate(retrieved.hits, 1) if rank <= k]) / retrieved.relevant
 
 
 @lru_cache(maxsize=1024)
@@ -72,16 +67,16 @@ def _discounts(ranks: int) -> float:
 
 
 def gain_of(grade: float, gain: Gain) -> float:
-    """Return the gain of a grade: the grade itself, or 2^grade - 1."""
+    """Return the gain of a grade, which is the grade itself or 2^grade - 1."""
     return grade if gain == "linear" else 2.0**grade - 1
 
 
 class Formula(Struct, frozen=True, kw_only=True):
-    """A formula: its name in files, its display name, and the function of the retrieved documents and k."""
+    """A formula of a ranking metric."""
 
-    name: str
-    label: str
-    value: Callable[[Found, int], float]
+    name: str  # in files
+    label: str  # for people
+    value: Callable[[Found, int], float]  # of the retrieved documents and k
 
 
 FORMULAS = (

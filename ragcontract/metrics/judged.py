@@ -1,6 +1,6 @@
-"""judged@k: the share of the top k that somebody has judged; and which results nobody has.
+"""judged@k, the share of the top k that somebody has judged, and the results that nobody has judged.
 
-These are people's labels of documents, and no judgments of a model, which are those of ``judged_share``.
+These are people's labels of documents, not judgments of a model, whose share is ``judged_share``.
 
 A document of a query is judged if its golden row names it (relevant, forbidden, or with any grade, 0 included), or if
 it is in the query's judged pool: what the baseline returned first when its labels were made. A list that is shorter
@@ -19,32 +19,28 @@ from ragcontract.core.run import RunRow, Values
 
 
 class Unjudged(Struct, frozen=True, gc=False):
-    """The results of a row that nobody has judged.
+    """The results of a row that nobody has judged."""
 
-    ``first`` are the ranks of the first result of each such document, ``again`` those of its further results.
-    ``length`` is the number of results that were looked at. Where they are ``skipped``, these are all results.
-    """
-
-    first: tuple[int, ...]
-    again: tuple[int, ...]
-    length: int
-    skipped: bool = False
+    first: tuple[int, ...]  # the ranks of the first result of each such document
+    again: tuple[int, ...]  # the ranks of its further results
+    length: int  # the number of results that were searched: all of them if ``skipped``, else the top k
+    skipped: bool = False  # whether metrics leave these results out
 
     @property
     def ranks(self) -> list[int]:
-        """The ranks of all these results."""
+        """The ranks of all results that nobody has judged."""
         return sorted(self.first + self.again)
 
 
 def judged(settings: MetricSettings) -> Iterable[Family]:
-    """Return the family: the share at each cut-off."""
+    """Return the family of the shares at each cut-off."""
     return [Judged(settings.cutoffs)]
 
 
 class Judged:
-    """The shares at each cut-off, the largest first. They are computed with the ranking metrics, for the same queries.
+    """The shares at each cut-off, the largest first, computed with the ranking metrics for the same queries.
 
-    They describe the labels, not the application: no drop is limited, and none is tested.
+    They describe the labels, not the application, so drops are neither limited nor tested.
     """
 
     needs = frozenset({"results"})
@@ -52,7 +48,6 @@ class Judged:
     switch = SwitchedOn.ALWAYS
 
     def __init__(self, cutoffs: Sequence[int]) -> None:
-        """Store the cut-offs."""
         most = max(cutoffs)
         self.metrics = [
             Metric(
@@ -66,7 +61,7 @@ class Judged:
         ]
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values:
-        """Return the values by the golden row alone, as without a baseline."""
+        """Return the values by the labels of the golden row alone, as without a baseline."""
         cutoffs = [metric.k or 1 for metric in self.metrics]
         return shares(unjudged_in(query, row.doc_ids, None, cutoffs[0]), cutoffs) if query.answerable else ()
 
@@ -74,9 +69,9 @@ class Judged:
 def unjudged_in(
     query: GoldenQuery, doc_ids: Sequence[str], pool: bytes | None, k: int, *, skip: bool = False
 ) -> Unjudged | None:
-    """Return the results in the top ``k`` that nobody has judged, given the packed pool of the query; None if none.
+    """Return the results in the top ``k`` that nobody has judged, or None; ``pool`` is the query's, packed.
 
-    If they are to be skipped, those below the top k count as well: what is judged there moves up.
+    If they are to be skipped, results below the top k count as well, because judged ones there move up.
     """
     top = doc_ids[:k]
     if pool is not None and packed([top]) == pool:  # the common case: the run returns what the baseline did
@@ -97,7 +92,7 @@ def unjudged_in(
 
 
 def judged_documents(query: GoldenQuery, pool: bytes | None) -> frozenset[str]:
-    """Return the documents of a query that somebody has judged, given its packed pool, if there is one."""
+    """Return the documents of a query that somebody has judged, with those of its packed pool if there is one."""
     known = pool_of(pool) if pool else frozenset[str]()
     return known.union(query.relevant_doc_ids, query.forbidden_doc_ids, query.relevance or ())
 

@@ -1,4 +1,4 @@
-"""Scores: numbers that another tool computed for each query, as declared under ``metrics`` in the configuration."""
+"""Scores, which another tool computed for each query and the configuration declares under ``metrics``."""
 
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
@@ -48,7 +48,6 @@ class Score:
     switch = SwitchedOn.ALWAYS
 
     def __init__(self, name: str, declared: DeclaredScore) -> None:
-        """Store the name in ``scores`` and what is declared about it."""
         low, high = declared.scale
         self._name, self._scale = name, Scale(low, high)
         self._tags = frozenset(declared.tags)
@@ -75,7 +74,7 @@ class Score:
 
 
 def fingerprint(scale: Scale, better: Direction) -> str:
-    """Return what numbers of two runs must have in common to be compared; empty for the default."""
+    """Return a text that two runs must share for their numbers to be compared; empty for the default."""
     if (scale, better) == (Scale(), "higher"):
         return ""
     return f"from {scale.low!r} to {scale.high!r}, {better} is better"

@@ -1,4 +1,4 @@
-"""How much of what is retrieved was retrieved before: what the model gets to see may change while metrics stand still.
+"""The overlap of the results with the baseline's, which may change while all other metrics stand still.
 
 ``overlap_at_k`` is the Jaccard index of the two top k, as sets of documents; ``rbo_at_k`` is rank-biased overlap,
 which weighs the first ranks more: Webber, Moffat and Zobel, *A Similarity Measure for Indefinite Rankings* (TOIS 2010),
@@ -16,19 +16,19 @@ from ragcontract.core.metric import Family, Metric, MetricSettings, SwitchedOn
 from ragcontract.core.run import RunRow, Values
 
 P = 0.9
-REMEMBERED = 50_000  # pairs of lists, in which only matters what is where; about 10 MB at k = 10
+REMEMBERED = 50_000  # pairs of lists, in which only equal documents matter; about 10 MB at k = 10
 SHORT = 50  # documents in a list; pairs of longer ones rarely repeat, and are not remembered
 
 Codes = tuple[int, ...]  # a list of documents, each of them a number
 
 
 def overlap(settings: MetricSettings) -> Iterable[Family]:
-    """Return the family: both metrics at each cut-off."""
+    """Return the family of both metrics at each cut-off."""
     return [Overlap(settings.cutoffs, by_document=settings.rank_by == "documents")]
 
 
 class Overlap:
-    """Both metrics at each cut-off, the largest first, for all queries that both sides have a row of.
+    """Both metrics at each cut-off, the largest first, for all queries of which both sides have a row.
 
     A query for which neither side returned anything has no value.
     """
@@ -38,7 +38,6 @@ class Overlap:
     switch = SwitchedOn.BY_BASELINE
 
     def __init__(self, cutoffs: Sequence[int], *, by_document: bool = False) -> None:
-        """Store the cut-offs, and whether ranks count documents."""
         self._cutoffs = tuple(sorted(set(cutoffs), reverse=True))
         self._by_document = by_document
         self.metrics = [
@@ -55,24 +54,24 @@ class Overlap:
         ]
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values:  # noqa: ARG002 (the seam's)
-        """Return nothing: a row alone has no overlap."""
+        """Return no values, because a row alone has no overlap."""
         return ()
 
     def against(self, doc_ids: Sequence[str], before: bytes) -> Values:
-        """Return the values of a row, given the packed first ids of the baseline; of several rows, the means."""
+        """Return the values of a row against the packed first ids of the baseline; for several rows, their means."""
         k = self._cutoffs[0]
         first = first_of(doc_ids, k, by_document=self._by_document)
         if first and packed([first]) == before:  # the common case
             return (1.0,) * len(self.metrics)
         values = remembered if k <= SHORT else _values
-        found = [values(*_coded(first, ids), self._cutoffs) for ids in unpacked(before) if first or ids]
-        if len(found) <= 1:
-            return found[0] if found else ()
-        return tuple([fsum(column) / len(found) for column in zip(*found, strict=True)])
+        of_rows = [values(*_coded(first, ids), self._cutoffs) for ids in unpacked(before) if first or ids]
+        if len(of_rows) <= 1:
+            return of_rows[0] if of_rows else ()
+        return tuple([fsum(column) / len(of_rows) for column in zip(*of_rows, strict=True)])
 
 
 def _coded(now: Sequence[str], before: Sequence[str]) -> tuple[Codes, Codes]:
-    """Return both lists with numbers for documents: pairs of lists in which the same ranks agree are the same."""
+    """Return both lists with numbers for documents, so that pairs that agree at the same ranks become equal."""
     numbers: dict[str, int] = {}
     old = tuple([numbers.setdefault(doc_id, len(numbers)) for doc_id in before])
     return tuple([numbers.setdefault(doc_id, len(numbers)) for doc_id in now]), old
@@ -81,25 +80,25 @@ def _coded(now: Sequence[str], before: Sequence[str]) -> tuple[Codes, Codes]:
 def _values(now: Codes, before: Codes, cutoffs: tuple[int, ...]) -> Values:
     values: list[float] = []
     for k in cutoffs:
-        one, other = list(dict.fromkeys(now[:k])), list(dict.fromkeys(before[:k]))
-        values += (jaccard(one, other), rank_biased_overlap(one, other))
+        first, second = list(dict.fromkeys(now[:k])), list(dict.fromkeys(before[:k]))
+        values += (jaccard(first, second), rank_biased_overlap(first, second))
     return tuple(values)
 
 
 remembered = lru_cache(maxsize=REMEMBERED)(_values)
 
 
-def jaccard(one: Iterable[int], other: Iterable[int]) -> float:
-    """Return the share of the documents of both lists that is in both; 1 for two empty ones."""
-    first, second = set(one), set(other)
-    return len(first & second) / len(first | second) if first or second else 1.0
+def jaccard(first: Iterable[int], second: Iterable[int]) -> float:
+    """Return the share of the documents of both lists that is in both; 1 for two empty lists."""
+    now, before = set(first), set(second)
+    return len(now & before) / len(now | before) if now or before else 1.0
 
 
-def rank_biased_overlap(one: Sequence[int], other: Sequence[int], p: float = P) -> float:
+def rank_biased_overlap(first: Sequence[int], second: Sequence[int], p: float = P) -> float:
     """Return the extrapolated rank-biased overlap of two lists without duplicates, which may differ in length."""
-    shorter, longer = sorted((one, other), key=len)
-    if not shorter or one == other:
-        return float(one == other)
+    shorter, longer = sorted((first, second), key=len)
+    if not shorter or first == second:
+        return float(first == second)
     seen: set[int] = set()
     common = common_in_shorter = 0
     terms: list[float] = []

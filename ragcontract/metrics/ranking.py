@@ -1,19 +1,14 @@
-"""The best value that each ranking metric can have, whatever the documents are that nobody has judged.
+"""The family of ranking metrics, which computes ranks and metrics from the document ids of a row.
 
-That is its value if all unjudged documents of the top k were relevant; only where more relevant documents can lower a
-metric, as they add to the ideal of nDCG and the denominator of MAP, if the best-ranked of them were. With grades, they
-would have the highest grade of the query. The distance to the value itself is what labels can still change, like the
-residual of Moffat and Zobel, *Rank-Biased Precision for Measurement of Retrieval Effectiveness* (TOIS 2008).
+Some documents may not be judged by anybody. They count as not relevant, or the list is condensed, which leaves them
+out. That distorts less as long as enough documents that are not relevant were judged: Sakai, *Alternatives to Bpref*
+(SIGIR 2007), after Buckley and Voorhees, *Retrieval Evaluation with Incomplete Information* (SIGIR 2004).
 
-Condensed lists: the ranking without the documents that nobody has judged.
-
-Sakai, *Alternatives to Bpref* (SIGIR 2007), after Buckley and Voorhees, *Retrieval Evaluation with Incomplete
-Information* (SIGIR 2004): leaving out what nobody judged distorts less than counting it as not relevant, as long as
-enough of what is not relevant was judged.
-
-The family of ranking metrics: computes ranks and metrics from the document ids of a row.
-
-The families of metrics that are computed together: those of a contract, and of the plan that is made from it.
+Where they count, each metric also has the best value that labels could still give it. That is its value if all unjudged
+documents of the top k were relevant. More relevant documents can lower nDCG and MAP, because they add to the ideal and
+to the denominator; for these metrics, it is the best value if only the best-ranked of them were relevant. With grades,
+they would have the highest grade of the query. The distance to the value itself is like the residual of Moffat and
+Zobel, *Rank-Biased Precision for Measurement of Retrieval Effectiveness* (TOIS 2008).
 """
 
 from bisect import bisect_left, bisect_right
@@ -32,64 +27,6 @@ from ragcontract.metrics.formulas import FORMULAS, Formula, Found, average_preci
 from ragcontract.metrics.judged import Unjudged, shares, unjudged_in
 from ragcontract.metrics.overlap import Overlap
 
-
-def best_values(formulas: Iterable[tuple[Formula, int]], found: Found, unjudged: Sequence[int]) -> Values:
-    """Return the best value of each formula at its cut-off; ``unjudged`` are the ranks of unjudged documents."""
-    return tuple([_best(formula, found, unjudged[: bisect_right(unjudged, k)], k) for formula, k in formulas])
-
-
-def _best(formula: Formula, found: Found, unjudged: Sequence[int], k: int) -> float:
-    if not unjudged:
-        return formula.value(found, k)
-    if formula.value is average_precision:
-        return max(_average_precisions(found, unjudged, k))
-    if formula.value is ndcg:
-        return min(1.0, max(_ndcgs(found, unjudged, k)))
-    return formula.value(Found(sorted([*found.hits, *unjudged]), found.relevant + len(unjudged)), k)
-
-
-def _average_precisions(found: Found, unjudged: Sequence[int], k: int) -> Iterable[float]:
-    """Yield MAP if none, the first, the first two, … of the unjudged documents are relevant."""
-    hits = found.hits[: bisect_right(found.hits, k)]
-    total = sum([number / rank for number, rank in enumerate(hits, 1)])
-    below = [*accumulate((1 / rank for rank in reversed(hits)), initial=0.0)][::-1]  # of the hits from each on
-    yield total / found.relevant
-    for more, rank in enumerate(unjudged, 1):
-        above = bisect_left(hits, rank)
-        total += (above + more) / rank + below[above]
-        yield total / (found.relevant + more)
-
-
-def _ndcgs(found: Found, unjudged: Sequence[int], k: int) -> Iterable[float]:
-    """Yield nDCG if none, the first, the first two, … of the unjudged documents have the highest gain."""
-    gains = [(rank, 1.0) for rank in found.hits] if found.gains is None else found.gains
-    ideal = [1.0] * min(k, found.relevant) if found.gains is None else found.ideal
-    total = sum([gain / log2(rank + 1) for rank, gain in gains if rank <= k])
-    for more, rank in enumerate((0, *unjudged)):
-        total += ideal[0] / log2(rank + 1) if rank else 0.0
-        best = [ideal[0]] * more + [*ideal[: max(0, k - more)]]
-        yield total / sum([gain / log2(rank + 1) for rank, gain in enumerate(best[:k], 1)])
-
-
-def can_be_condensed(query: GoldenQuery, pool: bytes | None) -> bool:
-    """Return whether any document is known as not relevant: otherwise, only relevant ones would be left."""
-    grades = query.relevance or {}
-    if query.forbidden_doc_ids or 0 in grades.values():
-        return True
-    return pool is not None and not pool_of(pool).issubset({*query.relevant_doc_ids, *grades})
-
-
-def condensed(found: Found, unjudged: Unjudged) -> Found:
-    """Return what is found in the list without its unjudged results, wherever in the list they are."""
-    ranks = unjudged.ranks
-    return Found(
-        [rank - bisect_left(ranks, rank) for rank in found.hits],
-        found.relevant,
-        None if found.gains is None else [(rank - bisect_left(ranks, rank), gain) for rank, gain in found.gains],
-        found.ideal,
-    )
-
-
 NOT_FOUND: Ranks = (None,)
 REMEMBERED = 50_000  # number of distinct scores cached, about 10 MB; even millions of queries have only a few hundred
 SEARCHED = 8  # wanted documents up to which searching the results for each is faster than indexing them all
@@ -97,7 +34,7 @@ SUGGESTED = {"mrr", "recall"}  # each further limit reduces the power of the oth
 
 
 def ranking(settings: MetricSettings) -> Iterable[Family]:
-    """Return the family: every formula at every cut-off."""
+    """Return the family of every formula at every cut-off."""
     return [Ranking(settings.cutoffs, settings.rank_by, settings.gain, unjudged=settings.unjudged)]
 
 
@@ -122,7 +59,7 @@ class Ranking:
         unjudged: Treatment = "count",
         remembered: int = REMEMBERED,
     ) -> None:
-        """Store the cut-offs and options; ``remembered`` is the maximum number of cached scores."""
+        # ``remembered`` is the maximum number of cached scores.
         self.k = max(cutoffs)
         self._cutoffs = sorted(set(cutoffs), reverse=True)
         self._formulas = [(formula, k) for k in self._cutoffs for formula in FORMULAS]
@@ -149,7 +86,7 @@ class Ranking:
     def score(self, query: GoldenQuery, doc_ids: Sequence[str], pool: bytes | None = None) -> QueryScore:
         """Score the documents retrieved for one query, best first.
 
-        ``pool`` has those that were judged for its labels, packed; None if only its golden row says what is judged.
+        ``pool`` has the documents that were judged for its labels, packed; None if only its golden row has labels.
         """
         if self.by_document:
             doc_ids = list(dict.fromkeys(doc_ids))
@@ -183,12 +120,12 @@ class Ranking:
         values: Values = ()
         if_relevant: Values = ()
         if ranks:
-            found = Found(sorted([rank for rank in ranks if rank]), len(ranks), gains, ideal)
+            retrieved = Found(sorted([rank for rank in ranks if rank]), len(ranks), gains, ideal)
             if unjudged and unjudged.skipped:
-                found = condensed(found, unjudged)
+                retrieved = condensed(retrieved, unjudged)
             elif unjudged:
-                if_relevant = best_values(self._formulas, found, unjudged.first)
-            values = tuple([formula.value(found, k) for formula, k in self._formulas])
+                if_relevant = best_values(self._formulas, retrieved, unjudged.first)
+            values = tuple([formula.value(retrieved, k) for formula, k in self._formulas])
         return QueryScore(
             ranks=ranks,
             forbidden_ranks=forbidden_ranks,
@@ -208,7 +145,7 @@ class Ranking:
 
 
 def clean_rank_of(ranks: Ranks, forbidden_ranks: Ranks, k: int) -> int:
-    """Return :attr:`QueryScore.clean_rank`, 0 unless all documents are in the top ``k`` and none is forbidden."""
+    """Return :attr:`QueryScore.clean_rank`; 0 unless all documents are in the top ``k`` and none is forbidden."""
     within = [rank for rank in ranks if rank is not None and rank <= k]
     if len(within) < len(ranks) or any(forbidden_ranks):
         return 0
@@ -224,15 +161,11 @@ def _ranks(doc_ids: Sequence[str], wanted: tuple[str, ...]) -> Ranks:
 
 
 class Families(Struct, frozen=True, kw_only=True):
-    """Families by how they are computed.
+    """The families of metrics that are computed together, of a contract and of the plan that is made from it."""
 
-    ``ranking`` is the family whose ranks are stored for rules; ``families`` are the others, and ``diagnostics`` those
-    that describe labels and changes, and are not computed from single rows alone.
-    """
-
-    ranking: Ranking
+    ranking: Ranking  # its ranks are stored for rules
     families: tuple[Family, ...] = ()
-    diagnostics: tuple[Family, ...] = ()
+    diagnostics: tuple[Family, ...] = ()  # they describe labels and changes, and need more than single rows
 
     @property
     def every_family(self) -> tuple[Family, ...]:
@@ -241,5 +174,64 @@ class Families(Struct, frozen=True, kw_only=True):
 
     @property
     def overlap(self) -> Overlap | None:
-        """The family that compares what was retrieved with the baseline; None without one."""
+        """The family that compares the results with the baseline's, or None."""
         return next((family for family in self.diagnostics if isinstance(family, Overlap)), None)
+
+
+def best_values(formulas: Iterable[tuple[Formula, int]], retrieved: Found, unjudged: Sequence[int]) -> Values:
+    """Return the best value of each formula at its cut-off; ``unjudged`` are the ranks of unjudged documents."""
+    return tuple([_best(formula, retrieved, unjudged[: bisect_right(unjudged, k)], k) for formula, k in formulas])
+
+
+def _best(formula: Formula, retrieved: Found, unjudged: Sequence[int], k: int) -> float:
+    if not unjudged:
+        return formula.value(retrieved, k)
+    if formula.value is average_precision:
+        return max(_average_precisions(retrieved, unjudged, k))
+    if formula.value is ndcg:
+        return min(1.0, max(_ndcgs(retrieved, unjudged, k)))
+    return formula.value(Found(sorted([*retrieved.hits, *unjudged]), retrieved.relevant + len(unjudged)), k)
+
+
+def _average_precisions(retrieved: Found, unjudged: Sequence[int], k: int) -> Iterable[float]:
+    """Yield MAP if none, the first, the first two, … of the unjudged documents are relevant."""
+    hits = retrieved.hits[: bisect_right(retrieved.hits, k)]
+    total = sum([number / rank for number, rank in enumerate(hits, 1)])
+    below = [*accumulate((1 / rank for rank in reversed(hits)), initial=0.0)][::-1]  # of the hits from each on
+    yield total / retrieved.relevant
+    for more, rank in enumerate(unjudged, 1):
+        above = bisect_left(hits, rank)
+        total += (above + more) / rank + below[above]
+        yield total / (retrieved.relevant + more)
+
+
+def _ndcgs(retrieved: Found, unjudged: Sequence[int], k: int) -> Iterable[float]:
+    """Yield nDCG if none, the first, the first two, … of the unjudged documents have the highest gain."""
+    gains = [(rank, 1.0) for rank in retrieved.hits] if retrieved.gains is None else retrieved.gains
+    ideal = [1.0] * min(k, retrieved.relevant) if retrieved.gains is None else retrieved.ideal
+    total = sum([gain / log2(rank + 1) for rank, gain in gains if rank <= k])
+    for more, rank in enumerate((0, *unjudged)):
+        total += ideal[0] / log2(rank + 1) if rank else 0.0
+        best = [ideal[0]] * more + [*ideal[: max(0, k - more)]]
+        yield total / sum([gain / log2(rank + 1) for rank, gain in enumerate(best[:k], 1)])
+
+
+def can_be_condensed(query: GoldenQuery, pool: bytes | None) -> bool:
+    """Return whether any document is known as not relevant; otherwise, only relevant ones would be left."""
+    grades = query.relevance or {}
+    if query.forbidden_doc_ids or 0 in grades.values():
+        return True
+    return pool is not None and not pool_of(pool).issubset({*query.relevant_doc_ids, *grades})
+
+
+def condensed(retrieved: Found, unjudged: Unjudged) -> Found:
+    """Return the relevant documents in the list without its unjudged results, wherever in the list these are."""
+    ranks = unjudged.ranks
+    return Found(
+        [rank - bisect_left(ranks, rank) for rank in retrieved.hits],
+        retrieved.relevant,
+        None
+        if retrieved.gains is None
+        else [(rank - bisect_left(ranks, rank), gain) for rank, gain in retrieved.gains],
+        retrieved.ideal,
+    )

@@ -1,9 +1,7 @@
-"""How well the tools that were called are those that were wanted. Calls are compared as multisets.
+"""The metrics of tool calls, which compare the calls with those of ``reference_tool_calls``, as multisets.
 
-Each function returns None where its value is not defined: a precision of nothing called, a recall of nothing wanted.
-Both empty is a perfect match.
-
-Tool metrics: whether the tools that were called are those of ``reference_tool_calls``.
+Each function returns None where its value is not defined, as a precision without calls or a recall without wanted
+calls. If both are empty, that is a perfect match.
 """
 
 from collections import Counter
@@ -18,105 +16,6 @@ from ragcontract.answers.tool_calls import Call
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, MetricSettings, Missing
 from ragcontract.core.run import RunRow, Values
-
-Arguments = dict[str, Hashable] | None
-
-
-def precision(called: Sequence[Call], wanted: Sequence[Call], match: Match, *, lenient: bool) -> float | None:
-    """Return the fraction of the calls that were wanted."""
-    return _fraction(called, wanted, len(called), match, lenient=lenient)
-
-
-def recall(called: Sequence[Call], wanted: Sequence[Call], match: Match, *, lenient: bool) -> float | None:
-    """Return the fraction of the wanted calls that were made."""
-    return _fraction(called, wanted, len(wanted), match, lenient=lenient)
-
-
-def f1(called: Sequence[Call], wanted: Sequence[Call], match: Match, *, lenient: bool) -> float:
-    """Return the harmonic mean of precision and recall: the calls that match, twice, by all calls of both sides."""
-    if not called and not wanted:
-        return 1.0
-    return 2 * _matching(called, wanted, match, lenient=lenient) / (len(called) + len(wanted))
-
-
-def _fraction(
-    called: Sequence[Call], wanted: Sequence[Call], whole: int, match: Match, *, lenient: bool
-) -> float | None:
-    if not called and not wanted:
-        return 1.0
-    return _matching(called, wanted, match, lenient=lenient) / whole if whole else None
-
-
-def _matching(called: Sequence[Call], wanted: Sequence[Call], match: Match, *, lenient: bool) -> int:
-    """Return how many calls are in both multisets. By arguments, a call with invalid ones matches none."""
-    if match == "name":
-        return (Counter(call.name for call in called) & Counter(call.name for call in wanted)).total()
-    first, second = (
-        Counter(
-            (call.name, frozenset(found.items()))
-            for call in calls
-            if (found := call.comparable(lenient=lenient)) is not None
-        )
-        for calls in (called, wanted)
-    )
-    return (first & second).total()
-
-
-def arguments(called: Sequence[Call], wanted: Sequence[Call], *, lenient: bool, strict: bool) -> float | None:
-    """Return the mean over the wanted calls of the fraction of their arguments that the call paired with them has.
-
-    Calls of one name are paired by the highest fraction first; a wanted call without a pair counts 0. If ``strict``,
-    arguments that were not wanted count as wrong.
-    """
-    if not wanted:
-        return None if called else 1.0
-    made: dict[str, list[Arguments]] = {}
-    for call in called:
-        made.setdefault(call.name, []).append(call.comparable(lenient=lenient))
-    expected: dict[str, list[Arguments]] = {}
-    for call in wanted:
-        expected.setdefault(call.name, []).append(call.comparable(lenient=lenient))
-    total = sum(_paired(made.get(name, []), of_name, strict=strict) for name, of_name in expected.items())
-    return total / len(wanted)
-
-
-def _paired(made: Sequence[Arguments], wanted: Sequence[Arguments], *, strict: bool) -> float:
-    """Return the sum of the fractions of the pairs, of calls of one tool.
-
-    Of equal fractions, that with more equal arguments and fewer others is taken first, so that the same calls in
-    another order are paired with each other; then that of the earlier calls.
-    """
-    pairs = []
-    for number, expected in enumerate(wanted):
-        for other, given in enumerate(made):
-            if given is not None and expected is not None:
-                equal = sum(name in given and given[name] == value for name, value in expected.items())
-                more = len(given) - sum(name in given for name in expected)  # not by a set of what was given
-                counted = len(expected) + (more if strict else 0)
-                pairs.append((-equal / counted if counted else -1.0, -equal, more, number, other))
-    left, free, total = set(range(len(wanted))), set(range(len(made))), 0.0
-    for score, _, _, number, other in sorted(pairs):
-        if number in left and other in free:
-            left.remove(number)
-            free.remove(other)
-            total -= score
-    return total
-
-
-def order(called: Sequence[Call], wanted: Sequence[Call]) -> float | None:
-    """Return the length of the longest sequence of wanted calls that were made in their order, by how many there are.
-
-    Calls are compared by name.
-    """
-    if not wanted:
-        return None if called else 1.0
-    return common_length([call.name for call in called], [call.name for call in wanted]) / len(wanted)
-
-
-def step_efficiency(called: Sequence[Call], wanted: Sequence[Call]) -> float:
-    """Return how many calls were wanted for each one made, at most 1."""
-    return min(1.0, len(wanted) / len(called)) if called else 1.0
-
 
 Calls: TypeAlias = Sequence["Call"]
 Score: TypeAlias = Callable[[Calls, Calls], float | None]
@@ -140,27 +39,26 @@ LACKING = "has no tool_calls, which the tool metrics need; export them ([] if no
 
 
 def tool_use(settings: MetricSettings) -> Iterable[Family]:
-    """Return one family for each metric, because each is defined for other queries."""
+    """Return one family for each metric, because each is defined for different queries."""
     return [ToolUse(key, settings.declared.get(key) or OPTIONS[key]()) for key in LABELS]
 
 
 class ToolUse:
-    """One of the tool metrics; a query where it is not defined (a recall of nothing wanted) does not count."""
+    """One of the tool metrics; a query for which it is not defined does not count."""
 
     needs = frozenset({"tool_calls", "messages", "error", "finish_reason"})
     from_ids = False
     switch = "reference_tool_calls"
 
     def __init__(self, key: str, options: Struct) -> None:
-        """Store the key of the metric and its options."""
         self._key, self._options = key, options
         self._score: Score | None = None
-        given = {name: getattr(options, name) for name in options.__struct_fields__}
-        way = ", ".join(name if value is True else str(value) for name, value in given.items() if value is not False)
+        chosen = {name: getattr(options, name) for name in options.__struct_fields__}
+        way = ", ".join(name if value is True else str(value) for name, value in chosen.items() if value is not False)
         self.metrics = (Metric(key=key, label=LABELS[key], suggested=key == "tool_f1", fingerprint=way),)
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:
-        """Return the value for the calls of a row; the worst where none are known because the application failed."""
+        """Return the value for the calls of a row; the worst if they are unknown because the application failed."""
         if query.answer is None or query.answer.reference_tool_calls is None:
             return ()
         if row.tool_calls is None:
@@ -194,3 +92,99 @@ def score_of(key: str, options: Struct) -> Score:
         lenient, strict = options.lenient, options.strict_arguments
         return lambda called, wanted: arguments(called, wanted, lenient=lenient, strict=strict)
     return order if key == "tool_order" else step_efficiency
+
+
+Arguments = dict[str, Hashable] | None
+
+
+def precision(called: Sequence[Call], wanted: Sequence[Call], match: Match, *, lenient: bool) -> float | None:
+    """Return the fraction of the calls that were wanted."""
+    return _fraction(called, wanted, len(called), match, lenient=lenient)
+
+
+def recall(called: Sequence[Call], wanted: Sequence[Call], match: Match, *, lenient: bool) -> float | None:
+    """Return the fraction of the wanted calls that were made."""
+    return _fraction(called, wanted, len(wanted), match, lenient=lenient)
+
+
+def f1(called: Sequence[Call], wanted: Sequence[Call], match: Match, *, lenient: bool) -> float:
+    """Return the harmonic mean of precision and recall, twice the calls that match by all calls of both sides."""
+    if not called and not wanted:
+        return 1.0
+    return 2 * _matching(called, wanted, match, lenient=lenient) / (len(called) + len(wanted))
+
+
+def _fraction(
+    called: Sequence[Call], wanted: Sequence[Call], whole: int, match: Match, *, lenient: bool
+) -> float | None:
+    if not called and not wanted:
+        return 1.0
+    return _matching(called, wanted, match, lenient=lenient) / whole if whole else None
+
+
+def _matching(called: Sequence[Call], wanted: Sequence[Call], match: Match, *, lenient: bool) -> int:
+    """Return how many calls are in both multisets. With arguments, a call with invalid ones matches no other."""
+    if match == "name":
+        return (Counter(call.name for call in called) & Counter(call.name for call in wanted)).total()
+    first, second = (
+        Counter(
+            (call.name, frozenset(comparable.items()))
+            for call in calls
+            if (comparable := call.comparable(lenient=lenient)) is not None
+        )
+        for calls in (called, wanted)
+    )
+    return (first & second).total()
+
+
+def arguments(called: Sequence[Call], wanted: Sequence[Call], *, lenient: bool, strict: bool) -> float | None:
+    """Return the mean over the wanted calls of the fraction of their arguments that the call paired with them has.
+
+    Calls of one name are paired by the highest fraction first; a wanted call without a pair counts 0. If ``strict``,
+    arguments that were not wanted count as wrong.
+    """
+    if not wanted:
+        return None if called else 1.0
+    made: dict[str, list[Arguments]] = {}
+    for call in called:
+        made.setdefault(call.name, []).append(call.comparable(lenient=lenient))
+    expected: dict[str, list[Arguments]] = {}
+    for call in wanted:
+        expected.setdefault(call.name, []).append(call.comparable(lenient=lenient))
+    total = sum(_paired(made.get(name, []), of_name, strict=strict) for name, of_name in expected.items())
+    return total / len(wanted)
+
+
+def _paired(made: Sequence[Arguments], wanted: Sequence[Arguments], *, strict: bool) -> float:
+    """Return the sum of the fractions of the pairs of calls of one tool.
+
+    Of equal fractions, the pair with more equal arguments and fewer others is taken first, so that the same calls in
+    another order are paired with each other; then the pair of the earlier calls.
+    """
+    pairs = []
+    for number, expected in enumerate(wanted):
+        for other, actual in enumerate(made):
+            if actual is not None and expected is not None:
+                equal = sum(name in actual and actual[name] == value for name, value in expected.items())
+                more = len(actual) - sum(name in actual for name in expected)  # faster than with a set
+                counted = len(expected) + (more if strict else 0)
+                pairs.append((-equal / counted if counted else -1.0, -equal, more, number, other))
+    left, free, total = set(range(len(wanted))), set(range(len(made))), 0.0
+    for score, _, _, number, other in sorted(pairs):
+        if number in left and other in free:
+            left.remove(number)
+            free.remove(other)
+            total -= score
+    return total
+
+
+def order(called: Sequence[Call], wanted: Sequence[Call]) -> float | None:
+    """Return the share of the wanted calls in the longest sequence of them that was called in order, by name."""
+    if not wanted:
+        return None if called else 1.0
+    return common_length([call.name for call in called], [call.name for call in wanted]) / len(wanted)
+
+
+def step_efficiency(called: Sequence[Call], wanted: Sequence[Call]) -> float:
+    """Return the number of wanted calls by the number of calls, at most 1."""
+    return min(1.0, len(wanted) / len(called)) if called else 1.0

@@ -1,9 +1,7 @@
-"""Rules about answers: what they share, and the rule that there is an answer at all.
+"""What rules about answers share, and the rule that there is an answer at all.
 
-Rules that search answers for what must not be there, and what a judge needs to know of what they find.
-
-A search does not understand what it finds: "it does not cost $5" has a price in it. A judge can be asked whether the
-answer really says so.
+Some rules search answers for what must not be there. A search does not understand what it finds; "it does not cost $5"
+has a price in it. Such rules therefore return flags, with which a judge can be asked whether the answer really says so.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -24,12 +22,12 @@ from ragcontract.core.run import RESPONSE_FIELDS, RunRow
 from ragcontract.core.safe_text import shorten
 
 NO_ANSWER = ("no answer",)
-NO_CALLS = ("no tool_calls",)  # of a golden query without a row, or of a turn after an error: none are known
+NO_CALLS = ("no tool_calls",)  # the calls of a golden query without a row, or of a turn after an error, are not known
 LACKING = "has no response, which rules about its answer need; export it, as null if there was none"
 
 
 class AnswerRule(RowRule, frozen=True, kw_only=True, gc=False):
-    """A rule about the text of the answer. Without an answer, the text is empty, and ``answered`` is broken."""
+    """A rule about the text of the answer. If there is no answer, the text is empty, and ``answered`` is broken."""
 
     needs: ClassVar[frozenset[str]] = RESPONSE_FIELDS
     about_answer: ClassVar[bool] = True
@@ -41,17 +39,17 @@ class AnswerRule(RowRule, frozen=True, kw_only=True, gc=False):
         return 0
 
     def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002
-        """Return that the row has neither a response nor an error: in the same words for all rules of a query."""
+        """Return that the row has neither a response nor an error, in the same words for all rules of a query."""
         return LACKING if row.response is UNSET and row.error is None else None
 
 
 def answer_in(row: RunRow) -> Answer:
-    """Return the answer of a row, prepared for searching; an empty one if there is none."""
+    """Return the answer of a row, prepared for searching; it is empty if there is none."""
     return answer_of(row.response if isinstance(row.response, str) else "")
 
 
 def answers_in(row: RunRow) -> tuple[Answer, ...]:
-    """Return all that the user was shown: the answer, and the text of a refusal beside it."""
+    """Return all texts that the user was shown, which are the answer and the text of a refusal beside it."""
     answer = answer_in(row)
     return (answer, answer_of(row.refusal)) if row.refusal else (answer,)
 
@@ -67,7 +65,7 @@ def the_error(text: str) -> Phrase:
 
 
 def follows_from(violation: Violation, unanswered: Violation) -> bool:
-    """Return whether a rule is violated because there is no answer, which another violation says, or only an error."""
+    """Return whether a rule is violated only because there is no answer or an error, as ``unanswered`` says already."""
     if violation is unanswered or violation.turn != unanswered.turn:
         return False
     return violation.found[:1] in {NO_ANSWER, NO_CALLS} or violation.found == unanswered.found
@@ -79,11 +77,11 @@ def quoted(text: str) -> Name:
 
 
 class Answered(AnswerRule, frozen=True, kw_only=True, gc=False, tag="answered"):
-    """The application answered: a reader sees a letter, a digit or a symbol in the response, and there was no error.
+    """The application answered. A reader sees a letter, a digit or a symbol in the response, and there was no error.
 
-    Checked for every query with a rule about its answer. A refusal that the model's interface reports apart from the
-    text is an answer where one is wanted (``must_refuse``), and so is an empty array or object where a JSON schema
-    decides. Any text is one for benchmarks that judge it.
+    Every query with a rule about its answer has this rule. A refusal that the model's interface reports apart from the
+    text is an answer where a refusal is wanted (``must_refuse``). An empty array or object is an answer where a JSON
+    schema decides. For benchmarks that accept any text, any text is an answer.
     """
 
     in_rows: ClassVar[bool] = False
@@ -92,18 +90,18 @@ class Answered(AnswerRule, frozen=True, kw_only=True, gc=False, tag="answered"):
     blank_answers: bool = False
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield a violation without an answer, and warnings if it was cut off or may hide what is forbidden."""
+        """Yield a violation if there is no answer, and warnings if it was cut off or may hide what is forbidden."""
         if row.error is not None:
             yield self._broken("error", the_error(row.error))
         elif not self._has_text(query, row) and not (self.refusal_answers and _has_refused(row)):
             yield self._broken("no answer", _nothing_in(row))
         if is_cut_off(row.finish_reason):
-            found = (
+            cut_off = (
                 "an answer that was cut off: finish_reason is ",
                 Name(shorten(row.finish_reason or "", bounds.NAME)),
             )
             yield Violation(
-                rule="answered", expected=("a complete answer",), found=found, causes=("cut off",), warns=True
+                rule="answered", expected=("a complete answer",), found=cut_off, causes=("cut off",), warns=True
             )
 
         if _forbids(query):
@@ -114,12 +112,12 @@ class Answered(AnswerRule, frozen=True, kw_only=True, gc=False, tag="answered"):
     def _has_text(self, query: GoldenQuery, row: RunRow) -> bool:
         return isinstance(row.response, str) and (self.blank_answers or _says_something(query, row))
 
-    def _broken(self, cause: str, found: Phrase) -> Violation:
-        return Violation(rule="answered", expected=("an answer",), found=found, causes=(cause,))
+    def _broken(self, cause: str, instead: Phrase) -> Violation:
+        return Violation(rule="answered", expected=("an answer",), found=instead, causes=(cause,))
 
 
 def says_nothing(query: GoldenQuery, row: RunRow) -> bool:
-    """Return whether a row has a response in which a reader sees no answer; benchmarks judge any response."""
+    """Return whether a row has a response in which a reader sees no answer; benchmarks accept any response."""
     if row.response is UNSET or (query.answer and query.answer.as_evaluated):
         return False
     return not _says_something(query, row)
@@ -143,13 +141,13 @@ def _nothing_in(row: RunRow) -> Phrase:
     if not without_invisible(row.response).strip():
         return ("an empty response",)
     if stands_for_nothing(row.response):
-        return (excerpt(row.response), ", which programs write for nothing")
+        return (excerpt(row.response), ", which programs write for a missing text")
     return (excerpt(answer_in(row).text), ", which has no letter, digit or symbol")
 
 
 def _is_wanted_json(query: GoldenQuery, answer: Answer) -> bool:
     """Return whether an answer is ``null``, an array or an object of a query for which a JSON schema decides."""
-    if not any(isinstance(rule, RowRule) and "json_schema" in names_of(type(rule.judged)) for rule in query.rules):
+    if not any(isinstance(rule, RowRule) and "json_schema" in names_of(type(rule.inner)) for rule in query.rules):
         return False
     from ragcontract.answers.json_answer import NotJsonError, parsed
 
@@ -160,13 +158,13 @@ def _is_wanted_json(query: GoldenQuery, answer: Answer) -> bool:
 
 
 def _is_reference(query: GoldenQuery, answer: Answer) -> bool:
-    """Return whether an answer such as ``null`` is the very one that the golden query has as its reference."""
+    """Return whether an answer such as ``null`` is also the reference of the golden query."""
     reference = query.answer.reference if query.answer else None
     return stands_for_nothing(answer.text) and answer.text.strip() == (reference or "").strip()
 
 
 def _forbids(query: GoldenQuery) -> bool:
-    rules = (rule.judged for rule in query.rules if isinstance(rule, RowRule))
+    rules = (rule.inner for rule in query.rules if isinstance(rule, RowRule))
     return any(isinstance(rule, AnswerRule) and rule.forbids for rule in rules)
 
 
@@ -176,8 +174,8 @@ def _mixed_alphabets(answer: Answer) -> Iterator[Violation]:
     if len(alphabets_of(answer.text)) == 1 and "&" not in answer.text:  # the common case
         return
     mixed = mixed_word(answer.text)
-    if mixed is None and (shown := answer.shown) and (found := mixed_word(shown.text)):
-        mixed = shown.written(found[0]), found[1]
+    if mixed is None and (shown := answer.shown) and (word := mixed_word(shown.text)):
+        mixed = shown.written(word[0]), word[1]
     if mixed:
         (start, end), names = mixed
         yield Violation(
@@ -185,7 +183,7 @@ def _mixed_alphabets(answer: Answer) -> Iterator[Violation]:
             expected=("letters of one alphabet in each word",),
             found=(
                 excerpt(answer.text[start:end]),
-                f", which has {' and '.join(names)} letters: a rule that forbids what it looks like does not find it",
+                f", which has {' and '.join(names)} letters, so a rule that forbids the word it looks like misses it",
             ),
             causes=("mixed alphabets",),
             warns=True,
@@ -193,31 +191,28 @@ def _mixed_alphabets(answer: Answer) -> Iterator[Violation]:
 
 
 class Flag(Struct, frozen=True, kw_only=True, gc=False):
-    """A violation, with the different words that were found, and why they were searched for.
-
-    There are no words where there are too many to ask about: such a violation stands.
-    """
+    """A violation that a judge can be asked about."""
 
     violation: Violation
-    texts: tuple[str, ...]
-    why: str
+    texts: tuple[str, ...]  # the different words that were found; empty if there are too many, so the violation stands
+    why: str  # they were searched for
 
 
 class Place(Struct, frozen=True, kw_only=True, gc=False):
-    """Where something was found in what the user was shown; a judge is asked only about the response."""
+    """A place in what the user was shown where a search found something."""
 
     text: str
     span: Span
-    in_response: bool
+    in_response: bool  # a judge is asked only about the response
 
     @property
     def words(self) -> str:
-        """What was found, as it is written."""
+        """The words that were found, as they are written."""
         return self.text[slice(*self.span)]
 
     @property
     def excerpt(self) -> Name:
-        """What was found, with what is around it."""
+        """The words that were found, with the words around them."""
         return excerpt(self.text, *self.span)
 
 
@@ -236,22 +231,22 @@ class Flagging(AnswerRule, frozen=True, kw_only=True, gc=False):
     in_any_turn: ClassVar[bool] = False
 
     def flags(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Flag]:
-        """Yield the violations that :meth:`violations` yields, in the same order, with what was found."""
+        """Yield the violations that :meth:`violations` yields, in the same order, with the words that were found."""
         raise NotImplementedError
 
 
-def different(found: Iterable[Place]) -> tuple[str, ...]:
-    """Return the different words that were found, in their order; none at all if a judge cannot be asked about all."""
+def different(matches: Iterable[Place]) -> tuple[str, ...]:
+    """Return the different words of matches, in their order; none if a judge cannot be asked about all of them."""
     texts: dict[str, None] = {}
-    for number, place in enumerate(found):
+    for number, place in enumerate(matches):
         texts[place.words] = None
         if len(texts) > bounds.FLAGGED or number >= bounds.MATCHES or not place.in_response:
             return ()
     return tuple(texts)
 
 
-def reason(rule: str, one: Matcher) -> str:
-    """Return why something was searched for: the rule, and what it looks for."""
+def reason(rule: str, matcher: Matcher) -> str:
+    """Return why a matcher searched an answer, which is the rule and what the matcher looks for."""
     from ragcontract.answers.matchers import described
 
-    return shorten(f"{rule}: {' | '.join(described(one))}", bounds.EVIDENCE)
+    return shorten(f"{rule}: {' | '.join(described(matcher))}", bounds.EVIDENCE)

@@ -23,7 +23,7 @@ class MustCite(AnswerRule, frozen=True, kw_only=True, gc=False, tag="must_cite")
 
     The model saw ``retrieved_contexts``, or else the ``results``. Numbers in brackets have one to three digits, also
     several of them (``[1, 3]``, ``[1-3]``, ``[^2]``, ``【2】``). The id of a retrieved document counts where it stands
-    as a word or in brackets. What a page does not show cites nothing, nor do brackets in code. A number without a text
+    as a word or in brackets. Brackets in code and text that a page does not show cite nothing. A number without a text
     breaks the rule, whatever else is cited.
     """
 
@@ -38,9 +38,9 @@ class MustCite(AnswerRule, frozen=True, kw_only=True, gc=False, tag="must_cite")
         doc_ids = frozenset(row.doc_ids)
         texts = len(row.results) if row.retrieved_contexts is None else len(row.retrieved_contexts)
         cited = False
-        for found in _BRACKETED.finditer(traced.text):
-            listed = _NUMBERS.fullmatch(found[1])
-            if not listed or found[1].strip() in doc_ids:
+        for bracketed in _BRACKETED.finditer(traced.text):
+            listed = _NUMBERS.fullmatch(bracketed[1])
+            if not listed or bracketed[1].strip() in doc_ids:
                 continue
             numbers = [int(number) for number in re.findall(r"\d+", listed[1])]
             beyond = next((number for number in numbers if not 1 <= number <= texts), None)
@@ -48,7 +48,11 @@ class MustCite(AnswerRule, frozen=True, kw_only=True, gc=False, tag="must_cite")
                 yield Violation(
                     rule="must_cite",
                     expected=(f"citations up to [{texts}]" if texts else "no citation of a text",),
-                    found=(Name(f"[{beyond}]", said=True), " in ", excerpt(answer, *traced.span(*found.span()))),
+                    found=(
+                        Name(f"[{beyond}]", said=True),
+                        " in ",
+                        excerpt(answer, *traced.span(*bracketed.span())),
+                    ),
                     causes=("points to nothing",),
                 )
                 return
@@ -65,7 +69,7 @@ class MustCite(AnswerRule, frozen=True, kw_only=True, gc=False, tag="must_cite")
 def _names_any(doc_ids: frozenset[str], answer: str) -> bool:
     """Return whether a document is named, as a word or in brackets."""
     doc_ids = frozenset(map(plain, doc_ids))
-    if any(found[1].strip() in doc_ids for found in _BRACKETED.finditer(answer)):
+    if any(bracketed[1].strip() in doc_ids for bracketed in _BRACKETED.finditer(answer)):
         return True
-    words = (found[0] for found in re.finditer(_WORD, answer))
+    words = (match[0] for match in re.finditer(_WORD, answer))
     return any(word in doc_ids or word.rstrip(".:!?") in doc_ids for word in words)

@@ -1,4 +1,4 @@
-"""Rules made from fields of golden rows: forbidden_claims, required_elements, forbidden_elements."""
+"""The rules of the fields forbidden_claims, required_elements and forbidden_elements of golden rows."""
 
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -27,7 +27,7 @@ from ragcontract.rules.answered import (
 
 
 class _FromFields(AnswerRule, frozen=True, kw_only=True, gc=False):
-    """A rule made from fields; ``as_evaluated`` matches as the benchmark does from which the row was imported."""
+    """A rule made from fields; with ``as_evaluated``, it matches as the benchmark of the imported row does."""
 
     in_rows: ClassVar[bool] = False
     as_evaluated: bool = False
@@ -45,7 +45,7 @@ class ForbiddenClaims(_FromFields, Flagging, frozen=True, kw_only=True, gc=False
         return _number((*self.claims, *self.allowed))
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield a violation for each claim that is there, which quotes where."""
+        """Yield a violation for each claim in the answer, which quotes its first place."""
         if self.as_evaluated:
             yield from (flag.violation for flag in self._as_evaluated(row))
             return
@@ -53,28 +53,28 @@ class ForbiddenClaims(_FromFields, Flagging, frozen=True, kw_only=True, gc=False
             yield violation
 
     def flags(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Flag]:  # noqa: ARG002
-        """Yield the violations, each with all that was found of the claim."""
+        """Yield the violations, each with the different words of all matches of the claim."""
         if self.as_evaluated:
             yield from self._as_evaluated(row)
             return
-        for claim, violation, found in self._found(row, context):
-            yield Flag(violation=violation, texts=different(found), why=reason("forbidden_claims", claim))
+        for claim, violation, matches in self._found(row, context):
+            yield Flag(violation=violation, texts=different(matches), why=reason("forbidden_claims", claim))
 
     def _found(self, row: RunRow, context: RowContext) -> Iterator[tuple[Matcher, Violation, Iterator[Place]]]:
-        """Yield each claim that is there, its violation, and the places of its matches."""
+        """Yield each claim in the answer, its violation, and the places of its matches."""
         from ragcontract.answers.allowed_phrases import forbidden
 
         normalise = context.settings.answers.normalise
         for claim in self.claims:
-            found = places(row, partial(forbidden, claim, self.allowed, normalise=normalise))
-            if place := next(found, None):
+            matches = places(row, partial(forbidden, claim, self.allowed, normalise=normalise))
+            if place := next(matches, None):
                 violation = Violation(
                     rule="forbidden_claims",
                     expected=("no ", *named([claim])),
                     found=(place.excerpt,),
                     causes=(_identity(claim),),
                 )
-                yield claim, violation, chain([place], found)
+                yield claim, violation, chain([place], matches)
 
     def _as_evaluated(self, row: RunRow) -> Iterator[Flag]:
         from ragcontract.answers.allowed_phrases import forbidden_claims
@@ -102,10 +102,10 @@ class RequiredElements(_FromFields, frozen=True, kw_only=True, gc=False, tag="re
         return _number(self.elements)
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield one violation if too few are there, with those that are missing."""
+        """Yield one violation with the missing elements if the answer has too few of them."""
         missing = self.missing(row, normalise=context.settings.answers.normalise)
-        found = len(self.elements) - len(missing)
-        if found >= self.least:
+        present = len(self.elements) - len(missing)
+        if present >= self.least:
             return
         needed = "all" if self.least == len(self.elements) else f"{self.least} of"
         count = f"{needed} {len(self.elements)} elements, missing " if len(self.elements) > 1 else ""
@@ -122,9 +122,9 @@ class RequiredElements(_FromFields, frozen=True, kw_only=True, gc=False, tag="re
         from ragcontract.answers.matchers import finds
 
         if self.as_evaluated:
-            return [one for one in self.elements if not elements_found([one], _response(row))]
+            return [element for element in self.elements if not elements_found([element], _response(row))]
         answer = answer_in(row)
-        return [one for one in self.elements if not finds(one, answer, normalise=normalise)]
+        return [element for element in self.elements if not finds(element, answer, normalise=normalise)]
 
 
 class ForbiddenElements(_FromFields, Flagging, frozen=True, kw_only=True, gc=False, tag="forbidden_elements"):
@@ -138,56 +138,56 @@ class ForbiddenElements(_FromFields, Flagging, frozen=True, kw_only=True, gc=Fal
         return _number(self.elements)
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield a violation for each that is there, which quotes where."""
+        """Yield a violation for each element in the answer, which quotes its first place."""
         for _, violation, _ in self._found(row, context):
             yield violation
 
     def flags(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Flag]:  # noqa: ARG002
-        """Yield the violations, each with all that was found of the element."""
-        for one, violation, found in self._found(row, context):
-            yield Flag(violation=violation, texts=different(found), why=reason("forbidden_elements", one))
+        """Yield the violations, each with the different words of all matches of the element."""
+        for element, violation, matches in self._found(row, context):
+            yield Flag(violation=violation, texts=different(matches), why=reason("forbidden_elements", element))
 
     def _found(self, row: RunRow, context: RowContext) -> Iterator[tuple[Matcher, Violation, Iterator[Place]]]:
-        """Yield each element that is there, its violation, and its places."""
+        """Yield each element in the answer, its violation, and its places."""
         if self.as_evaluated:
             yield from self._as_evaluated(row)
             return
         from ragcontract.answers.matchers import spans
 
-        for one in self.elements:
-            found = places(row, partial(spans, one, normalise=context.settings.answers.normalise))
-            if place := next(found, None):
-                yield one, _is_there(one, place.excerpt, _identity(one)), chain([place], found)
+        for element in self.elements:
+            matches = places(row, partial(spans, element, normalise=context.settings.answers.normalise))
+            if place := next(matches, None):
+                yield element, _is_there(element, place.excerpt, _identity(element)), chain([place], matches)
 
     def _as_evaluated(self, row: RunRow) -> Iterator[tuple[Matcher, Violation, Iterator[Place]]]:
         from ragcontract.answers.allowed_phrases import elements_found
 
         response = _response(row)
-        for one in self.elements:
-            for text, span in elements_found([one], response):
+        for element in self.elements:
+            for text, span in elements_found([element], response):
                 place = Place(text=text, span=(0, len(text)), in_response=True)
-                yield one, _is_there(one, excerpt(response, *span), text), iter([place])
+                yield element, _is_there(element, excerpt(response, *span), text), iter([place])
 
 
-def _is_there(element: Matcher, found: Name, cause: str) -> Violation:
-    return Violation(rule="forbidden_elements", expected=("no ", *named([element])), found=(found,), causes=(cause,))
+def _is_there(element: Matcher, place: Name, cause: str) -> Violation:
+    return Violation(rule="forbidden_elements", expected=("no ", *named([element])), found=(place,), causes=(cause,))
 
 
 def _number(matchers: Iterable[Matcher]) -> int:
-    """Return how many texts and patterns matchers look for: all of their alternatives."""
-    return sum(1 if one.any is None else len(one.any) for one in matchers)
+    """Return how many texts and patterns matchers look for; each alternative counts."""
+    return sum(1 if matcher.any is None else len(matcher.any) for matcher in matchers)
 
 
 def named(matchers: Iterable[Matcher]) -> Phrase:
-    """Return what matchers look for, for a message: the first ones, and the number of the others."""
+    """Return the texts and patterns of the first matchers, and the number of the others, for a message."""
     every = list(matchers)
-    return joined((_named(one) for one in every[: bounds.LISTED]), len(every) - bounds.LISTED)
+    return joined((_named(matcher) for matcher in every[: bounds.LISTED]), len(every) - bounds.LISTED)
 
 
-def _named(one: Matcher) -> list[str | Name]:
+def _named(matcher: Matcher) -> list[str | Name]:
     from ragcontract.answers.matchers import described
 
-    texts = described(one)
+    texts = described(matcher)
     parts: list[str | Name] = []
     for number, text in enumerate(texts[: bounds.LISTED]):
         parts += [" or ", quoted(text)] if number else [quoted(text)]
@@ -195,10 +195,10 @@ def _named(one: Matcher) -> list[str | Name]:
     return [*parts, f" or {more:,} more"] if more > 0 else parts
 
 
-def _identity(one: Matcher) -> str:
+def _identity(matcher: Matcher) -> str:
     from ragcontract.answers.matchers import described
 
-    return "\n".join(described(one))
+    return "\n".join(described(matcher))
 
 
 def _response(row: RunRow) -> str:

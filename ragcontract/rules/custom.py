@@ -1,6 +1,6 @@
-"""The rule that code of the user decides: custom, with a plugin that only whoever runs the check can name.
+"""The rules that other code decides: custom, by a plugin, and check, by the row's ``checks``.
 
-Rules about what other code found: check, by the row's ``checks``.
+Only whoever runs the check can name a plugin.
 """
 
 from collections.abc import Iterator
@@ -21,9 +21,10 @@ HOW = "name it with `--plugin module:Class`, or export `checks` and use the rule
 
 
 class Custom(AnswerRule, frozen=True, kw_only=True, gc=False, tag="custom"):
-    """A plugin accepts the answer: an object with ``evaluate(output, tool_calls, rule)``, which returns (bool, reason).
+    """A plugin accepts the answer. It is an object with ``evaluate(output, tool_calls, rule)`` → (bool, reason).
 
-    ``rule`` is what stands in the golden row. An exception makes the run impossible to judge: it is no broken rule.
+    ``rule`` is the rule as the golden row has it. An exception makes the run impossible to judge; it does not break the
+    rule.
     """
 
     needs: ClassVar[frozenset[str]] = AnswerRule.needs | {"tool_calls", "messages"}
@@ -53,15 +54,15 @@ class Custom(AnswerRule, frozen=True, kw_only=True, gc=False, tag="custom"):
             yield Violation(rule="custom", expected=("the plugin ", quoted(self.plugin), " to accept it"), found=why)
 
     def _outcome(self, row: RunRow, context: RowContext) -> tuple[bool, str] | str:
-        """Return whether the plugin accepts the answer, and its reason; or a message if it does not say."""
+        """Return whether the plugin accepts the answer, and its reason; or a message if it does not decide."""
         rule = {**(self.options or {}), "type": "custom", "plugin": self.plugin}
         response = row.response if isinstance(row.response, str) else ""
         try:
-            found: Any = context.settings.plugins[self.plugin].evaluate(response, _calls(row), rule)
+            returned: Any = context.settings.plugins[self.plugin].evaluate(response, _calls(row), rule)
         except (Exception, SystemExit) as error:  # noqa: BLE001 (code of the user may raise anything, or end the program)
             why = shorten(f"{type(error).__name__}: {error}", bounds.VALUE)
             return f"cannot be judged by the plugin {self.plugin!r}, which failed: {why}"
-        match found:
+        match returned:
             case (bool(passed), str(reason)):
                 return passed, reason
         return f"cannot be judged by the plugin {self.plugin!r}, which must return (bool, str)"
@@ -70,7 +71,7 @@ class Custom(AnswerRule, frozen=True, kw_only=True, gc=False, tag="custom"):
 def _calls(row: RunRow) -> list[dict[str, Any]]:
     """Return the tool calls, each with its name and arguments under the names that plugins know.
 
-    Arguments that cannot be read are as they are written, so that a plugin does not take them for none.
+    Arguments that cannot be read stay as they are written, so that a plugin does not take the call for one without any.
     """
     from ragcontract.answers.tool_calls import arguments_of, written
 
@@ -95,19 +96,19 @@ class Check(RowRule, frozen=True, kw_only=True, gc=False, tag="check"):
     name: Annotated[Wanted, Meta(description="The name of the check.")]
 
     def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002
-        """Return that the row has no such check, or no result of it."""
-        found = (row.checks or {}).get(self.name)
-        if found is None:
+        """Return that the row does not have the check, or not its result."""
+        check = (row.checks or {}).get(self.name)
+        if check is None:
             return f'has no check {self.name!r} in checks; export it as true, false or {{"passed": …, "reason": …}}'
-        if not isinstance(found, bool) and not isinstance(found.get("passed"), bool):
+        if not isinstance(check, bool) and not isinstance(check.get("passed"), bool):
             return f"has a check {self.name!r} whose passed is neither true nor false"
         return None
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield a violation with the reason if the check failed."""
-        found: bool | dict[str, Any] = (row.checks or {}).get(self.name, False)
-        passed = found if isinstance(found, bool) else found.get("passed") is True
+        check: bool | dict[str, Any] = (row.checks or {}).get(self.name, False)
+        passed = check if isinstance(check, bool) else check.get("passed") is True
         if not passed:
-            reason = "" if isinstance(found, bool) else str(found.get("reason") or "")
+            reason = "" if isinstance(check, bool) else str(check.get("reason") or "")
             why: tuple[str | Name, ...] = ("it failed: ", excerpt(reason)) if reason.strip() else ("it failed",)
             yield Violation(rule="check", expected=("the check ", quoted(self.name), " to pass"), found=why)

@@ -55,7 +55,7 @@ class JsonSchema(AnswerRule, frozen=True, kw_only=True, gc=False, tag="json_sche
                     causes=("duplicate key",),
                 )
                 return
-            found = first_failure(document, self.schema)
+            failure = first_failure(document, self.schema)
         except NotJsonError as error:
             begun = begins(answer)
             found_text = begun if begun == NO_ANSWER else (f"an answer that {error}: ", *begun)
@@ -65,11 +65,11 @@ class JsonSchema(AnswerRule, frozen=True, kw_only=True, gc=False, tag="json_sche
             steps = (f"an answer that takes more than {bounds.SCHEMA_STEPS:,} steps to check",)
             yield Violation(rule="json_schema", expected=_EXPECTED, found=steps, causes=("too much work",))
             return
-        if found:
-            place = ("at ", Name(shorten(found.path, bounds.EXCERPT), said=True), ": ") if found.path else ()
+        if failure:
+            place = ("at ", Name(shorten(failure.path, bounds.EXCERPT), said=True), ": ") if failure.path else ()
             yield Violation(
                 rule="json_schema",
-                expected=(*_EXPECTED, ": ", quoted(f"{found.keyword}: {found.wanted}")),
-                found=(*place, replace(excerpt(found.found), quoted=False)),  # it is JSON
-                causes=(f"{found.path} {found.keyword}",),
+                expected=(*_EXPECTED, ": ", quoted(f"{failure.keyword}: {failure.wanted}")),
+                found=(*place, replace(excerpt(failure.found), quoted=False)),  # it is JSON
+                causes=(f"{failure.path} {failure.keyword}",),
             )

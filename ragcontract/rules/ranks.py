@@ -1,4 +1,4 @@
-"""Rules about ranks: where relevant documents must appear, and which documents must not."""
+"""The rules about ranks, which say where relevant documents must appear and which documents must not."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, Self
@@ -10,7 +10,7 @@ from ragcontract.core.phrase import Name, Phrase, joined, listed
 from ragcontract.core.rule import RankRule, Rule, RuleSettings, Violation
 from ragcontract.core.run import QueryScore, RanksById, ranks_by_id
 
-# Of a document that the baseline did not retrieve: one that is wanted, and one that is not.
+# The words for a wanted and for a forbidden document that the baseline did not retrieve.
 ABSENT = {"relevant": "missing", "forbidden": "not there"}
 
 
@@ -28,7 +28,7 @@ class ForbiddenDocs(RankRule, frozen=True, kw_only=True, gc=False, tag="forbidde
         return [cls(k=settings.k, within=settings.forbidden_within)] if query.forbidden_doc_ids else []
 
     def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
-        """Yield one violation with all the forbidden documents that are there."""
+        """Yield one violation with all the forbidden documents that were retrieved."""
         ranks = ranks_by_id(query.forbidden_doc_ids, score.forbidden_ranks)
         present = [doc_id for doc_id, rank in ranks.items() if rank and (self.within is None or rank <= self.within)]
         if present:
@@ -45,7 +45,7 @@ class ForbiddenDocs(RankRule, frozen=True, kw_only=True, gc=False, tag="forbidde
 class MustRankAtMost(RankRule, frozen=True, kw_only=True, gc=False, tag="must_rank_at_most"):
     """``must_rank_at_most``: at least one relevant document is at this rank or better.
 
-    A lower rank than in the baseline is no new cause, but the loss of the last relevant document in the top k is.
+    A lower rank than in the baseline is not a new cause, but the loss of the last relevant document in the top k is.
     """
 
     in_rows: ClassVar[bool] = False
@@ -109,7 +109,6 @@ class RankRules:
     """The rank rules among the rules of a contract."""
 
     def __init__(self, rules: Iterable[type[Rule]], settings: RuleSettings) -> None:
-        """Select the rank rules."""
         self._rules = [rule for rule in rules if issubclass(rule, RankRule)]
         self._settings = settings
         self._has_shortcut = all(rule.shortcut or rule.in_rows for rule in self._rules)
@@ -128,9 +127,9 @@ class RankRules:
 def may_be_violated(query: GoldenQuery, score: QueryScore) -> bool:
     """Return False if the query's score shows that no rank rule can be violated.
 
-    True for every query that a rule of this module finds a violation in, regardless of which rules are enforced, and
-    for every query with entries about ranks in ``rules``. This is an optimization: most queries pass, and checking each
-    rule of 100,000 queries would take a tenth of the time of a check.
+    The result is True for every query in which a rule of this module finds a violation, whichever rules are enforced,
+    and for every query with entries about ranks in ``rules``. This is an optimization. Most queries pass, and checking
+    each rule of 100,000 queries would take a tenth of the time of a check.
     """
     if not score.clean_rank or score.clean_rank > (query.must_rank_at_most or score.clean_rank):
         return True
@@ -151,7 +150,7 @@ def located(
     retrieved in the baseline.
     """
 
-    def one(doc_id: str) -> str:
+    def rank_of(doc_id: str) -> str:
         rank = ranks.get(doc_id)
         text = f"missing from top {depth}" if rank is None else f"rank {rank}"
         if before is None:
@@ -161,9 +160,9 @@ def located(
         return f"{text} (was {absent}{' too' if rank is None else ''})"
 
     if len(doc_ids) == 1:
-        return (one(doc_ids[0]),)
+        return (rank_of(doc_ids[0]),)
     if before is None and not any(map(ranks.get, doc_ids)):
         return (f"all missing from top {depth}",)
     return joined(
-        ((Name(doc_id), f" {one(doc_id)}") for doc_id in doc_ids[: bounds.LISTED]), len(doc_ids) - bounds.LISTED
+        ((Name(doc_id), f" {rank_of(doc_id)}") for doc_id in doc_ids[: bounds.LISTED]), len(doc_ids) - bounds.LISTED
     )

@@ -1,4 +1,4 @@
-"""Rules about refusals: must_refuse, must_not_refuse."""
+"""The rules about refusals, must_refuse and must_not_refuse."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Refusal(AnswerRule, frozen=True, kw_only=True, gc=False):
-    """What shows a refusal: fields of the row, the phrases of the configuration, common English phrases."""
+    """A rule about refusals, which fields of the row, phrases of the configuration or common English phrases show."""
 
     needs: ClassVar[frozenset[str]] = AnswerRule.needs | {"refusal", "finish_reason", "mode"}
 
@@ -38,15 +38,15 @@ class _Refusal(AnswerRule, frozen=True, kw_only=True, gc=False):
 
 
 class MustRefuse(_Refusal, frozen=True, kw_only=True, gc=False, tag="must_refuse"):
-    """The application refuses to answer. Where only common phrases could have shown it, a violation warns."""
+    """The application refuses to answer. If only common phrases could have shown that, a violation is a warning."""
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield a violation without evidence of a refusal."""
+        """Yield a violation if there is no evidence of a refusal."""
         from ragcontract.answers.refusals import only_common_phrases
 
         if self.evidence(row, context):
             return
-        has_text = begins(answer_in(row)) != NO_ANSWER  # no phrase can be missed in nothing
+        has_text = begins(answer_in(row)) != NO_ANSWER  # an empty answer cannot hide a phrase
         unsure = has_text and only_common_phrases(row, context.settings.answers)
         yield Violation(
             rule="must_refuse",

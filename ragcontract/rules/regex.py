@@ -1,4 +1,4 @@
-"""Rules about patterns in answers: regex_must_match, regex_must_not_match."""
+"""The rules about patterns in answers, regex_must_match and regex_must_not_match."""
 
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -42,7 +42,7 @@ class RegexMustMatch(_Regex, frozen=True, kw_only=True, gc=False, tag="regex_mus
     """The pattern matches somewhere in the answer."""
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield a violation if it does not."""
+        """Yield a violation if the pattern does not match."""
         answer = answer_in(row)
         if not self.compiled.finds(answer):
             expected = ("a match of ", quoted(self.pattern))

@@ -1,4 +1,4 @@
-"""Rules on the value of a metric for one query, and on the mean of several."""
+"""The rules on the value of a metric for one query, and on the mean of several metrics."""
 
 from collections.abc import Iterator
 from math import fsum
@@ -38,23 +38,20 @@ class ScoreRule(RowRule, frozen=True, kw_only=True, gc=False):
         return ""
 
     def faults_with(self, metric: Metric) -> Iterator[tuple[str, str]]:  # noqa: ARG002 (used by subclasses)
-        """Yield what makes a metric unfit for the rule: the path within the rule, and a message."""
+        """Yield why a metric is unfit for the rule, as a path within the rule and a message."""
         yield from ()
 
     def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002 (the seam's)
         """Return the metrics that the row has no value of."""
-        known = [key for key in self.read if key in context.settings.metrics]  # what is not is a fault of the contract
+        known = [key for key in self.read if key in context.settings.metrics]  # unknown ones are faults of the contract
         absent = [key for key in known if key not in context.metrics]
         return f"has no {' and no '.join(absent)}, which {names_of(type(self))[0]} needs" if absent else None
 
 
 class OneScoreRule(ScoreRule, frozen=True, kw_only=True, gc=False):
-    """A rule on one metric, which is at least its ``limit`` if higher is better, and at most that otherwise.
+    """A rule on one metric, which is at least its ``limit`` if higher is better, and at most that otherwise."""
 
-    ``limit_path`` is the path within the rule of the field that has the limit.
-    """
-
-    limit_path: ClassVar[str] = ".value"
+    limit_path: ClassVar[str] = ".value"  # the path within the rule of the field that has the limit
 
     @property
     def key(self) -> str:
@@ -63,7 +60,7 @@ class OneScoreRule(ScoreRule, frozen=True, kw_only=True, gc=False):
 
     @property
     def limit(self) -> float:
-        """What the value is compared with, in the metric's own unit."""
+        """The number that the value is compared with, in the metric's own unit."""
         raise NotImplementedError
 
     @property
@@ -87,14 +84,14 @@ class OneScoreRule(ScoreRule, frozen=True, kw_only=True, gc=False):
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002 (the seam's)
         """Yield a violation if the value is beyond its limit, unrounded and with a tolerance of 1e-9."""
         least, value = self.better == "higher", context.metrics.get(self.key)
-        if value is None:  # only of a query without a row, which is judged as if the row were empty
-            found = "no value"
+        if value is None:  # only for a query without a row, which is evaluated as if the row were empty
+            measured = "no value"
         elif (self.limit - value if least else value - self.limit) > SAME:
-            found = fixed(value, digits_beside(value, self.limit))
+            measured = fixed(value, digits_beside(value, self.limit))
         else:
             return
         expected = f"{self.key} of {'at least' if least else 'at most'} {as_written(self.limit)}"
-        yield Violation(rule=names_of(type(self))[0], expected=(expected,), found=(found,), metrics=self.read)
+        yield Violation(rule=names_of(type(self))[0], expected=(expected,), found=(measured,), metrics=self.read)
 
 
 class NamedScoreRule(OneScoreRule, frozen=True, kw_only=True, gc=False):
@@ -148,7 +145,7 @@ class MaxHallucinationRisk(OneScoreRule, frozen=True, kw_only=True, gc=False, ta
         return self.threshold
 
     def faults_with(self, metric: Metric) -> Iterator[tuple[str, str]]:
-        """Yield what is wrong with the threshold, which is a fraction: the metric must have the scale from 0 to 1."""
+        """Yield what is wrong with the threshold. It is a fraction, so the metric must have the scale from 0 to 1."""
         if metric.better == self.better and metric.scale != Scale():
             scale = f"{metric.scale.low:g} to {metric.scale.high:g}"
             yield self.limit_path, f"is a fraction, but the scale of {metric.key} is {scale}: write min_score"

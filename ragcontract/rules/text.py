@@ -1,4 +1,4 @@
-"""Rules about texts in answers: must_contain, must_not_contain, max_chars."""
+"""The rules about texts in answers: must_contain, answer_must_include, must_not_contain and max_chars."""
 
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -29,7 +29,7 @@ from ragcontract.rules.answered import (
 
 
 class _Texts(AnswerRule, frozen=True, kw_only=True, gc=False):
-    """Texts that are searched for: all of ``value``, or ``any`` of several."""
+    """A rule that searches for all texts of ``value``, or for ``any`` of several."""
 
     value: Annotated[Wanted | tuple[Wanted, ...] | None, Meta(description="A text, or several: all of them.")] = None
     any: Annotated[tuple[Wanted, ...] | None, Meta(description="Several texts: any of them.")] = None
@@ -37,10 +37,10 @@ class _Texts(AnswerRule, frozen=True, kw_only=True, gc=False):
     word: Annotated[bool, Meta(description="Whether only whole words are found.")] = False
 
     def faults(self) -> Iterable[Fault]:
-        """Return what is wrong: not exactly one of ``value`` and ``any``, or texts that are empty or repeated."""
+        """Return the faults, such as both ``value`` and ``any``, or texts that are empty or repeated."""
         if (self.value is None) == (self.any is None):
-            found = "found neither" if self.value is None else "found both"
-            return [((), f"expected exactly one of value (all of these) and any (one of these), {found}")]
+            instead = "found neither" if self.value is None else "found both"
+            return [((), f"expected exactly one of value (all of these) and any (one of these), {instead}")]
         field = "any" if self.value is None else "value"
         if not self.texts:
             return [((field,), "is empty; give at least one text")]
@@ -64,7 +64,7 @@ class _Texts(AnswerRule, frozen=True, kw_only=True, gc=False):
         return len(self.texts)
 
     def matcher(self, text: str) -> Matcher:
-        """Return what searches for one of the texts."""
+        """Return the matcher of one of the texts."""
         return Matcher(text=text, ignore_case=self.ignore_case, word=self.word)
 
 
@@ -99,28 +99,28 @@ class MustNotContain(_Texts, Flagging, frozen=True, kw_only=True, gc=False, tag=
     """What the user was shown contains none of the texts in ``value``; with ``any``, none of those either."""
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield one violation for each text that is there, which quotes where."""
+        """Yield one violation for each text in the answer, which quotes its first place."""
         for _, violation, _ in self._found(row, context):
             yield violation
 
     def flags(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Flag]:  # noqa: ARG002
-        """Yield the violations, each with all that was found of the text."""
-        for matcher, violation, found in self._found(row, context):
-            yield Flag(violation=violation, texts=different(found), why=reason("must_not_contain", matcher))
+        """Yield the violations, each with the different words of all matches of the text."""
+        for matcher, violation, matches in self._found(row, context):
+            yield Flag(violation=violation, texts=different(matches), why=reason("must_not_contain", matcher))
 
     def _found(self, row: RunRow, context: RowContext) -> Iterator[tuple[Matcher, Violation, Iterator[Place]]]:
-        """Yield what is there of each text: what searches for it, its violation, and all places of it."""
+        """Yield the matcher of each text in the answer, its violation, and all its places."""
         for text in self.texts:
             matcher = self.matcher(text)
-            found = places(row, partial(spans, matcher, normalise=context.settings.answers.normalise))
-            if place := next(found, None):
+            matches = places(row, partial(spans, matcher, normalise=context.settings.answers.normalise))
+            if place := next(matches, None):
                 violation = Violation(
                     rule="must_not_contain",
                     expected=("no ", quoted(text)),
                     found=(place.excerpt,),
                     causes=(text,),
                 )
-                yield matcher, violation, chain([place], found)
+                yield matcher, violation, chain([place], matches)
 
 
 class MaxChars(AnswerRule, frozen=True, kw_only=True, gc=False, tag="max_chars"):
@@ -129,7 +129,7 @@ class MaxChars(AnswerRule, frozen=True, kw_only=True, gc=False, tag="max_chars")
     value: Annotated[int, Meta(ge=1, le=bounds.ANSWER - 1, title=f"a whole number from 1 to {bounds.ANSWER - 1:,}")]
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield a violation if it has more."""
+        """Yield a violation if the answer is longer."""
         length = len(row.response) if isinstance(row.response, str) else 0
         if length > self.value:
             yield Violation(

@@ -1,6 +1,7 @@
-"""What is a pattern among the arguments of a rule on tool calls, what looks like one, and in what one is searched.
+"""The rules about tool calls: must_call_tool, must_not_call_tool and tool_arguments_valid.
 
-Rules about tool calls: must_call_tool, must_not_call_tool, tool_arguments_valid.
+An argument of such a rule is a value or a pattern. A value that only looks like a pattern is refused where the rule
+forbids a call, because it would never be found.
 """
 
 import re
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 
 PATTERN = "regex"
 OPTIONS = frozenset({"ignorecase", "word", "dotall"})
-# Other names of a pattern, which no argument of a tool is likely to have.
+# Other names of a pattern, which arguments of tools are unlikely to have.
 MISNAMED = frozenset({"re", "reg", "regularexpression", "regexpattern", "regexppattern"})
-# How other fields and tools compare numbers and describe values; without what joins words.
+# The keys with which other fields and tools compare numbers and describe values, without separators of words.
 COMPARING = frozenset(
     {
         "gt", "gte", "ge", "lt", "lte", "le", "ne", "neq", "nin", "notin", "min", "max", "minimum", "maximum",
@@ -38,13 +39,13 @@ COMPARING = frozenset(
         "atmost", "minlength", "maxlength", "enum", "const", "exists", "operator", "op", "pattern",
     }
 )  # fmt: skip
-# How they write what is searched for. A tool may have such an argument, too.
+# The keys with which they write texts to search for. A tool may have such an argument, too.
 LIKELY = COMPARING | {
     "text", "any", "anyof", "all", "allof", "oneof", "in", "not", "match", "matches", "contains", "contain",
     "icontains", "includes", "startswith", "endswith", "prefix", "suffix", "glob", "wildcard", "like", "ilike",
     "equals", "eq", "value", "type",
 }  # fmt: skip
-# Texts that compare numbers (">100"), or that have what only patterns have: a star at an end, ".*", "^", classes.
+# Texts that compare numbers (">100"), or that only a pattern would be: with a star at an end, ".*", "^", classes.
 _COMPARES = re.compile(r"\s*(?:[<>]=?|[!=]=|[≤≥≠])\s*[-+$€£]?[0-9.]")
 _AS_PATTERN = re.compile(r"%|%\S*%|\S*\*|\*\S*|\^.*|.*\.[*+].*|.*\\[bdswBDSW](?![A-Za-z]).*", re.DOTALL)
 AS_PATTERN = (
@@ -59,7 +60,7 @@ def is_pattern(value: object) -> bool:
 
 
 def misspelled_pattern(value: object) -> str | None:
-    """Return the key of an object that is nearly that of a pattern, where nothing but options is beside it."""
+    """Return the misspelled key of a pattern, which has nothing but options beside it; None for any other value."""
     key = _only_key(value)
     if key is None or key == PATTERN:
         return None
@@ -67,14 +68,14 @@ def misspelled_pattern(value: object) -> str | None:
 
 
 def likely_matchers(value: object, level: int = 0) -> Iterator[tuple[str, ...]]:
-    """Yield the paths in a value of what looks like a matcher: patterns, and how other fields and tools write them."""
+    """Yield the paths in a value of patterns, and of what looks like a matcher of other fields and tools."""
     if isinstance(value, str) and (_COMPARES.match(value) or _AS_PATTERN.fullmatch(value)):
         yield ()
         return
     if (key := _key_of_matcher(value)) is not None:
         yield (key,)
         return
-    if level > bounds.ARGUMENT_LEVELS:  # which is refused
+    if level > bounds.ARGUMENT_LEVELS:  # such a value is refused
         return
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, item in inner:
@@ -83,7 +84,7 @@ def likely_matchers(value: object, level: int = 0) -> Iterator[tuple[str, ...]]:
 
 
 def _key_of_matcher(value: object) -> str | None:
-    """Return the key that makes an object look like a matcher: its only one, or one that compares beside others."""
+    """Return the key that makes an object look like a matcher, its only key or one that compares; None if none does."""
     key = _only_key(value)
     if key is not None:
         return key if key == PATTERN or _plain(key) in LIKELY or misspelled_pattern(value) else None
@@ -94,7 +95,7 @@ def _key_of_matcher(value: object) -> str | None:
 
 
 def _only_key(value: object) -> str | None:
-    """Return the key of an object that has no other, but for the options of a matcher."""
+    """Return the only key of an object, apart from the options of a matcher; None for any other value."""
     keys = [key for key in value if _plain(key) not in OPTIONS] if isinstance(value, dict) else []
     return keys[0] if len(keys) == 1 else None
 
@@ -104,7 +105,7 @@ def _plain(key: str) -> str:
 
 
 Times = Annotated[int, Meta(ge=1, le=bounds.CALLS, title=f"a whole number from 1 to {bounds.CALLS:,}")]
-# What patterns and lists have, and no name of a tool.
+# Characters of patterns and lists, which names of tools do not have.
 NOT_IN_NAMES = re.compile(r"[*|^$,;()\[\]{}?+%\\\s]")
 
 
@@ -114,7 +115,7 @@ class ToolRule(RowRule, frozen=True, kw_only=True, gc=False):
     needs: ClassVar[frozenset[str]] = frozenset({"tool_calls", "messages", "error", "finish_reason"})
 
     def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002
-        """Return that the row has no calls, or why they are none; with an error, none are known, and no rule holds."""
+        """Return that the row has no calls, or why they cannot be read; after an error, no rule holds."""
         from ragcontract.answers.metric_options import CannotScoreError, uncalled
 
         if row.tool_calls is None:
@@ -141,7 +142,7 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
     ] = msgspec.field(default_factory=dict)
 
     def __hash__(self) -> int:
-        """Return a hash of the JSON values, of which Python takes some for equal that are not: 1 and true."""
+        """Return a hash of the JSON values; Python takes some values for equal that are not, such as 1 and true."""
         from ragcontract.answers.json_answer import TooDeepError, comparable
 
         try:
@@ -151,7 +152,7 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
         return hash((type(self), self.tool, arguments))
 
     def faults(self) -> Iterable[Fault]:
-        """Return a tool without a name, patterns that are none, arguments that are too many or nested too deeply."""
+        """Return the faults: a tool without a name, wrong patterns, too many arguments or too deeply nested ones."""
         from ragcontract.answers.json_answer import TooDeepError, comparable
         from ragcontract.core.invisible import is_visible
 
@@ -174,8 +175,8 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
     def fitting(self, called: "CalledTools", calls: Sequence["Call"], *, unreadable: bool) -> Sequence["Call"]:
         """Return the calls that have the arguments.
 
-        ``unreadable`` says whether those do that cannot be read, those in which a pattern finds what is no text, and
-        those whose arguments have their names in another form.
+        With ``unreadable``, these include calls whose arguments cannot be read, have their names in another form, or
+        have a match of a pattern in a value that is not a text.
         """
         if not self.arguments or not calls:
             return calls if unreadable else [call for call in calls if call.arguments is not None]
@@ -193,9 +194,10 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
         return [call for call in calls if fits(call)]
 
     def _possible(self, called: "CalledTools") -> Sequence["Call"]:
-        """Return the calls that may be such ones: of the tool under its name in any form, with any such arguments.
+        """Return the calls that may be of the tool, under its name in any form, with these arguments.
 
-        What cannot be read may be what is forbidden, and so may arguments that stand beside the name of the tool.
+        Arguments that cannot be read, and those that stand beside the name of the tool, may be the ones that are
+        forbidden.
         """
         calls = called.resembling(self.tool)
         if self.arguments:
@@ -217,32 +219,32 @@ class MustCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_call_
     __hash__ = OneTool.__hash__
 
     def faults(self) -> Iterable[Fault]:
-        """Return also that no number of calls would do."""
+        """Return also the fault that no number of calls keeps to both limits."""
         if self.at_most is not None and self.at_most < self.at_least:
             message = f"is less than at_least ({self.at_least}); no number of calls is both"
             return [*OneTool.faults(self), (("at_most",), message)]
         return OneTool.faults(self)
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield a violation if there are too few such calls, by the exact name, or too many that may be some."""
+        """Yield a violation if there are too few calls by the exact name, or too many that may be of the tool."""
         called = calls_of(row, context)
         made = self.fitting(called, called.named(self.tool), unreadable=False)
         if len(made) < self.at_least:
             times = "" if self.at_least == 1 else f" at least {self.at_least:,} times"
-            cause, found = "too few", (NO_CALLS if row.tool_calls is None else self._instead(called, len(made)))
+            cause, instead = "too few", (NO_CALLS if row.tool_calls is None else self._instead(called, len(made)))
         elif self.at_most is not None and len(most := self._possible(called)) > self.at_most:
             times, cause = f" at most {_times(self.at_most)}", "too many"
-            found = (counted(len(most), "such call"), *_under_other_names(self.tool, most))
+            instead = (counted(len(most), "such call"), *_under_other_names(self.tool, most))
         else:
             return
         expected: Phrase = ("a call of ", *self.described(), times) if times else ("a call of ", *self.described())
-        yield Violation(rule="must_call_tool", expected=expected, found=found, causes=(cause,))
+        yield Violation(rule="must_call_tool", expected=expected, found=instead, causes=(cause,))
 
     def _instead(self, called: "CalledTools", count: int) -> Phrase:
-        """Return what was called where there are too few calls; a name that is nearly the tool's is pointed out."""
-        found = _listed(called, called.calls)
+        """Return the calls that were made where there are too few; a name that is nearly the tool's is pointed out."""
+        called_instead = _listed(called, called.calls)
         near = _under_other_names(self.tool, called.resembling(self.tool))
-        return (f"{counted(count, 'such call')}; ", *found, *near) if count else (*found, *near)
+        return (f"{counted(count, 'such call')}; ", *called_instead, *near) if count else (*called_instead, *near)
 
 
 class MustNotCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_not_call_tool"):
@@ -252,7 +254,7 @@ class MustNotCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_no
     __hash__ = OneTool.__hash__
 
     def faults(self) -> Iterable[Fault]:
-        """Return also what would never be found, so that the rule holds: a pattern as the tool, or as a value."""
+        """Return also patterns as the tool or as a value, which would never be found, so that the rule always holds."""
         values = {name: value for name, value in self.arguments.items() if not is_pattern(value)}
         likely = ((name, path) for name, value in values.items() for path in likely_matchers(value))
         wrong = [(("arguments", name, *path), AS_PATTERN) for name, path in likely]
@@ -267,34 +269,34 @@ class MustNotCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_no
             yield ("tool",), f"{has}: write a rule for each tool, with its name{blank}"
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield one violation with all such calls; without a row, nobody knows that there was none."""
+        """Yield one violation with all such calls; without a row, yield one because the calls are unknown."""
         expected: Phrase = ("no call of ", *self.described())
         if row.tool_calls is None:
             yield Violation(rule="must_not_call_tool", expected=expected, found=NO_CALLS, causes=NO_CALLS)
             return
         called = calls_of(row, context)
         if calls := self._possible(called):
-            found, causes = _listed(called, calls, self.tool), _causes(called, calls)
-            yield Violation(rule="must_not_call_tool", expected=expected, found=found, causes=causes)
+            listed, causes = _listed(called, calls, self.tool), _causes(called, calls)
+            yield Violation(rule="must_not_call_tool", expected=expected, found=listed, causes=causes)
 
 
 class ToolArgumentsValid(ToolRule, frozen=True, kw_only=True, gc=False, tag="tool_arguments_valid"):
     """The arguments of every call are a JSON object."""
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield one violation with all calls whose arguments are none; without a row, nobody knows them."""
+        """Yield one violation with all calls whose arguments are invalid, or because they are unknown without a row."""
         expected = ("a JSON object as the arguments of every call",)
         if row.tool_calls is None:
             yield Violation(rule="tool_arguments_valid", expected=expected, found=NO_CALLS, causes=NO_CALLS)
             return
         called = calls_of(row, context)
         if invalid := [call for call in called.calls if call.arguments is None]:
-            found, causes = _listed(called, invalid), _causes(called, invalid)
-            yield Violation(rule="tool_arguments_valid", expected=expected, found=found, causes=causes)
+            listed, causes = _listed(called, invalid), _causes(called, invalid)
+            yield Violation(rule="tool_arguments_valid", expected=expected, found=listed, causes=causes)
 
 
 def calls_of(row: RunRow, context: RowContext) -> "CalledTools":
-    """Return the calls of a row; none for a golden query without a row. Raises CannotScoreError."""
+    """Return the calls of a row, which are none for a golden query without a row; raises CannotScoreError."""
     from ragcontract.answers.metric_options import CannotScoreError
 
     made = context.once.made(_read, row)
@@ -314,7 +316,7 @@ def _read(row: RunRow) -> "CalledTools | CannotScoreError":
 
 
 def _listed(called: "CalledTools", calls: Sequence["Call"], tool: str | None = None) -> Phrase:
-    """Return the first calls; of those of one tool, whose name may have another form, such names are pointed out."""
+    """Return the first calls; with ``tool``, names of it in another form are pointed out."""
     if not calls:
         return ("no tool was called",)
     shown: list[Phrase] = []
@@ -357,10 +359,10 @@ def _pattern_faults(value: dict[str, Any]) -> Iterator[Fault]:
 
 
 def _search(called: "CalledTools", written: dict[str, Any], *, anywhere: bool) -> "Callable[[object], bool]":
-    """Return what says whether a pattern is found in an argument that is a text, and looks at equal ones once.
+    """Return a function that says whether a pattern is found in an argument; it searches equal texts once.
 
-    Where it may be ``anywhere``, it is also found in numbers, booleans, and all that lists and objects hold, and a text
-    that is too long to be searched may have it.
+    With ``anywhere``, the pattern is also searched for in numbers, booleans, lists and objects, and a text that is too
+    long to be searched counts as a match.
     """
     from msgspec import convert
 

@@ -1,4 +1,4 @@
-"""Applies a rule to turns of a conversation instead of the row."""
+"""Applies a rule to turns of a conversation instead of to the whole row."""
 
 from collections.abc import Iterator
 from typing import ClassVar, Literal
@@ -9,7 +9,7 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.rule import RowContext, RowRule, Turn, Violation
 from ragcontract.core.run import RunRow
 
-OF_A_TURN = frozenset({"response", "tool_calls"})  # a rule that reads any of them can be judged turn by turn
+OF_A_TURN = frozenset({"response", "tool_calls"})  # a rule that reads any of them can be checked turn by turn
 
 
 class InTurns(RowRule, frozen=True, kw_only=True, gc=False, tag="in_turns"):
@@ -22,7 +22,7 @@ class InTurns(RowRule, frozen=True, kw_only=True, gc=False, tag="in_turns"):
     how: Literal["each", "any"] = "each"
 
     @property
-    def judged(self) -> RowRule:
+    def inner(self) -> RowRule:
         """The rule that is applied to the turns."""
         return self.rule
 
@@ -34,18 +34,20 @@ class InTurns(RowRule, frozen=True, kw_only=True, gc=False, tag="in_turns"):
         return None
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield the violations in each turn; or, if it must hold in any, what the last one is if all violate it."""
-        found = {number: list(self.rule.violations(query, context.turns[number].row, context)) for number in self.turns}
+        """Yield the violations in each turn; with ``any``, the last turn's first violation if all turns have some."""
+        by_turn = {
+            number: list(self.rule.violations(query, context.turns[number].row, context)) for number in self.turns
+        }
         if self.how == "any":
-            yield from _in_no_turn(found, context.turns)
+            yield from _in_no_turn(by_turn, context.turns)
             return
-        for number, violations in found.items():
+        for number, violations in by_turn.items():
             where = _named(number, context.turns[number])
-            for one in violations:
-                causes = one.causes or one.doc_ids or ("",)
+            for violation in violations:
+                causes = violation.causes or violation.doc_ids or ("",)
                 yield replace(
-                    one,
-                    expected=(f"in {where}: ", *one.expected),
+                    violation,
+                    expected=(f"in {where}: ", *violation.expected),
                     causes=tuple([f"turn {number + 1}: {cause}" for cause in causes]),
                     turn=number,
                 )
@@ -56,17 +58,17 @@ def is_of_turns(rule: RowRule) -> bool:
     return bool(rule.needs & OF_A_TURN) and not rule.needs_metrics
 
 
-def _in_no_turn(found: dict[int, list[Violation]], turns: tuple[Turn, ...]) -> Iterator[Violation]:
-    if not found or not all(found.values()):
+def _in_no_turn(by_turn: dict[int, list[Violation]], turns: tuple[Turn, ...]) -> Iterator[Violation]:
+    if not by_turn or not all(by_turn.values()):
         return
-    number, violations = list(found.items())[-1]
+    number, violations = list(by_turn.items())[-1]
     last = violations[0]
     yield replace(
         last,
-        expected=(f"in any of {len(found)} turns: ", *last.expected),
+        expected=(f"in any of {len(by_turn)} turns: ", *last.expected),
         found=(f"in {_named(number, turns[number])}: ", *last.found),
         causes=("in no turn",),
-        warns=any(all(one.warns for one in of_turn) for of_turn in found.values()),
+        warns=any(all(violation.warns for violation in of_turn) for of_turn in by_turn.values()),
     )
 
 

@@ -1,10 +1,7 @@
-"""The normal distribution's quantiles.
+"""Confidence intervals of a run's mean and bounds of its change, with the quantiles that they need.
 
-Quantiles of Student's t distribution, for any positive number of degrees of freedom. Pure functions.
-
-The 95 % confidence interval of one run's mean, over queries of the same kind as those of the golden set.
-
-One-sided confidence bounds of the change of a mean, for other queries of the same kind. Pure functions.
+Both are for other queries of the same kind as those of the golden set. The quantiles are those of the normal
+distribution and of Student's t distribution. All functions are pure.
 """
 
 from collections.abc import Sequence
@@ -66,7 +63,7 @@ def mean_interval(queries: Sequence[Counted], scale: Scale) -> tuple[float, floa
     """Return the interval of the weighted mean, which always contains that mean.
 
     Agresti and Coull, *Approximate Is Better than "Exact" for Interval Estimation of Binomial Proportions*, The
-    American Statistician 52 (1998), generalized from binary results to any value on a scale and to weights: one query
+    American Statistician 52 (1998), generalized from binary results to any value on a scale and to weights. One query
     with the lowest value and one with the highest are added, with the root mean square of the weights. Without them, a
     run with only perfect scores would appear to have no noise. None without queries, and for a scale without ends.
     """
@@ -88,8 +85,8 @@ FULLY_SKEWED = 1.0  # the skewness of a sum that consists of a single term
 def change_bounds(change: Change, lower: float, upper: float) -> tuple[float, float]:
     """Return the bounds of a change for the worse (negative: for the better), within the size of the scale.
 
-    ``lower`` and ``upper`` are quantiles of the normal distribution: 1.645 for bounds each of which is wrong in 5 % of
-    samples. The true change is at least the first and at most the second.
+    ``lower`` and ``upper`` are quantiles of the normal distribution. With 1.645, each bound is wrong in 5 % of samples.
+    The true change is at least the first and at most the second.
 
     As in the interval of Bonett and Price, *Adjusted Wald Confidence Interval for a Difference of Binomial Proportions
     Based on Paired Data*, Journal of Educational and Behavioral Statistics 37 (2012), two queries are added, one that
@@ -97,7 +94,7 @@ def change_bounds(change: Change, lower: float, upper: float) -> tuple[float, fl
     whole scale if no value of the metric changed. Losses are mostly larger than gains or the other way round, so the
     bounds are corrected for skewness by the cubic of Hall, *On the Removal of Skewness by Transformation*, Journal of
     the Royal Statistical Society B 54 (1992). If few queries carry most of the weight, the squares of the weighted
-    changes vary too much to be summed; therefore the spread is at least what it is if changes do not depend on weights.
+    changes vary too much to be summed. The spread is therefore at least the one that independent weights would have.
 
     `python -m benchmarks.coverage` measures how often each bound holds. Both are 0 if no query's values changed.
     """
@@ -130,7 +127,7 @@ def _moments(change: Change) -> tuple[float, float, float]:
 def _central(
     changed: Sequence[tuple[float, float]], total: float, powers: float, mean: float, power: int
 ) -> tuple[float, float]:
-    """Return a central moment of the sum of weighted changes: as observed, and as if they did not depend on weights.
+    """Return a central moment of the sum of weighted changes, as observed and as if they did not depend on weights.
 
     ``total`` and ``powers`` are the sums of the weights and of their powers, of unchanged queries too.
     """
@@ -143,7 +140,7 @@ def _central(
 
 
 def _quantile(normal: float, skewness: float) -> float:
-    """Return the quantile of a studentized mean: where Hall's cubic, which removes its skewness, is ``normal``."""
+    """Return the quantile of a studentized mean, at which Hall's cubic, which removes its skewness, is ``normal``."""
     shifted = normal - skewness / 6
     third = skewness / 3
     return shifted if abs(third) < LITTLE else (cbrt(1 + 3 * third * shifted) - 1) / third

@@ -1,15 +1,14 @@
-"""Random signs for the changed queries, the same for all tests, and the tests' statistics under them.
+"""P-values of several changes of the same runs, adjusted so that together they raise no more false alarms than one.
 
-A random sign for each of 1,000 samples is one large integer with a bit in each of 1,000 fields of 64 bits. Multiplied
-by a query's contribution, rounded to a whole number, and summed over the queries, it gives the sums of all samples at
-once. Of very many changed queries, several share a sign: half of them, at random, have the opposite one. Each test's
-statistic is divided by what this makes of its spread, so its variance remains exact.
+This is the step-down max-T of Westfall and Young, *Resampling-Based Multiple Testing* (1993). The largest statistic is
+compared with the largest of all tests under random signs, the next with the largest of the other tests, and so on. A
+query has one sign for all tests, so tests that agree cost little, and a limit on a copy of a metric changes nothing.
 
-P-values of several changes of the same runs, adjusted so that all together raise no more false alarms than one.
-
-Step-down max-T of Westfall and Young, *Resampling-Based Multiple Testing* (1993): the largest statistic is compared
-with the largest of all tests under random signs, the next with the largest of the other tests, and so on. A query has
-one sign for all tests, so tests that agree cost little: a limit on a copy of a metric changes nothing. Pure functions.
+The random signs of a query in 1,000 samples are one large integer with a bit in each of 1,000 fields of 64 bits.
+Multiplied by a query's contribution, rounded to a whole number, and summed over the queries, it gives the sums of all
+samples at once. If very many queries changed, several share a sign, and half of them, at random, have the opposite
+sign. Each test's statistic is divided by the spread that results, so its variance remains exact. All functions are
+pure.
 """
 
 import random
@@ -32,81 +31,6 @@ UNIT = (1 << 30) - 1  # of a rounded contribution: a digit of Python's integers,
 SIGNS, FEWEST_SIGNS = 1_024, 128
 PRODUCTS = 8_192
 
-
-class Rounded(Struct, frozen=True):
-    """A test's contributions, by sign, as whole numbers, and what makes a statistic of their sum."""
-
-    sizes: tuple[tuple[int, int], ...]
-    offset: int
-    total: int
-    factor: float
-
-    @classmethod
-    def of(cls, contributions: dict[int, float]) -> "Rounded":
-        """Round the contributions, the largest of which is not 0."""
-        largest = max(map(abs, contributions.values()))
-        sizes = tuple((sign, round(size / largest * UNIT)) for sign, size in contributions.items())
-        norm = sqrt(fsum(size * size for size in contributions.values())) / largest
-        offset = -sum(size for _, size in sizes if size < 0)
-        return cls(sizes, offset, sum(size for _, size in sizes), 1 / (norm * UNIT))
-
-    def statistics(self, signs: Sequence[int]) -> list[float]:
-        """Return the statistic of each sample. A bit of 1 is a plus; a field must not fall below 0."""
-        total = ONES * self.offset
-        for sign, size in self.sizes:
-            total += signs[sign] * size
-        sums = array("Q", total.to_bytes(FIELD // 8 * SAMPLES, sys.byteorder))
-        double, less = 2 * self.factor, (2 * self.offset + self.total) * self.factor
-        return [double * one - less for one in sums]
-
-
-def rounded(tests: Sequence[SignFlips]) -> tuple[list[Rounded], int]:
-    """Return the tests with their queries dealt to signs, and the number of signs.
-
-    It depends on the queries' contributions alone and not on their order.
-    """
-    vectors: dict[int, list[tuple[int, float]]] = {}
-    for number, test in enumerate(tests):
-        for query, size in test.contributions.items():
-            vectors.setdefault(query, []).append((number, size))
-    ordered = sorted(vectors.values(), key=lambda vector: (-max(abs(size) for _, size in vector), vector))
-    most = _number_of_signs(tests)
-    dice = random.Random(SEED)  # noqa: S311
-    parts: list[dict[int, list[float]]] = [{} for _ in tests]
-    for index, vector in enumerate(ordered):
-        opposite = index >= most and dice.getrandbits(1)
-        for number, size in vector:
-            parts[number].setdefault(index % most, []).append(-size if opposite else size)
-    return [Rounded.of(_sums(part)) for part in parts], min(most, len(ordered))
-
-
-def _sums(part: Mapping[int, Sequence[float]]) -> dict[int, float]:
-    """Return the contributions of one test by sign; where all that share a sign cancel out, they have one direction."""
-    sums = {sign: fsum(sizes) for sign, sizes in part.items()}
-    return sums if any(sums.values()) else {sign: fsum(map(abs, sizes)) for sign, sizes in part.items()}
-
-
-def _number_of_signs(tests: Sequence[SignFlips]) -> int:
-    most = SIGNS
-    while most > FEWEST_SIGNS and sum(min(len(test.contributions), most) for test in tests) > PRODUCTS:
-        most //= 2
-    return most
-
-
-def sampled_signs(number: int, batches: int) -> Iterator[list[int]]:
-    """Yield as many batches of 1,000 samples of ``number`` random signs; always the same ones."""
-    dice = random.Random(SEED)  # noqa: S311
-    for _ in range(batches):
-        yield list(islice(_signs(dice), number))
-
-
-def _signs(dice: random.Random) -> Iterator[int]:
-    while True:
-        bits = dice.getrandbits(FIELD * SAMPLES)
-        for bit in range(FIELD):
-            yield bits >> bit & ONES
-
-
 BATCHES = 10
 SMALLEST_SAMPLED = 1 / (BATCHES * SAMPLES + 1)
 CLEARLY_NOTHING = 0.2  # if no p-value is lower, the first batch is enough
@@ -114,20 +38,18 @@ RESULTS = 4_000_000  # statistics, of all tests and samples
 
 
 class Adjusted(Struct, frozen=True):
-    """The ``own`` p-value of a change, the adjusted one, and the smallest that the same queries could have."""
+    """The p-values of a change."""
 
-    own: float
-    p_value: float
-    smallest: float
+    own: float  # of the change alone
+    p_value: float  # adjusted
+    smallest: float  # adjusted, if all queries that changed had got worse
 
 
 class AdjustedTests(Struct, frozen=True):
-    """The results in the order of the tests, and the statistic that the largest exceeds with a probability of alpha.
+    """The results of all tests."""
 
-    ``critical`` is None for a single test, and for several that are the same.
-    """
-
-    tests: tuple[Adjusted, ...]
+    tests: tuple[Adjusted, ...]  # in the order of the tests
+    # The statistic that the largest exceeds with a probability of alpha; None for one test, and for several equal ones.
     critical: float | None
 
 
@@ -135,13 +57,13 @@ def adjust(tests: Sequence[SignFlips], alpha: float) -> AdjustedTests:
     """Return the p-values of changes, each of which has at least one changed query."""
     keys = [(test.mid_p, frozenset(test.contributions.items())) for test in tests]
     distinct = sorted(dict(zip(keys, tests, strict=True)).items(), key=lambda item: _order(item[1]))
-    found = _results([test for _, test in distinct], alpha)
-    by_key = {key: one for (key, _), one in zip(distinct, found.tests, strict=True)}
-    return AdjustedTests(tuple(by_key[key] for key in keys), found.critical)
+    results = _results([test for _, test in distinct], alpha)
+    by_key = {key: result for (key, _), result in zip(distinct, results.tests, strict=True)}
+    return AdjustedTests(tuple(by_key[key] for key in keys), results.critical)
 
 
 def _order(test: SignFlips) -> tuple[float, bool, list[float]]:
-    """Return what tests are ordered by: the largest first, of equal ones those whose ties count whole."""
+    """Return the sort key of tests: the largest statistic first, and among equal ones those whose ties count whole."""
     return -round(test.statistic / TIE), test.mid_p, sorted(test.contributions.values())
 
 
@@ -204,12 +126,12 @@ class _Tally:
         self._largest += largest
 
     def settled(self, above: float) -> bool:
-        """Return whether more samples would tell little: all p-values are high, or too small to be sampled."""
-        found = self._adjusted(1)
-        return all(one.p_value >= above or certain for one, certain in zip(found, self._certain, strict=True))
+        """Return whether more samples would change little, because all p-values are high or too small to be sampled."""
+        adjusted = self._adjusted(1)
+        return all(result.p_value >= above or certain for result, certain in zip(adjusted, self._certain, strict=True))
 
     def results(self, alpha: float, observed: int) -> AdjustedTests:
-        """Return the p-values; ``observed`` is how many of the samples are the observed change itself."""
+        """Return the p-values; ``observed`` is the number of samples that are the observed change itself."""
         several = len(self._tests) > 1
         rank = min(len(self._largest) - 1, int((1 - alpha) * len(self._largest)))
         critical = sorted(self._largest)[rank] if several else None
@@ -231,7 +153,7 @@ class _Tally:
 
 
 def _never_sampled(observed: float, tests: int) -> bool:
-    """Return whether none of the samples would have a statistic as large as this one, of any of the tests.
+    """Return whether a statistic is so large that no sample of any test would reach it.
 
     Hoeffding, *Probability Inequalities for Sums of Bounded Random Variables*, Journal of the American Statistical
     Association 58 (1963), theorem 2.
@@ -243,3 +165,77 @@ def _hits(statistics: Sequence[float], observed: float, *, mid_p: bool) -> float
     """Return how many statistics are at least the observed one; equal ones count half for a mid-p-value."""
     least = sum(map((observed - TIE).__le__, statistics))
     return (least + sum(map((observed + TIE).__lt__, statistics))) / 2 if mid_p else least
+
+
+class Rounded(Struct, frozen=True):
+    """A test's contributions as whole numbers."""
+
+    sizes: tuple[tuple[int, int], ...]  # a sign's number, and the contribution of the queries that share it
+    offset: int  # the sum of the negative contributions, as a positive number
+    total: int
+    factor: float  # makes a statistic of a sum
+
+    @classmethod
+    def of(cls, contributions: dict[int, float]) -> "Rounded":
+        """Round the contributions, the largest of which is not 0."""
+        largest = max(map(abs, contributions.values()))
+        sizes = tuple((sign, round(size / largest * UNIT)) for sign, size in contributions.items())
+        norm = sqrt(fsum(size * size for size in contributions.values())) / largest
+        offset = -sum(size for _, size in sizes if size < 0)
+        return cls(sizes, offset, sum(size for _, size in sizes), 1 / (norm * UNIT))
+
+    def statistics(self, signs: Sequence[int]) -> list[float]:
+        """Return the statistic of each sample. A bit of 1 is a plus; a field must not fall below 0."""
+        total = ONES * self.offset
+        for sign, size in self.sizes:
+            total += signs[sign] * size
+        sums = array("Q", total.to_bytes(FIELD // 8 * SAMPLES, sys.byteorder))
+        double, less = 2 * self.factor, (2 * self.offset + self.total) * self.factor
+        return [double * sampled - less for sampled in sums]
+
+
+def rounded(tests: Sequence[SignFlips]) -> tuple[list[Rounded], int]:
+    """Return the tests with their queries dealt to signs, and the number of signs.
+
+    The result depends on the queries' contributions alone, not on their order.
+    """
+    vectors: dict[int, list[tuple[int, float]]] = {}
+    for number, test in enumerate(tests):
+        for query, size in test.contributions.items():
+            vectors.setdefault(query, []).append((number, size))
+    ordered = sorted(vectors.values(), key=lambda vector: (-max(abs(size) for _, size in vector), vector))
+    most = _number_of_signs(tests)
+    dice = random.Random(SEED)  # noqa: S311
+    parts: list[dict[int, list[float]]] = [{} for _ in tests]
+    for index, vector in enumerate(ordered):
+        opposite = index >= most and dice.getrandbits(1)
+        for number, size in vector:
+            parts[number].setdefault(index % most, []).append(-size if opposite else size)
+    return [Rounded.of(_sums(part)) for part in parts], min(most, len(ordered))
+
+
+def _sums(part: Mapping[int, Sequence[float]]) -> dict[int, float]:
+    """Return the contributions of one test by sign; if all of them cancel out, they get one direction instead."""
+    sums = {sign: fsum(sizes) for sign, sizes in part.items()}
+    return sums if any(sums.values()) else {sign: fsum(map(abs, sizes)) for sign, sizes in part.items()}
+
+
+def _number_of_signs(tests: Sequence[SignFlips]) -> int:
+    most = SIGNS
+    while most > FEWEST_SIGNS and sum(min(len(test.contributions), most) for test in tests) > PRODUCTS:
+        most //= 2
+    return most
+
+
+def sampled_signs(number: int, batches: int) -> Iterator[list[int]]:
+    """Yield batches of 1,000 samples of ``number`` random signs, which are always the same."""
+    dice = random.Random(SEED)  # noqa: S311
+    for _ in range(batches):
+        yield list(islice(_signs(dice), number))
+
+
+def _signs(dice: random.Random) -> Iterator[int]:
+    while True:
+        bits = dice.getrandbits(FIELD * SAMPLES)
+        for bit in range(FIELD):
+            yield bits >> bit & ONES

@@ -1,11 +1,8 @@
-"""Weighted means over queries.
+"""Weighted means over queries, averages over several rows of a query, and summaries of latencies.
 
-Even with many queries, few are distinct: those with the same values are counted as a :class:`Group`, so a mean over a
+Even of many queries, few are distinct. Those with the same values are counted as a :class:`Group`, so a mean over a
 million queries is one over a few thousand groups. The counts of disjoint subsets add up to those of the whole set.
-
-Averages of several exports of the same queries, for retrievers whose results vary. Pure functions.
-
-Latency summaries with percentiles by nearest rank. Pure functions.
+Several exports of the same queries are averaged, because the results of some retrievers vary. All functions are pure.
 """
 
 from array import array
@@ -24,24 +21,21 @@ Row = tuple[tuple[str, ...], float, Values, Values | None]  # tags, weight, curr
 
 
 class Group(Struct, frozen=True, gc=False):
-    """The number (``count``) of queries with the same tags, weight and values of a family's metrics.
-
-    ``now`` is empty if the metrics do not apply to the queries; ``before`` is None if there is no baseline value.
-    """
+    """The queries with the same tags, weight and values of a family's metrics."""
 
     tags: tuple[str, ...]
     weight: float
-    now: Values
-    before: Values | None
-    count: int
+    now: Values  # empty if the metrics do not apply to the queries
+    before: Values | None  # None if there is no baseline value
+    count: int  # of queries
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
-    """Means of a metric: over all queries that have it, and, for run and baseline, over their shared queries."""
+    """The means of a metric."""
 
-    current: float | None
-    current_shared: float | None = None
-    baseline: float | None = None
+    current: float | None  # over all queries of the run that have it
+    current_shared: float | None = None  # over the queries that run and baseline share
+    baseline: float | None = None  # over the same queries
 
     @property
     def delta(self) -> float | None:
@@ -57,17 +51,17 @@ def group(rows: Iterable[Row]) -> list[Group]:
 
 
 def means(groups: Iterable[Group], metrics: Sequence[Metric], *, before: bool = False) -> Means:
-    """Return the weighted mean of each metric over the queries that have it, now or ``before``; None if none has it.
+    """Return the weighted mean of each metric over the queries that have it, now or ``before``; None without any.
 
     Sums are exact until the final rounding (``math.fsum``), so the result does not depend on the order of the queries.
     Nor does it depend on the grouping: counts are split into powers of two, by which multiplication is exact.
     """
     parts = [
-        (values, one.weight, 2.0**bit)
-        for one in groups
-        if (values := one.before if before else one.now)
-        for bit in range(one.count.bit_length())
-        if one.count >> bit & 1
+        (values, queries.weight, 2.0**bit)
+        for queries in groups
+        if (values := queries.before if before else queries.now)
+        for bit in range(queries.count.bit_length())
+        if queries.count >> bit & 1
     ]
     if not parts:
         return {metric.key: None for metric in metrics}
@@ -79,10 +73,10 @@ def means(groups: Iterable[Group], metrics: Sequence[Metric], *, before: bool = 
 
 
 def compare(groups: Sequence[Group], metrics: Sequence[Metric]) -> dict[str, Comparison]:
-    """Return the means of each metric: over all queries, and over those that have it in both run and baseline."""
+    """Return the means of each metric over all queries, and over those that have it in both run and baseline."""
     current = means(groups, metrics)
-    having = [one for one in groups if one.now]
-    shared = [one for one in having if one.before]
+    having = [queries for queries in groups if queries.now]
+    shared = [queries for queries in having if queries.before]
     current_shared = current if len(shared) == len(having) else means(shared, metrics)
     baseline = means(shared, metrics, before=True)
     return {
@@ -94,9 +88,9 @@ def compare(groups: Sequence[Group], metrics: Sequence[Metric]) -> dict[str, Com
 def by_tag(groups: Iterable[Group]) -> dict[str, list[Group]]:
     """Return the groups by tag, sorted; a query counts for each of its tags."""
     tagged: dict[str, list[Group]] = {}
-    for one in groups:
-        for tag in one.tags:
-            tagged.setdefault(tag, []).append(one)
+    for queries in groups:
+        for tag in queries.tags:
+            tagged.setdefault(tag, []).append(queries)
     return dict(sorted(tagged.items()))
 
 
@@ -125,7 +119,7 @@ def averaged(repeats: Sequence[QueryScore], rows: Sequence[int] | None = None) -
     """Return the combined score of all rows of a query, with the score of each row in ``repeats``.
 
     With ``rows``, each of the ``repeats`` counts as that many rows. Values are means. The rank of a relevant document
-    is its worst one (None if a row lacks it), that of a forbidden document its best.
+    is its worst rank, or None if a row lacks it. The rank of a forbidden document is its best rank.
     """
     ranks = zip(*[score.ranks for score in repeats], strict=True)
     forbidden_ranks = zip(*[score.forbidden_ranks for score in repeats], strict=True)
@@ -144,7 +138,7 @@ def averaged(repeats: Sequence[QueryScore], rows: Sequence[int] | None = None) -
 
 
 def averaged_values(repeats: Sequence[Values], rows: Sequence[int] | None = None) -> Values:
-    """Return the means of each metric's values, each of the ``repeats`` standing for so many ``rows``."""
+    """Return the means of each metric's values; each of the ``repeats`` stands for so many ``rows``."""
     having = [(values, of) for values, of in zip(repeats, rows or [1] * len(repeats), strict=True) if values]
     counts = [of for _, of in having]
     columns = zip(*[values for values, _ in having], strict=True)
@@ -152,8 +146,8 @@ def averaged_values(repeats: Sequence[Values], rows: Sequence[int] | None = None
 
 
 def _worst(ranks: Iterable[int | None]) -> int | None:
-    found = [0 if rank is None else rank for rank in ranks]
-    return max(found) if all(found) else None
+    numbers = [0 if rank is None else rank for rank in ranks]
+    return max(numbers) if all(numbers) else None
 
 
 def _best(ranks: Iterable[int | None]) -> int | None:
@@ -167,12 +161,12 @@ def spread(
     missing: Iterable[str] = (),
     rows_of: Mapping[str, int] | None = None,
 ) -> RepeatsReport | None:
-    """Return how the means of a run vary between exports; the i-th export is the i-th row of every query.
+    """Return how the means of a run vary between exports; None if no query has a second row.
 
-    ``values_of`` has the values of each row of a query. The spread is computed over as many exports as every answerable
-    query has (other queries count in no mean). It is empty if that is only one, and if ``rows_of`` only counts the rows
-    of each query, whose order is then unknown. A ``missing`` query has the same values in all exports. Returns None if
-    no query has a second row.
+    The i-th export is the i-th row of every query. ``values_of`` has the values of each row of a query. The spread is
+    over as many exports as every answerable query has, because other queries do not count. It is empty if that is only
+    one, and if ``rows_of`` only counts the rows of each query, whose order is then unknown. A ``missing`` query has the
+    same values in all exports.
     """
     if not rows_of and all(len(values) == 1 for values in values_of.values()):
         return None
@@ -189,12 +183,12 @@ def spread(
         means(group((query.tags, query.weight, _at(values_of[query.id], number), None) for query in queries), metrics)
         for number in range(fewest)
     ]
-    found: dict[str, Spread] = {}
+    spreads: dict[str, Spread] = {}
     for metric in metrics if fewest > 1 else ():
         values = [value for export in exports if (value := export[metric.key]) is not None]
         if values:
-            found[metric.key] = Spread(deviation=_sample_deviation(values), lowest=min(values), highest=max(values))
-    return RepeatsReport(fewest=fewest, most=max(rows), metrics=found)
+            spreads[metric.key] = Spread(deviation=_sample_deviation(values), lowest=min(values), highest=max(values))
+    return RepeatsReport(fewest=fewest, most=max(rows), metrics=spreads)
 
 
 def _sample_deviation(values: Sequence[float]) -> float:

@@ -1,11 +1,10 @@
-"""The change of a metric's mean between two runs over the same queries, as tests and bounds need it.
+"""The change of a metric's mean between two runs over the same queries, and its sign-flip test.
 
-The sign-flip test: the p-value of the change of a mean, exact where that is possible.
-
-The null hypothesis is that each of a query's two results is equally likely to be from either run. The p-value is the
-probability of a change for the worse that is at least as large as the observed one. This is the randomization test of
-Smucker, Allan and Carterette, *A Comparison of Statistical Significance Tests for Information Retrieval Evaluation*
-(CIKM 2007), one-sided, with a weighted mean. Pure functions.
+The null hypothesis of the test is that each of a query's two results is equally likely to be from either run. The
+p-value is the probability of a change for the worse that is at least as large as the observed one. It is exact where
+that is possible. This is the randomization test of Smucker, Allan and Carterette, *A Comparison of Statistical
+Significance Tests for Information Retrieval Evaluation* (CIKM 2007), one-sided, with a weighted mean. All functions are
+pure.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +19,7 @@ UNIT = Scale()
 
 
 class Weights(Struct, frozen=True):
-    """The statistics of the weights of all queries, changed or not: their number and sums of powers."""
+    """The number and the sums of powers of the weights of all queries, changed or not."""
 
     count: int
     total: float
@@ -39,22 +38,19 @@ class Weights(Struct, frozen=True):
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """The change of the weighted mean of a metric over the queries that both runs have.
+    """The change of the weighted mean of a metric over the queries that both runs have."""
 
-    ``changed`` has the weight and the difference (now minus before) of each query whose value changed, by the query's
-    number, which is the same for all metrics. ``weights`` are those of all queries. The change is ``identical`` if no
-    value of the metric's family changed either.
-    """
-
+    # The weight and the difference (now minus before) of each query whose value changed, by the query's number. A query
+    # has one number for all metrics.
     changed: Mapping[int, tuple[float, float]]
-    weights: Weights
+    weights: Weights  # of all queries
     better: Direction = "higher"
     scale: Scale = UNIT
-    identical: bool = False
+    identical: bool = False  # whether no value of the metric's whole family changed
 
     @property
     def sign(self) -> float:
-        """What makes a difference positive if it is for the worse."""
+        """The factor that makes a difference for the worse positive."""
         return -1.0 if self.better == "higher" else 1.0
 
     @property
@@ -71,7 +67,7 @@ class Change(Struct, frozen=True, kw_only=True):
 
     @property
     def amount(self) -> float:
-        """How far the mean got worse; negative if it got better."""
+        """The loss of the mean; negative if it got better."""
         return fsum(self.sign * weight * moved for weight, moved in self.changed.values()) / self.weights.total
 
     @property
@@ -98,22 +94,20 @@ NEGLIGIBLE = 1e-18
 
 
 class SignFlips(Struct, frozen=True):
-    """A test whether a mean got worse: the ``contributions`` of the changed queries, positive for the worse.
+    """A test whether a mean got worse."""
 
-    They are by the query's number, relative to the largest and rounded, so that equal ones compare equal: in floating
-    point, 1 - 2/3 and 1/3 do not. With ``mid_p``, half of the probability of the observed change itself counts.
-    """
-
+    # Of the changed queries, by number, positive for the worse. They are relative to the largest and rounded, so that
+    # equal ones compare equal. In floating point, 1 - 2/3 and 1/3 do not.
     contributions: Mapping[int, float]
-    mid_p: bool = False
+    mid_p: bool = False  # whether only half of the probability of the observed change itself counts
 
     @classmethod
     def of(cls, change: Change) -> "SignFlips":
         """Return the test of a change.
 
-        Changes of equal size from one end of the scale to the other are McNemar's test, for which the mid-p-value is
-        the better one: Fagerland, Lydersen and Laake, *The McNemar test for binary matched-pairs data*, BMC Medical
-        Research Methodology 13 (2013). The exact one's true error rate is far below its level.
+        With changes of equal size from one end of the scale to the other, it is McNemar's test. The mid-p-value is then
+        better, because the true error rate of the exact one is far below its level: Fagerland, Lydersen and Laake, *The
+        McNemar test for binary matched-pairs data*, BMC Medical Research Methodology 13 (2013).
         """
         sizes = {number: change.sign * weight * moved for number, (weight, moved) in change.changed.items()}
         largest = max(map(abs, sizes.values()), default=1.0)
@@ -155,7 +149,7 @@ class SignFlips(Struct, frozen=True):
 
 
 def smallest_p_value(changed: int, *, mid_p: bool = False) -> float:
-    """Return the smallest p-value that so many changed queries can have: one of 2^n assignments is as extreme."""
+    """Return the smallest p-value that so many changed queries can have; one of 2^n assignments is as extreme."""
     return 0.5**changed * (0.5 if mid_p else 1.0)
 
 
@@ -168,7 +162,9 @@ def signed_sums(sizes: Iterable[float]) -> list[float]:
 
 
 def binomial_p_value(losses: int, changed: int, *, mid_p: bool = False) -> float:
-    """Return the probability of at least so many heads among ``changed`` coins; with ``mid_p``, half of equally many.
+    """Return the probability of at least ``losses`` heads among ``changed`` coins.
+
+    With ``mid_p``, half of the probability of exactly so many counts.
 
     For up to 2,000 coins it is computed in whole numbers, for more from logarithms, to about ten digits.
     """

@@ -1,9 +1,8 @@
-"""The significance and the bounds of the change of a mean, which fit each other.
+"""The significance and the bounds of the change of a mean, and the number of queries that a limit on it needs.
 
-The p-value is that of the sign-flip test (``sign_flips``), of several limits that of the max-T test (``max_t``). All
-functions are pure and deterministic, and independent of the order of the queries.
-
-How many queries a limit on the change of a mean takes, whatever the run. Pure functions.
+Significance and bounds fit each other. The p-value of one limit is that of the sign-flip test (``sign_flips``), the
+p-values of several limits are those of the max-T test (``max_t``). All functions are pure and deterministic, and
+independent of the order of the queries.
 """
 
 from collections.abc import Sequence
@@ -38,38 +37,33 @@ class Noise(Struct, frozen=True, kw_only=True):
 
 
 class ChangeTest(Struct, frozen=True, kw_only=True):
-    """The test and the bounds of a change for the worse.
+    """The test and the bounds of a change for the worse."""
 
-    ``bounds`` are positive for the worse. ``p_value`` is None if no query changed. The change ``could_be`` significant
-    if it would be with all changed queries worse. ``queries`` are those that both runs have, and
-    ``span`` is the size of the scale.
-    """
-
-    bounds: tuple[float, float]
-    p_value: float | None
-    could_be: bool
-    queries: int
-    span: float
+    bounds: tuple[float, float]  # positive for the worse
+    p_value: float | None  # None if no query changed
+    could_be: bool  # whether it would be significant if all changed queries had got worse
+    queries: int  # the number that both runs have
+    span: float  # the size of the scale
 
 
 def assess(changes: Sequence[Change], alpha: float = ALPHA, *, together: bool = True) -> list[ChangeTest]:
     """Test changes of the same runs ``together``, or each as if it were the only one; return the results in order.
 
     Together, lower bounds and p-values are adjusted to the number of changes. Where bound and test disagree about 0,
-    the test decides. An upper bound is not adjusted: that a run is no worse takes all changes to be within their
-    limits, so each may be tested at ``alpha`` (the intersection-union test: Berger, *Multiparameter Hypothesis Testing
-    and Acceptance Sampling*, Technometrics 24 (1982)).
+    the test decides. Upper bounds are not adjusted. A run is only no worse if all changes are within their limits, so
+    each may be tested at ``alpha``. This is the intersection-union test of Berger, *Multiparameter Hypothesis Testing
+    and Acceptance Sampling*, Technometrics 24 (1982).
     """
     usual = exceeded_by(alpha)
     adjusted = adjust([SignFlips.of(change) for change in changes if change.changed], alpha)
     lower = max(usual, adjusted.critical or usual) if together else usual
     results = iter(adjusted.tests)
-    found = []
+    tests = []
     for change in changes:
         result = next(results) if change.changed else None
         p_value = None if result is None else result.p_value if together else result.own
         could_be = result is not None and result.smallest <= alpha
-        found.append(
+        tests.append(
             ChangeTest(
                 bounds=_bounds(change, (lower, usual), significant=p_value is not None and p_value <= alpha),
                 p_value=p_value,
@@ -78,7 +72,7 @@ def assess(changes: Sequence[Change], alpha: float = ALPHA, *, together: bool = 
                 span=change.span,
             )
         )
-    return found
+    return tests
 
 
 def _bounds(change: Change, quantiles: tuple[float, float], *, significant: bool) -> tuple[float, float]:
@@ -87,7 +81,7 @@ def _bounds(change: Change, quantiles: tuple[float, float], *, significant: bool
 
 
 def noise(change: Change, result: ChangeTest) -> Noise | None:
-    """Return what reports say of a change and its test; None if no query changed."""
+    """Return the uncertainty of a change for reports; None if no query changed."""
     if result.p_value is None:
         return None
     low, high = result.bounds
@@ -101,7 +95,7 @@ def noise(change: Change, result: ChangeTest) -> Noise | None:
 
 
 def fewest_changed(alpha: float, tests: int = 1, *, mid_p: bool = False) -> int:
-    """Return how many queries must change for a drop to be significant in one of so many ``tests``."""
+    """Return the number of queries that must change for a drop to be significant in one of so many ``tests``."""
     changed = 1
     while smallest_p_value(changed, mid_p=mid_p) > alpha / tests:
         changed += 1
@@ -121,10 +115,10 @@ def queries_needed(
 ) -> int | None:
     """Return the smallest number of queries with which a limit can do its work; None if no number is enough.
 
-    ``limit`` is in points of a metric, whose scale has the size ``span``. With ``significant``, these are enough for a
-    drop of the limit's size to be proven where queries lose the whole scale, in one of ``tests`` on different queries:
-    the limits on changes of all queries count as one, and those of each tag as one. With ``noninferiority``, the bound
-    is within the limit if a single query got better and one worse, each by the whole scale.
+    ``limit`` is in points of a metric, whose scale has the size ``span``. With ``significant``, so many queries prove a
+    drop of the limit's size if each that changes loses the whole scale, in one of ``tests`` on different queries. The
+    limits on changes of all queries count as one test, and those of each tag as one. With ``noninferiority``, the bound
+    is within the limit if a single query got better and one got worse, each by the whole scale.
     """
     if limit <= 0 or not isfinite(span):
         return None

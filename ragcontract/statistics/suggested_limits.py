@@ -1,4 +1,4 @@
-"""Limits that known-good runs suggest, with what they promise. `python -m benchmarks.promises` measures both promises.
+"""Limits that known-good runs suggest, and what they promise; `python -m benchmarks.promises` measures that.
 
 - A limit on a change: if several good runs are the baseline, equally good runs break the limits at most once in twenty
   times, all limits together.
@@ -18,29 +18,24 @@ from ragcontract.statistics.significance import ALPHA, fewest_changed
 
 Z_ALPHA, Z_POWER = exceeded_by(ALPHA), exceeded_by(0.2)  # a break by chance, and a real change that breaks no limit
 DIGITS = 2
-LARGE = 1000  # queries, from which minimums have three decimals
+LARGE = 1000  # queries; with so many or more, minimums have three decimals
 ROUNDING = 1e-9
 
 
 class Suggested(Struct, frozen=True, kw_only=True):
-    """What known-good runs say of one metric, in its own unit.
+    """The limits that known-good runs suggest for one metric, in its own unit.
 
-    ``queries`` is the number of queries that have the metric, and ``mean`` the mean over all ``runs``. ``bound`` is the
-    minimum (or maximum): what a run with other questions meets 19 times in 20, rounded towards the worse.
-
-    ``deviation`` is the standard deviation of a run's mean from run to run, None with one run. ``limit`` is that on a
-    change for the worse, rounded up; None if so few queries or runs cannot carry any. With several runs it is for
-    ``mode: strict``, and a real change of ``found`` breaks it 4 times in 5. With one run it is for ``mode:
-    significant``: the change of as many queries as it takes to show that a change is real.
+    With several runs, the limit on changes is for ``mode: strict``. With one run, it is for ``mode: significant``, and
+    it is the change of as many queries as it takes to show that a change is real.
     """
 
-    queries: int
+    queries: int  # the number that have the metric
     runs: int
-    mean: float
-    bound: float
-    deviation: float | None
-    limit: float | None
-    found: float | None
+    mean: float  # over all runs
+    bound: float  # the minimum (or maximum), met by runs with other questions 19 times in 20, rounded to the worse
+    deviation: float | None  # the standard deviation of the mean from run to run; None with one run
+    limit: float | None  # on a change for the worse, rounded up; None if there are too few queries or runs for one
+    found: float | None  # a real change that breaks the limit 4 times in 5; None with one run
 
 
 def suggested(
@@ -63,7 +58,7 @@ def suggested(
     of = _of_qualities(qualities, [weight / largest / total for weight in weights], limits)
     change = round_up(span * of.change)
     beyond = 0.0 if of.noise is None else max(Z_POWER * of.noise, of.step)
-    # The largest change that is possible keeps to a limit that is as large, and none is found beyond the whole scale.
+    # The largest possible change keeps to a limit that is as large, and no change exceeds the whole scale.
     possible = 0 < change < span * of.most - SAME and not (of.noise and of.change + beyond > 1 + SAME)
     digits = DIGITS + (len(weights) >= LARGE)
     return Suggested(
@@ -78,23 +73,19 @@ def suggested(
 
 
 class _OfQualities(Struct, frozen=True, kw_only=True):
-    """The same as fractions of the scale, with 0 as the worst.
-
-    ``noise`` is the standard deviation of the change from the mean of the runs to another run, ``most`` the largest
-    change that is possible, and ``step`` the loss of a single query, the one with the largest weight.
-    """
+    """The same as fractions of the scale, with 0 as the worst."""
 
     mean: float
     least: float
     change: float
-    most: float
-    step: float
+    most: float  # the largest possible change
+    step: float  # the loss of the query with the largest weight
     deviation: float | None = None
-    noise: float | None = None
+    noise: float | None = None  # the standard deviation of the change from the mean of the runs to another run
 
 
 def _of_qualities(runs: Sequence[Sequence[float]], shares: Sequence[float], limits: int) -> _OfQualities:
-    """Estimate from values from 0 to 1, and weights that add up to 1."""
+    """Estimate the limits from values from 0 to 1 and weights that add up to 1."""
     means = [fsum(map(mul, shares, run)) for run in runs]
     mean = fsum(means) / len(means)
     typical = [fsum(values) / len(values) for values in zip(*runs, strict=True)]
@@ -134,7 +125,7 @@ def _other_questions(values: Sequence[float], shares: Sequence[float]) -> float:
     """Return how far the mean over as many other questions falls below this one at most once in twenty times.
 
     Both means vary with their questions, so their difference has twice the variance of one. Two queries are added, one
-    with 0 and one with 1 (after Agresti and Coull, 1998): a golden set with only perfect scores would otherwise appear
+    with 0 and one with 1 (after Agresti and Coull, 1998). Otherwise, a golden set with only perfect scores would appear
     not to vary. If weights differ, there are fewer degrees of freedom than queries.
     """
     squares = fsum(share * share for share in shares)

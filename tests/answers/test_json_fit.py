@@ -124,7 +124,7 @@ def test_json_may_stand_in_one_fenced_block(answer: str, document: object) -> No
     ],
 )
 def test_other_answers_are_no_json(answer: str) -> None:
-    with pytest.raises(NotJsonError, match="is no JSON"):
+    with pytest.raises(NotJsonError, match="is not JSON"):
         parsed(answer)
 
 
@@ -136,7 +136,7 @@ def test_deep_json_is_refused() -> None:
 @pytest.mark.parametrize(
     ("schema", "fault"),
     [
-        ({"type": "objct"}, "is no JSON Schema (type: 'objct' is not valid under any of the given schemas)"),
+        ({"type": "objct"}, "is not a JSON Schema (type: 'objct' is not valid under any of the given schemas)"),
         ({"requird": ["a"]}, "has the keyword \"requird\", which is not supported; did you mean 'required'?"),
         (
             {"items": {"unevaluatedProperties": False}},
@@ -147,8 +147,8 @@ def test_deep_json_is_refused() -> None:
         ({"items": {"$id": "a"}}, 'has the keyword "$id", which is not supported'),
         ({"$ref": "#name"}, "only schemas in it can be referred to"),
         ({"$defs": {"a": {"enum": [1]}}, "$ref": "#/$defs/a/enum"}, "only schemas in it can be referred to"),
-        ({"pattern": "(?=a)"}, 'has the pattern "(?=a)", which is no RE2 pattern'),
-        ({"patternProperties": {"(": {}}}, 'has the pattern "(", which is no RE2 pattern'),
+        ({"pattern": "(?=a)"}, 'has the pattern "(?=a)", which is not an RE2 pattern'),
+        ({"patternProperties": {"(": {}}}, 'has the pattern "(", which is not an RE2 pattern'),
         ({"description": "x" * bounds.SCHEMA}, "is longer than 20,000 bytes"),
     ],
 )

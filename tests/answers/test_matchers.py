@@ -144,7 +144,7 @@ def test_texts_may_be_compared_as_they_are() -> None:
                 (
                     ("any", 1, "regex"),
                     (
-                        'is no RE2 pattern (missing ): (); to search for a text as it is, write {"text": …}, '
+                        'is not an RE2 pattern (missing ): (); to search for a text as it is, write {"text": …}, '
                         "or a backslash before special characters"
                     ),
                 )

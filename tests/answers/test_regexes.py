@@ -88,7 +88,7 @@ def test_the_places_of_matches_are_counted_in_characters() -> None:
         ("(?P<x>a)(?P=x)", "lookarounds and backreferences are not supported"),
         ("a++", "atomic groups and possessive quantifiers are not supported"),
         ("(?>a)", "atomic groups and possessive quantifiers are not supported"),
-        ("a{1001}", "is no RE2 pattern (invalid repetition size: {1001}); repeat at most 1,000 times"),
+        ("a{1001}", "is not an RE2 pattern (invalid repetition size: {1001}); repeat at most 1,000 times"),
         (r"(\w{1,100}\s){100}", "nested repetitions multiplied"),
         (r"(\w{1,100}\s){9}(\w{1,100}\s){9}", "make its repetition counts smaller"),
         ("(?x)a", "of the flags, i, m and s are supported"),

@@ -256,7 +256,7 @@ GOLDEN_FIELDS: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"criteria": ["Is polite.", " ", {"id": "1", "text": "Is short."}, {"id": "x", "text": "Is polite."}]},
         [
             "criteria[1]: has no letter, digit or symbol that a reader sees; write what the answer must be",
-            "criteria[2].id: has the id '1' of criteria[0]; a number is the id of one without an id",
+            "criteria[2].id: has the id '1' of criteria[0]; without an id, a criterion has its number",
             "criteria[3]: repeats criteria[0]; leave one of them out",
         ],
     ),

@@ -24,7 +24,7 @@ def declared(lab: Lab, size: int) -> bool:
 def a_name(lab: Lab, size: int) -> bool:
     name = "x" * size
     config = f"metrics: {{{name}: {{from: scores}}}}\n"
-    return accepted(lab.check([], [run(scores={name: 1})], config), "is no name for a score")
+    return accepted(lab.check([], [run(scores={name: 1})], config), "is not a name for a score")
 
 
 def scored_by(lab: Lab, size: int) -> bool:

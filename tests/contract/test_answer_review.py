@@ -191,7 +191,7 @@ def test_only_so_many_elements_are_compared(tmp_path: Path) -> None:
 
 def test_a_refusal_in_a_mode_of_answers_is_doubtful(tmp_path: Path) -> None:
     row = asks(expected_mode="trustworthy", rules=[{"type": "must_refuse"}])
-    message = "'q' must refuse, and in the mode trustworthy, which is none of refusals; take one out"
+    message = "'q' must refuse, and in the mode trustworthy, which is not a mode of refusals; take one out"
     assert findings(tmp_path, row) == [("refuse-and-answer", message)]
     assert findings(tmp_path, {**row, "expected_mode": "abstain"}) == []
 

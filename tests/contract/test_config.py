@@ -371,7 +371,7 @@ waivers:
     assert problems_of(tmp_path, text) == [
         "2: waivers[0].expires: expected a date that exists, found '2026-02-30'",
         "3: waivers[1]: needs one of query, tag and gate, to say what it waives",
-        "4: waivers[2].rule: is of a query or a tag; a gate has no rules",
+        "4: waivers[2].rule: is for a query or a tag; a gate has no rules",
     ]
     found = problems_of(tmp_path, "minimums: {mrr_at_k: 2}\nkk: 1\nfail_on: {alpha: 7}\nk: 0\n")
     assert [problem.partition(": ")[0] for problem in found] == ["1", "2", "3", "4"]
@@ -392,7 +392,7 @@ def test_the_schema_knows_limits_at_every_cut_off() -> None:
 def test_a_configuration_cannot_say_where_a_judge_is_asked_or_with_which_key(tmp_path: Path) -> None:
     names = ["base_url", "url", "judge_url", "key", "api_key", "api", "plugin", "endpoint", "calibration"]
     text = "judge:\n  model: m\n" + "".join(f"  {name}: x\n" for name in names)
-    why = "unknown key; where a judge is asked, and with which key, is said by whoever runs `rag-contract judge`,"
+    why = "unknown key; the address and the API key of the judge are named by whoever runs `rag-contract judge`,"
     assert problems_of(tmp_path, text) == [
         f"{line}: judge.{name}: {why} never in this file" for line, name in enumerate(names, start=3)
     ]

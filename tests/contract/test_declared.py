@@ -58,7 +58,7 @@ def test_a_declared_score_has_limits_by_its_direction_and_by_tag(tmp_path: Path)
 
 @pytest.mark.parametrize("value", ["", " null", " ~"])
 def test_a_metric_that_is_only_named_is_a_mistake(tmp_path: Path, value: str) -> None:
-    source = "is no built-in metric with options; a score that another tool computes needs a source"
+    source = "is not a built-in metric with options; a score that another tool computes needs a source"
     assert problems(tmp_path, f"metrics:\n  faithfulness:{value}\n  context_recall_text:{value}\n") == [
         f"2: metrics.faithfulness: {source}: `faithfulness: {{from: scores}}`",
         f"3: metrics.context_recall_text: expected an object, but it {NO_VALUE}",
@@ -80,15 +80,15 @@ def test_a_name_may_be_a_word_of_python(tmp_path: Path) -> None:
         (
             "minimums: {faithfulness: 0.7}",
             (
-                "1: minimums.faithfulness: is no built-in metric; if another tool computes it, declare it under "
+                "1: minimums.faithfulness: is not a built-in metric; if another tool computes it, declare it under "
                 "metrics: `faithfulness: {from: scores}`"
             ),
         ),
         (
             "tags: {t: {fail_on: {faithfulness_drop_gt: 0.7}}}",
             (
-                "1: tags.t.fail_on.faithfulness_drop_gt: is no built-in metric; if another tool computes it, declare "
-                "it under metrics: `faithfulness: {from: scores}`"
+                "1: tags.t.fail_on.faithfulness_drop_gt: is not a built-in metric; if another tool computes it, "
+                "declare it under metrics: `faithfulness: {from: scores}`"
             ),
         ),
         (
@@ -114,16 +114,16 @@ def test_a_name_may_be_a_word_of_python(tmp_path: Path) -> None:
         ("metrics: {own_at_k: {from: scores}}", "1: metrics.own_at_k: ends in _at_k, which stands for the largest"),
         (
             "metrics: {Rating: {from: scores}}",
-            "1: metrics.Rating: is no name for a score; expected a lower-case letter",
+            "1: metrics.Rating: is not a name for a score; expected a lower-case letter",
         ),
         (
             "metrics: {rating: {scale: [1, 5]}}",
             (
-                "1: metrics.rating: is no built-in metric with options; a score that another tool computes needs a "
+                "1: metrics.rating: is not a built-in metric with options; a score that another tool computes needs a "
                 "source: `rating: {from: scores}`"
             ),
         ),
-        ("metrics: {rating: scores}", "1: metrics.rating: is no built-in metric with options"),
+        ("metrics: {rating: scores}", "1: metrics.rating: is not a built-in metric with options"),
         ("metrics: {rating: {from: ragas}}", '1: metrics.rating.from: expected "scores", found "ragas"'),
         (
             "metrics: {rating: {from: scores, scale: [5, 1]}}\nminimums: {rating: 3}",
@@ -152,7 +152,9 @@ def test_options_of_built_in_metrics_are_read_by_their_own_record(tmp_path: Path
     (wrong,) = problems(tmp_path, "metrics: {coverage: {treshold: 0.9}}", WITH_OPTIONS)
     assert wrong == "1: metrics.coverage.treshold: unknown key; did you mean 'threshold'?"
     (near,) = problems(tmp_path, "metrics: {coverge: {}}", WITH_OPTIONS)
-    assert near.startswith("1: metrics.coverge: is no built-in metric with options; did you mean 'coverage'? a score")
+    assert near.startswith(
+        "1: metrics.coverge: is not a built-in metric with options; did you mean 'coverage'? a score"
+    )
 
 
 def test_an_entry_without_a_value_declares_nothing(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_tiers_that_cannot_be_are_refused_at_their_line(text: str, found: str, t
 def test_a_tier_that_only_one_of_the_files_has_is_refused(tmp_path: Path) -> None:
     text = "tiers:\n- {name: sanity, minimum: 0.9}\n- {name: core, minimum: 0.9}\n"
     assert problems(tmp_path, text, "sanity", "sanitty", "sanitty", "") == [
-        "golden.jsonl:q1: tier: 'sanitty' is no tier of the configuration (2 queries); did you mean 'sanity'?",
+        "golden.jsonl:q1: tier: 'sanitty' is not a tier of the configuration (2 queries); did you mean 'sanity'?",
         "ragcontract.yml:3: tiers: no golden query has the tier 'core'; give it to queries as tier, or leave it out",
     ]
 

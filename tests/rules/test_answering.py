@@ -103,7 +103,7 @@ WRITTEN_FOR_NOTHING = (
 @pytest.mark.parametrize("response", WRITTEN_FOR_NOTHING)
 def test_what_programs_write_for_nothing_is_no_answer(tmp_path: Path, response: str) -> None:
     found = broken(tmp_path, ASKED, says(response))
-    assert [line for line in found if "programs write for nothing" in line], found
+    assert [line for line in found if "programs write for a missing text" in line], found
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_a_word_of_several_alphabets_is_a_warning_where_a_text_is_forbidden(
 ) -> None:
     (found,) = broken(tmp_path, FORBIDDEN, says(response))
     assert found.startswith("warn answered: expected letters of one alphabet in each word; found: ")
-    assert f"which has {alphabets} letters: a rule that forbids what it looks like does not find it" in found
+    assert f"which has {alphabets} letters, so a rule that forbids the word it looks like misses it" in found
     assert decided(tmp_path, FORBIDDEN, says(response)).verdict == "pass"
     for asked in (
         {"forbidden_claims": ["x"]},

@@ -129,7 +129,11 @@ for _ in range(101):
     [
         (MustCallTool(tool="f", at_least=3, at_most=2), ("at_most",), "is less than at_least (3); no number of calls"),
         (MustCallTool(tool="f", arguments={"a": deep}), ("arguments", "a"), "is nested more than 100 levels deep"),
-        (MustNotCallTool(tool="f", arguments={"a": {"regex": "("}}), ("arguments", "a", "regex"), "is no RE2 pattern"),
+        (
+            MustNotCallTool(tool="f", arguments={"a": {"regex": "("}}),
+            ("arguments", "a", "regex"),
+            "is not an RE2 pattern",
+        ),
         (
             MustNotCallTool(tool="f", arguments={"a": {"regex": 1}}),
             ("arguments", "a", "regex"),

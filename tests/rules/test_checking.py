@@ -93,7 +93,7 @@ SCHEMA = {"type": "object", "required": ["days"], "properties": {"days": {"type"
         ('```json\n{"days": 30}\n```', None),
         ('{"days": "30"}', '[…] JSON that fits the schema: type: "integer"; found: at days: "30"'),
         ("{}", '[…] JSON that fits the schema: required: ["days"]; found: {}'),
-        ("30 days", "expected JSON that fits the schema; found: an answer that is no JSON ("),
+        ("30 days", "expected JSON that fits the schema; found: an answer that is not JSON ("),
     ],
 )
 def test_an_answer_fits_its_schema(tmp_path: Path, answer: str, found: str | None) -> None:

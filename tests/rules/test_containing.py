@@ -91,7 +91,10 @@ def test_texts_are_compared_as_they_are_where_the_config_says_so(tmp_path: Path)
         (rule("must_contian", value="a"), 'found "must_contian"; did you mean "must_contain"?'),
         (rule("must_not_be", value="a"), 'rules[0].type: expected "must_contain" or "must_not_contain" or '),
         ({"rules": [{"value": "a"}]}, "rules[0].type: is missing"),
-        (rule("regex_must_match", pattern="(?=a)"), "rules[0].pattern: is no RE2 pattern (invalid perl operator: (?=)"),
+        (
+            rule("regex_must_match", pattern="(?=a)"),
+            "rules[0].pattern: is not an RE2 pattern (invalid perl operator: (?=)",
+        ),
         (rule("max_chars", value=0), "rules[0].value: expected a whole number from 1 to 1,048,575, found 0"),
     ],
 )

@@ -72,7 +72,7 @@ def test_all_faults_of_a_row_are_reported_at_once(tmp_path: Path) -> None:
         "min_required",
     ]
     assert found[0] == (
-        "golden.jsonl:1: forbidden_claims[0]: is no RE2 pattern (invalid perl operator: (?<!); "
+        "golden.jsonl:1: forbidden_claims[0]: is not an RE2 pattern (invalid perl operator: (?<!); "
         "lookarounds and backreferences are not supported, write two rules instead"
     )
     assert found[-1].endswith("min_required: is 3, more than the 2 in required_elements")
