@@ -1,4 +1,4 @@
-"""The parts of the report on answers: pass rates, tiers, modes, labels. A part that nothing asks for is left out."""
+"""The parts of the report on answers: pass rates, tiers, modes, labels. Parts that nothing asks for are unset."""
 
 from collections.abc import Iterable
 from typing import Annotated, Literal
@@ -98,7 +98,7 @@ def answers_of(evaluation: Evaluation, decision: Decision) -> AnswersReport:
 
 
 def _tiers(evaluation: Evaluation, decision: Decision) -> list[TierReport]:
-    """Return the tiers, those of the configuration first; none where only some of the queries are judged."""
+    """Return the tiers, those of the configuration first; none if only some of the queries are in scope."""
     if evaluation.contract.scope is not None:
         return []
     configured = {tier.name: tier for tier in evaluation.contract.config.tiers}

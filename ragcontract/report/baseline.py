@@ -41,7 +41,7 @@ LEFT_OUT: dict[str, object] = {
     "repeats": [],
     "broken": {},
     "pool": None,
-}  # an empty pool is one in which nothing was judged
+}  # an empty pool is one without labels
 DAYS = 90  # until the waivers expire; a team changes it as it likes
 
 

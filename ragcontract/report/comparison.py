@@ -1,4 +1,4 @@
-"""The comparison of several runs: its records, how they are built, and the texts that the formats for people share.
+"""The comparison of several runs: its records, how they are built, and texts that the formats for people share.
 
 The records are those of ``rag-contract compare --format json``; ``rag-contract schema comparison`` prints their schema.
 """

@@ -1,4 +1,4 @@
-"""The headline of a report, its summary as one line of plain text, and the sentences that may explain the result.
+"""The headline of a report, its summary as one line of plain text, and sentences that may explain the result.
 
 These are about mistakes in the input, about what else changed since the baseline, and about which queries are compared.
 """

@@ -1,4 +1,4 @@
-"""The notes under the verdict: what was not judged, what was averaged, and how baseline and contract changed.
+"""The notes under the verdict: what was not checked, what was averaged, and how baseline and contract changed.
 
 Without the last, a pull request that replaces the baseline or weakens the contract looks like one without any change.
 """
@@ -22,7 +22,7 @@ from ragcontract.runs.baseline_file import Accepted
 
 
 def scope_note(report: Report, name: Quote = str, text: Quote = str) -> str | None:
-    """Return the note on what a check with ``--tag`` did not judge; None if all was judged.
+    """Return the note on what a check with ``--tag`` left out; None if it left nothing out.
 
     Names are passed through ``name``, and other text through ``text``.
     """
@@ -31,18 +31,18 @@ def scope_note(report: Report, name: Quote = str, text: Quote = str) -> str | No
 
 
 def scope_phrase(report: Report) -> Phrase:
-    """Return the same note as a phrase, for reports that format names differently; empty if all was judged."""
+    """Return the same note as a phrase, for reports that format names differently; empty if nothing was left out."""
     scope = report.scope
     if scope is None:
         return ()
     tags = f"the tag{'s' if len(scope.tags) > 1 else ''} "
-    judged = f"Judged only: {count(report.inputs.golden.queries, 'query')} with {tags}"
+    start = f"Judged only: {count(report.inputs.golden.queries, 'query')} with {tags}"
     own = ", and the limits of these tags" if len(scope.tags) > 1 else ", and its limits"
-    return (judged, *listed(scope.tags, "or"), own, *_rest(scope), ".")
+    return (start, *listed(scope.tags, "or"), own, *_rest(scope), ".")
 
 
 def _rest(scope: ScopeReport) -> Iterator[str | Name]:
-    """Yield how many queries and which gates are not judged."""
+    """Yield how many queries and which gates are left out."""
     queries, gates = scope.queries_not_judged, scope.gates_not_judged
     rest = [count(len(queries), "query")] if queries else []
     if gates:

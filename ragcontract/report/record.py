@@ -1,6 +1,8 @@
-"""The records of the report, from which every format is rendered; ``rag-contract schema report`` prints their schema.
+"""The records of the report, from which every format is rendered.
 
-The records are public; within a version, fields are only added. The descriptions of the fields are part of the schema.
+``rag-contract schema report`` prints their schema, with the descriptions of the fields. The records are public; within
+a version, fields are only added.
+
 Records that can occur by the hundred thousand have ``gc=False``, which is safe because they contain no cycles, and
 saves the garbage collector the time.
 """
@@ -95,9 +97,9 @@ class ViolationReport(Struct, frozen=True, kw_only=True, gc=False):
         bool, Meta(description="The baseline violates the rule already, for the same documents.")
     ] = False
     known: Annotated[bool, Meta(description="The violation does not count, because the baseline has it.")] = False
-    skipped: Annotated[
-        str | UnsetType, Meta(description="Why the query's tier is not judged; omitted if it is judged.")
-    ] = UNSET
+    skipped: Annotated[str | UnsetType, Meta(description="Why the query's tier is skipped; omitted if it is not.")] = (
+        UNSET
+    )
 
 
 class RetrievedReport(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
@@ -235,7 +237,7 @@ class LeastOverlap(Struct, frozen=True, kw_only=True):
 
 
 class ScopeReport(Struct, frozen=True, kw_only=True):
-    """The part of the contract that was judged: the queries with any of some tags, and the limits of these tags."""
+    """The part of the contract that was checked: the queries with any of some tags, and the limits of these tags."""
 
     tags: list[str]
     queries_not_judged: Annotated[list[str], Meta(description="The ids of the other queries.")]
@@ -280,7 +282,7 @@ class Report(Struct, frozen=True, kw_only=True):
     findings: Annotated[list[Finding], Meta(description="Each broken rule or gate once, for people.")] = []
     scope: Annotated[
         ScopeReport | None,
-        Meta(description="Null if all of the contract was judged; else all numbers are about the queries that were."),
+        Meta(description="Null if all of the contract was checked; else all numbers are about the queries that were."),
     ] = None
     pass_rate: PassRateReport | UnsetType = UNSET
     tiers: list[TierReport] | UnsetType = UNSET

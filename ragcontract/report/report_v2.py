@@ -113,7 +113,7 @@ TOOL = "rag-contract"
 Label = Literal["PASS", "INFO", "WARN", "FAIL", "ERROR"]
 SEVERITY: dict[Label, int] = {"PASS": 0, "INFO": 1, "WARN": 2, "FAIL": 3, "ERROR": 4}
 EXIT_CODE: dict[Label, int] = {"PASS": 0, "FAIL": 2, "ERROR": 3}
-# What is excused, or judged as a share of all queries, is listed and does not count.
+# What is excused, or counts in a pass rate, is listed as INFO.
 OF_QUERY: dict[QueryStatus, Label] = {"pass": "PASS", "warn": "WARN", "fail": "FAIL"}
 OF_GATE: dict[GateStatus, Label] = {"pass": "PASS", "fail": "FAIL", "unproven": "WARN", "too_few": "WARN"}
 

@@ -140,11 +140,11 @@ def _tolerated(query: QueryReport, findings: FindingsByQuery) -> str:
     return f"{_coloured(STATUS[query.status])} {visible(query.id)}  {why}"
 
 
-def _metric_table(report: Report, *, judged: bool = True) -> Iterable[str]:
+def _metric_table(report: Report, *, with_status: bool = True) -> Iterable[str]:
     has_baseline = report.inputs.baseline is not None
     cells = []
     for row in table_rows(report):
-        verdict = [STATUS[row.status], row.limits] if judged else []
+        verdict = [STATUS[row.status], row.limits] if with_status else []
         label = row.label if row.tag is None else f"{row.label} {visible(row.tag)}"
         values = [f"{row.baseline} -> {row.current}", row.moved] if row.compared else [row.current]
         values += [""] * (has_baseline and not row.compared)
@@ -176,7 +176,7 @@ def diff_text(report: Report) -> str:
     if report.inputs.baseline is None:
         return ""
     moved = rank_changes(report)
-    parts = [*changes(report, moved), "\n".join(_metric_table(report, judged=False)), sizes(moved)]
+    parts = [*changes(report, moved), "\n".join(_metric_table(report, with_status=False)), sizes(moved)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

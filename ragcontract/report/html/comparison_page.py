@@ -1,4 +1,4 @@
-"""The comparison of runs as a self-contained HTML page, without a script: ``rag-contract compare --format html``."""
+"""The comparison of runs as a self-contained HTML page, without a script (``compare --format html``)."""
 
 from collections.abc import Iterator, Sequence
 

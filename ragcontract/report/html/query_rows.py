@@ -1,4 +1,4 @@
-"""The queries in the HTML report: rows that are shown without JavaScript, and the data of all queries for the script.
+"""The queries in the HTML report: rows that need no JavaScript, and the data of all queries for the script.
 
 The rows are the first broken and tolerated queries. The data is compact, worst first: its keys are short because they
 are repeated for every query, and ``assets/queries.js`` documents them. Control characters in ids and questions are
@@ -73,7 +73,7 @@ class QueryRow(Struct, frozen=True, kw_only=True):
     more: str  # counts the documents that are not listed
     broken: Sequence[BrokenRule]
     why: str  # why it fails or does not fail, if that needs a reason
-    said: Sequence[SaidSides]
+    texts: Sequence[SaidSides]
 
 
 class Queries(Struct, frozen=True, kw_only=True):
@@ -115,7 +115,7 @@ def _row(report: Report, query: QueryReport, findings: FindingsByQuery, key: str
         more=f"{more:,} more" if (more := documents - bounds.HTML_RANKS) > 0 else "",
         broken=[BrokenRule(expected=sentence(finding.expected), found=sentence(finding.found)) for finding in listed],
         why=shown(why_and_since(report, query, findings), bounds.HTML_WHY),
-        said=[_sides(row, compared=query.baseline_said is not None) for row in said_rows(query)],
+        texts=[_sides(row, compared=query.baseline_said is not None) for row in said_rows(query)],
     )
 
 

@@ -1,4 +1,4 @@
-"""Sections of the HTML report: the matrix of modes as a heat table, the tiers, and the folded sections at the end."""
+"""Sections of the HTML report: the matrix of modes as a heat table, the tiers, and the folded sections."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""Comparisons as Markdown: of several runs (``compare --format md``), and with the baseline (``diff --format md``)."""
+"""Comparisons as Markdown: of several runs (``compare --format md``), with the baseline (``diff --format md``)."""
 
 from collections.abc import Iterable, Iterator
 
