@@ -50,7 +50,7 @@ class Posted(Struct, frozen=True):
     clash: bool = False  # another check of this workflow run has commented under the same name, with another result
 
 
-class _Found(Struct, frozen=True, kw_only=True):
+class _Comment(Struct, frozen=True, kw_only=True):
     id: int
     url: str
     body: str
@@ -130,12 +130,12 @@ class _Comments:
         self._draft = draft
         self._owners = {client.login()}
         self._others: set[str] = set()
-        self._created: _Found | None = None
+        self._created: _Comment | None = None
         self._before: State | None = None  # of the comment that the draft replaces
         self._sent: _Plan | None = None
         self._markers: set[Marker] = set()  # of the comment, as it was sent and as it was before
 
-    def own(self) -> list[_Found]:
+    def own(self) -> list[_Comment]:
         """Return the contract's comments; the first is the one to keep: of the newest run, the worst, the oldest."""
         start = f"{head(self._draft.name)} "
         marked = [
@@ -144,7 +144,7 @@ class _Comments:
             if text_at(comment, "body").startswith(start) and number_at(comment, "id")
         ]
         self._ask_about_authors(marked)
-        own = [self._found(comment) for comment in marked if text_at(comment, "user", "login") in self._owners]
+        own = [self._read(comment) for comment in marked if text_at(comment, "user", "login") in self._owners]
         if self._created and self._created.id not in {comment.id for comment in own}:  # the list may lag behind
             own.append(self._created)
         return sorted(
@@ -158,7 +158,7 @@ class _Comments:
             reverse=True,
         )
 
-    def write(self, own: Sequence[_Found], when: CommentWhen) -> tuple[Posted, bool]:
+    def write(self, own: Sequence[_Comment], when: CommentWhen) -> tuple[Posted, bool]:
         """Create the comment, update the first of ``own``, or leave it; return the result and whether it was sent."""
         shown = own[0] if own else None
         known = self._results_of_this_run(own)
@@ -179,7 +179,7 @@ class _Comments:
         self._sent, self._markers = plan, {plan.marker, *([shown.marker] if shown else [])}
         return Posted(plan.written, url, clash), True
 
-    def delete(self, spares: Sequence[_Found]) -> None:
+    def delete(self, spares: Sequence[_Comment]) -> None:
         """Delete comments, as far as that works: another run may have done it, or the next one will."""
         for spare in spares:
             with suppress(GitHubError):
@@ -196,14 +196,14 @@ class _Comments:
     def _create(self, body: str) -> str:
         answer = self._client.create_comment(self._pull_request.number, body)
         self._owners |= {login for login in [text_at(answer, "user", "login")] if login}
-        self._created = self._found(answer | {"body": body})
+        self._created = self._read(answer | {"body": body})
         return self._created.url
 
-    def _update(self, comment: _Found, body: str) -> str:
+    def _update(self, comment: _Comment, body: str) -> str:
         return text_at(self._client.update_comment(comment.id, body), "html_url") or comment.url
 
     def _plan(
-        self, comment: _Found | None, known: Sequence[Result], others: Sequence[Result], when: CommentWhen
+        self, comment: _Comment | None, known: Sequence[Result], others: Sequence[Result], when: CommentWhen
     ) -> _Plan:
         """Return what to do; ``known`` are the results of this workflow run so far, ``others`` are of other checks."""
         marker = self._draft.marker(listed(others))
@@ -232,14 +232,14 @@ class _Comments:
         came_first = shown in others and not shown.may_be_of(mine.contract) and shown.badness == mine.badness
         return came_first or any(result.badness > mine.badness for result in others)
 
-    def _noted(self, written: Written, comment: _Found, marker: Marker) -> _Plan:
+    def _noted(self, written: Written, comment: _Comment, marker: Marker) -> _Plan:
         """Return a plan that changes at most the hidden line, and nothing that people see."""
         if marker == comment.marker:
             return _Plan(written=written)
         shown = comment.body.partition("\n")[2]
         return _Plan(written=written, marker=marker, text=f"{line(self._draft.name, marker)}\n{shown}")
 
-    def _results_of_this_run(self, own: Sequence[_Found]) -> list[Result]:
+    def _results_of_this_run(self, own: Sequence[_Comment]) -> list[Result]:
         """Return the results of this workflow run that the comments have; none if the run is unknown."""
         same = [comment.marker for comment in own if comment.marker.run[0] == self._draft.run[0] != NO_RUN[0]]
         return [result for marker in same for result in (marker.result, *marker.others) if result.state is not None]
@@ -270,9 +270,9 @@ class _Comments:
                 self._owners |= {login for login, node in asked.items() if login and node in confirmed}
         self._others |= set(asked) - self._owners
 
-    def _found(self, comment: "Json") -> _Found:
+    def _read(self, comment: "Json") -> _Comment:
         body = text_at(comment, "body")
-        return _Found(
+        return _Comment(
             id=number_at(comment, "id") or 0,
             url=text_at(comment, "html_url"),
             body=body,
