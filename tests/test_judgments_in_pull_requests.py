@@ -13,8 +13,8 @@ from tests.judgment_files import FALSE, TRUE, judged_workspace, write_good_calib
 from tests.process import rag_contract
 from tests.runner import InProcess
 
-UNKNOWN = "It is not known whether this pull request changes what a judge is said to have said"
-NOTE = "This pull request changes what a judge is said to have said; review it as you review code:"
+UNKNOWN = "It is not known whether this pull request edits stored judgments"
+NOTE = "This pull request edits stored judgments. Review them like code:"
 INPUTS = {"judgments": "judgments.jsonl", "calibration": "judge-calibration.json"}
 
 
@@ -69,7 +69,7 @@ def test_a_comment_says_if_github_lists_too_few_files_to_know(
     github.files = [*(f"a{at:03}.md" for at in range(20)), "judgments.jsonl"]
     runner.run(INPUTS)
     assert NOTE not in github.bodies()[0]
-    assert "It is not known whether this pull request changes what a judge is said to have said" in github.bodies()[0]
+    assert "It is not known whether this pull request edits stored judgments" in github.bodies()[0]
 
 
 def test_a_pull_request_that_leaves_judgments_has_no_note(runner: InProcess, github: GitHub) -> None:

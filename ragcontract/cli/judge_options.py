@@ -1,7 +1,4 @@
-"""What a judging says at its end: what it cost, how many items were judged, and why the others were not.
-
-The options of commands that ask a judge.
-"""
+"""The options of commands that ask a judge, and what these commands print: cost, result, and what is not judged."""
 
 import os
 import sys
@@ -25,7 +22,7 @@ from ragcontract.judge.spending import Budget, Spent
 from ragcontract.judgments.calibration_file import Calibration
 from ragcontract.judgments.trust import why_not
 
-REPLAYS = "`check --judgments` replays the judgments that there are"
+REPLAYS = "`check --judgments` replays the existing judgments"
 WANTED: dict[Task, str] = {
     "attribution": "reference_claims (`claims` writes them)",
     "criteria": "criteria",
@@ -39,7 +36,7 @@ MEANING = {
 
 
 def say_cost(spent: Spent, cached: int | None = None) -> None:
-    """Say what calls have cost."""
+    """Print what calls have cost."""
     sent_again = f" ({spent.retried:,} sent again)" if spent.retried else ""
     tokens = f"{spent.tokens_in:,} tokens in, {spent.tokens_out:,} out"
     estimated = f" (estimated for {count(spent.estimated, 'call')})" if spent.estimated else ""
@@ -49,7 +46,7 @@ def say_cost(spent: Spent, cached: int | None = None) -> None:
 
 
 def finished(outcome: JudgingOutcome, path: str) -> int:
-    """Say how a judging ended; raises InputError if a verdict lacks, or KeyboardInterrupt."""
+    """Print how a judging ended; raises InputError if a verdict is missing, or KeyboardInterrupt."""
     judged = outcome.judged
     wanted = len(judged.wanted)
     had = judged.statuses.get("ok", 0)
@@ -73,13 +70,13 @@ def finished(outcome: JudgingOutcome, path: str) -> int:
 
 
 def _varying(dropped: Collection[str]) -> list[str]:
-    """Return a warning if the endpoint does not take what makes replies the same each time."""
+    """Return a warning if the endpoint does not take the settings that make replies the same each time."""
     lacks = " and no ".join(name for name in ("temperature", "seed") if name in dropped)
     return [f"the endpoint takes no {lacks}: verdicts vary more from one call to the next"] if lacks else []
 
 
 def calibrated(outcome: CalibrationOutcome, path: str) -> int:
-    """Say what a calibration is worth; raises InputError if there is none, or KeyboardInterrupt."""
+    """Print how far the judge can be relied on; raises InputError if there is no calibration, or KeyboardInterrupt."""
     last = outcome.passes[-1]
     if outcome.spent.calls or outcome.file is not None:
         say_cost(outcome.spent)
@@ -88,30 +85,39 @@ def calibrated(outcome: CalibrationOutcome, path: str) -> int:
         raise last.error
     if outcome.file is None:
         raise InputError(_lacking(last, f"{path}: is not written: {last.unjudged:,} of {len(last.wanted):,} labels"))
-    for one in outcome.file.calibrations:
-        say(_worth(one))
-        reasons = why_not(one, one.task, fingerprints=[one.fingerprint], now=one.at)
-        warn([f"{one.task}: gates on this judge would not count: {reason}" for reason in reasons])
+    for calibration in outcome.file.calibrations:
+        say(_worth(calibration))
+        reasons = why_not(calibration, calibration.task, fingerprints=[calibration.fingerprint], now=calibration.at)
+        warn([f"{calibration.task}: gates on this judge would not count: {reason}" for reason in reasons])
     say(f"wrote {visible(path)}\n")
     return ExitCode.PASS
 
 
-def _worth(one: Calibration) -> str:
-    """Return what a calibration says, as a line."""
-    kappa = "no kappa" if one.kappa is None else f"kappa {fixed(one.kappa, 2)} (at least {fixed(one.kappa_low, 2)})"
+def _worth(calibration: Calibration) -> str:
+    """Return the numbers of a calibration as a line."""
+    kappa = (
+        "no kappa"
+        if calibration.kappa is None
+        else f"kappa {fixed(calibration.kappa, 2)} (at least {fixed(calibration.kappa_low, 2)})"
+    )
     rates = [
-        f"{said} {percent(rate)} (at least {percent(low)})"
-        for said, rate, low in (("yes", one.tpr, one.tpr_low), ("no", one.tnr, one.tnr_low))
+        f"{label} {percent(rate)} (at least {percent(low)})"
+        for label, rate, low in (
+            ("yes", calibration.tpr, calibration.tpr_low),
+            ("no", calibration.tnr, calibration.tnr_low),
+        )
         if rate is not None and low is not None
     ]
-    again = "" if one.self_agreement is None else f", agrees with itself on {percent(one.self_agreement)}"
-    lacks = f", {one.unjudged:,} without a verdict" if one.unjudged else ""
+    again = (
+        "" if calibration.self_agreement is None else f", agrees with itself on {percent(calibration.self_agreement)}"
+    )
+    lacks = f", {calibration.unjudged:,} without a verdict" if calibration.unjudged else ""
     right = f"; right where people say {' and '.join(rates)}" if rates else ""
-    return f"{one.task}: {count(one.n, 'label')}{lacks}, {kappa}{right}{again}\n"
+    return f"{calibration.task}: {count(calibration.n, 'label')}{lacks}, {kappa}{right}{again}\n"
 
 
 def _lacking(judged: Judged, what: str, more: str = "") -> list[str]:
-    """Return why verdicts lack, as sentences: first what ended it all, since that is what there is to do about it."""
+    """Return sentences on why verdicts are missing; what ended the judging comes first, as it has to be fixed first."""
     problems = [f"{what} have no verdict; the same command asks again{more}"]
     if judged.over is not None:
         problems.insert(0, f"{judged.over.kind}: {judged.over}")
@@ -122,7 +128,7 @@ def _lacking(judged: Judged, what: str, more: str = "") -> list[str]:
 
 
 def say_expected(to_ask: Lacking, expected: Expected, budget: Budget, votes: int, *, passes: int = 1) -> None:
-    """Say what a judging would ask, and what that costs at least."""
+    """Print what a judging would ask, and what that costs without further votes."""
     times = f" (each label {passes} times)" if passes > 1 else ""
     items = len(to_ask.wanted) - len(to_ask.cached)
     most = f"; up to {votes * expected.calls:,} with further votes" if votes > 1 else ""
@@ -140,7 +146,7 @@ def say_expected(to_ask: Lacking, expected: Expected, budget: Budget, votes: int
 
 
 def nothing_to_judge(golden: Sequence[str], tasks: Collection[Task]) -> InputError:
-    """Return the error of a contract in which nothing is to be judged at these tasks."""
+    """Return the error of a contract that has nothing to judge for these tasks."""
     names = ", ".join(map(visible, golden))
     *others, last = [wanted for task, wanted in WANTED.items() if task in tasks]
     wanted = f"{', '.join(others)}, or {last}" if others else last
@@ -152,7 +158,7 @@ def _number(name: str, help_text: str, *, whole: bool = True, default: float | N
 
 
 def _usual(name: str, help_text: str) -> Decorate:
-    """Return an option that is the same as in Python if it is not given."""
+    """Return an option with the default of the Python API."""
     default = getattr(USUAL, name.removeprefix("--").replace("-", "_"))
     return _number(name, f"{help_text} [{default:g}]", whole=isinstance(default, int), default=default)
 
@@ -198,7 +204,7 @@ _OF_CALLS = (
 
 
 def judge_options(*, votes: bool) -> Decorate:
-    """Return the options of a command that asks a judge; ``votes`` for those whose items are judged several times."""
+    """Return the options of a command that asks a judge; with ``votes``, items can be judged several times."""
 
     def decorate(command: Command) -> Command:
         for option in reversed((*_OF_ENDPOINT, *(_OF_VOTES if votes else ()), *_OF_CALLS)):
@@ -208,20 +214,23 @@ def judge_options(*, votes: bool) -> Decorate:
     return decorate
 
 
-def given_judge(given: Mapping[str, Any], configured: JudgeSettings) -> tuple[JudgeOptions, Endpoint]:
+def judge_from(values: Mapping[str, Any], configured: JudgeSettings) -> tuple[JudgeOptions, Endpoint]:
     """Return the options and the endpoint; raises InputError with everything that is wrong with both.
 
-    What is not given is as configured. The configuration says nothing of the endpoint.
+    Options that are not set have the configured values. The configuration cannot name an endpoint.
     """
     names = JudgeOptions.__struct_fields__
     of_config = {name: getattr(configured, name) for name in ("model", "votes", "confirm", "max_age_days")}
-    given = {**given, **{name: value for name, value in of_config.items() if given.get(name) is None}}
-    named = {name: value for name, value in given.items() if name in names and value is not None}
+    values = {
+        **values,
+        **{name: value for name, value in of_config.items() if values.get(name) is None},
+    }
+    named = {name: value for name, value in values.items() if name in names and value is not None}
     options = JudgeOptions(**{"model": "", **named})
     problems = [f"--{name.replace('_', '-')}: {problem}" for name, problem in options.wrong()]
     endpoint = None
     try:
-        endpoint = find_endpoint(given["judge_url"], given["judge_api"], os.environ)
+        endpoint = find_endpoint(values["judge_url"], values["judge_api"], os.environ)
     except InputError as error:
         problems += error.problems
     if problems or endpoint is None:
@@ -231,7 +240,7 @@ def given_judge(given: Mapping[str, Any], configured: JudgeSettings) -> tuple[Ju
 
 
 def judging_settings(options: JudgeOptions, endpoint: Endpoint, path: str) -> JudgingSettings:
-    """Return how cases are judged, with what is kept beside a path."""
+    """Return the settings to judge cases; the journal is kept beside ``path``."""
     return JudgingSettings(
         path=path,
         model=options.model,
@@ -247,7 +256,7 @@ def judging_settings(options: JudgeOptions, endpoint: Endpoint, path: str) -> Ju
 
 @contextmanager
 def progress_shown() -> Iterator[Callable[[Progress], None]]:
-    """Show a bar on a terminal; nothing in a pipe."""
+    """Show a progress bar on a terminal, and nothing in a pipe."""
     stream = sys.stderr
     if stream is None or not stream.isatty():
         yield lambda _: None

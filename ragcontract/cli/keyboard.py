@@ -22,13 +22,12 @@ TYPED_AHEAD = 1024  # bytes that are read at once
 class Keyboard:
     """Reads keys from standard input. Both methods raise EOFError at its end, and KeyboardInterrupt on Ctrl-C.
 
-    Within a ``with`` block, the terminal hands over each key at once and shows none. click.getchar() changes that with
-    every key, and drops what is typed in between.
+    Within a ``with`` block, the terminal hands over each key at once and shows none. click.getchar() switches this on
+    and off with every key, and drops what is typed in between.
     """
 
     def __init__(self, stdin: TextIO | None) -> None:
-        """Read from a stream; None if the shell closed it."""
-        self._stdin = stdin
+        self._stdin = stdin  # None if the shell closed it
         with suppress(AttributeError):  # replaced by another object
             stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
         self.is_terminal = stdin is not None and stdin is sys.stdin and stdin.isatty()
@@ -37,18 +36,18 @@ class Keyboard:
         self._typed = ""
 
     def __enter__(self) -> Self:
-        """Set the terminal before anything is asked, and remember how it was."""
+        """Set up the terminal before anything is asked, and remember how it was."""
         if termios and self._descriptor is not None:
             self._before = termios.tcgetattr(self._descriptor)
             tty.setcbreak(self._descriptor, termios.TCSADRAIN)
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Set the terminal as it was."""
+        """Restore the terminal."""
         self._show_lines()
 
     def key(self) -> str:
-        """Return the next key in lower case; of a line, its first character, or "" if it is empty."""
+        """Return the next key in lower case or, without a terminal, the first character of the next line, or ""."""
         if not self.is_terminal:
             return self._line().strip()[:1].lower()
         if not self._typed:

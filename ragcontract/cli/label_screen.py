@@ -1,8 +1,6 @@
-"""Reads what `label` asks and what `init --from-run` lists: the questions to label, with what runs returned.
+"""Labelling by a person: reads questions and candidates, asks which documents are relevant, shows the screen.
 
-Asks, document by document, what is relevant. Knows nothing of terminals and files: both are handed in.
-
-What `rag-contract label` shows: a question, a document, and which keys there are.
+``Interview`` knows nothing of terminals and files: both are handed in. ``init --from-run`` reads the same questions.
 """
 
 import shutil
@@ -33,8 +31,8 @@ def read_sheet(
 ) -> tuple[GoldenRows, Sheet]:
     """Return the rows of the golden file, if one is named and exists, and the questions to label; prints the warnings.
 
-    The ``config`` says which documents are relevant, and which fields are allowed. Unless rows ``may_add`` questions,
-    those in the runs only count without a golden file. Raises :class:`InputError` with all problems, or if there is
+    The ``config`` says which documents are relevant, and which fields are allowed. If the golden file has rows, the
+    questions of the runs are added only with ``may_add``. Raises :class:`InputError` with all problems, or if there is
     nothing to label.
     """
     golden, problems = GoldenRows(defaults.GOLDEN, b"", {}, config.relevance_level), Collector()
@@ -44,26 +42,26 @@ def read_sheet(
         problems.include(of_golden)
     with progress_over(runs) as progress:
         pool = read_pool(runs, top, problems, progress)
-    found = problems.found()
-    found.raise_if_any()
+    all_problems = problems.found()
+    all_problems.raise_if_any()
     sheet = sheet_of(golden, asked, replace(pool, questions={}) if golden.queries and not may_add else pool)
     if problem := nothing_to_label(sheet):
         raise InputError([f"{runs[0]}: {problem}"])
     to_label = set(contract_warnings(golden.queries.values()))
-    warn([*(warning for warning in found.warnings if warning not in to_label), *left_out(sheet, golden.path)])
+    warn([*(warning for warning in all_problems.warnings if warning not in to_label), *left_out(sheet, golden.path)])
     return golden, sheet
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """What is asked next: whether a candidate is relevant or, with None, whether nothing answers the question."""
+    """What is asked next."""
 
     number: int
     question: Question
-    candidate: Candidate | None
+    candidate: Candidate | None  # whether it is relevant; None to ask whether no document answers the question
 
 
 class Screen(Protocol):
-    """Shows what is asked, and returns what is answered."""
+    """Shows questions, and returns answers."""
 
     def ask(self, step: Step, *, is_new: bool, total: int, decided: int) -> str:
         """Show a step and return a key; ``is_new`` if another question was shown before it. Raises EOFError."""
@@ -87,10 +85,9 @@ class _Before(Struct, frozen=True, kw_only=True):
 
 
 class Interview:
-    """Walks through questions. After each answer, ``save`` gets the labels of all questions that have any."""
+    """Walks through questions. After each answer, ``save`` gets the labels of all questions that changed."""
 
     def __init__(self, questions: Sequence[Question], save: Callable[[Mapping[str, Labels]], None]) -> None:
-        """Store the questions; ``labels`` starts with those that they have."""
         self._questions = sorted(questions, key=_is_only_incomplete)
         self._save = save
         self.labels = {question.id: question.labels for question in questions}
@@ -99,9 +96,9 @@ class Interview:
         self._at = 0
 
     def run(self, screen: Screen) -> None:
-        """Ask until all is decided or skipped, or the user leaves: with the key q or the end of input.
+        """Ask until everything is decided or skipped, or the user leaves with the key q or the end of input.
 
-        Whatever interrupts it, the answers given so far are saved.
+        All answers so far are saved, whatever interrupts it.
         """
         shown: int | None = None
         try:
@@ -124,8 +121,12 @@ class Interview:
 
     @property
     def changed(self) -> dict[str, Labels]:
-        """The labels that are not those which the questions had."""
-        return {one.id: self.labels[one.id] for one in self._questions if self.labels[one.id] != one.labels}
+        """The labels of the questions whose labels changed."""
+        return {
+            question.id: self.labels[question.id]
+            for question in self._questions
+            if self.labels[question.id] != question.labels
+        }
 
     def _next(self) -> Step | None:
         while self._at < len(self._questions):
@@ -142,7 +143,7 @@ class Interview:
         return None
 
     def _answer(self, step: Step, key: str, screen: Screen) -> bool:
-        """Apply an answer; return whether the key means anything."""
+        """Apply an answer; returns False if the key has no meaning."""
         question, candidate = step.question, step.candidate
         labels = self.labels[question.id]
         match key, candidate:
@@ -162,7 +163,7 @@ class Interview:
             case "n", Candidate(doc_id=doc_id):
                 self._decide(question, labels.graded({doc_id: NOT_RELEVANT}))
             case "x", Candidate():
-                rest = {one.doc_id: NOT_RELEVANT for one in question.undecided(labels)}
+                rest = {candidate.doc_id: NOT_RELEVANT for candidate in question.undecided(labels)}
                 self._decide(question, labels.graded({name: rest[name] for name in self._not_skipped(question, rest)}))
             case _:
                 return False
@@ -205,7 +206,7 @@ class Interview:
 
 
 def _is_only_incomplete(question: Question) -> bool:
-    """Return whether some documents are undecided, but one that is relevant is known: it is asked about last."""
+    """Return whether a question has a relevant document and undecided ones; such questions come last."""
     return bool(question.labels.relevant) and not question.is_decided(question.labels)
 
 
@@ -232,7 +233,6 @@ class LabelScreen:
     """A terminal of some width, or a pipe; everything from a file is shown without control characters."""
 
     def __init__(self, keyboard: Keyboard, columns: int | None = None) -> None:
-        """Read keys from a keyboard; the terminal's width is that of now, unless it is given."""
         self._keyboard = keyboard
         self._columns = max(NARROWEST, (columns or shutil.get_terminal_size().columns) - 1)
 
@@ -273,7 +273,7 @@ class LabelScreen:
         return f"{click.style(name, bold=True)}{about}\n{self._block(candidate.text, INDENT)}"
 
     def _block(self, text: str, indent: str) -> str:
-        """Return a text in lines of the terminal's width, cut after some of them; nothing for no text."""
+        """Return the first lines of a text, wrapped to the terminal's width; empty for an empty text."""
         lines = textwrap.wrap(
             visible(shorten(text, bounds.LABEL_TEXT)),
             self._room(text),
@@ -288,7 +288,7 @@ class LabelScreen:
         return f"{shorten(visible(line), self._room(line))}\n"
 
     def _room(self, text: str, *, beside: int = 0) -> int:
-        """Return how many characters of a text fit into a line; Chinese, Japanese and Korean ones take two columns."""
+        """Return how many characters of a text fit on a line; Chinese, Japanese and Korean ones take two columns."""
         is_wide = not text.isascii() and any(unicodedata.east_asian_width(char) in "WF" for char in text)
         return max(self._columns - beside, NARROWEST) // (2 if is_wide else 1)
 

@@ -1,7 +1,4 @@
-"""An option that takes one value and is given several is refused: click would take the last one silently.
-
-The command line: the group of commands. Each command is a module that is imported when it is called.
-"""
+"""The command line: the group of commands. The module of a command is imported when the command is called."""
 
 import io
 import sys
@@ -18,40 +15,6 @@ from ragcontract.core.errors import ExitCode
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.core.version import __version__
 from ragcontract.logs import log_to
-
-
-def refuse_several(command: click.Command, args: Sequence[str], parent: click.Context) -> None:
-    """Raise a usage error if an option of a command, or of its subcommand, has different values in its arguments."""
-    context = click.Context(command, info_name=command.name, parent=parent)
-    parser = _with_all_values(command).make_parser(context)
-    values, rest, _ = parser.parse_args(list(args))
-    wrong = list(_several(command, values))
-    if wrong:
-        raise click.UsageError("; ".join(wrong), ctx=context)
-    if rest and isinstance(command, click.Group) and (inner := command.get_command(context, rest[0])):
-        refuse_several(inner, rest[1:], context)
-
-
-def _with_all_values(command: click.Command) -> click.Command:
-    """Return a copy of a command whose parser keeps every value of every option."""
-    collecting = copy(command)
-    collecting.params = [copy(param) for param in command.params]
-    for param in collecting.params:
-        if isinstance(param, click.Option) and not param.count:
-            param.multiple = True
-    return collecting
-
-
-def _several(command: click.Command, values: dict[str, list[str]]) -> Iterator[str]:
-    """Yield a sentence for each option that takes one value and has different ones."""
-    for param in command.params:
-        if not isinstance(param, click.Option) or param.multiple or param.count:
-            continue
-        different = list(dict.fromkeys(values.get(param.name or "") or ()))
-        if len(different) > 1:
-            listed = " and ".join(repr(shorten(str(value), bounds.VALUE)) for value in different[: bounds.NAMES])
-            yield f"{param.opts[0]} takes one value and is given {len(different)}, as {listed}; give it once"
-
 
 REPEATABLE = (
     "--golden",
@@ -115,7 +78,7 @@ def _spread(argv: Sequence[str]) -> list[str]:
     at = next((index for index, word in enumerate(argv) if not word.startswith("-")), len(argv))
     called = "".join(argv[at : at + 1])
     if called == "compare" or (called == "record" and "".join(argv[at + 1 : at + 2]).startswith("-")):
-        # What they are about may follow an option: `compare --golden g.jsonl a.jsonl b.jsonl`
+        # Their arguments may follow an option: `compare --golden g.jsonl a.jsonl b.jsonl`
         return list(argv)
     spread: list[str] = []
     option, values = "", 0
@@ -162,3 +125,36 @@ def cli(*, verbose: bool) -> None:
     """
     if verbose:
         log_to(sys.stderr)
+
+
+def refuse_several(command: click.Command, args: Sequence[str], parent: click.Context) -> None:
+    """Raise a usage error if an option that takes one value has several; click would silently take the last one."""
+    context = click.Context(command, info_name=command.name, parent=parent)
+    parser = _with_all_values(command).make_parser(context)
+    values, rest, _ = parser.parse_args(list(args))
+    wrong = list(_several(command, values))
+    if wrong:
+        raise click.UsageError("; ".join(wrong), ctx=context)
+    if rest and isinstance(command, click.Group) and (inner := command.get_command(context, rest[0])):
+        refuse_several(inner, rest[1:], context)
+
+
+def _with_all_values(command: click.Command) -> click.Command:
+    """Return a copy of a command whose parser keeps every value of every option."""
+    collecting = copy(command)
+    collecting.params = [copy(param) for param in command.params]
+    for param in collecting.params:
+        if isinstance(param, click.Option) and not param.count:
+            param.multiple = True
+    return collecting
+
+
+def _several(command: click.Command, values: dict[str, list[str]]) -> Iterator[str]:
+    """Yield a sentence for each option that takes one value and has different ones."""
+    for param in command.params:
+        if not isinstance(param, click.Option) or param.multiple or param.count:
+            continue
+        different = list(dict.fromkeys(values.get(param.name or "") or ()))
+        if len(different) > 1:
+            listed = " and ".join(repr(shorten(str(value), bounds.VALUE)) for value in different[: bounds.NAMES])
+            yield f"{param.opts[0]} takes one value and is given {len(different)}, as {listed}; give it once"

@@ -1,8 +1,7 @@
 """The options that several commands share, and the functions that process them.
 
-Reads the configuration for commands that need its settings, and no limits or rules.
-
-The Spark session of the command line: the one that spark-submit configures, or a new local one.
+Among these are the paths of inputs and outputs, the settings of the configuration, and the Spark session, which is the
+one that spark-submit configures, or a new local one.
 """
 
 import os
@@ -110,19 +109,19 @@ def clock() -> datetime:
     return datetime.now(UTC)
 
 
-def refuse_empty(given: Mapping[str, Sequence[str | None]]) -> None:
+def refuse_empty(paths: Mapping[str, Sequence[str | None]]) -> None:
     """Raise InputError if an option has an empty path: ``--config "$UNSET"`` does not mean "no limits"."""
-    if empty := [option for option, values in given.items() if "" in values]:
+    if empty := [option for option, values in paths.items() if "" in values]:
         raise InputError(
             [f"{option}: is given an empty path; name a file, or leave the option out" for option in empty]
         )
 
 
 def refuse_links_away(unnamed: Mapping[str, str | None]) -> None:
-    """Raise InputError if files that nobody named, by the option that could, are links that lead out of the repository.
+    """Raise InputError if files that no option named are links that lead out of the repository.
 
-    Whoever brings files into it could have any file read, and quoted in a message. Without a repository, the current
-    folder counts.
+    ``unnamed`` has these files by the option that could name them. Whoever brings files into the repository could
+    otherwise have any file read, and quoted in a message. Without a repository, the current folder counts.
     """
     links = {option: path for option, path in unnamed.items() if path and os.path.islink(path)}  # noqa: PTH114 (Path.is_symlink raises if a name is too long)
     if not links:
@@ -148,9 +147,10 @@ def find_paths(
     judgments: Sequence[str] = (),
     calibration: str | None = None,
 ) -> InputPaths:
-    """Return the input paths with defaults; if ``baseline`` is None, no baseline is used even if the file exists.
+    """Return the input paths with defaults.
 
-    Nor is a run if ``run`` is None. Raises InputError if a default file is a link that leads out of the repository.
+    If ``baseline`` or ``run`` is None, there is none even if the default file exists. Raises InputError if a default
+    file is a link that leads out of the repository.
     """
     refuse_empty(
         {
@@ -214,7 +214,7 @@ class Sources(Struct, frozen=True, kw_only=True):
 def sources_of(paths: InputPaths, engine: str = "local", *, good_runs: bool = False) -> Iterator[Sources]:
     """Open the run and the baseline, locally (with a progress bar for large files) or on Spark.
 
-    With ``good_runs``, run files that each have all queries are several runs.
+    With ``good_runs``, run files of which each has all queries are several runs.
     """
     if engine == "spark":
         with on_spark(paths.run, paths.baseline) as (run, baseline):
@@ -235,7 +235,7 @@ def _good_runs(run: Sequence[str], progress: Progress) -> Source:
 
 
 def refuse_run(run: Sequence[str], *, without_run: bool) -> None:
-    """Raise a usage error if a run is named that shall not be read."""
+    """Raise a usage error if a run is named and is not to be read."""
     if run and without_run:
         raise click.UsageError("--run names what --without-run leaves out; give one of them")
 
@@ -275,7 +275,7 @@ def _links(outputs: Mapping[str, str]) -> dict[str, str]:
 
 
 def measure(paths: InputPaths, k: int | None, *, repeats: bool, engine: str = "local", rules: bool = False) -> Report:
-    """Score a run and compare it with the baseline without judging it; prints the warnings.
+    """Score a run and compare it with the baseline, without a verdict; prints the warnings.
 
     With ``rules``, the report says which queries are broken.
     """
@@ -287,7 +287,7 @@ def measure(paths: InputPaths, k: int | None, *, repeats: bool, engine: str = "l
 
 
 def configured(config: str | None) -> Config:
-    """Return a configuration, or that of the default file, if it exists; raises InputError."""
+    """Return the configuration of a file, or of the default file if it exists; raises InputError."""
     from ragcontract.built_in import BUILT_IN  # with every rule and metric, which a check of documents does not need
 
     paths = find_inputs(golden=(), run=(), config=config)

@@ -1,6 +1,6 @@
-"""The workflow that ``rag-contract init`` writes: in a git repository it belongs at the root, wherever the contract is.
+"""The workflow that ``rag-contract init`` writes, at the root of the git repository wherever the contract is.
 
-GitHub runs only workflows in ``.github/workflows`` at the root of a repository. For a contract in a folder of one, the
+GitHub runs only workflows in ``.github/workflows`` at the root of a repository. For a contract in a folder, the
 workflow gets the folder as the working directory of all steps, and names of its own, so that two contracts of one
 repository share neither a file, a required check, a concurrency group nor a comment.
 """
@@ -29,16 +29,13 @@ NOT_TEXT = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 
 
 class WorkflowFile(Struct, frozen=True, kw_only=True):
-    """Where a workflow is or goes, relative to the current folder, and the folder of its contract.
+    """A workflow that exists or is to be written, and the folder of its contract."""
 
-    ``folder`` is relative to the repository's root, with slashes; it is empty at the root and outside of a repository.
-    """
-
-    path: str
-    folder: str
+    path: str  # relative to the current folder
+    folder: str  # relative to the repository's root, with slashes; empty at the root and outside of a repository
 
     def render(self, template: str) -> str:
-        """Return the workflow for this folder, made from the one for a contract at the root."""
+        """Return the workflow for this folder, made from the template for a contract at the root."""
         return for_folder(template, self.folder) if self.folder else template
 
 
@@ -54,7 +51,7 @@ def workflow_file(here: Path) -> WorkflowFile:
     if not folder.isprintable():
         problem = "a workflow cannot name this folder: it has characters that cannot be printed; rename the folder"
         raise OutputError([f"{visible(folder)}: {problem}"])
-    others = sum(1 for _ in (root / FOLDER).glob("rag-contract*.yml"))  # at most so many numbers are taken
+    others = sum(1 for _ in (root / FOLDER).glob("rag-contract*.yml"))  # no more names than these are taken
     named = itertools.islice(_names(folder), others + 2)
     existing = (path for name in named if _is_for(path := root / FOLDER / name, folder))
     free = (path for name in _names(folder) if not os.path.lexists(path := root / FOLDER / name))
@@ -63,12 +60,12 @@ def workflow_file(here: Path) -> WorkflowFile:
 
 
 def repository_root(folder: Path) -> Path | None:
-    """Return the root of the git repository that a folder is in; None if it is in none.
+    """Return the root of the git repository that a folder is in, or None.
 
     In a worktree or a submodule, ``.git`` is a file that names the repository's own folder.
     """
     here = folder.resolve()
-    return next((one for one in (here, *here.parents) if _is_repository(one / ".git")), None)
+    return next((folder for folder in (here, *here.parents) if _is_repository(folder / ".git")), None)
 
 
 def _is_repository(git: Path) -> bool:

@@ -1,15 +1,14 @@
-"""Whether a label accepts the commit that was judged: who set it, and whether it was set after the newest push.
+"""Accepts a broken contract by a label on the pull request: the verdict stays, only the job's outcome changes.
 
-Only what GitHub's servers recorded counts. Whoever makes a commit writes its dates, and the order of a pull request's
-commits follows them, so neither says when a commit was pushed. A workflow run or a check of a commit can be older than
-its push to this branch: a push of it to another branch, or to this one at an earlier time, makes it so. The list of a
-branch's activities has the server's time of each push and the commit that it left. Its newest entry must have left the
-judged commit, so a list that lags behind accepts nothing. A forced push, which can return a branch to a commit that the
-list already has, is also an event of the pull request, and is looked for there too.
+A label counts only if a person set it after the newest push, by the times that GitHub's servers recorded. Whoever makes
+a commit writes its dates, and the order of a pull request's commits follows them, so neither says when a commit was
+pushed. A workflow run or a check of a commit can be older than its push to this branch, because the commit was pushed
+to another branch, or to this one, before. The list of a branch's activities has the server's time of each push and the
+commit that it left. Its newest entry must have left the checked commit, so a list that lags behind accepts nothing. A
+forced push can return a branch to a commit that the list already has. It is also an event of the pull request, and is
+looked for there too.
 
-A broken contract that a label on the pull request accepts: the verdict stays, only the job's outcome changes.
-
-Nothing that GitHub fails to answer accepts anything: then the job fails, as without the label.
+If GitHub does not answer, nothing is accepted, and the job fails as without the label.
 """
 
 import re
@@ -44,7 +43,7 @@ CONTENTS = "The job needs `permissions: contents: read`, and cannot read the pus
 RUN_AGAIN = "Run the job again."
 OUTDATED_BY = {
     "head_ref_force_pushed": "it was set before the newest push",
-    # The author may change it, and the commit stays the same: what was accepted is a merge into another branch.
+    # The author may change the base branch while the commit stays the same. The label accepted another merge.
     "base_ref_changed": "it was set before the pull request got another base branch",
 }
 
@@ -52,33 +51,33 @@ T = TypeVar("T")
 
 
 class Accepted(Struct, frozen=True, kw_only=True):
-    """A label that accepts a broken contract. ``login`` has no ``@``; it and ``when`` are GitHub's, not an event's."""
+    """A label that accepts a broken contract. Person and time come from GitHub's API, not from the event's file."""
 
     label: str
-    login: str
+    login: str  # without @
     when: datetime
 
 
 class Refused(Struct, frozen=True, kw_only=True):
-    """A label that does not count. ``reason`` is a clause about the label, ``advice`` a sentence on what to do."""
+    """A label that does not count."""
 
     label: str
-    reason: str
-    advice: str
+    reason: str  # a clause about the label
+    advice: str  # a sentence on what to do
 
 
 Acceptance = Accepted | Refused
 
 
-def ask(client: "Client", pull_request: PullRequest, judged: str, label: str) -> Acceptance | None:
-    """Ask GitHub whether ``label`` accepts the commit ``judged``; None if the pull request does not carry it."""
+def ask(client: "Client", pull_request: PullRequest, checked: str, label: str) -> Acceptance | None:
+    """Ask GitHub whether ``label`` accepts the commit ``checked``; None if the pull request does not carry it."""
     try:
         pull = _read(PULLS, lambda: client.pull(pull_request.number))
-        if not any(_is(one, label) for one in _list(at(pull, "labels"))):
+        if not any(_is(entry, label) for entry in _list(at(pull, "labels"))):
             return None
-        _is_newest(pull, judged)
+        _is_newest(pull, checked)
         when, login = _set(_events(client, pull_request.number), label)
-        _is_after_newest_push(client, pull, judged, when)
+        _is_after_newest_push(client, pull, checked, when)
     except _NoLabelError as refusal:
         return Refused(label=label, reason=refusal.reason, advice=refusal.advice)
     return Accepted(label=label, login=login, when=when)
@@ -95,7 +94,7 @@ def _set(events: "Sequence[Any]", label: str) -> tuple[datetime, str]:
     """Return when the label was last set and the login of the person who set it."""
     own = [event for event in events if text_at(event, "event") in {"labeled", "unlabeled"}]
     own = [event for event in own if _is(at(event, "label"), label)]
-    event = max(own, key=lambda one: (_time(one, "created_at"), number_at(one, "id") or 0), default=None)
+    event = max(own, key=lambda entry: (_time(entry, "created_at"), number_at(entry, "id") or 0), default=None)
     if text_at(event, "event") != "labeled":
         raise _NoLabelError("GitHub does not say who set it", SET_AGAIN)
     login, when = text_at(event, "actor", "login"), _time(event, "created_at")
@@ -104,26 +103,28 @@ def _set(events: "Sequence[Any]", label: str) -> tuple[datetime, str]:
     if text_at(event, "actor", "type") != "User" or not LOGIN.fullmatch(login):
         raise _NoLabelError("no person set it", "A person has to remove the label and set it again.")
     for name, reason in OUTDATED_BY.items():
-        if any(_time(one, "created_at") >= when for one in events if text_at(one, "event") == name):
+        if any(_time(event, "created_at") >= when for event in events if text_at(event, "event") == name):
             raise _NoLabelError(reason, SET_AGAIN)
     return when, login
 
 
-def _is_newest(pull: Any, judged: str) -> None:
-    if not judged or text_at(pull, "head", "sha") != judged:
-        reason = f"the judged commit {judged[:12]} is not the newest one of the pull request"
+def _is_newest(pull: Any, checked: str) -> None:
+    if not checked or text_at(pull, "head", "sha") != checked:
+        reason = f"the judged commit {checked[:12]} is not the newest one of the pull request"
         raise _NoLabelError(reason, "The run for the newest commit decides.")
 
 
-def _is_after_newest_push(client: "Client", pull: Any, judged: str, when: datetime) -> None:
+def _is_after_newest_push(client: "Client", pull: Any, checked: str, when: datetime) -> None:
     repository, branch = text_at(pull, "head", "repo", "full_name"), text_at(pull, "head", "ref")
     if not REPOSITORY.fullmatch(repository) or not branch:
         raise _NoLabelError("the repository of the pull request's branch cannot be read", "It may have been deleted.")
-    found = _read(CONTENTS, lambda: client.activities(repository, branch))
-    pushes = [(_time(one, "timestamp"), text_at(one, "after")) for one in found if _on(one, branch)]
+    activities = _read(CONTENTS, lambda: client.activities(repository, branch))
+    pushes = [
+        (_time(activity, "timestamp"), text_at(activity, "after")) for activity in activities if _on(activity, branch)
+    ]
     newest = max((time for time, _ in pushes), default=None)
-    if newest is None or (newest, judged) not in pushes:
-        raise _NoLabelError(f"GitHub does not list the push of the commit {judged[:12]} as the newest", RUN_AGAIN)
+    if newest is None or (newest, checked) not in pushes:
+        raise _NoLabelError(f"GitHub does not list the push of the commit {checked[:12]} as the newest", RUN_AGAIN)
     if when <= newest:
         raise _NoLabelError("it was set before the newest push", SET_AGAIN)
 
@@ -140,7 +141,7 @@ def _events(client: "Client", number: int) -> "list[Any]":
 
 
 def _read(needed: str, call: Callable[[], T]) -> T:
-    """Return the answer to a call; ``needed`` is the advice where GitHub refuses it."""
+    """Return the answer to a call; ``needed`` is the advice if GitHub refuses it."""
     try:
         return call()
     except GitHubError as error:
@@ -148,17 +149,17 @@ def _read(needed: str, call: Callable[[], T]) -> T:
         raise _NoLabelError(f"it could not be read: {error}", advice) from error
 
 
-def _is(found: Any, label: str) -> bool:
-    return text_at(found, "name").casefold() == label.casefold()  # GitHub has no two labels that differ in case only
+def _is(entry: Any, label: str) -> bool:
+    return text_at(entry, "name").casefold() == label.casefold()  # no two labels on GitHub differ in case only
 
 
 def _on(activity: Any, branch: str) -> bool:
     return text_at(activity, "ref") == f"refs/heads/{branch}"
 
 
-def _time(found: Any, name: str) -> datetime:
+def _time(entry: Any, name: str) -> datetime:
     """Return a time, which GitHub gives to the second and in UTC."""
-    value = text_at(found, name)
+    value = text_at(entry, name)
     try:
         return datetime.strptime(value, "%Y-%m-%dT%H:%M:%S%z").astimezone(UTC)
     except (OverflowError, ValueError):
@@ -175,24 +176,24 @@ STAYS = "The verdict stays fail; the job does not fail."
 
 
 def accept(delivery: Delivery, context: Context, settings: Settings, world: World) -> tuple[Delivery, Settings]:
-    """Return the delivery as the label makes it: exit code, log, outputs, what is rendered; and the settings.
+    """Return the delivery with what the label changes (exit code, log, outputs, rendered report), and the settings.
 
-    Only a broken contract that would fail the job can be accepted: never input that cannot be judged.
+    Only a broken contract that would fail the job can be accepted, and never input that cannot be judged.
     """
     report = delivery.report
     if not settings.accept_label or delivery.exit_code != ExitCode.BROKEN or report is None:
         return delivery, settings
-    found, settings = look(lambda client: find(context, client, settings.pull_request), context, settings, world)
-    if found is None:
+    acceptance, settings = look(lambda client: find(context, client, settings.pull_request), context, settings, world)
+    if acceptance is None:
         return delivery, settings
-    delivery = replace(delivery, render=renderer_of(report, settings.name, remark=remark(found)))
-    if isinstance(found, Refused):
-        return replace(delivery, log=delivery.log + notice(found)), settings
-    log, outputs = log_of(report, "warning", context, delivery.outputs), {"accepted-by": found.login}
+    delivery = replace(delivery, render=renderer_of(report, settings.name, remark=remark(acceptance)))
+    if isinstance(acceptance, Refused):
+        return replace(delivery, log=delivery.log + notice(acceptance)), settings
+    log, outputs = log_of(report, "warning", context, delivery.outputs), {"accepted-by": acceptance.login}
     accepted = replace(
         delivery,
         exit_code=ExitCode.PASS,
-        log=log + notice(found),
+        log=log + notice(acceptance),
         outputs=delivery.outputs | outputs,
         accepted=True,
     )
@@ -205,9 +206,9 @@ def look(
     settings: Settings,
     world: World,
 ) -> tuple[Acceptance | None, Settings]:
-    """Return what the label says of the judged commit, None if it is not set; and the settings with the time left.
+    """Return whether the label accepts the checked commit, None if it is not set, and the settings with the time left.
 
-    Takes at most half of ``github-timeout``: the rest is for the comment, which must not stay an outdated one.
+    It takes at most half of ``github-timeout``. The rest is for the comment, which must not stay outdated.
     """
     seconds, label, start = settings.github_timeout / 2, settings.accept_label, world.timing.monotonic()
 
@@ -221,31 +222,31 @@ def look(
         return ask(client, pull_request, pull_request.commit or context.commit, label)
 
     try:
-        found = within(seconds, talk)
+        acceptance = within(seconds, talk)
     except Exception as error:  # noqa: BLE001 (the network can fail in any way, and then nothing is accepted)
-        said = str(error) if isinstance(error, GitHubError) else f"{type(error).__name__}: {error}"
-        found = Refused(label=label, reason=f"it could not be read: {said}", advice="")
+        reason = str(error) if isinstance(error, GitHubError) else f"{type(error).__name__}: {error}"
+        acceptance = Refused(label=label, reason=f"it could not be read: {reason}", advice="")
     left = settings.github_timeout - int(world.timing.monotonic() - start)
-    return found, replace(settings, github_timeout=max(1, left))
+    return acceptance, replace(settings, github_timeout=max(1, left))
 
 
-def notice(found: Acceptance) -> str:
+def notice(acceptance: Acceptance) -> str:
     """Return the annotation: a notice that the contract is accepted, or a warning that the label does not count."""
-    name = _short(found.label)
-    if isinstance(found, Accepted):
-        by = f"by @{found.login} at {minute(found.when)}"
+    name = _short(acceptance.label)
+    if isinstance(acceptance, Accepted):
+        by = f"by @{acceptance.login} at {minute(acceptance.when)}"
         return annotation("notice", f"Accepted by label {name!r}, {by}. {STAYS}")
-    message = f"The label {name!r} does not count: {found.reason}. {found.advice}".rstrip()
+    message = f"The label {name!r} does not count: {acceptance.reason}. {acceptance.advice}".rstrip()
     return annotation("warning", message)
 
 
-def remark(found: Acceptance) -> Remark:
-    """Return the same for the report in Markdown. Code is what keeps GitHub from notifying the named person."""
-    name = code(_short(found.label))
-    if isinstance(found, Accepted):
-        by = f"by {code(f'@{found.login}')} at {minute(found.when)}"
+def remark(acceptance: Acceptance) -> Remark:
+    """Return the same for the report in Markdown; as code, the login does not make GitHub notify the person."""
+    name = code(_short(acceptance.label))
+    if isinstance(acceptance, Accepted):
+        by = f"by {code(f'@{acceptance.login}')} at {minute(acceptance.when)}"
         return Remark(status="accepted by label", markdown=f"Accepted by label {name}, {by}. {STAYS}")
-    sentence = text(f"does not count: {clipped(found.reason, bounds.MARKDOWN_LINE)}. {found.advice}".rstrip())
+    sentence = text(f"does not count: {clipped(acceptance.reason, bounds.MARKDOWN_LINE)}. {acceptance.advice}".rstrip())
     return Remark(markdown=f"The label {name} {sentence}")
 
 

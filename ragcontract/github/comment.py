@@ -20,18 +20,15 @@ Written = Literal["created", "updated", "unchanged", "newer", "outranked", "outd
 
 
 class Draft(Struct, frozen=True, kw_only=True):
-    """The comment that a run wants to post.
-
-    ``body`` renders it; its arguments are the maximum size in bytes and the state of the comment that it replaces.
-    ``content`` is the text without the footer, to find out whether anything changed. ``contract`` distinguishes the
-    contracts of one run that have one name: see :func:`~ragcontract.github.marker.contract_of`.
-    """
+    """The comment that a run wants to post."""
 
     name: str
     state: State
     run: Run
-    content: str
+    content: str  # the text without the footer, to find out whether anything changed
+    # Distinguishes the contracts of one run that have one name: see marker.contract_of.
     contract: str = ""
+    # Renders the comment, given its maximum size in bytes and the state of the comment that it replaces.
     body: Callable[[int, State | None], str]
 
     def marker(self, others: tuple[Result, ...] = ()) -> Marker:
@@ -46,17 +43,14 @@ class Draft(Struct, frozen=True, kw_only=True):
 
 
 class Posted(Struct, frozen=True):
-    """The result of posting a comment, and the URL of the comment if there is one.
-
-    ``clash``: another check in the same workflow run has commented under the same name, with another result.
-    """
+    """The result of posting a comment."""
 
     written: Written
-    url: str = ""
-    clash: bool = False
+    url: str = ""  # empty if there is no comment
+    clash: bool = False  # another check of this workflow run has commented under the same name, with another result
 
 
-class _Found(Struct, frozen=True, kw_only=True):
+class _Comment(Struct, frozen=True, kw_only=True):
     id: int
     url: str
     body: str
@@ -64,11 +58,11 @@ class _Found(Struct, frozen=True, kw_only=True):
 
 
 class _Plan(Struct, frozen=True, kw_only=True):
-    """What to do: ``text`` is the whole comment to send, which has this marker; empty if nothing is to be sent."""
+    """What to send, if anything."""
 
     written: Written
-    marker: Marker | None = None
-    text: str = ""
+    marker: Marker | None = None  # of the text
+    text: str = ""  # the whole comment; empty if nothing is sent
 
 
 def post(
@@ -80,12 +74,12 @@ def post(
 ) -> Posted:
     """Update the contract's comment, or create it; raises :class:`GitHubError`.
 
-    A comment by a newer run is not changed, nor a worse one of the same workflow run unless this check replaces it, and
-    nothing is written once the pull request has a newer commit. After a write and before a retry, the comments are read
-    again, because GitHub may have received the first request, or another job may have commented meanwhile. If there are
-    several comments, as after two first runs at the same time, all runs keep the same one. The others are deleted last,
-    each in one try, since the result must not wait for them. ``on_written`` is called with the result immediately, even
-    if a later request fails.
+    A comment by a newer run is not changed. Neither is a worse one of the same workflow run, unless this check replaces
+    it. Nothing is written once the pull request has a newer commit. After a write and before a retry, the comments are
+    read again, because GitHub may have received the first request, or another job may have commented meanwhile. If
+    there are several comments, as after two first runs at the same time, all runs keep the same one. The others are
+    deleted last, each in one try, since the result must not wait for them. ``on_written`` is called with the result
+    immediately, even if a later request fails.
     """
     comments = _Comments(client, pull_request, draft)
     settled: Posted | None = None
@@ -98,12 +92,13 @@ def post(
             if settled:
                 return settled
             raise lost or error from error
-        found = own[0] if own else None
+        first = own[0] if own else None
         try:
             posted, sent = comments.write(own, when)
         except GitHubError as error:
-            gone = found is not None and error.status in {404, 410} and found.id != missed  # deleted since it was read
-            missed = found.id if found else None
+            # It was deleted since it was read.
+            gone = first is not None and error.status in {404, 410} and first.id != missed
+            missed = first.id if first else None
             if not (error.try_again or error.maybe_done or gone):
                 raise
             lost = error
@@ -135,12 +130,12 @@ class _Comments:
         self._draft = draft
         self._owners = {client.login()}
         self._others: set[str] = set()
-        self._created: _Found | None = None
+        self._created: _Comment | None = None
         self._before: State | None = None  # of the comment that the draft replaces
         self._sent: _Plan | None = None
         self._markers: set[Marker] = set()  # of the comment, as it was sent and as it was before
 
-    def own(self) -> list[_Found]:
+    def own(self) -> list[_Comment]:
         """Return the contract's comments; the first is the one to keep: of the newest run, the worst, the oldest."""
         start = f"{head(self._draft.name)} "
         marked = [
@@ -149,37 +144,42 @@ class _Comments:
             if text_at(comment, "body").startswith(start) and number_at(comment, "id")
         ]
         self._ask_about_authors(marked)
-        own = [self._found(comment) for comment in marked if text_at(comment, "user", "login") in self._owners]
-        if self._created and self._created.id not in {one.id for one in own}:  # the list may lag behind
+        own = [self._read(comment) for comment in marked if text_at(comment, "user", "login") in self._owners]
+        if self._created and self._created.id not in {comment.id for comment in own}:  # the list may lag behind
             own.append(self._created)
         return sorted(
             own,
-            key=lambda one: (one.marker.run[0], one.marker.result.badness, one.marker.run[1], -one.id),
+            key=lambda comment: (
+                comment.marker.run[0],
+                comment.marker.result.badness,
+                comment.marker.run[1],
+                -comment.id,
+            ),
             reverse=True,
         )
 
-    def write(self, own: Sequence[_Found], when: CommentWhen) -> tuple[Posted, bool]:
-        """Create the comment, update the first of ``own``, or leave it as it is; also returns whether it was sent."""
-        found = own[0] if own else None
+    def write(self, own: Sequence[_Comment], when: CommentWhen) -> tuple[Posted, bool]:
+        """Create the comment, update the first of ``own``, or leave it; return the result and whether it was sent."""
+        shown = own[0] if own else None
         known = self._results_of_this_run(own)
         mine = self._draft.marker().result
-        others = [one for one in standing([*known, mine]) if one != mine]
-        clash = any(not one.says(mine) for one in others)
-        url = found.url if found else ""
-        if found and self._sent and found.marker in self._markers:  # the list may lag behind
+        others = [result for result in standing([*known, mine]) if result != mine]
+        clash = any(not result.says(mine) for result in others)
+        url = shown.url if shown else ""
+        if shown and self._sent and shown.marker in self._markers:  # the list may lag behind
             return Posted(self._sent.written, url, clash), False
-        if found and (self._before is None or found.marker.result != mine):
-            self._before = found.marker.state
-        plan = self._plan(found, known, others, when)
+        if shown and (self._before is None or shown.marker.result != mine):
+            self._before = shown.marker.state
+        plan = self._plan(shown, known, others, when)
         if not (plan.text and plan.marker):
             return Posted(plan.written, url, clash and plan.written != "newer"), False
         if self._is_outdated():
             return Posted("outdated", url, clash), False
-        url = self._update(found, plan.text) if found else self._create(plan.text)
-        self._sent, self._markers = plan, {plan.marker, *([found.marker] if found else [])}
+        url = self._update(shown, plan.text) if shown else self._create(plan.text)
+        self._sent, self._markers = plan, {plan.marker, *([shown.marker] if shown else [])}
         return Posted(plan.written, url, clash), True
 
-    def delete(self, spares: Sequence[_Found]) -> None:
+    def delete(self, spares: Sequence[_Comment]) -> None:
         """Delete comments, as far as that works: another run may have done it, or the next one will."""
         for spare in spares:
             with suppress(GitHubError):
@@ -188,60 +188,60 @@ class _Comments:
     def arrived(self) -> Posted | None:
         """Return the comment if the last attempt succeeded despite its error."""
         with suppress(GitHubError):
-            for found in self.own()[:1]:
-                if found.marker.run == self._draft.run and found.marker.result == self._draft.marker().result:
-                    return Posted("updated", found.url)
+            for comment in self.own()[:1]:
+                if comment.marker.run == self._draft.run and comment.marker.result == self._draft.marker().result:
+                    return Posted("updated", comment.url)
         return None
 
     def _create(self, body: str) -> str:
         answer = self._client.create_comment(self._pull_request.number, body)
         self._owners |= {login for login in [text_at(answer, "user", "login")] if login}
-        self._created = self._found(answer | {"body": body})
+        self._created = self._read(answer | {"body": body})
         return self._created.url
 
-    def _update(self, found: _Found, body: str) -> str:
-        return text_at(self._client.update_comment(found.id, body), "html_url") or found.url
+    def _update(self, comment: _Comment, body: str) -> str:
+        return text_at(self._client.update_comment(comment.id, body), "html_url") or comment.url
 
     def _plan(
-        self, found: _Found | None, known: Sequence[Result], others: Sequence[Result], when: CommentWhen
+        self, comment: _Comment | None, known: Sequence[Result], others: Sequence[Result], when: CommentWhen
     ) -> _Plan:
-        """Return what to do; ``known`` are the results of this workflow run so far, ``others`` those beside the own."""
+        """Return what to do; ``known`` are the results of this workflow run so far, ``others`` are of other checks."""
         marker = self._draft.marker(listed(others))
         mine = marker.result
-        if found is None:
+        if comment is None:
             if when == "on-failure" and mine.state == "pass":
                 return _Plan(written="not-needed")
             return _Plan(written="created", marker=marker, text=self._draft.text(marker, None))
-        later = any(one.may_be_of(mine.contract) and one.attempt > mine.attempt for one in known)
-        if later or found.marker.run[0] > marker.run[0]:
+        later = any(result.may_be_of(mine.contract) and result.attempt > mine.attempt for result in known)
+        if later or comment.marker.run[0] > marker.run[0]:
             return _Plan(written="newer")
-        if self._outranks(found.marker.result, others):
-            rest = listed(one for one in [*others, mine] if one != found.marker.result)
-            return self._noted("outranked", found, replace(found.marker, others=rest))
+        if self._outranks(comment.marker.result, others):
+            rest = listed(result for result in [*others, mine] if result != comment.marker.result)
+            return self._noted("outranked", comment, replace(comment.marker, others=rest))
         text = self._draft.text(marker, self._before)
-        if found.body == text:
+        if comment.body == text:
             return _Plan(written="unchanged")
-        if when == "on-change" and found.marker.result.says(mine):
+        if when == "on-change" and comment.marker.result.says(mine):
             # Unless it is noted, a better result of another job would replace it.
-            return self._noted("unchanged", found, found.marker if mine.state == "pass" else marker)
+            return self._noted("unchanged", comment, comment.marker if mine.state == "pass" else marker)
         return _Plan(written="updated", marker=marker, text=text)
 
     def _outranks(self, shown: Result, others: Sequence[Result]) -> bool:
-        """Return whether what the comment shows stays: one of ``others`` is worse than the draft, or came first."""
+        """Return whether the comment keeps what it shows, because one of ``others`` is worse or came first."""
         mine = self._draft.marker().result
         came_first = shown in others and not shown.may_be_of(mine.contract) and shown.badness == mine.badness
-        return came_first or any(one.badness > mine.badness for one in others)
+        return came_first or any(result.badness > mine.badness for result in others)
 
-    def _noted(self, written: Written, found: _Found, marker: Marker) -> _Plan:
-        """Return a plan that changes the hidden line at most, and nothing that people see."""
-        if marker == found.marker:
+    def _noted(self, written: Written, comment: _Comment, marker: Marker) -> _Plan:
+        """Return a plan that changes at most the hidden line, and nothing that people see."""
+        if marker == comment.marker:
             return _Plan(written=written)
-        shown = found.body.partition("\n")[2]
+        shown = comment.body.partition("\n")[2]
         return _Plan(written=written, marker=marker, text=f"{line(self._draft.name, marker)}\n{shown}")
 
-    def _results_of_this_run(self, own: Sequence[_Found]) -> list[Result]:
-        """Return the results of the same workflow run that the comments have; none if the run is unknown."""
-        same = [one.marker for one in own if one.marker.run[0] == self._draft.run[0] != NO_RUN[0]]
+    def _results_of_this_run(self, own: Sequence[_Comment]) -> list[Result]:
+        """Return the results of this workflow run that the comments have; none if the run is unknown."""
+        same = [comment.marker for comment in own if comment.marker.run[0] == self._draft.run[0] != NO_RUN[0]]
         return [result for marker in same for result in (marker.result, *marker.others) if result.state is not None]
 
     def _is_outdated(self) -> bool:
@@ -257,7 +257,7 @@ class _Comments:
         return newest not in {"", self._pull_request.commit}
 
     def _ask_about_authors(self, marked: "Sequence[Json]") -> None:
-        """Ask which authors of marked comments are the token's owner, by one comment of each."""
+        """Ask GitHub which authors of marked comments are the token's owner, by one comment of each."""
         unknown = {
             text_at(comment, "user", "login"): text_at(comment, "node_id")
             for comment in marked
@@ -265,14 +265,14 @@ class _Comments:
         }
         asked = dict(list(unknown.items())[: bounds.AUTHORS])
         if asked:
-            with suppress(GitHubError):  # they are not the owner, as far as anyone knows
+            with suppress(GitHubError):  # without an answer, they do not count as the owner
                 confirmed = self._client.written_by_viewer(list(asked.values()))
                 self._owners |= {login for login, node in asked.items() if login and node in confirmed}
         self._others |= set(asked) - self._owners
 
-    def _found(self, comment: "Json") -> _Found:
+    def _read(self, comment: "Json") -> _Comment:
         body = text_at(comment, "body")
-        return _Found(
+        return _Comment(
             id=number_at(comment, "id") or 0,
             url=text_at(comment, "html_url"),
             body=body,

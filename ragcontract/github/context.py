@@ -1,6 +1,6 @@
-"""Errors and time limits of calls to GitHub. Does not import requests.
+"""The context that the runner passes to a container action, and the errors and time limits of calls to GitHub.
 
-The context that the runner passes to a container action: folders, event, repository, token.
+This module does not import requests.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,10 +21,10 @@ T = TypeVar("T")
 class GitHubError(Exception):
     """A call that failed; ``status`` is None if there was no answer.
 
-    ``maybe_done``: GitHub may have carried out the call although no answer confirmed it. ``denied``: the token lacks
-    the permission (GitHub answers 404 if even the existence is secret). ``retry_after``: the seconds after which the
-    call may succeed; None if it will not. ``try_again``: the wait before the next attempt is over, and the caller has
-    to check first what has changed meanwhile.
+    * ``maybe_done``: GitHub may have carried out the call, although no answer confirmed it.
+    * ``denied``: the token lacks the permission. GitHub answers 404 if even the existence is secret.
+    * ``retry_after``: the seconds after which the call may succeed; None if it will not.
+    * ``try_again``: the wait before the next attempt is over. The caller first has to check what changed meanwhile.
     """
 
     def __init__(
@@ -36,8 +36,7 @@ class GitHubError(Exception):
         denied: bool = False,
         retry_after: float | None = None,
     ) -> None:
-        """Store the attributes with the message, which must not contain the token."""
-        super().__init__(message)
+        super().__init__(message)  # it must not contain the token
         self.status = status
         self.maybe_done = maybe_done
         self.denied = denied
@@ -48,7 +47,7 @@ class GitHubError(Exception):
 def within(seconds: float, talk: Callable[[], T]) -> T:
     """Call ``talk`` and return its result; raises :class:`GitHubError` if it takes longer than ``seconds``.
 
-    Runs it in a daemon thread, which is abandoned on a timeout. Socket timeouts are not enough: they apply between two
+    It runs in a daemon thread, which is abandoned on a timeout. Socket timeouts are not enough. They apply between two
     bytes, so a slow answer could go on forever, and name resolution has no timeout at all.
     """
     answer: Future[T] = Future()
@@ -88,29 +87,23 @@ class Token(Struct, frozen=True):
 
 
 class Context(Struct, frozen=True, kw_only=True):
-    """The environment of one run.
+    """The environment of one run."""
 
-    ``event`` is empty if the event's file cannot be read; ``event_problem`` then has the reason. ``workspace`` and
-    ``temporary`` are paths in the container, ``host_workspace`` is the workspace's path outside (empty if unknown).
-    ``run`` is (run id, attempt); a later run is greater. ``step`` is the job's id and the step's, which are the same in
-    all jobs of a matrix.
-    """
-
-    workspace: Path
-    temporary: Path | None
-    host_workspace: str
+    workspace: Path  # in the container
+    temporary: Path | None  # in the container
+    host_workspace: str  # the workspace's path outside the container; empty if unknown
     server_url: str
     api_url: str
     graphql_url: str
     repository: str
     event_name: str
-    event: dict[str, Any]
-    event_problem: str | None
+    event: dict[str, Any]  # empty if the event's file cannot be read
+    event_problem: str | None  # why the event's file cannot be read
     sha: str
     branch: str
-    run: tuple[int, int]
+    run: tuple[int, int]  # run id and attempt; a later run is greater
     run_number: str
-    step: str
+    step: str  # the ids of the job and the step, which are the same in all jobs of a matrix
     output_file: Path | None
     summary_file: Path | None
     token: Token
@@ -119,7 +112,7 @@ class Context(Struct, frozen=True, kw_only=True):
     def from_environ(cls, environ: Mapping[str, str]) -> "Context":
         """Read the runner's environment variables and the event's file; missing values are not errors here."""
 
-        def text(name: str) -> str:  # of bytes that need not be UTF-8, which reports and requests have to be
+        def text(name: str) -> str:  # its bytes need not be UTF-8, but those of reports and requests have to be
             return encodable(environ.get(name, ""))
 
         event, event_problem = _event(environ.get("GITHUB_EVENT_PATH", ""))
@@ -198,11 +191,11 @@ def at(value: Any, *path: str) -> Any:
 
 def number_at(value: Any, *path: str) -> int | None:
     """Return the positive integer at a path of keys, or None."""
-    found = at(value, *path)
-    return found if type(found) is int and found > 0 else None
+    number = at(value, *path)
+    return number if type(number) is int and number > 0 else None
 
 
 def text_at(value: Any, *path: str) -> str:
     """Return the text at a path of keys; empty if there is none."""
-    found = at(value, *path)
-    return found if isinstance(found, str) else ""
+    text = at(value, *path)
+    return text if isinstance(text, str) else ""

@@ -1,4 +1,4 @@
-"""Delivery to GitHub: files, outputs, summary, comment. Nothing here can change a verdict."""
+"""Delivers a check to GitHub: log, outputs, summary, comment. Nothing here can change a verdict."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -54,11 +54,7 @@ RESULTS = {
 
 
 class Renderer(Protocol):
-    """Renders a report as Markdown; ``recovered`` means that the contract was broken before.
-
-    ``replaced_here`` says whether the pull request replaces the baseline; None if that is not known. ``judged_here``
-    are the files of judgments that it changes; None if that is not known.
-    """
+    """Renders a report as Markdown; see :func:`ragcontract.report.markdown.document.render`."""
 
     def __call__(
         self,
@@ -100,10 +96,7 @@ def renderer_of(report: Report | ErrorReport, name: str, advice: str = "", remar
 
 
 class Delivery(Struct, frozen=True, kw_only=True):
-    """The content to deliver: log, outputs, rendered report, and the exit code.
-
-    ``accepted``: the contract is broken, and a label accepts that, so that the exit code is 0.
-    """
+    """The content to deliver: log, outputs, rendered report, and the exit code."""
 
     exit_code: int
     state: State
@@ -111,7 +104,7 @@ class Delivery(Struct, frozen=True, kw_only=True):
     outputs: dict[str, str]
     render: Renderer
     report: Report | None = None
-    accepted: bool = False
+    accepted: bool = False  # the contract is broken, and the exit code is 0 because a label accepts that
 
 
 class World(Struct, frozen=True, kw_only=True):
@@ -126,7 +119,7 @@ class World(Struct, frozen=True, kw_only=True):
 def log_of(report: Report, level: Level, context: Context, outputs: Mapping[str, str]) -> str:
     """Return the report for the job's log, with the reasons as annotations of this level.
 
-    ``outputs`` are those of the step; the log refers to the first report among them.
+    The log refers to the first report among the step's ``outputs``.
     """
     file = next((outputs[form.name] for form in FORMATS if form.name in outputs), "")
     shown = printable(terminal.without_colours(terminal.check_text(report, file)))
@@ -171,7 +164,7 @@ def post_comment(
     settings: Settings,
     world: World,
 ) -> bool:
-    """Post the comment, log the result and set the output; returns False if it was expected and could not be posted."""
+    """Post the comment, log the result and set the output; returns False if a comment could not be posted."""
 
     def talk() -> Posted | NoPullRequest:
         client = connect(context, world.session, world.timing, seconds=settings.github_timeout)
@@ -236,9 +229,9 @@ def draft_of(
     when: str,
     contract: str = "",
 ) -> Draft:
-    """Return the comment on a verdict, which ends with ``when`` it was made and by which run.
+    """Return the comment on a verdict; its footer has ``when`` the verdict was reached, and the run.
 
-    ``contract`` is the name that a report from another workflow run has for its contract.
+    ``contract`` is the name of the contract in a report from another workflow run.
     """
     tail = foot(context, when)
 
@@ -258,9 +251,9 @@ def draft_of(
 
 def _refusal(error: Exception) -> str:
     """Return the annotation for a failed comment: a notice with advice if the token may not write, else a warning."""
-    said = "The comment could not be posted"
+    message = "The comment could not be posted"
     if not isinstance(error, GitHubError):
-        return annotation("warning", f"{said} ({type(error).__name__}: {error})")
+        return annotation("warning", f"{message} ({type(error).__name__}: {error})")
     if error.denied:
-        return annotation("notice", f"{said}: {error}. {ADVICE}")
-    return annotation("warning", f"{said}: {error}")
+        return annotation("notice", f"{message}: {error}. {ADVICE}")
+    return annotation("warning", f"{message}: {error}")

@@ -1,8 +1,7 @@
-"""Restricts which files the action reads and writes: a pull request controls the workspace, including its links.
+"""Finds the files that the action reads and writes, and refuses those that a pull request must not lead it to.
 
-Maps paths between the runner, the container and the repository.
-
-Finds the files that the action reads and writes, and refuses those that a pull request must not lead it to.
+A pull request controls the workspace, including its links. Paths are also mapped between the runner, the container and
+the repository.
 """
 
 import os
@@ -30,7 +29,7 @@ GIT = ".git"
 def outside(paths: Iterable[str], context: Context) -> list[str]:
     """Return a problem for every path that leads, with links resolved, out of the workspace.
 
-    A path in the runner's temporary folder is allowed only if it is written as such: a link must not lead there.
+    A path in the runner's temporary folder is allowed if it is written as such, but a link must not lead there.
     """
     return [
         f"{path}: leads out of the workspace; the action reads and writes nothing outside of it"
@@ -52,7 +51,7 @@ def is_linked(path: str, context: Context) -> bool:
 
 
 def _steps(path: str, context: Context) -> list[Path]:
-    """Return the path and the folders on the way to it, as it is written, but for the workspace and what is above."""
+    """Return the path, as it is written, and the folders on the way to it from the workspace."""
     full = Path.cwd() / path
     tops = {top for folder in (context.workspace, context.temporary) if folder for top in (folder, folder.resolve())}
     return [step for step in (full, *full.parents) if not any(top.is_relative_to(step) for top in tops)]
@@ -63,7 +62,7 @@ def _is_in_git(path: str, context: Context) -> bool:
 
 
 def is_special(path: str) -> bool:
-    """Return whether there is something at a path that is neither a file nor a folder; reading it could block."""
+    """Return whether a path exists and is neither a file nor a folder, so that reading it could block."""
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116 (Path.stat raises if a name has a NUL)
     except (OSError, ValueError):
@@ -72,7 +71,7 @@ def is_special(path: str) -> bool:
 
 
 def unsafe_output(path: str, context: Context) -> str | None:
-    """Return why the action must not write to a path in the workspace, or None."""
+    """Return the reason why the action must not write to a path in the workspace, or None."""
     if is_linked(path, context):
         return f"{path}: is a symbolic link, or behind one; the action writes through none, so name another file"
     if _is_in_git(path, context):
@@ -83,9 +82,9 @@ def unsafe_output(path: str, context: Context) -> str | None:
 
 
 def can_be_replaced(path: str, context: Context) -> bool:
-    """Return whether there is a link, a pipe or the like at a path in the workspace, in whose stead a file may be put.
+    """Return whether a path in the workspace is a link, a pipe or the like that a file may replace.
 
-    What leads there must not be a link, and not be in ``.git``.
+    The path must not lead through a link, or be in ``.git``.
     """
     if not _is_in_the_way(path):
         return False
@@ -98,7 +97,7 @@ def _is_in_the_way(path: str) -> bool:
 
 
 def make_room(path: str) -> None:
-    """Remove a link, a pipe or the like, but no file and no folder."""
+    """Remove a link, a pipe or the like at a path; files and folders stay."""
     if _is_in_the_way(path):
         os.unlink(path)  # noqa: PTH108 (see above)
 
@@ -124,7 +123,7 @@ def in_container(path: str, context: Context) -> str:
 
 
 def for_next_step(path: str, context: Context) -> str:
-    """Return a path relative to the workspace: in other steps, the container's /github/workspace does not exist."""
+    """Return a path relative to the workspace, because other steps do not have the container's /github/workspace."""
     full = Path(os.path.normpath(Path.cwd() / path))
     for workspace in (context.workspace, context.workspace.resolve()):
         if full.is_relative_to(workspace):
@@ -150,7 +149,7 @@ def in_repository(path: str, context: Context) -> str:
 def owned_like_workspace(outputs: Iterable[str], context: Context) -> Iterator[None]:
     """Give files written in this context the owner of the workspace: docker actions run as root, later steps do not.
 
-    Folders created on the way get the same owner, even if writing fails.
+    Folders that are created for them get the same owner, even if writing fails.
     """
     files = [Path(output).resolve() for output in outputs]
     made = sorted({folder for file in files for folder in file.parents if not folder.exists()})
@@ -173,20 +172,14 @@ BODY = "comment-body-file"
 
 
 class ActionFiles(Struct, frozen=True, kw_only=True):
-    """The paths of the inputs and of the reports, and the problems with them.
-
-    ``reports`` are the paths of the requested formats by the names of their inputs. ``on_error`` are those of them that
-    may be written even if there are problems with other paths. ``body`` is the file for the comment's Markdown; None if
-    it is not requested or must not be written. ``found`` are the input files, ``linked`` those of them that are reached
-    through a link.
-    """
+    """The paths of the inputs and of the reports, and the problems with them."""
 
     inputs: InputPaths
-    reports: dict[str, str]
-    on_error: dict[str, str]
-    body: str | None = None
-    found: tuple[str, ...] = ()
-    linked: tuple[str, ...] = ()
+    reports: dict[str, str]  # the paths of the requested formats, by the names of their inputs
+    on_error: dict[str, str]  # those of them that may be written even if there are problems with other paths
+    body: str | None = None  # the file for the comment's Markdown; None if not requested, or if it must not be written
+    existing: tuple[str, ...] = ()  # the input files
+    linked: tuple[str, ...] = ()  # those of them that are reached through a link
     problems: tuple[str, ...] = ()
 
 
@@ -205,17 +198,20 @@ def find_files(settings: Settings, context: Context) -> ActionFiles:
         BODY: settings.comment_body_file,
     }
     outputs = {name: str(Path(folder) / in_container(path, context)) for name, path in wanted.items() if path}
-    found, _ = existing_files([path for path in inputs.all if not outside([path], context)])
-    linked = tuple(path for path in found if is_linked(path, context))
-    plain = [path for path in found if path not in linked]  # through a link, a report could be made an input
+    existing, _ = existing_files([path for path in inputs.all if not outside([path], context)])
+    linked = tuple(path for path in existing if is_linked(path, context))
+    plain = [path for path in existing if path not in linked]  # through a link, a report could be made an input
     may_be_written = {name: path for name, path in outputs.items() if _may_be_written(name, outputs, plain, context)}
-    problems = [*_problems_of_inputs(settings, inputs, found, context), *_problems_of_outputs(outputs, found, context)]
+    problems = [
+        *_problems_of_inputs(settings, inputs, existing, context),
+        *_problems_of_outputs(outputs, existing, context),
+    ]
     return ActionFiles(
         inputs=inputs,
         reports={name: path for name, path in outputs.items() if name != BODY},
         on_error={name: path for name, path in may_be_written.items() if name != BODY},
         body=may_be_written.get(BODY),
-        found=tuple(found),
+        existing=tuple(existing),
         linked=linked,
         problems=tuple(dict.fromkeys(problems)),
     )
@@ -238,12 +234,12 @@ def _inputs(settings: Settings, context: Context, folder: str) -> InputPaths:
 
 
 def _problems_of_inputs(
-    settings: Settings, inputs: InputPaths, found: Sequence[str], context: Context
+    settings: Settings, inputs: InputPaths, existing: Sequence[str], context: Context
 ) -> Iterator[str]:
     if problems := outside(dict.fromkeys(inputs.all), context):
         yield from problems
         return
-    yield from outside(found, context)
+    yield from outside(existing, context)
     for name, paths, named in (
         ("golden", inputs.golden, settings.golden),
         ("run", inputs.run, settings.run),
@@ -254,23 +250,24 @@ def _problems_of_inputs(
             if is_linked(path, context):
                 yield f"{path}: is a symbolic link, or behind one; to follow it, name it with the input {name}"
     of_rows = (*inputs.run, *inputs.scores, *inputs.judgments)
-    for path in found:
+    for path in existing:
         if is_special(path):
             yield f"{path}: is not a regular file; write the {'rows' if path in of_rows else 'content'} to a file"
 
 
-def _problems_of_outputs(outputs: Mapping[str, str], found: Sequence[str], context: Context) -> Iterator[str]:
+def _problems_of_outputs(outputs: Mapping[str, str], existing: Sequence[str], context: Context) -> Iterator[str]:
     if problems := outside(dict.fromkeys(outputs.values()), context):
         yield from problems
         return
     unsafe = [problem for path in outputs.values() if (problem := unsafe_output(path, context))]
-    yield from unsafe or check_outputs(outputs.values(), found)
+    yield from unsafe or check_outputs(outputs.values(), existing)
 
 
-def _may_be_written(name: str, outputs: Mapping[str, str], found: Sequence[str], context: Context) -> bool:
-    """Return whether an output may be written, whatever is wrong with others.
+def _may_be_written(name: str, outputs: Mapping[str, str], existing: Sequence[str], context: Context) -> bool:
+    """Return whether an output may be written even if there are problems with others.
 
-    It must not be the path of an input or a report. If it is that of the comment's body as well, the report is written.
+    Its path must not be that of an input or of another report. If the comment's body has the path as well, the report
+    is written.
     """
     path = outputs[name]
     reports = [other for key, other in outputs.items() if key not in {name, BODY}]
@@ -279,14 +276,14 @@ def _may_be_written(name: str, outputs: Mapping[str, str], found: Sequence[str],
     if outside([path], context) or unsafe_output(path, context):
         return False
     others = [other for other in reports if not outside([other], context)]
-    return not check_outputs([path], [*found, *others])
+    return not check_outputs([path], [*existing, *others])
 
 
 def without_content(error: InputError, files: ActionFiles) -> InputError:
-    """Return the error without anything that its messages could quote from files that are reached through a link.
+    """Return the error without what its messages could quote from files that are reached through a link.
 
     The workflow named the link, but a pull request can make it lead to any file of the workspace, and messages about
-    one file may quote another. Of every message only the file and the line remain.
+    one file may quote another. Only the file and the line of each message remain.
     """
     if not files.linked:
         return error
@@ -296,14 +293,14 @@ def without_content(error: InputError, files: ActionFiles) -> InputError:
 
 
 def _file_and_line(problem: str, files: ActionFiles) -> str:
-    for path in sorted(files.found, key=len, reverse=True):  # a path may begin with another one
+    for path in sorted(files.existing, key=len, reverse=True):  # a path may begin with another one
         if at := re.match(rf"{re.escape(path)}(:\d+)?: ", problem):
             return at[0].removesuffix(": ")
     return "the input"
 
 
 def without_warnings(warnings: Sequence[str], files: ActionFiles) -> list[str]:
-    """Return the warnings of a check, or one that counts them if they could quote what is behind a link."""
+    """Return the warnings of a check, or only their number if they could quote what is behind a link."""
     if not files.linked or not warnings:
         return list(warnings)
     return [f"{count(len(warnings), 'warning')} not shown, because {files.linked[0]} is a symbolic link, or behind one"]

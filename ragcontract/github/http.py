@@ -1,8 +1,6 @@
-"""HTTP calls with retries by GitHub's rules, and a time limit for all calls together.
+"""The client for GitHub's REST and GraphQL APIs, with retries by GitHub's rules and a time limit for all calls.
 
 The rules are those of GitHub's documentation: "Best practices for using the REST API", "Rate limits for the REST API".
-
-A client for the calls to GitHub's REST and GraphQL APIs that the action needs.
 """
 
 import json
@@ -43,20 +41,17 @@ class _TokenAuth(AuthBase):
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """The decoded content of an answer (None if it is empty), and the URL of its next page (empty if it has none).
+    """An answer of GitHub; the token is not in it."""
 
-    The token is in neither of them.
-    """
-
-    content: Any
-    next_page: str
+    content: Any  # decoded; None if it is empty
+    next_page: str  # the URL; empty if there is none
 
 
 class Http:
     """Sends calls one after the other, with retries by GitHub's rules, all within ``seconds`` from its creation."""
 
     def __init__(self, session: requests.Session, token: Token, *, seconds: float, timing: Timing) -> None:
-        """Configure the session; redirects are not followed, so that the token is not sent to another host."""
+        # Redirects are not followed, so that the token is not sent to another host.
         prepare(session, auth=_TokenAuth(token))
         session.headers.update({"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": API_VERSION})
         self._session = session
@@ -75,11 +70,11 @@ class Http:
         repeatable: bool = True,
         tries: int = bounds.TRIES,
     ) -> Answer:
-        """Return a successful answer with the content that was asked for; raises :class:`GitHubError`.
+        """Send a call and return a successful answer; raises :class:`GitHubError`.
 
         ``problem_with`` describes what is wrong with the content, if anything is. Such an answer, or a page of HTML, is
-        treated as a server error. A call that is not ``repeatable`` is sent only once. Where it could be retried, the
-        error is raised after the wait with ``try_again`` set, so that the caller can check first whether the call was
+        treated as a server error. A call that is not ``repeatable`` is sent only once. If it could be retried, the
+        error is raised after the wait with ``try_again`` set, so that the caller can first check whether the call was
         carried out.
         """
         attempt = 0
@@ -155,7 +150,7 @@ class Http:
         )
 
     def _limit(self, answered: Answered, message: str, attempt: int) -> float | None:
-        """Return the seconds to wait that a rate limit asks for; None if the answer is about no limit."""
+        """Return the seconds to wait that a rate limit asks for; None if the answer is not about a rate limit."""
         status, headers = answered.status, answered.headers
         if 300 <= status < 500 and status not in {403, 429}:  # noqa: PLR2004
             return None
@@ -179,8 +174,8 @@ def _reason_in(content: Any) -> str:
     """Return the reason in the content of a failure: REST's ``message``, or GraphQL's first error; empty if none."""
     errors = at(content, "errors")
     first = errors[0] if isinstance(errors, list) and errors else None
-    found = at(content, "message") or at(first, "message")
-    return "" if found is None else _shown(str(found))
+    reason = at(content, "message") or at(first, "message")
+    return "" if reason is None else _shown(str(reason))
 
 
 def _shown(text: str) -> str:
@@ -195,20 +190,19 @@ class Client:
     """Reads the pull requests of one repository, and reads and writes their comments."""
 
     def __init__(self, http: Http, *, api_url: str, graphql_url: str, repository: str) -> None:
-        """Use ``http`` for all calls; ``repository`` is ``owner/name``."""
         self._http = http
         self._api_url = api_url
         self._repository = f"{api_url}/repos/{repository}"
         self._graphql_url = graphql_url
 
     def login(self) -> str:
-        """Return the login of the token's owner. Uses GraphQL, because ``GET /user`` refuses a workflow's token."""
+        """Return the login of the token's owner, by GraphQL, because ``GET /user`` refuses a workflow's token."""
         query = {"query": "query { viewer { login } }"}
         answer = self._http.call("POST", self._graphql_url, body=query, problem_with=_no_viewer)
         return text_at(answer.content, *VIEWER)
 
     def written_by_viewer(self, node_ids: Sequence[str]) -> set[str]:
-        """Return the GraphQL ids of the comments, at most 100, that the token's owner wrote. Asks once."""
+        """Return the GraphQL ids of those comments, of at most 100, that the token's owner wrote; asks only once."""
         query = "query($ids: [ID!]!) { nodes(ids: $ids) { id ... on IssueComment { viewerDidAuthor } } }"
         body = {"query": query, "variables": {"ids": list(node_ids)}}
         nodes = at(self._http.call("POST", self._graphql_url, body=body, tries=1).content, "data", "nodes")
@@ -237,7 +231,7 @@ class Client:
         return text_at(self.pull(pull_request), "head", "sha")
 
     def activities(self, repository: str, branch: str) -> list[Json]:
-        """Return the newest changes of a branch, at most a page; ``repository`` may be another one, as a fork."""
+        """Return the newest changes of a branch, at most a page; ``repository`` may be a fork."""
         query = f"ref={quote(f'refs/heads/{branch}', safe='')}&direction=desc&per_page={bounds.PAGE}"
         url = f"{self._api_url}/repos/{repository}/activity?{query}"
         rows = self._http.call("GET", url, problem_with=_no_list).content
@@ -252,7 +246,7 @@ class Client:
         return self._pages("/pulls", f"state=open&head={quote(f'{owner}:{branch}', safe='')}&")
 
     def files_of(self, pull_request: int) -> Iterator[Json]:
-        """Yield the files that a pull request changes, of which GitHub lists 3,000; each page is asked for once."""
+        """Yield the files that a pull request changes; GitHub lists at most 3,000. Each page is asked for only once."""
         return self._pages(f"/pulls/{pull_request}/files", tries=1)
 
     def create_comment(self, issue: int, body: str) -> Json:

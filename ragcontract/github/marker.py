@@ -1,11 +1,8 @@
-"""The results that one workflow run has under one name, of which its comment shows the worst.
+"""The hidden first line of a comment: its contract, the run that wrote it, and the results of that run.
 
-The hidden first line of a comment: which contract it belongs to, which run wrote it, and what it says.
-
-Anyone can write such a line, and whoever may edit a comment can change it: it identifies a comment only together with
-its author, and no value in it is believed beyond what a run could have written.
-
-What distinguishes the contracts that one workflow run checks, where no name does.
+Anyone can write such a line, and whoever may edit a comment can change it. So it identifies a comment only together
+with its author, and no value in it is believed beyond what a run could have written. If a workflow run has several
+results under one name, the comment shows the worst.
 """
 
 import hashlib
@@ -22,20 +19,16 @@ from ragcontract.github.settings import Settings
 
 State = Literal["pass", "fail", "error", "unknown"]
 BEST_FIRST: tuple[State | None, ...] = (None, "pass", "unknown", "error", "fail")
-SEVERAL = "several"  # the contract of a result that stands for those that have no room
+SEVERAL = "several"  # the contract of a result that stands for those that do not fit
 
 
 class Result(Struct, frozen=True):
-    """The result of one check in one attempt of a workflow run.
+    """The result of one check in one attempt of a workflow run."""
 
-    ``contract`` is the fingerprint of :func:`~ragcontract.github.marker.contract_of`, empty where unknown;
-    ``content`` is the fingerprint of the text.
-    """
-
-    contract: str
+    contract: str  # the fingerprint of contract_of; empty if unknown
     attempt: int
     state: State | None
-    content: str
+    content: str  # the fingerprint of the text
 
     @property
     def badness(self) -> int:
@@ -43,7 +36,7 @@ class Result(Struct, frozen=True):
         return BEST_FIRST.index(self.state)
 
     def says(self, other: "Result") -> bool:
-        """Return whether two results are the same, whichever checks they are of."""
+        """Return whether two results, of any checks, have the same state and content."""
         return (self.state, self.content) == (other.state, other.content)
 
     def may_be_of(self, contract: str) -> bool:
@@ -52,13 +45,13 @@ class Result(Struct, frozen=True):
 
 
 def standing(results: Iterable[Result]) -> list[Result]:
-    """Return the results of one workflow run that none of a later attempt has replaced.
+    """Return the results of one workflow run that no later attempt has replaced.
 
     A result replaces the one of the same contract in an earlier attempt. If there are two, because two jobs or steps
-    cannot be distinguished, nobody knows which of them it replaces, and all stay.
+    cannot be distinguished, it is not known which of them it replaces, and all stay.
     """
     stand: list[Result] = []
-    for result in sorted(set(results), key=lambda one: one.attempt):
+    for result in sorted(set(results), key=lambda result: result.attempt):
         earlier = [old for old in stand if old.may_be_of(result.contract) and old.attempt < result.attempt]
         if len(earlier) == 1:
             stand.remove(earlier[0])
@@ -69,9 +62,9 @@ def standing(results: Iterable[Result]) -> list[Result]:
 def listed(results: Iterable[Result]) -> tuple[Result, ...]:
     """Return the results that the marker of a comment lists, the worst first.
 
-    The worst of those that have no room stands for them until the next workflow run: no result replaces it.
+    The worst of those that do not fit stands for them until the next workflow run. No result replaces it.
     """
-    worst_first = sorted(results, key=lambda one: (-one.badness, one.contract, one.attempt, one.content))
+    worst_first = sorted(results, key=lambda result: (-result.badness, result.contract, result.attempt, result.content))
     room = bounds.COMMENT_RESULTS
     if len(worst_first) <= room:
         return tuple(worst_first)
@@ -90,29 +83,25 @@ NO_RUN: Run = (0, 0)
 
 
 class Marker(Struct, frozen=True, kw_only=True):
-    """The fields of a marker; ``run`` is ``NO_RUN``, which is older than any, if the marker has no credible one.
+    """The fields of a marker."""
 
-    ``state``, ``content`` and ``contract`` are of the result that the comment shows, see
-    :class:`~ragcontract.github.marker.Result`. ``others`` are further results of the same workflow run, in any
-    attempt.
-    """
-
-    run: Run
+    run: Run  # NO_RUN, which is older than any, if the marker has no credible one
+    # The result that the comment shows; see Result.
     state: State | None
     content: str
     contract: str = ""
-    others: tuple[Result, ...] = ()
+    others: tuple[Result, ...] = ()  # further results of the same workflow run, in any attempt
 
     @classmethod
     def of(cls, body: str, own_run: Run) -> "Marker":
-        """Read the marker of a comment for a run that compares itself with it."""
+        """Read the marker of a comment; a run far ahead of ``own_run`` is not credible."""
         line = body[: bounds.MARKER].partition("\n")[0]
         run = re.search(RUN, line)
-        found = (int(run[1]), int(run[2])) if run else NO_RUN
-        if own_run != NO_RUN and found[0] - own_run[0] > bounds.RUN_AHEAD:
-            found = NO_RUN
+        run_id = (int(run[1]), int(run[2])) if run else NO_RUN
+        if own_run != NO_RUN and run_id[0] - own_run[0] > bounds.RUN_AHEAD:
+            run_id = NO_RUN
         return cls(
-            run=found,
+            run=run_id,
             state=STATES.get(_field(line, "state", r"\w+")),
             content=_field(line, "content", CONTENT),
             contract=_field(line, "contract", CONTRACT),
@@ -128,7 +117,7 @@ class Marker(Struct, frozen=True, kw_only=True):
 def head(name: str) -> str:
     """Return the start of a contract's marker; the name is escaped, and hashed if it is too long.
 
-    A hash begins with a colon, which no escaped name contains, so that no name can stand for another.
+    A hash begins with a colon, which no escaped name contains, so that no name can be taken for the hash of another.
     """
     written = quote(name, safe="", errors="surrogateescape")
     if len(written) > bounds.COMMENT_NAME:
@@ -137,7 +126,7 @@ def head(name: str) -> str:
 
 
 def digest(content: str) -> str:
-    """Return a short fingerprint."""
+    """Return a short fingerprint of a text."""
     return hashlib.sha256(content.encode(errors="surrogateescape")).hexdigest()[:16]
 
 
@@ -148,7 +137,9 @@ def line(name: str, marker: Marker) -> str:
         "state": marker.state,
         "content": marker.content,
         "contract": marker.contract,
-        "others": ",".join(f"{one.contract}.{one.attempt}.{one.state}.{one.content}" for one in marker.others),
+        "others": ",".join(
+            f"{result.contract}.{result.attempt}.{result.state}.{result.content}" for result in marker.others
+        ),
     }
     return " ".join([head(name), *(f"{field}={value}" for field, value in fields.items() if value), "-->"])
 
@@ -168,10 +159,10 @@ def _others(field: str) -> tuple[Result, ...]:
 def contract_of(context: Context, settings: Settings, reported: str = "") -> str:
     """Return a fingerprint of the step, of its place in the matrix, and of the inputs that choose what is checked.
 
-    It is the same in each attempt of a workflow run, so that an attempt replaces its own earlier result and no other.
-    Therefore neither the runner's name nor the content of any file is in it: an attempt gets another runner, and may
-    get another run or baseline. ``reported`` is the name in a report that another workflow run made: one step may post
-    the reports of several contracts.
+    It distinguishes the contracts of one workflow run that have the same name. It is the same in each attempt, so that
+    an attempt replaces its own earlier result and no other. Therefore it includes neither the runner's name nor the
+    content of any file: an attempt gets another runner, and may get another run or baseline. ``reported`` is the name
+    in a report that another workflow run made, because one step may post the reports of several contracts.
     """
     inputs = (
         context.step,

@@ -1,8 +1,7 @@
-"""Finds the pull request that an event is about.
+"""Finds the pull request that an event is about, and whether it changes the baseline or judgments.
 
-Finds out what a pull request changes of the baseline and of judgments, which no file of the checkout says.
-
-The connection to GitHub, opened where it is needed: a job that asks and posts nothing does not load requests.
+No file of the checkout says what a pull request changes, so GitHub is asked. The connection is opened only where it is
+needed: a job that asks and posts nothing does not load requests.
 """
 
 import re
@@ -25,20 +24,20 @@ if TYPE_CHECKING:
 
 
 class PullRequest(Struct, frozen=True):
-    """The number of a pull request and its commit that was judged; empty if unknown."""
+    """A pull request and its commit that was checked."""
 
     number: int
-    commit: str = ""
+    commit: str = ""  # empty if unknown
 
 
 class NoPullRequest(Struct, frozen=True):
-    """There is no pull request; ``reason`` is a clause for the log."""
+    """There is no pull request."""
 
-    reason: str
+    reason: str  # a clause for the log
 
 
 def find(context: Context, client: "Client", named: int | None) -> PullRequest | NoPullRequest:
-    """Return the pull request in ``named`` (the input) or else the event's; raises :class:`GitHubError`.
+    """Return the pull request that is ``named`` by the input, or else the event's; raises :class:`GitHubError`.
 
     What is not in the event is requested from GitHub, never read from a file that a pull request could have written.
     """
@@ -69,9 +68,9 @@ def of_workflow_run(
 ) -> PullRequest | NoPullRequest:
     """Return the open pull request whose newest commit the triggering workflow ran for; raises :class:`GitHubError`.
 
-    It is found by head repository, branch and commit, because ``workflow_run.pull_requests`` is empty for forks. One
-    branch may have several pull requests, with different bases. Then it is the one that the event lists, or else the
-    first of ``preferred`` among them; these numbers may come from an untrusted file.
+    It is found by head repository, branch and commit, because ``workflow_run.pull_requests`` is empty for forks. If a
+    branch has several pull requests, with different bases, it is the one that the event lists, or else the first of
+    ``preferred`` among them. These numbers may come from an untrusted file.
     """
     _no_problem_with(context)
     run = at(context.event, "workflow_run")
@@ -82,27 +81,27 @@ def of_workflow_run(
     )
     if not (head and branch and re.fullmatch(r"[0-9a-f]{40,64}", sha)):
         return NoPullRequest("the event does not say which commit the workflow ran for")
-    found = [
+    numbers = [
         number
         for pull in client.open_pulls_of_branch(head.partition("/")[0], branch)
         if text_at(pull, "head", "sha") == sha and text_at(pull, "head", "repo", "full_name") == head
         if (number := number_at(pull, "number"))
     ]
-    if not found:
+    if not numbers:
         return NoPullRequest(f"no open pull request has {sha[:12]} of {head} as its newest commit (any more)")
-    return PullRequest(_one_of(found, run, preferred), sha)
+    return PullRequest(_one_of(numbers, run, preferred), sha)
 
 
-def _one_of(found: Sequence[int], run: Any, preferred: Sequence[int | None]) -> int:
+def _one_of(candidates: Sequence[int], run: Any, preferred: Sequence[int | None]) -> int:
     """Return the pull request that a workflow ran for, of several from one branch; raises :class:`GitHubError`."""
     events = at(run, "pull_requests")
-    listed = [number_at(one, "number") for one in events] if isinstance(events, list) else []
-    of_event = [number for number in found if number in listed]
-    wanted = next((number for number in preferred if number in found), None)
-    for numbers in (found, of_event, [number for number in found if number == wanted]):
+    listed = [number_at(event, "number") for event in events] if isinstance(events, list) else []
+    of_event = [number for number in candidates if number in listed]
+    wanted = next((number for number in preferred if number in candidates), None)
+    for numbers in (candidates, of_event, [number for number in candidates if number == wanted]):
         if len(numbers) == 1:
             return numbers[0]
-    names = " and ".join(f"#{number}" for number in sorted(found))
+    names = " and ".join(f"#{number}" for number in sorted(candidates))
     raise GitHubError(
         f"the pull requests {names} have the same branch and commit, and nothing says which of them the workflow ran "
         "for; the input pull-request can name it"
@@ -121,8 +120,8 @@ def _of_commit(context: Context, client: "Client", sha: str) -> PullRequest | No
     pulls = [pull for pull in client.pulls_of_commit(sha) if pull.get("state") == "open" and number_at(pull, "number")]
     if not pulls:
         return NoPullRequest(f"no open pull request has the commit {sha[:12]}")
-    # A commit is also part of pull requests that build on it: the one that has it as newest commit takes precedence. A
-    # branch may have several, and a push is about all of them: the one into the default branch, else the oldest, has
+    # A commit is also part of pull requests that build on it, so the one that has it as newest commit takes precedence.
+    # A branch may have several, and a push is about all of them. The one into the default branch, else the oldest, has
     # the comment, so that all runs choose the same one.
     default = text_at(context.event, "repository", "default_branch")
     first = min(
@@ -137,21 +136,17 @@ def _of_commit(context: Context, client: "Client", sha: str) -> PullRequest | No
 
 
 class ChangedHere(Struct, frozen=True, kw_only=True):
-    """What a pull request changes of the inputs of a check.
+    """The inputs of a check that a pull request changes; None where that is not known."""
 
-    ``baseline`` says whether it replaces the baseline, ``judgments`` are the files of judgments, and the calibration,
-    that it adds or changes. None: that is not known.
-    """
-
-    baseline: bool | None = None
-    judgments: tuple[str, ...] | None = ()
+    baseline: bool | None = None  # whether it replaces the baseline
+    judgments: tuple[str, ...] | None = ()  # the files of judgments, and the calibration, that it adds or changes
 
 
 class _Listed(Struct, frozen=True, kw_only=True):
-    """The files of a pull request that were looked for, each with its status, and whether all were listed."""
+    """Which of the wanted files a pull request changes."""
 
-    statuses: Mapping[str, str]
-    complete: bool
+    statuses: Mapping[str, str]  # by path
+    complete: bool  # whether all wanted files were found, or all files of the pull request were listed
 
 
 def changed_here(
@@ -162,11 +157,11 @@ def changed_here(
     *,
     elsewhere: bool = False,
 ) -> ChangedHere:
-    """Return what the pull request changes. Its files are listed once, and each page is asked for once.
+    """Return which inputs the pull request changes.
 
-    A comment without the answer is better than none. With ``elsewhere``, the check was in another workflow, and its
-    folders are not known here: judgments are looked for by the names of their files, and a baseline that is not found
-    may still be changed.
+    Its files are listed once, and each page is asked for once, because a comment without the answer is better than no
+    comment. With ``elsewhere``, the check was in another workflow, and its folders are not known here. Then judgments
+    are looked for by the names of their files, and a baseline that is not found may still be changed.
     """
     if not isinstance(report, Report):
         return ChangedHere()
@@ -184,21 +179,21 @@ def changed_here(
 
 
 def _listed(client: "Client", pull_request: PullRequest, wanted: set[str], names: frozenset[str]) -> _Listed:
-    """Return which of the ``wanted`` files the pull request changes; of ``names``, the folder does not matter."""
-    found: dict[str, str] = {}
+    """Return which of the ``wanted`` files the pull request changes; the folders of ``names`` do not matter."""
+    statuses: dict[str, str] = {}
     try:
         for number, file in enumerate(client.files_of(pull_request.number), 1):
             path, status = text_at(file, "filename"), text_at(file, "status")
-            found |= {
-                one: status for one in (path, PurePosixPath(path).name) if one in wanted and one in {path, *names}
+            statuses |= {
+                name: status for name in (path, PurePosixPath(path).name) if name in wanted and name in {path, *names}
             }
-            if len(found) == len(wanted):
-                return _Listed(statuses=found, complete=True)
+            if len(statuses) == len(wanted):
+                return _Listed(statuses=statuses, complete=True)
             if number >= bounds.PULL_REQUEST_FILES:
-                return _Listed(statuses=found, complete=False)
+                return _Listed(statuses=statuses, complete=False)
     except GitHubError:
-        return _Listed(statuses=found, complete=False)
-    return _Listed(statuses=found, complete=True)
+        return _Listed(statuses=statuses, complete=False)
+    return _Listed(statuses=statuses, complete=True)
 
 
 def _baseline(report: Report, context: Context) -> set[str]:
@@ -209,8 +204,8 @@ def _baseline(report: Report, context: Context) -> set[str]:
 def _replaced(report: Report, files: set[str], listed: _Listed) -> bool:
     """Return whether the pull request replaces the baseline.
 
-    A new file counts only if it says itself that it replaced a baseline. What it does not say of itself is found out
-    too: whoever makes a baseline by hand, or deletes the older one first, makes one that replaced none.
+    A new file counts only if its content says that it replaced a baseline. A changed file counts even without that,
+    because a baseline that is made by hand, or after the older one was deleted, does not say so.
     """
     changed = [listed.statuses[path] for path in files if path in listed.statuses]
     says_so = report.inputs.baseline is not None and bool(report.inputs.baseline.replaces)
@@ -218,11 +213,11 @@ def _replaced(report: Report, files: set[str], listed: _Listed) -> bool:
 
 
 def _judgments(report: Report, context: Context, *, elsewhere: bool) -> dict[str, str]:
-    """Return the paths of the files of a judge as the report has them, by what GitHub would call them."""
-    given = report.inputs.judgments
-    if given is None:
+    """Return the paths of the judgments files and the calibration in the report, by their names on GitHub."""
+    judgments = report.inputs.judgments
+    if judgments is None:
         return {}
-    paths = [*(file.path for file in given.files), *([given.calibration] if given.calibration else [])]
+    paths = [*(file.path for file in judgments.files), *([judgments.calibration] if judgments.calibration else [])]
     return {PurePosixPath(path).name if elsewhere else in_repository(path, context): path for path in paths}
 
 

@@ -1,7 +1,7 @@
-"""``mode: post-comment``: in a second workflow, posts the comment for a check whose token could not write.
+"""``mode: post-comment``: posts the comment from a second workflow for a check whose token could not write.
 
 The artifact with ``report.json`` comes from a run of untrusted code. The pull request is therefore taken from the
-event, never from the file. The file is validated and rendered like any report: all text in it is escaped, and nothing
+event, never from the file. The file is validated and rendered like any report. All text in it is escaped, and nothing
 in it is executed.
 """
 
@@ -49,12 +49,12 @@ def relay(context: Context, settings: Settings, world: World) -> int:
         world.stdout.write(runner_output.of_problems(error, lambda location: in_repository(location, context)))
         return error.exit_code
     if settings.accept_label and isinstance(report, Report) and report.verdict == "fail":
-        found, settings = look(
+        acceptance, settings = look(
             lambda client: _pull_request(context, client, settings, report), context, settings, world
         )
-        if found:
-            world.stdout.write(notice(found))
-            render = renderer_of(report, settings.name, remark=remark(found))
+        if acceptance:
+            world.stdout.write(notice(acceptance))
+            render = renderer_of(report, settings.name, remark=remark(acceptance))
     origin, when = _origin(context), f"Posted {minute(world.clock())}"
 
     def draft(client: "Client", pull_request: PullRequest) -> Draft:
@@ -116,8 +116,8 @@ def _report(path: Path) -> Report | ErrorReport:
     except UNDECODABLE as error:
         if len(data) > bounds.REPORT_EXPLAINED:
             raise InputError([f"{path}: is not a report of this version of rag-contract ({error})"]) from error
-        found = [str(Problem.of(str(path), one)) for one in explained(data, error, record)]
-        raise InputError(found[: bounds.PROBLEMS], more=len(found[bounds.PROBLEMS :])) from error
+        problems = [str(Problem.of(str(path), reason)) for reason in explained(data, error, record)]
+        raise InputError(problems[: bounds.PROBLEMS], more=len(problems[bounds.PROBLEMS :])) from error
     if (key := doubled_key(data)) is not None:
         raise InputError([f"{path}: {fault(key)}"])
     if isinstance(report, Report):
@@ -145,7 +145,7 @@ def _read(path: Path) -> bytes:
 
 
 def _refuse_another_verdict(report: Report, path: Path) -> None:
-    """Raise :class:`InputError` if the verdict does not follow from its reasons, so that a red check would look green.
+    """Raise :class:`InputError` if the verdict does not follow from its reasons: a red check would look green.
 
     Only a report that was edited has such a verdict.
     """
@@ -163,9 +163,13 @@ def _refuse_another_verdict(report: Report, path: Path) -> None:
 
 
 def _refuse_unwritten(report: Report, path: Path) -> None:
-    """Raise :class:`InputError` for what fits the schema, comes from no check, and takes long to render."""
+    """Raise :class:`InputError` for a report that fits the schema, but that no check writes and that renders slowly."""
     ids = [query.id for query in report.queries]
-    phrases = (phrase for one in report.findings for phrase in (one.expected, one.found, one.found_now, *one.details))
+    phrases = (
+        phrase
+        for finding in report.findings
+        for phrase in (finding.expected, finding.found, finding.found_now, *finding.details)
+    )
     notes = (*report.likely_mistakes, *((note,) for note in report.run_notes), *report.label_notes)
     too_long = f"a sentence has more than {bounds.REPORT_SENTENCE:,} characters"
     most_notes = max(len(report.likely_mistakes), len(report.run_notes), len(report.label_notes))
@@ -176,8 +180,8 @@ def _refuse_unwritten(report: Report, path: Path) -> None:
         f"likely_mistakes, run_notes, label_notes: {too_long}": any(map(_is_too_long, notes)),
         f"likely_mistakes, run_notes, label_notes: more than {bounds.REPORT_NOTES:,}": most_notes > bounds.REPORT_NOTES,
     }
-    if found := [f"{path}: {problem}" for problem, is_there in problems.items() if is_there]:
-        raise InputError(found)
+    if present := [f"{path}: {problem}" for problem, is_there in problems.items() if is_there]:
+        raise InputError(present)
 
 
 def _is_too_long(phrase: Phrase) -> bool:
@@ -185,7 +189,7 @@ def _is_too_long(phrase: Phrase) -> bool:
 
 
 def _refuse_unrenderable(render: Renderer, path: Path) -> None:
-    """Raise :class:`InputError` if the parts of a report are inconsistent, which no check writes."""
+    """Raise :class:`InputError` if the parts of a report are inconsistent, as in no report of a check."""
     try:
         render(Layout())
         size = len(render(BAREST).encode())

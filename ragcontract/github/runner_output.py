@@ -1,10 +1,7 @@
-"""Output for the runner: workflow commands in the log, step outputs, the job summary.
+"""Output for the runner: annotations, step outputs, and comments and job summaries that fit the size limits.
 
-The formats are those of GitHub's documentation, "Workflow commands for GitHub Actions".
-
-The text of a comment or a job summary: shortened to the size limit, with a footer.
-
-Annotations: show the reasons for a verdict at the lines of the contract that they refer to.
+The formats are those of GitHub's documentation, "Workflow commands for GitHub Actions". Annotations show the reasons
+for a verdict at the lines of the contract that they refer to.
 """
 
 import os
@@ -69,8 +66,8 @@ def append_summary(path: Path, markdown: str) -> None:
 
 
 # What reviewers need least is left out first: most of the lists of results, which are the largest part, then all
-# folded sections, then the less severe broken queries, then all of them.
-# Whole parts are left out; text is never truncated.
+# folded sections, then the less severe broken queries, and finally all broken queries. Whole parts are left out; text
+# is never truncated.
 LEVELS = (
     *(Layout(retrieved=queries) for queries in (bounds.ROWS, 20, 5, 0)),
     *(Layout(rows=rows, folds=False) for rows in (bounds.ROWS, 50, 20, 10, 5, 2, 0)),
@@ -98,9 +95,9 @@ def fitting(render: Render, max_bytes: int) -> str:
     return fits or body
 
 
-def foot(context: Context, said: str) -> str:
-    """Return the footer: the text ``said`` about the time, then links to the run and the commit."""
-    parts = [said]
+def foot(context: Context, when: str) -> str:
+    """Return the footer: the text ``when`` about the time, then links to the run and the commit."""
+    parts = [when]
     if context.run_url:
         attempt = f", attempt {context.run[1]}" if context.run[1] > 1 else ""
         parts.append(f"[run {context.run_number or context.run[0]}{attempt}]({context.run_url})")
@@ -164,15 +161,15 @@ def of_problems(error: RagContractError, in_repository: InRepository) -> str:
     Warnings are included because they often explain a problem: a misspelled field explains a missing one.
     """
     placed = [(problem, _location(problem)) for problem in error.problems]
-    found = [
+    problems = [
         annotation("error", problem, location=in_repository(location) if location else "")
         for problem, location in placed
     ]
     warned = [annotation("warning", warning) for warning in error.warnings]
-    where = "the job's summary has more of them"  # though not always all of them; there is no report
+    where = "the job's summary has more of them"  # but not always all of them; there is no report
     return "".join(
         [
-            *_capped(found, len(found) + error.more, "error", where),
+            *_capped(problems, len(problems) + error.more, "error", where),
             *_capped(warned, len(warned), "warning", where),
         ]
     )
@@ -186,7 +183,7 @@ def _of_gate(finding: Finding, level: Level, in_repository: InRepository) -> str
 def _of_query(
     query: QueryReport, findings: Iterable[Finding], age: str, level: Level, in_repository: InRepository
 ) -> str:
-    parts = [f"Expected {render(one.expected)}. Found: {render(one.found)}." for one in findings]
+    parts = [f"Expected {render(finding.expected)}. Found: {render(finding.found)}." for finding in findings]
     location = in_repository(query.location)
     title = f"Broken query {query.id}{f' ({age})' if age else ''}"
     return annotation(level, " ".join(parts), title=title, location=location)

@@ -26,7 +26,7 @@ D = TypeVar("D")
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """The parsed inputs of ``action.yml``, without the token (see ``Context``).
+    """The parsed inputs of ``action.yml``, without the token, which is in ``Context``.
 
     An invalid input has its default value here and a message in ``problems``, so that a comment with the message can
     still be posted under the right name.
@@ -64,7 +64,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> "Settings":
-        """Read the inputs."""
+        """Read the inputs from the runner's environment variables."""
         inputs = _Inputs(environ)
         return cls(
             mode=inputs.choice("mode", MODES, "check"),

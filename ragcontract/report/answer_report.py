@@ -1,4 +1,4 @@
-"""The parts of the report on answers: pass rates, tiers, modes, labels; each is left out where nothing asks for it."""
+"""The parts of the report on answers: pass rates, tiers, modes, labels. Parts that nothing asks for are unset."""
 
 from collections.abc import Iterable
 from typing import Annotated, Literal
@@ -23,59 +23,59 @@ MISSING = "missing"
 class PassRateReport(Struct, frozen=True, kw_only=True):
     """The share of the queries with rules whose rules hold, by weight; queries of skipped tiers are left out.
 
-    Waived and known failures, and queries that only warn, count as passed. ``rate`` is null if no query has rules.
+    Waived and known failures, and queries that only warn, count as passed.
     """
 
-    rate: Share | None
+    rate: Annotated[Share | None, Meta(description="Null if no query has rules.")]
     passed: Count
     queries: Count
 
 
 class TierReport(Struct, frozen=True, kw_only=True):
-    """One tier: the pass rate of its queries, its ``minimum`` if it has one, and the tiers that it ``gates``.
-
-    A tier is ``skipped`` if one that gates it missed its minimum: ``skipped`` says which. ``status`` is ``none`` for a
-    tier without a minimum.
-    """
+    """One tier and the pass rate of its queries."""
 
     name: str
     rate: Share | None
     passed: Count
     queries: Count
-    status: GateStatus | Literal["none"]
+    status: Annotated[GateStatus | Literal["none"], Meta(description="none for a tier without a minimum.")]
     minimum: Share | None = None
-    gates: list[str] = []
-    skipped: str | None = None
+    gates: Annotated[list[str], Meta(description="The tiers that are skipped if this one misses its minimum.")] = []
+    skipped: Annotated[str | None, Meta(description="Which tier missed its minimum, so that this one is skipped.")] = (
+        None
+    )
 
 
 class ModesReport(Struct, frozen=True, kw_only=True):
-    """The modes of the run.
+    """The modes of the run. The three rates are the weighted means of the metrics; null where no query has them."""
 
-    ``matrix`` has the number of rows by expected and actual mode, each row counting as one; with ``missing`` rows
-    without a mode, which the contract counts as wrong, it has a fourth column of that name. ``baseline_matrix`` is that
-    of a baseline that is a run, null for any other. ``per_mode`` follows from the matrix. The three rates are the means
-    of the metrics of these names, and so weighted; null where no query has them.
-    """
-
-    matrix: Matrix
-    baseline_matrix: Matrix | None
+    matrix: Annotated[
+        Matrix,
+        Meta(
+            description="The number of rows by expected and actual mode, each row counting as one. If rows have no "
+            "mode, which the contract counts as wrong, there is a fourth column: missing."
+        ),
+    ]
+    baseline_matrix: Annotated[
+        Matrix | None, Meta(description="The same for a baseline that is a run; null for any other.")
+    ]
     accuracy: Share | None
-    per_mode: dict[str, ClassMeasures]
+    per_mode: Annotated[dict[str, ClassMeasures], Meta(description="Computed from the matrix.")]
     false_answer_rate: Share | None
     over_refusal_rate: Share | None
-    missing: Count
+    missing: Annotated[Count, Meta(description="How many rows have no mode.")]
 
 
 class LabelsReport(Struct, frozen=True, kw_only=True):
-    """The labels of the run: their accuracy (weighted), and the macro F1 over the ``classes`` (each row as one)."""
+    """The labels of the run."""
 
-    accuracy: Share | None
-    macro_f1: Share | None
+    accuracy: Annotated[Share | None, Meta(description="Weighted.")]
+    macro_f1: Annotated[Share | None, Meta(description="Over all classes, each row counting as one.")]
     classes: Count
 
 
 class AnswersReport(Struct, frozen=True, kw_only=True):
-    """All of these parts, each unset where nothing asks for it."""
+    """The parts of the report on answers, each unset if nothing asks for it."""
 
     pass_rate: PassRateReport | UnsetType = UNSET
     tiers: list[TierReport] | UnsetType = UNSET
@@ -84,7 +84,7 @@ class AnswersReport(Struct, frozen=True, kw_only=True):
 
 
 def answers_of(evaluation: Evaluation, decision: Decision) -> AnswersReport:
-    """Return what the report says about answers."""
+    """Return the parts of the report on answers."""
     overall = decision.outcomes.overall
     tiers = _tiers(evaluation, decision)
     return AnswersReport(
@@ -98,16 +98,16 @@ def answers_of(evaluation: Evaluation, decision: Decision) -> AnswersReport:
 
 
 def _tiers(evaluation: Evaluation, decision: Decision) -> list[TierReport]:
-    """Return the tiers, those of the configuration first; none where only some of the queries are judged."""
+    """Return the tiers, those of the configuration first; none if only some of the queries are in scope."""
     if evaluation.contract.scope is not None:
         return []
     configured = {tier.name: tier for tier in evaluation.contract.config.tiers}
     gates = {gate.id: gate for gate in decision.gates}
-    found = []
+    tiers = []
     for name in dict.fromkeys([*configured, *decision.outcomes.tiers]):
         tier, gate = configured.get(name), gates.get(tier_gate(name))
         rate = decision.outcomes.tiers.get(name, PassRate())
-        found.append(
+        tiers.append(
             TierReport(
                 name=name,
                 rate=rate.rate,
@@ -119,7 +119,7 @@ def _tiers(evaluation: Evaluation, decision: Decision) -> list[TierReport]:
                 skipped=(gate.skipped or None) if gate else None,
             )
         )
-    return found
+    return tiers
 
 
 def _modes(evaluation: Evaluation) -> ModesReport:
@@ -139,7 +139,7 @@ def _modes(evaluation: Evaluation) -> ModesReport:
 
 
 def _missing(modes: Confusion) -> int:
-    return sum(number for (_, found), number in modes.items() if found is None)
+    return sum(number for (_, mode), number in modes.items() if mode is None)
 
 
 def _matrix(confusion: Confusion, columns: Iterable[str]) -> Matrix:

@@ -1,4 +1,4 @@
-"""The report that the Python API returns: that of ``report.json``, with methods for test suites and notebooks."""
+"""The report that the Python API returns: the report of ``report.json`` with methods for tests and notebooks."""
 
 from ragcontract.core import bounds
 from ragcontract.core.finding import Finding, sentence
@@ -8,13 +8,12 @@ from ragcontract.report import record as records
 
 
 class ContractBroken(AssertionError):  # noqa: N818 (a verdict, not an error)
-    """The run breaks the contract; the message has the summary and the findings that fail.
+    """The run breaks the contract; the message has the summary and the first 20 findings that fail.
 
     ``report`` is the whole report.
     """
 
     def __init__(self, report: "Report") -> None:
-        """Write the message: one line per finding, at most 20 of them."""
         failing = [finding for finding in report.findings if finding.status == "fail"]
         lines = [f"  {described(finding)}" for finding in failing[: bounds.RAISED]]
         if len(failing) > bounds.RAISED:

@@ -1,8 +1,7 @@
-"""Writes a known-good run as ``baseline.json``: one query per line, so that diffs are easy to read.
+"""Makes ``baseline.json`` from a known-good run, and the output of ``rag-contract baseline``.
 
-What a run breaks that becomes the baseline, and how a team can live with it.
-
-The output of ``baseline --update``: what the new baseline accepts, the verdict, and what was written.
+The file has one query per line, so that diffs are easy to read. The output says what the new baseline already breaks
+and, with ``--update``, what it accepts, the verdict, and what was written.
 """
 
 import hashlib
@@ -42,7 +41,8 @@ LEFT_OUT: dict[str, object] = {
     "repeats": [],
     "broken": {},
     "pool": None,
-}  # an empty pool is one in which nothing was judged
+}  # an empty pool is one without labels
+DAYS = 90  # until the waivers expire; a team changes it as it likes
 
 
 def render_baseline(evaluation: Evaluation, now: datetime, replaces: Replaced | None = None) -> Iterator[bytes]:
@@ -81,21 +81,21 @@ def _head(
 
 
 def _fingerprints(families: Iterable[Family]) -> dict[str, str]:
-    """Return how metrics were computed, by their keys; of a judged one, by all who judged."""
+    """Return what metrics were computed with, by their keys; for a judged metric, it names all judges."""
     prints = {metric.key: metric.fingerprint for family in families for metric in family.metrics}
     for family in families:
         if isinstance(family, JudgedShare):
             prints[family.metric.key] = family.stored_fingerprint()
-    return {key: found for key, found in prints.items() if found}
+    return {key: digest for key, digest in prints.items() if digest}
 
 
 def _stored(evaluation: Evaluation) -> list[str]:
-    """Return the keys of the metrics that are stored; those about labels and changes depend on the baseline before."""
+    """Return the keys of the metrics that are stored; those about labels and changes depend on the earlier baseline."""
     return [metric.key for metric in evaluation.contract.metrics if not metric.diagnostic]
 
 
 def replaced_by(evaluation: Evaluation, accepted: Sequence[Accepted] = ()) -> Replaced | None:
-    """Return the record of the stored baseline that the run was compared with, and is to replace; None without one.
+    """Return the record of the stored baseline that the run is to replace; None without one.
 
     ``accepted`` are the acceptances of the new baseline.
     """
@@ -148,18 +148,18 @@ def acceptance(report: Report, reason: str) -> Accepted:
         at=report.created_at,
         by_version=report.tool.version,
         failed=len(failed),
-        # Several rules that one cause breaks say the same.
+        # Several rules that one cause breaks have the same message.
         failed_checks=[*dict.fromkeys(failed)][: bounds.FAILED_CHECKS],
     )
 
 
 def waived_changes(report: Report) -> list[GateReport]:
-    """Return the waived gates on changes; with this run as the baseline, they would hold even without the waiver."""
+    """Return the waived gates on changes. With this run as the baseline, they would hold even without the waiver."""
     return [gate for gate in report.gates if gate.status == "waived" and gate.kind in COMPARING]
 
 
 def is_same(stored: BaselineFile, new: BaselineFile) -> bool:
-    """Return whether two baselines are equal except for their time, creator, and the baseline before."""
+    """Return whether two baselines are equal except for their time, their creator, and what they replaced."""
     return new == replace(stored, created_at=new.created_at, created_by=new.created_by, replaces=new.replaces)
 
 
@@ -181,9 +181,10 @@ def _queries(evaluation: Evaluation) -> Iterator[BaselineQuery]:
 
 
 def _pool(evaluation: Evaluation, query_id: str, rows: Sequence[Sequence[str]]) -> list[Id] | None:
-    """Return the judged pool that the baseline before has for a query; None if it has none, or if a reader finds it.
+    """Return the judged pool that the earlier baseline has for a query.
 
-    What this run returned first is no part of it: nobody has judged that since.
+    None if it has none, or if readers can derive it from the results. The first results of this run are not added,
+    because nobody has judged them since.
     """
     before = evaluation.baseline.pools.get(query_id) if evaluation.baseline else None
     if before is None:
@@ -195,11 +196,11 @@ def _pool(evaluation: Evaluation, query_id: str, rows: Sequence[Sequence[str]]) 
 
 
 def _broken(violations: Iterable[Violation]) -> dict[str, list[str]]:
-    """Return the causes of violations by rule, which are digests: a baseline has no texts."""
-    found: dict[str, set[str]] = {}
-    for one in violations:
-        found.setdefault(one.rule, set()).update(one.causes)
-    return {rule: sorted(causes) for rule, causes in sorted(found.items())}
+    """Return the causes of violations by rule. They are digests, because a baseline has no texts."""
+    causes_of: dict[str, set[str]] = {}
+    for violation in violations:
+        causes_of.setdefault(violation.rule, set()).update(violation.causes)
+    return {rule: sorted(causes) for rule, causes in sorted(causes_of.items())}
 
 
 def fingerprint(queries: Iterable[GoldenQuery]) -> str:
@@ -209,19 +210,16 @@ def fingerprint(queries: Iterable[GoldenQuery]) -> str:
 
 
 def _meaning(query: GoldenQuery) -> dict[str, Any]:
-    """Return the fields that have a value of their own: a field that later versions add changes no fingerprint."""
+    """Return the fields that do not have their default, so that fields of later versions change no fingerprint."""
     empty = asdict(GoldenQuery(id="", query="", relevant_doc_ids=(), location=query.location))
     return {name: value for name, value in asdict(query).items() if value != empty[name]}
 
 
-DAYS = 90  # until the waivers expire; a team changes it as it likes
-
-
 def already_broken_text(report: Report, *, only_new: Collection[str], config: str, today: date) -> str:
-    """Return which queries the new baseline breaks, with waivers to paste for those that would fail each check.
+    """Return the queries that the new baseline breaks, with waivers to paste for those that would fail each check.
 
-    ``only_new`` are the rules that fail only for what is new, ``config`` is the name of the configuration. Empty if
-    nothing is broken.
+    ``only_new`` are the rules that fail only for what is new, ``config`` is the name of the configuration. The text is
+    empty if nothing is broken.
     """
     broken = broken_queries(report)
     if not broken:
@@ -293,7 +291,7 @@ def _without_past(report: Report) -> Report:
 def _golden_changes(stored: BaselineFile, new: BaselineFile, apart: set[str]) -> Sequence[str]:
     """Return what else changed in the golden set; the queries in ``apart`` are listed already.
 
-    Only of a baseline that does not remember its contract: for others, it is under the verdict.
+    It is empty for a baseline that remembers its contract, because the verdict then lists the changes.
     """
     if stored.contract is not None:
         return []
@@ -308,7 +306,7 @@ def _golden_changes(stored: BaselineFile, new: BaselineFile, apart: set[str]) ->
 
 
 def _fewer_runs(stored: BaselineFile, new: BaselineFile, *, written: bool) -> Iterable[str]:
-    """Yield that the new baseline is of fewer good runs, so that nobody loses them by accident."""
+    """Yield a warning if the new baseline is of fewer good runs, so that nobody loses them by accident."""
     if written and (why := fewer_runs(stored.runs, new.runs)):
         yield f"Fewer good runs: {why}"
 

@@ -1,7 +1,4 @@
-"""A note under the verdict where labels may be missing: what nobody has judged is not relevant, or left out.
-
-Builds the report from an evaluation and a decision.
-"""
+"""Builds the report from an evaluation and a decision, with the note on labels that may be missing."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -50,89 +47,12 @@ from ragcontract.report.record import (
 from ragcontract.runs.baseline_file import Tool
 from ragcontract.statistics.means import RepeatsReport, spread
 
+TOOL = Tool(name="rag-contract", version=__version__)
 ALL = 0.005  # the share of unjudged documents up to which all are judged, when rounded to percent
 BEST = 2  # metrics whose best values the note has
 DIGITS = 2
 LIMIT = "minimums.judged_at_k"
 COMMAND = "rag-contract unjudged"
-
-
-def label_notes(
-    metrics: Mapping[str, MetricReport], gates: Sequence[GateReport], k: int, *, skips: bool = False
-) -> Iterator[Phrase]:
-    """Yield the note, if a limit on the drop of a ranking metric does not hold for sure and labels could raise it.
-
-    It is about the drops over their limits, else about those that may be. Where relevant documents could not bring any
-    of them within its limit, the note is about a part of the drop. ``k`` is the largest cut-off. If the configuration
-    ``skips`` what nobody has judged, limits on ranking metrics say nothing of it, so there is a note as well, unless
-    something limits how much that may be.
-    """
-    judged = metrics.get(f"judged_at_{k}")
-    if judged is None or judged.current is None or judged.current >= 1 - ALL:
-        return
-    share = f"{percent(1 - judged.current, 0)} of the top {k} are documents that nobody has judged"
-    unsure = [gate for gate in gates if _is_unsure(gate)]
-    over = [gate for gate in unsure if gate.status in NOT_HELD]
-    if dropped := [gate for gate in over or unsure if _could_rise(metrics.get(gate.metric))]:
-        part = "" if any(_is_enough(gate, metrics[gate.metric]) for gate in dropped) else "part of "
-        of_all = [metrics[gate.metric] for gate in dropped if gate.tag is None]
-        start = f"{share}; {part}the drop may be missing labels{_at_most(of_all)}: "
-        yield (start, Name(COMMAND), " lists what to judge first")
-    elif skips and _without_limit(metrics, gates):
-        left_out = f"{share}, and ranking metrics leave them out (unjudged: skip); limit "
-        yield (left_out, Name(LIMIT), ", or judge them: ", Name(COMMAND), " lists them")
-
-
-def _without_limit(metrics: Mapping[str, MetricReport], gates: Iterable[GateReport]) -> bool:
-    """Return whether a ranking metric has a limit that leaves documents out, and nothing limits their share."""
-    limited = {gate.metric: metrics[gate.metric] for gate in gates if gate.metric in metrics}
-    return not any(key.startswith("judged_at_") for key in limited) and any(
-        metric.k is not None and metric.diagnostic is UNSET and metric.if_relevant is UNSET
-        for metric in limited.values()
-    )
-
-
-def _is_unsure(gate: GateReport) -> bool:
-    """Return whether a gate limits a change, the change is for the worse, and it is not within the limit for sure."""
-    undecided = gate.status in NOT_HELD or (gate.status == "pass" and gate.certainty == "undecided")
-    return gate.kind in COMPARING and undecided and gate.observed > SAME
-
-
-def _could_rise(metric: MetricReport | None) -> bool:
-    """Return whether labels could raise a metric by what is shown."""
-    return metric is not None and _gain(metric) > 0 and fixed(_best(metric), DIGITS) != fixed(metric.current, DIGITS)
-
-
-def _is_enough(gate: GateReport, metric: MetricReport) -> bool:
-    """Return whether the metric is within its limit in the best case; True for a tag, whose best case is unknown."""
-    gain = _gain(metric)
-    if gate.kind.startswith("relative"):
-        gain /= (metric.baseline or 0.0) - metric.scale.low or 1.0
-    return gate.tag is not None or gate.observed - gain <= gate.limit + SAME
-
-
-def _gain(metric: MetricReport) -> float:
-    """Return how much higher the metric could be; 0 where everything is judged."""
-    return (_best(metric) or 0.0) - (metric.current or 0.0)
-
-
-def _best(metric: MetricReport) -> float | None:
-    return metric.current if isinstance(metric.if_relevant, UnsetType) else metric.if_relevant
-
-
-def _at_most(metrics: Sequence[MetricReport]) -> str:
-    """Return what the metrics would be at most, as `` (MRR@5 is 0.62, at most 0.81 if they were relevant)``."""
-    named = list(dict.fromkeys((metric.label, metric.current, _best(metric)) for metric in metrics))[:BEST]
-    if not named:
-        return ""
-    said = [
-        f"{clipped(label, bounds.NAME)} is {fixed(now, DIGITS)}, at most {fixed(best, DIGITS)}"
-        for label, now, best in named
-    ]
-    return f" ({'; '.join(said)} if they were relevant)"
-
-
-TOOL = Tool(name="rag-contract", version=__version__)
 
 
 def report_of(
@@ -143,7 +63,7 @@ def report_of(
     *,
     source: Provenance | None = None,
 ) -> Report:
-    """Build the report. ``now`` needs a time zone. Up to 10,000 golden queries are all listed."""
+    """Build the report. ``now`` needs a time zone. A report on up to 10,000 golden queries lists all of them."""
     detail = usual_detail(evaluation)
     mistakes = list(likely_mistakes(evaluation))
     all_warnings = [*map(as_warning, mistakes), *warnings, *decision.warnings, *_about_age(evaluation, now)]
@@ -187,7 +107,7 @@ def report_of(
 def error_report(
     problems: Sequence[str], more: int, warnings: Sequence[str], now: datetime, source: Provenance | None = None
 ) -> ErrorReport:
-    """Build the report on input that cannot be judged; ``more`` is the number of problems that are not listed."""
+    """Build the report on input that cannot be judged; ``more`` counts the problems that are not listed."""
     report = ErrorReport(
         tool=TOOL,
         created_at=now.isoformat(timespec="seconds"),
@@ -216,17 +136,21 @@ def _repeats(evaluation: Evaluation) -> RepeatsReport | None:
     run, contract = evaluation.run, evaluation.contract
     if not any(score.repeats for score in run.scores.values()):
         return None
-    found = []
+    spreads = []
     for number, family in enumerate(evaluation.aggregates.families):
         values = dict(zip(contract.queries, run.values(number, contract.queries), strict=True))
         having = [query for query in contract.queries.values() if values[query.id]]
         rows = {query.id: run.values_of_rows(number, query.id) for query in having}
-        if one := spread(having, rows, family.metrics, run.missing, run.rows):
-            found.append(one)
-    if not found:
+        if of_family := spread(having, rows, family.metrics, run.missing, run.rows):
+            spreads.append(of_family)
+    if not spreads:
         return None
-    metrics = {key: value for one in found for key, value in one.metrics.items()}
-    return RepeatsReport(fewest=min(one.fewest for one in found), most=max(one.most for one in found), metrics=metrics)
+    metrics = {key: value for of_family in spreads for key, value in of_family.metrics.items()}
+    return RepeatsReport(
+        fewest=min(of_family.fewest for of_family in spreads),
+        most=max(of_family.most for of_family in spreads),
+        metrics=metrics,
+    )
 
 
 def _latency(evaluation: Evaluation) -> LatencyReport | None:
@@ -321,7 +245,7 @@ def _about_age(evaluation: Evaluation, now: datetime) -> Iterator[str]:
         why = (
             "a run does not say when it was made"
             if created_at is None
-            else f"created_at is {created_at!r}, which is no date with a time zone"
+            else f"created_at is {created_at!r}, which is not a date with a time zone"
         )
         yield f"{baseline.files[0].path}: its age is not known, so max_baseline_age has no effect ({why})"
 
@@ -333,10 +257,10 @@ def _files(files: Sequence[SourceFile]) -> list[SourceFile]:
 def _metrics(evaluation: Evaluation, decision: Decision) -> dict[str, MetricReport]:
     aggregates = evaluation.aggregates
     noise = noise_of_metrics(aggregates, decision.tests)
-    found = {}
+    reports = {}
     for metric in evaluation.contract.metrics:
         compared = aggregates.comparisons[metric.key]
-        found[metric.key] = MetricReport(
+        reports[metric.key] = MetricReport(
             label=metric.label,
             current=compared.current,
             current_shared=compared.current_shared,
@@ -350,7 +274,7 @@ def _metrics(evaluation: Evaluation, decision: Decision) -> dict[str, MetricRepo
             if_relevant=aggregates.if_relevant.get(metric.key, UNSET),
             diagnostic=metric.diagnostic or UNSET,
         )
-    return found
+    return reports
 
 
 def _tags(evaluation: Evaluation, decision: Decision) -> dict[str, TagReport]:
@@ -370,3 +294,78 @@ def _tags(evaluation: Evaluation, decision: Decision) -> dict[str, TagReport]:
         )
         for tag, means in aggregates.tags.items()
     }
+
+
+def label_notes(
+    metrics: Mapping[str, MetricReport], gates: Sequence[GateReport], k: int, *, skips: bool = False
+) -> Iterator[Phrase]:
+    """Yield a note if a limit on the drop of a ranking metric does not hold for sure and labels could raise the metric.
+
+    It is about the drops over their limits or, if there are none, about those that may be over. If relevant documents
+    could not bring any of them within its limit, the note says that they are part of the drop. ``k`` is the largest
+    cut-off. If the configuration ``skips`` documents that nobody has judged, limits on ranking metrics do not see
+    them. Then there is also a note, unless something limits how many they may be.
+    """
+    judged = metrics.get(f"judged_at_{k}")
+    if judged is None or judged.current is None or judged.current >= 1 - ALL:
+        return
+    share = f"{percent(1 - judged.current, 0)} of the top {k} are documents that nobody has judged"
+    unsure = [gate for gate in gates if _is_unsure(gate)]
+    over = [gate for gate in unsure if gate.status in NOT_HELD]
+    if dropped := [gate for gate in over or unsure if _could_rise(metrics.get(gate.metric))]:
+        part = "" if any(_is_enough(gate, metrics[gate.metric]) for gate in dropped) else "part of "
+        of_all = [metrics[gate.metric] for gate in dropped if gate.tag is None]
+        start = f"{share}; {part}the drop may be missing labels{_at_most(of_all)}: "
+        yield (start, Name(COMMAND), " lists what to judge first")
+    elif skips and _without_limit(metrics, gates):
+        left_out = f"{share}, and ranking metrics leave them out (unjudged: skip); limit "
+        yield (left_out, Name(LIMIT), ", or judge them: ", Name(COMMAND), " lists them")
+
+
+def _without_limit(metrics: Mapping[str, MetricReport], gates: Iterable[GateReport]) -> bool:
+    """Return whether a ranking metric with a limit leaves documents out, and nothing limits their share."""
+    limited = {gate.metric: metrics[gate.metric] for gate in gates if gate.metric in metrics}
+    return not any(key.startswith("judged_at_") for key in limited) and any(
+        metric.k is not None and metric.diagnostic is UNSET and metric.if_relevant is UNSET
+        for metric in limited.values()
+    )
+
+
+def _is_unsure(gate: GateReport) -> bool:
+    """Return whether a gate limits a change for the worse that is not within the limit for sure."""
+    undecided = gate.status in NOT_HELD or (gate.status == "pass" and gate.certainty == "undecided")
+    return gate.kind in COMPARING and undecided and gate.observed > SAME
+
+
+def _could_rise(metric: MetricReport | None) -> bool:
+    """Return whether labels could raise a metric by so much that the shown number changes."""
+    return metric is not None and _gain(metric) > 0 and fixed(_best(metric), DIGITS) != fixed(metric.current, DIGITS)
+
+
+def _is_enough(gate: GateReport, metric: MetricReport) -> bool:
+    """Return whether the metric is within its limit at its best; True for a tag, for which the best is not known."""
+    gain = _gain(metric)
+    if gate.kind.startswith("relative"):
+        gain /= (metric.baseline or 0.0) - metric.scale.low or 1.0
+    return gate.tag is not None or gate.observed - gain <= gate.limit + SAME
+
+
+def _gain(metric: MetricReport) -> float:
+    """Return how much higher the metric could be; 0 if all documents have labels."""
+    return (_best(metric) or 0.0) - (metric.current or 0.0)
+
+
+def _best(metric: MetricReport) -> float | None:
+    return metric.current if isinstance(metric.if_relevant, UnsetType) else metric.if_relevant
+
+
+def _at_most(metrics: Sequence[MetricReport]) -> str:
+    """Return the highest values that metrics could have: `` (MRR@5 is 0.62, at most 0.81 if they were relevant)``."""
+    named = list(dict.fromkeys((metric.label, metric.current, _best(metric)) for metric in metrics))[:BEST]
+    if not named:
+        return ""
+    values = [
+        f"{clipped(label, bounds.NAME)} is {fixed(now, DIGITS)}, at most {fixed(best, DIGITS)}"
+        for label, now, best in named
+    ]
+    return f" ({'; '.join(values)} if they were relevant)"

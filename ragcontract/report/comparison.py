@@ -1,19 +1,15 @@
-"""The records of ``rag-contract compare --format json``; ``rag-contract schema comparison`` prints their schema.
+"""The comparison of several runs: its records, how they are built, and texts that the formats for people share.
 
-All other formats of the comparison are rendered from them.
-
-Builds the comparison of several runs from their evaluations.
-
-The comparison of runs as rows of text, which the formats for people share.
+The records are those of ``rag-contract compare --format json``; ``rag-contract schema comparison`` prints their schema.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import PurePath
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
@@ -31,77 +27,73 @@ from ragcontract.statistics.intervals import Z_95, change_bounds, mean_interval
 from ragcontract.statistics.sign_flips import Change
 
 Interval = tuple[float, float]
+DIGITS = 4
+METHOD = (
+    "Intervals are 95 %. That of a mean is for other queries of the same kind (Agresti and Coull); that of a change is "
+    "of the paired differences, query by query (after Bonett and Price, corrected for skewness as Hall does)."
+)
 
 
 class ComparedMetric(Struct, frozen=True, kw_only=True):
-    """A metric; ``k`` is its cut-off, null if it has none."""
+    """A metric."""
 
     label: str
-    k: int | None
+    k: Annotated[int | None, Meta(description="Its cut-off; null if it has none.")]
     better: Direction
     scale: Scale
 
 
 class AgainstFirst(Struct, frozen=True, kw_only=True):
-    """The change of a mean since the first run: paired, query by query.
-
-    ``interval`` is the 95 % interval of the change, null if nothing changed. ``wins`` and ``losses`` count the queries
-    that are better and worse than in the first run.
-    """
+    """The change of a mean since the first run: paired, query by query."""
 
     delta: float
-    interval: Interval | None
-    wins: int
+    interval: Annotated[Interval | None, Meta(description="The 95 % interval of the change; null if nothing changed.")]
+    wins: Annotated[int, Meta(description="How many queries are better than in the first run.")]
     ties: int
-    losses: int
+    losses: Annotated[int, Meta(description="How many queries are worse than in the first run.")]
 
 
 class RunMean(Struct, frozen=True, kw_only=True):
-    """The mean of a metric in one run, with its 95 % interval; null without a query that has the metric.
-
-    ``against_first`` is null for the first run.
-    """
+    """The mean of a metric in one run, with its 95 % interval; null without a query that has the metric."""
 
     mean: float | None
     interval: Interval | None
-    against_first: AgainstFirst | None
+    against_first: Annotated[AgainstFirst | None, Meta(description="Null for the first run.")]
 
 
 class ComparedRun(Struct, frozen=True, kw_only=True):
-    """One of the runs; its ``label`` is unique. ``missing`` are golden queries without a row, which score 0.
+    """One of the runs."""
 
-    ``notes`` are sentences that explain its metrics: ids written in another form, fewer results than k, distances.
-    """
-
-    label: str
+    label: Annotated[str, Meta(description="A name that no other run has.")]
     files: list[SourceFile]
     queries: int
-    missing: list[str]
+    missing: Annotated[list[str], Meta(description="Golden queries without a row, which score 0.")]
     versions: dict[str, list[str]]
     metrics: dict[str, RunMean]
-    notes: list[str] = []
+    notes: Annotated[
+        list[str],
+        Meta(
+            description="Sentences that explain its metrics: ids written in another form, fewer results than k, "
+            "distances."
+        ),
+    ] = []
 
 
 class Disagreement(Struct, frozen=True, kw_only=True):
-    """A query that the runs disagree about; the lists have one item for each run.
-
-    ``ranks`` has the rank of every relevant document, with null for one that was not retrieved.
-    """
+    """A query that the runs disagree about; the lists have one item for each run."""
 
     id: str
     location: str
     query: str
     metrics: dict[str, list[float | None]]
-    ranks: list[dict[str, int | None]]
+    ranks: Annotated[
+        list[dict[str, int | None]],
+        Meta(description="The rank of every relevant document; null if it was not retrieved."),
+    ]
 
 
 class RunComparison(Struct, frozen=True, kw_only=True):
-    """Several runs over one golden set, version 1, to which keys are only added.
-
-    ``tag`` is the tag of the compared queries, null for all of them; ``queries`` is their number. ``disagreements`` are
-    those with the largest spread of the first metric at the largest cut-off, then of the next one; of more than 50,
-    ``more_disagreements`` counts the others.
-    """
+    """Several runs over one golden set, version 1, to which keys are only added."""
 
     schema_version: Literal[1] = 1
     tool: Tool
@@ -109,12 +101,18 @@ class RunComparison(Struct, frozen=True, kw_only=True):
     k: list[int]
     golden: list[SourceFile]
     config: list[SourceFile]
-    tag: str | None
-    queries: int
+    tag: Annotated[str | None, Meta(description="The tag of the compared queries; null for all queries.")]
+    queries: Annotated[int, Meta(description="How many queries are compared.")]
     metrics: dict[str, ComparedMetric]
     runs: list[ComparedRun]
-    disagreements: list[Disagreement]
-    more_disagreements: int
+    disagreements: Annotated[
+        list[Disagreement],
+        Meta(
+            description="At most 50 queries: those with the largest spread of the first metric at the largest cut-off, "
+            "then of the next one."
+        ),
+    ]
+    more_disagreements: Annotated[int, Meta(description="How many further queries the runs disagree about.")]
     warnings: list[str]
 
 
@@ -136,9 +134,9 @@ def comparison_of(
     warnings: Sequence[str],
     now: datetime,
 ) -> RunComparison:
-    """Compare runs; each evaluation but the first has the first run as its baseline. ``names`` are their paths."""
+    """Compare runs. Each evaluation but the first has the first run as its baseline. ``names`` are their paths."""
     contract = evaluations[0].contract
-    found = disagreements(evaluations)
+    differing = disagreements(evaluations)
     labels = distinct_labels(list(map(encodable, names)))
     return RunComparison(
         tool=TOOL,
@@ -152,17 +150,17 @@ def comparison_of(
             metric.key: ComparedMetric(label=metric.label, k=metric.k, better=metric.better, scale=metric.scale)
             for metric in contract.metrics
         },
-        runs=[_run(one, label) for one, label in zip(evaluations, labels, strict=True)],
-        disagreements=found[: bounds.DISAGREEMENTS],
-        more_disagreements=max(0, len(found) - bounds.DISAGREEMENTS),
+        runs=[_run(evaluation, label) for evaluation, label in zip(evaluations, labels, strict=True)],
+        disagreements=differing[: bounds.DISAGREEMENTS],
+        more_disagreements=max(0, len(differing) - bounds.DISAGREEMENTS),
         warnings=[encodable(warning) for warning in warnings],
     )
 
 
 def distinct_labels(paths: Sequence[str]) -> list[str]:
-    """Return the shortest names that set the runs apart: without suffix, without folder, else the whole path.
+    """Return the shortest names that distinguish the runs: without suffix, without folder, or the whole path.
 
-    A path that is there several times gets a number.
+    A path that occurs several times gets a number.
     """
     names = [PurePath(path).name for path in paths]
     for labels in ([name.partition(".")[0] for name in names], names, list(paths)):
@@ -179,10 +177,10 @@ def _run(evaluation: Evaluation, label: str) -> ComparedRun:
     run, aggregates = evaluation.run, evaluation.aggregates
     metrics: dict[str, RunMean] = {}
     for family in aggregates.families:
-        groups = [one for one in family.groups if one.now]
+        groups = [group for group in family.groups if group.now]
         changes = family.changes(None, family.keys)
         for column, metric in enumerate(family.metrics):
-            values = [(one.weight, one.now[column], one.count) for one in groups]
+            values = [(group.weight, group.now[column], group.count) for group in groups]
             compared = aggregates.comparisons[metric.key]
             metrics[metric.key] = RunMean(
                 mean=compared.current,
@@ -203,7 +201,7 @@ def _run(evaluation: Evaluation, label: str) -> ComparedRun:
 
 
 def _notes(evaluation: Evaluation) -> Iterator[str]:
-    """Yield what explains the metrics of a run, whatever the first run is."""
+    """Yield sentences that explain the metrics of a run, without a comparison with the first run."""
     alone = msgspec.structs.replace(evaluation, baseline=None)
     yield from map(as_warning, likely_mistakes(alone))
     yield from run_notes(alone)
@@ -260,20 +258,10 @@ def _disagreement(evaluations: Sequence[Evaluation], query: GoldenQuery) -> Disa
     )
 
 
-DIGITS = 4
-METHOD = (
-    "Intervals are 95 %. That of a mean is for other queries of the same kind (Agresti and Coull); that of a change is "
-    "of the paired differences, query by query (after Bonett and Price, corrected for skewness as Hall does)."
-)
-
-
 class MeanRow(Struct, frozen=True, kw_only=True):
-    """The mean of a metric in one run, and its change since the first run; empty where there is none.
+    """The mean of a metric in one run, and its change since the first run, as text; empty where there is none."""
 
-    ``numbers`` are the same, unrounded.
-    """
-
-    numbers: RunMean
+    numbers: RunMean  # the same, unrounded
     mean: str
     interval: str
     change: str
@@ -317,7 +305,7 @@ def _change_interval(change: AgainstFirst) -> str:
 
 
 def labels(made: RunComparison) -> list[str]:
-    """Return the names of the runs, with control characters visible, shortened from the left: paths end differently."""
+    """Return the names of the runs with control characters visible, shortened on the left: paths end differently."""
     texts = [visible(run.label) for run in made.runs]
     return [text if len(text) <= bounds.RUN_LABEL else "…" + text[1 - bounds.RUN_LABEL :] for text in texts]
 
@@ -336,7 +324,7 @@ def ranks(ranks_of_run: Mapping[str, int | None]) -> str:
 
 
 def title(made: RunComparison) -> str:
-    """Return what is compared: ``3 runs over 32 queries, k = 5``; without the tag, which outputs quote differently."""
+    """Return the title, as ``3 runs over 32 queries, k = 5``, without the tag, which outputs quote differently."""
     k = ", ".join(map(str, made.k))
     return f"{count(len(made.runs), 'run')} over {count(made.queries, 'query')}, k = {k}"
 

@@ -31,10 +31,10 @@ class Reported(Protocol):
 
     @property
     def shows_answers(self) -> bool:
-        """Whether formats may show what the application and its documents said."""
+        """Whether formats may show answers and retrieved texts."""
 
     def cases(self) -> Iterator["Case"]:
-        """Return an iterator over what was answered to each query; each call reads the run again."""
+        """Return an iterator over the queries with their answers; each call reads the run again."""
 
 
 class Format(Protocol):
@@ -124,7 +124,7 @@ class Html:
 
 
 class ReportV2:
-    """The report for what read that of ``run_eval_rag``; the only format that uses ``cases`` of :class:`Reported`."""
+    """The report of ``run_eval_rag``; the only format that uses ``cases`` of :class:`Reported`."""
 
     name = "report-v2"
     default = ""

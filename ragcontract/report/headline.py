@@ -1,8 +1,6 @@
-"""What may explain a result: mistakes in the input, and what else changed between baseline and run.
+"""The headline of a report, its summary as one line of plain text, and sentences that may explain the result.
 
-The headline of the reports for people, and the note on which queries are compared.
-
-The result of a check as one line of plain text, for chat messages and other programs that show one line.
+These are about mistakes in the input, about what else changed since the baseline, and about which queries are compared.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,13 +22,13 @@ from ragcontract.report.record import BrokenQueries, ErrorReport, Report
 
 
 def drift(report: Report, quote: Quote = str) -> Iterator[str]:
-    """Yield sentences about what makes run and baseline hard to compare; ``quote`` escapes names."""
+    """Yield sentences on differences that make run and baseline hard to compare; ``quote`` escapes names."""
     for phrase in drift_phrases(report):
         yield render(phrase, quote)
 
 
 def drift_phrases(report: Report) -> Iterator[Phrase]:
-    """Yield the same as phrases, for reports that format names differently; commands are in backquotes."""
+    """Yield the same sentences as phrases, for reports that format names differently; commands are in backquotes."""
     run, baseline = report.inputs.run.versions, report.inputs.baseline
     mixed = {field: run[field] for field in VERSION_FIELDS if len(run.get(field, ())) > 1}
     for field, values in mixed.items():
@@ -56,14 +54,14 @@ def likely_mistakes(report: Report, name: Quote = str, text: Quote = str) -> Ite
 
 
 def as_warning(mistake: Phrase) -> str:
-    """Return a likely mistake as plain text, as it is among the warnings of the report."""
+    """Return a likely mistake as plain text, as the warnings of the report have it."""
     return encodable(render(mistake))
 
 
 def other_warnings(report: Report) -> list[str]:
-    """Return the warnings that are not likely mistakes, for reports that show those at the top."""
-    said = set(map(as_warning, report.likely_mistakes))
-    return [warning for warning in report.warnings if warning not in said]
+    """Return the warnings that are not likely mistakes, for reports that show the mistakes at the top."""
+    mistakes = set(map(as_warning, report.likely_mistakes))
+    return [warning for warning in report.warnings if warning not in mistakes]
 
 
 def _spoken(field: str) -> str:
@@ -71,7 +69,7 @@ def _spoken(field: str) -> str:
 
 
 def changed_versions(run: Mapping[str, list[str]], baseline: Mapping[str, list[str]]) -> dict[str, tuple[str, str]]:
-    """Return ``{field: (baseline's, run's)}`` of the version fields that both sides have and that differ."""
+    """Return the version fields that both sides have and that differ, as ``{field: (baseline's, run's)}``."""
     return {
         field: (", ".join(before), ", ".join(now))
         for field in COMPARED_VERSIONS
@@ -80,12 +78,12 @@ def changed_versions(run: Mapping[str, list[str]], baseline: Mapping[str, list[s
 
 
 def not_compared(baseline: BaselineInput) -> dict[str, list[str]]:
-    """Return the ids of the queries that only one side has, or asks another question, by what they are called."""
+    """Return the ids of the queries that only one side has, or that have another question, by the name of the group."""
     groups = {"new": baseline.new, "with another question": baseline.changed, "gone": baseline.gone}
     return {name: query_ids for name, query_ids in groups.items() if query_ids}
 
 
-VERDICTS = {"pass": "holds", "fail": "broken"}  # what a contract does
+VERDICTS = {"pass": "holds", "fail": "broken"}
 
 
 def headline(report: Report, name: Quote = str, text: Quote = str) -> str:
@@ -94,7 +92,7 @@ def headline(report: Report, name: Quote = str, text: Quote = str) -> str:
 
 
 def headline_phrase(report: Report) -> Phrase:
-    """Return the same as a phrase, for reports that format names differently."""
+    """Return the headline as a phrase, for reports that format names differently."""
     gates = broken_gates(report)
     broken = report.broken
     queries = count(report.inputs.golden.queries, "query")
@@ -118,7 +116,7 @@ def headline_phrase(report: Report) -> Phrase:
 
 
 def subject(report: Report | ErrorReport) -> str:
-    """Return what a report is about: a contract with rules about answers is not only one of retrieval."""
+    """Return the subject of a report: a contract with rules about answers is not only a retrieval contract."""
     about_answers = isinstance(report, Report) and report.broken.answers is not UNSET
     return "Contract" if about_answers else "Retrieval contract"
 
@@ -128,7 +126,7 @@ def _tiers(names: Sequence[str]) -> Phrase:
 
 
 def _in_answers(broken: BrokenQueries) -> str:
-    """Return how many of the broken queries are broken in their answers: by rules that are not about ranks."""
+    """Return how many of the broken queries break rules that are not about ranks."""
     answers = min(broken.answers or 0, broken.queries)  # a report that somebody else wrote may have more
     if not answers:
         return ""
@@ -137,7 +135,7 @@ def _in_answers(broken: BrokenQueries) -> str:
 
 
 def _other_gates(report: Report, ids: Sequence[str]) -> Phrase:
-    """Return the other broken gates in brackets: the first by what they limit, the rest counted."""
+    """Return the other broken gates in brackets: what the first ones limit, and a count of the rest."""
     if not ids:
         return ()
     by_id = {gate.id: gate for gate in report.gates}
@@ -167,7 +165,7 @@ def tolerated(report: Report) -> str:
 
 
 def shared_note(report: Report) -> str | None:
-    """Return over which queries both sides are compared; None if that is all of them."""
+    """Return a sentence on which queries are compared; None if all are."""
     baseline = report.inputs.baseline
     if baseline is None or not (groups := not_compared(baseline)):
         return None
@@ -185,7 +183,7 @@ def shared_note(report: Report) -> str | None:
 
 
 def summary_of(report: Report | ErrorReport) -> str:
-    """Return the contract's name if it has one, the verdict, and the reason for it; control characters are visible."""
+    """Return the contract's name if it has one, the verdict and its reason on one line; control characters visible."""
     if isinstance(report, Report):
         text = f"{VERDICTS[report.verdict]}: {headline(report, visible, visible)}"
     else:

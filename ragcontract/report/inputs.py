@@ -14,28 +14,27 @@ Count = Annotated[int, Meta(ge=0)]
 
 
 class GoldenInput(Struct, frozen=True, kw_only=True):
-    """The golden set. ``answerable`` counts the queries that have relevant documents."""
+    """The golden set."""
 
     files: list[SourceFile]
     queries: Count
-    answerable: Count
+    answerable: Annotated[Count, Meta(description="How many queries have relevant documents.")]
 
 
 class RunInput(Struct, frozen=True, kw_only=True):
-    """The run: ``missing`` are golden queries without a row (scored 0), ``unknown`` rows without a golden query.
-
-    At most 10,000 ``unknown`` ids are listed; ``queries`` counts all. ``depth`` is the number of results of its rows.
-
-    ``duplicate_rate`` is the share of results in the exported top k that repeat a document of their row.
-    """
+    """The run."""
 
     files: list[SourceFile]
     queries: Count
     versions: dict[str, list[str]]
-    missing: list[str]
-    unknown: list[str]
-    duplicate_rate: float = 0.0
-    depth: Depth | None = None
+    missing: Annotated[list[str], Meta(description="Golden queries without a row, which score 0.")]
+    unknown: Annotated[
+        list[str], Meta(description="Ids of rows without a golden query, at most 10,000; queries counts all.")
+    ]
+    duplicate_rate: Annotated[
+        float, Meta(description="The share of results in the exported top k that repeat a document of their row.")
+    ] = 0.0
+    depth: Annotated[Depth | None, Meta(description="How many results its rows have.")] = None
 
 
 class ScoresInput(Struct, frozen=True, kw_only=True):
@@ -45,20 +44,16 @@ class ScoresInput(Struct, frozen=True, kw_only=True):
 
 
 class JudgmentsInput(Struct, frozen=True, kw_only=True):
-    """The judgments files, which say what a judge said of what the run retrieved, and the path of its calibration."""
+    """The judgments files for the run."""
 
     files: list[SourceFile]
-    calibration: str | None = None
+    calibration: Annotated[str | None, Meta(description="The path of the judge's calibration.")] = None
 
 
 class BaselineInput(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The baseline, and how its queries differ from the current golden set.
 
-    ``shared`` counts the queries that both sides have. ``new`` and ``changed`` queries cannot be compared; ``gone``
-    ones are only in the baseline. A baseline that is itself a run has no ``created_at`` and no ``k``. ``age_days`` is
-    null if the date is unknown; ``too_old`` says whether the age exceeds ``max_baseline_age``. ``accepted`` is omitted
-    if it is empty, ``replaces`` if the baseline replaced none. ``contract_changes`` is empty if nothing changed, and
-    omitted if that is not known, because the baseline is a run or was made by an older rag-contract.
+    A baseline that is itself a run has no ``created_at`` and no ``k``.
     """
 
     files: list[SourceFile]
@@ -67,12 +62,12 @@ class BaselineInput(Struct, frozen=True, kw_only=True, omit_defaults=True):
     versions: dict[str, list[str]]
     created_at: str | None
     k: list[int] | None
-    shared: Count
-    new: list[str]
-    changed: list[str]
-    gone: list[str]
-    age_days: int | None
-    too_old: bool
+    shared: Annotated[Count, Meta(description="How many queries both sides have.")]
+    new: Annotated[list[str], Meta(description="Queries that the baseline does not have.")]
+    changed: Annotated[list[str], Meta(description="Queries with another question, which cannot be compared.")]
+    gone: Annotated[list[str], Meta(description="Queries that only the baseline has.")]
+    age_days: Annotated[int | None, Meta(description="Null if the date is unknown.")]
+    too_old: Annotated[bool, Meta(description="The age exceeds max_baseline_age.")]
     depth: Depth | None = None
     accepted: Annotated[
         list[Accepted], Meta(description="Broken contracts that became the baseline, the latest last.")
@@ -80,7 +75,10 @@ class BaselineInput(Struct, frozen=True, kw_only=True, omit_defaults=True):
     replaces: Annotated[Replaced | None, Meta(description="The baseline that was replaced by this one.")] = None
     contract_changes: Annotated[
         list[ContractChange] | None,
-        Meta(description="How the contract changed since the baseline was made, weaker first."),
+        Meta(
+            description="How the contract changed since the baseline was made, weaker first. Empty if nothing changed; "
+            "omitted if that is not known, because the baseline is a run or was made by an older rag-contract."
+        ),
     ] = None
 
 

@@ -1,4 +1,4 @@
-"""The records of the report on what a judge said, item by item of each task."""
+"""The records of the report on what a judge said, for each task and its items."""
 
 from typing import Annotated
 
@@ -10,89 +10,96 @@ Count = Annotated[int, Meta(ge=0)]
 
 
 class JudgedItem(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """A claim, a criterion or a flagged text, and what the judge said of it; null if it has no verdict.
+    """A claim, a criterion or a flagged text, and what the judge said about it.
 
-    ``quote`` are the words that prove the verdict, from the retrieved text of rank ``context``, or else from the
-    answer. ``stands`` says of a flagged text whether the violation stands. ``quote`` and ``reason`` are omitted with
-    --no-answers, and so is the ``text`` if it is from the answer. ``row`` is the number of the row that a claim or
-    criterion was judged in, if the query has several in the run.
+    With --no-answers, the quote and the reason are omitted, and so is a text from the answer.
     """
 
     item: str
-    row: int | None = None
+    row: Annotated[
+        int | None, Meta(description="The row in which a claim or criterion was judged, if the query has several.")
+    ] = None
     text: str = ""
-    verdict: Verdict | None
-    stands: bool | None = None
-    quote: str | None = None
-    context: int | None = None
+    verdict: Annotated[Verdict | None, Meta(description="Null if there is none.")]
+    stands: Annotated[bool | None, Meta(description="Whether the violation by a flagged text stands.")] = None
+    quote: Annotated[str | None, Meta(description="The words that prove the verdict.")] = None
+    context: Annotated[
+        int | None, Meta(description="The rank of the retrieved text that is quoted; null if the answer is quoted.")
+    ] = None
     reason: str = ""
 
 
 class JudgedQuery(Struct, frozen=True, kw_only=True, gc=False):
-    """A golden query, and of how many of its items, in all rows, the judge spoke for the application: ``passed``.
-
-    Those are claims that are supported, criteria that are met, and flagged texts that are cleared. Where nothing was
-    retrieved, or nothing answered, none was judged, and ``items`` is empty.
-    """
+    """A golden query and its judged items, over all of its rows."""
 
     id: str
     location: str
-    passed: Count
-    of: Count
-    items: list[JudgedItem]
+    passed: Annotated[
+        Count, Meta(description="How many items are supported claims, criteria that are met, or cleared texts.")
+    ]
+    of: Annotated[Count, Meta(description="How many items there are.")]
+    items: Annotated[
+        list[JudgedItem], Meta(description="Empty if nothing was retrieved or answered, so that nothing was judged.")
+    ]
 
 
 class TaskReport(Struct, frozen=True, kw_only=True):
-    """What a judge said at one task, and how far it can be relied on.
-
-    ``metric`` is the key of the metric that is computed from it, and null for what rules flagged. ``queries`` lists the
-    judged queries, of more than 10,000 only those with an item that did not pass. ``judgments`` counts those used, and
-    ``unjudged`` the items that have none, where these may stand.
-
-    ``why_not`` says why the judgments do not count, and is empty if they do, or if nothing depends on them. ``kappa``
-    is the judge's agreement with people beyond chance, and ``kappa_low`` the lower end of its 90 % interval, both null
-    without a calibration of this judge. ``estimate`` is the mean that people would give, estimated by Rogan and Gladen
-    from ``mean``, that of the judge, and from how often it is right; it is for information, no limit is on it.
-    """
+    """What a judge said at one task, and how far it can be relied on."""
 
     task: Task
-    metric: str | None
+    metric: Annotated[
+        str | None, Meta(description="The key of the metric that the judgments give; null for what rules flagged.")
+    ]
     label: str
-    judgments: Count
-    unjudged: Count
-    why_not: list[str]
-    kappa: float | None
-    kappa_low: float | None
-    mean: float | None
-    estimate: float | None
-    queries: list[JudgedQuery]
+    judgments: Annotated[Count, Meta(description="How many judgments are used.")]
+    unjudged: Annotated[Count, Meta(description="How many flagged texts have no verdict.")]
+    why_not: Annotated[
+        list[str],
+        Meta(description="Why the judgments do not count; empty if they do, or if nothing depends on them."),
+    ]
+    kappa: Annotated[
+        float | None,
+        Meta(description="The judge's agreement with people beyond chance; null without a calibration of this judge."),
+    ]
+    kappa_low: Annotated[float | None, Meta(description="The lower end of the 90 % interval of kappa.")]
+    mean: Annotated[float | None, Meta(description="The mean by the judge, which limits are on.")]
+    estimate: Annotated[
+        float | None,
+        Meta(
+            description="The mean that people would give, estimated by Rogan and Gladen from the mean and from how "
+            "often the judge is right; for information only."
+        ),
+    ]
+    queries: Annotated[
+        list[JudgedQuery],
+        Meta(description="The judged queries; of more than 10,000, those with an item that did not pass."),
+    ]
 
 
 class JudgeReport(Struct, frozen=True, kw_only=True):
-    """What a judge said, replayed from judgments files.
+    """What a judge said, replayed from judgments files, and what the judgments that are used cost when they were made.
 
-    ``models`` are as they answered, ``fingerprints`` what a calibration must have been made with. ``judgments`` counts
-    those that were used, ``unused`` those on other texts, other queries or by other judges, and ``without_verdict`` all
-    in the files of which there is none, by why. The oldest and the newest that was used are from ``oldest`` and
-    ``newest``; ``cached`` are those that were known already when the newest were asked for.
-
-    What those that were used cost when they were made: ``calls``, with those of them that were ``retried`` (sent
-    again), and replies with wrong controls, of which nothing counts (``compromised``); tokens as billed; and ``usd``,
-    null if no prices were given for any.
+    The costs are calls, tokens as billed, and money.
     """
 
-    models: list[str]
-    fingerprints: list[str]
-    judgments: Count
-    unused: Count
-    without_verdict: dict[str, Count]
-    oldest: str | None
-    newest: str | None
-    cached: Count
+    models: Annotated[list[str], Meta(description="As they answered.")]
+    fingerprints: Annotated[list[str], Meta(description="What a calibration must have been made with.")]
+    judgments: Annotated[Count, Meta(description="How many judgments are used.")]
+    unused: Annotated[
+        Count, Meta(description="How many are not used: on other texts or queries, by other judges, or not needed.")
+    ]
+    without_verdict: Annotated[
+        dict[str, Count], Meta(description="How many judgments in the files have no verdict, by the reason.")
+    ]
+    oldest: Annotated[str | None, Meta(description="The time of the oldest judgment that is used.")]
+    newest: Annotated[str | None, Meta(description="The time of the newest judgment that is used.")]
+    cached: Annotated[Count, Meta(description="How many were known already when the newest were asked for.")]
     calls: Count
-    retried: Count
-    compromised: Count
+    retried: Annotated[Count, Meta(description="How many calls were sent again.")]
+    compromised: Annotated[
+        Count, Meta(description="How many replies had wrong controls, so that nothing in them counts.")
+    ]
     tokens_in: Count
     tokens_out: Count
-    usd: float | None
+    usd: Annotated[float | None, Meta(description="Null if no prices are known for any of them.")]
     tasks: list[TaskReport]

@@ -1,6 +1,6 @@
-"""The sections on what a judge said, for people: sentences, and items in the order in which they matter.
+"""The section on what a judge said, as parts for any format, and as a folded section in Markdown.
 
-The folded section in Markdown on what a judge said. Its words are as hostile as what it read: all is escaped.
+A judge's words are as hostile as the texts that it read, so all of them are escaped.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,14 +21,14 @@ TITLE = "What the judge said"
 
 
 class Words(NamedTuple):
-    """How people speak of a task: one item, several, passed or not, and what is lacking if none is judged."""
+    """The words for a task and its items."""
 
     by: str
     item: str
     items: str
     passed: str
     failed: str
-    nothing: str = ""
+    nothing: str = ""  # why a query has no items
 
 
 WORDS: dict[Task, Words] = {
@@ -45,27 +45,24 @@ NO_VERDICT = "no verdict"
 
 
 class TaskSection(Struct, frozen=True, kw_only=True):
-    """The title, sentences, and the queries, those with the smallest share of items that passed first."""
+    """The section of one task."""
 
     title: str
     words: Words
-    facts: list[str]
-    queries: list[JudgedQuery]
+    facts: list[str]  # sentences
+    queries: list[JudgedQuery]  # those with the smallest share of items that passed first
 
 
 class JudgeSection(Struct, frozen=True, kw_only=True):
-    """The title, sentences on what there is and what it cost, and a section for each task.
-
-    Names from files in them are whole and not escaped.
-    """
+    """The whole section. Names from files are neither shortened nor escaped in it."""
 
     title: str
-    facts: list[str]
+    facts: list[str]  # sentences on the judgments and what they cost
     tasks: list[TaskSection]
 
 
 def judge_section(report: Report) -> JudgeSection | None:
-    """Return the section; None if no judgments are given."""
+    """Return the section on what a judge said; None if no judgments are given."""
     judge = report.judge
     if judge is UNSET:
         return None
@@ -74,40 +71,40 @@ def judge_section(report: Report) -> JudgeSection | None:
 
 def _task(task: TaskReport) -> TaskSection:
     words = WORDS[task.task]
-    queries = sorted(task.queries, key=lambda one: one.passed / max(1, one.of))
+    queries = sorted(task.queries, key=lambda query: query.passed / max(1, query.of))
     return TaskSection(title=f"{task.label}, {words.by}", words=words, facts=list(_trust(task)), queries=queries)
 
 
 def heading(query: JudgedQuery, words: Words) -> str:
-    """Return how many items of a query passed, to stand behind its id."""
+    """Return how many items of a query passed, as text that follows its id."""
     of = f"{query.of:,} {words.item if query.of == 1 else words.items}"
     return f"{query.passed:,} of {of} {words.passed}" + ("" if query.items else f": {words.nothing}")
 
 
 def has_passed(item: JudgedItem) -> bool:
-    """Return whether the judge spoke for the application, to some effect."""
+    """Return whether the verdict is for the application and counts."""
     return item.verdict is True if item.stands is None else not item.stands
 
 
 def name_of(item: JudgedItem, length: int) -> str:
-    """Return the text of an item, or its name if the text must not be shown, and its row; nothing of it is escaped."""
+    """Return the text of an item, or its name if the text must not be shown, and its row; nothing in it is escaped."""
     return shown(item.text or item.item, length) + (f" (row {item.row})" if item.row else "")
 
 
 def evidence(item: JudgedItem, length: int) -> str:
-    """Return the words that prove a verdict and where they are, and why it is so; nothing of it is escaped.
+    """Return the words that prove a verdict, where they are, and the reason; nothing in it is escaped.
 
-    Of a claim or criterion that passed, the quote is enough.
+    The reason is left out for a claim or criterion that passed and has a quote.
     """
     where = f"text {item.context}: " if item.context is not None else ""
     quote = f"{where}“{shown(item.quote, length)}”" if item.quote else where.removesuffix(": ")
     reason = "" if item.verdict is True and quote else shown(item.reason, length)
     if item.stands is None:
         return quote or reason
-    said = SAID[item.verdict] if isinstance(item.verdict, str) else NO_VERDICT
+    verdict = SAID[item.verdict] if isinstance(item.verdict, str) else NO_VERDICT
     if item.stands and item.verdict is not None and item.verdict != "asserts_unsupported":
-        said = f"{said}, but not cleared"
-    return ": ".join(filter(None, (said, "; ".join(filter(None, (quote, reason))))))
+        verdict = f"{verdict}, but not cleared"
+    return ": ".join(filter(None, (verdict, "; ".join(filter(None, (quote, reason))))))
 
 
 def _facts(judge: JudgeReport) -> Iterator[str]:
@@ -133,13 +130,13 @@ def _facts(judge: JudgeReport) -> Iterator[str]:
 
 
 def _not_taken(fingerprints: Iterable[str]) -> set[str]:
-    """Return what judges do not take of what is sent to them, as their fingerprints say at the end."""
-    listed = [one.rpartition(", without ") for one in fingerprints]
-    return {name for _, found, names in listed if found for name in names.split(", ")}
+    """Return the settings that judges do not take, which their fingerprints list at the end."""
+    parts = [fingerprint.rpartition(", without ") for fingerprint in fingerprints]
+    return {name for _, separator, names in parts if separator for name in names.split(", ")}
 
 
 def _when(oldest: str, newest: str) -> str:
-    """Return from when judgments are, to the minute."""
+    """Return the times of the oldest and the newest judgment, to the minute."""
     first, last = (f"{moment[:10]} {moment[11:16]}" for moment in (oldest, newest))
     return f"of {first} UTC" if first == last else f"from {first} to {last} UTC"
 
@@ -157,7 +154,7 @@ def _trust(task: TaskReport) -> Iterator[str]:
 
 
 def shown(text: str | None, length: int) -> str:
-    """Return words of a judge in one line, what is invisible made visible."""
+    """Return words of a judge on one line, shortened, with control characters visible."""
     return clipped_line(text or "", length)
 
 
@@ -165,7 +162,7 @@ SIGNS = {True: "✅", False: "❌"}
 
 
 def judge_fold(report: Report, max_queries: int) -> list[str]:
-    """Return the section with the items of the first queries, the worst first; empty without judgments."""
+    """Return the folded section with the items of the first queries, worst first; empty without judgments."""
     section = judge_section(report)
     if section is None:
         return []

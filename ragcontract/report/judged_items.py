@@ -1,4 +1,4 @@
-"""Builds the report on what a judge said: by which quote of which text, and how far it can be relied on."""
+"""Builds the report on what a judge said: its verdicts with their quotes, and how far it can be relied on."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC
@@ -24,41 +24,41 @@ Rows: TypeAlias = Sequence[Sequence[Judgment]]  # the judgments on each row of a
 
 
 def judge_report(evaluation: Evaluation) -> JudgeReport | None:
-    """Return what a judge said; None if no judgments are given."""
+    """Return the report on what a judge said; None if no judgments are given."""
     replayed = evaluation.replayed
     if replayed is None or not replayed.files:
         return None
     tasks = [_of_metric(evaluation, replayed, family) for family in replayed.families]
     if replayed.second_pass is not None:
         tasks.append(_of_flagged(evaluation, replayed))
-    used = [one for task in tasks for one in replayed.judgments(task.task)]
-    times = [one.at.astimezone(UTC).isoformat() for one in used]
-    sessions = [one.session for one in used if one.session is not None]
-    usd = [one.usd for one in used if one.usd is not None]
+    used = [judgment for task in tasks for judgment in replayed.judgments(task.task)]
+    times = [judgment.at.astimezone(UTC).isoformat() for judgment in used]
+    sessions = [judgment.session for judgment in used if judgment.session is not None]
+    usd = [judgment.usd for judgment in used if judgment.usd is not None]
     return JudgeReport(
-        models=sorted({encodable(one.model) for one in used if one.model}),
-        fingerprints=sorted({encodable(one.fingerprint) for one in used if one.votes}),
+        models=sorted({encodable(judgment.model) for judgment in used if judgment.model}),
+        fingerprints=sorted({encodable(judgment.fingerprint) for judgment in used if judgment.votes}),
         judgments=len(used),
         unused=max(0, replayed.read - len(used)),
         without_verdict=dict(sorted(replayed.without_verdict.items())),
         oldest=min(times, default=None),
         newest=max(times, default=None),
         cached=sum(1 for session in sessions if session < max(sessions)),
-        calls=sum(one.calls for one in used),
-        retried=sum(one.retried for one in used),
-        compromised=sum(one.compromised for one in used),
-        tokens_in=sum(one.tokens_in for one in used),
-        tokens_out=sum(one.tokens_out for one in used),
+        calls=sum(judgment.calls for judgment in used),
+        retried=sum(judgment.retried for judgment in used),
+        compromised=sum(judgment.compromised for judgment in used),
+        tokens_in=sum(judgment.tokens_in for judgment in used),
+        tokens_out=sum(judgment.tokens_out for judgment in used),
         usd=sum(usd) if usd else None,
         tasks=tasks,
     )
 
 
 def _calibration(replayed: Replayed, task: Task) -> Calibration | None:
-    """Return the calibration of the judge that was used; one of another judge says nothing of it."""
-    found = replayed.calibrations.get(task)
-    fingerprints = {one.fingerprint for one in replayed.judgments(task) if one.votes}
-    return found if found is not None and fingerprints <= {found.fingerprint} else None
+    """Return the calibration of the judge that was used; None if there is only one of another judge."""
+    calibration = replayed.calibrations.get(task)
+    fingerprints = {judgment.fingerprint for judgment in replayed.judgments(task) if judgment.votes}
+    return calibration if calibration is not None and fingerprints <= {calibration.fingerprint} else None
 
 
 def _of_metric(evaluation: Evaluation, replayed: Replayed, family: JudgedShare) -> TaskReport:
@@ -89,7 +89,7 @@ def _estimate(
     mean: float | None,
     calibration: Calibration | None,
 ) -> float | None:
-    """Return the mean that people would give; a row with nothing to judge is 0 whoever judges."""
+    """Return the mean that people would give. A row with nothing to judge is 0, whoever judges it."""
     if calibration is None or mean is None:
         return None
     weights = [(query.weight, judged[query.id]) for query in _of(evaluation, judged)]
@@ -110,18 +110,18 @@ def _queries(evaluation: Evaluation, judged: Mapping[str, Rows], family: JudgedS
     listed = len(judged) <= bounds.ALL_QUERIES
     for query in _of(evaluation, judged):
         rows, texts = judged[query.id], family.texts(query)
-        passed, of = sum(1 for row in rows for one in row if one.verdict is True), len(rows) * len(texts)
+        passed, of = sum(1 for row in rows for judgment in row if judgment.verdict is True), len(rows) * len(texts)
         if listed or passed < of:
             items = [
-                _item(one, text, row=number if len(rows) > 1 else None)
-                for number, said in enumerate(rows, 1)
-                for one, text in zip(said, texts, strict=False)  # not strict: none is judged
+                _item(judgment, text, row=number if len(rows) > 1 else None)
+                for number, judgments in enumerate(rows, 1)
+                for judgment, text in zip(judgments, texts, strict=False)  # not strict: none is judged
             ]
             yield JudgedQuery(id=query.id, location=encodable(query.location), passed=passed, of=of, items=items)
 
 
 def _item(judgment: Judgment, text: str, row: int | None) -> JudgedItem:
-    has_quote = judgment.verdict is True  # of what is not so, there is nothing to quote
+    has_quote = judgment.verdict is True  # nothing can be quoted for what is not in a text
     return JudgedItem(
         item=judgment.item,
         row=row,
@@ -138,9 +138,9 @@ def _of_flagged(evaluation: Evaluation, replayed: Replayed) -> TaskReport:
     listed = len(replayed.flagged) <= bounds.ALL_QUERIES
     queries, unjudged = [], 0
     for query in _of(evaluation, replayed.flagged):
-        items = [one for answer in replayed.flagged[query.id] for one in _flagged(answer)]
-        unjudged += sum(1 for one in items if one.verdict is None)
-        passed = sum(1 for one in items if not one.stands)
+        items = [item for answer in replayed.flagged[query.id] for item in _flagged(answer)]
+        unjudged += sum(1 for item in items if item.verdict is None)
+        passed = sum(1 for item in items if not item.stands)
         if items and (listed or passed < len(items)):
             queries.append(
                 JudgedQuery(id=query.id, location=encodable(query.location), passed=passed, of=len(items), items=items)
@@ -161,7 +161,7 @@ def _of_flagged(evaluation: Evaluation, replayed: Replayed) -> TaskReport:
 
 
 def _flagged(answer: FlaggedAnswer) -> Iterator[JudgedItem]:
-    """Yield what was flagged in an answer; a text stands if any violation does that it is part of."""
+    """Yield what was flagged in an answer. A text stands if any violation that it is part of stands."""
     for item in answer.items:
         yield _flagged_item(item, answer.judgments.get(item.name), stands=item.name in answer.standing)
 

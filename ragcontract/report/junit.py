@@ -1,7 +1,7 @@
 """The report as JUnit XML: one suite for the gates and one for the queries, with the metrics as properties.
 
-Each case has the file and the line that define it, and the name of the contract, by which tools that collect the
-results of several contracts keep them apart.
+Each case has the file and the line that define it, and the name of the contract, so that tools that collect the
+results of several contracts can distinguish them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -124,20 +124,24 @@ def _query(query: QueryReport, findings: FindingsByQuery, age: str, classname: s
         return case
     failing, why = findings.failing(query.id), visible(findings.why_tolerated(query.id))
     if query.status == "counted":
-        case.add_skipped_info(message="; ".join([*(sentence(one, visible, visible) for one in failing), COUNTED]))
+        case.add_skipped_info(
+            message="; ".join([*(sentence(finding, visible, visible) for finding in failing), COUNTED])
+        )
     elif failing:
-        tolerated = [f"Not counted: {_expected(one)}: {_found(one)}" for one in findings.tolerated(query.id)]
-        described = [f"Expected {_expected(one)}\nFound: {_found(one)}" for one in failing]
+        tolerated = [
+            f"Not counted: {_expected(finding)}: {_found(finding)}" for finding in findings.tolerated(query.id)
+        ]
+        described = [f"Expected {_expected(finding)}\nFound: {_found(finding)}" for finding in failing]
         if answer := shown_answer(query, bounds.SAID):
             described.append(f"Answer: {answer}")
         case.add_failure_info(
-            message=(f"{age}: " if age else "") + "; ".join(sentence(one, visible, visible) for one in failing),
+            message=(f"{age}: " if age else "") + "; ".join(sentence(finding, visible, visible) for finding in failing),
             output="\n".join([visible(query.query), *described, *tolerated, *([why] if why else [])]),
-            failure_type=", ".join(dict.fromkeys(rule for one in failing for rule in one.ids)),
+            failure_type=", ".join(dict.fromkeys(rule for finding in failing for rule in finding.ids)),
         )
     else:
-        said = "skipped" if query.status == "skipped" else ""  # as the element is called
-        case.add_skipped_info(message=visible(findings.why_tolerated(query.id, said)))
+        status = "skipped" if query.status == "skipped" else ""  # the name of the element says it already
+        case.add_skipped_info(message=visible(findings.why_tolerated(query.id, status)))
     return case
 
 

@@ -1,6 +1,7 @@
-"""Limits as the reports for people show them: as they were written, and how many decimals stand beside them.
+"""Limits and changes as the reports for people show them.
 
-How sure changes are, as the reports for people say it: bounds beside a change, what a pass may hide, p-values.
+A limit is shown as it was written, with the decimals that its value needs. A change is shown with its bounds, its
+p-value, and what a pass may hide.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,12 +39,12 @@ from ragcontract.report.queries import not_proven_gates
 from ragcontract.report.record import MetricReport, Report
 from ragcontract.statistics.significance import ALPHA
 
-# What is said of a limit beside others of the same mean that hold.
+# The marks of limits that do not hold, beside limits on the same mean that do.
 MARKS: dict[GateStatus, str] = {"fail": " (broken)", "unproven": " (over)", "too_few": " (over)"}
 
 
 def limits_text(gates: Sequence[GateReport], digits: int, metric: MetricReport | None = None) -> str:
-    """Return the limits of one mean; where some hold and others do not, those that do not are marked."""
+    """Return the limits of one mean as text; if some hold and others do not, those that do not are marked."""
     whole = None if metric is None else whole_of(metric)
     mixed = len({gate.status for gate in gates}) > 1
     texts = (limit_text(gate, whole, digits) + (MARKS.get(gate.status, "") if mixed else "") for gate in gates)
@@ -53,7 +54,7 @@ def limits_text(gates: Sequence[GateReport], digits: int, metric: MetricReport |
 def limit_text(gate: GateReport, whole: float | None, digits: int) -> str:
     """Return a limit as it was written: ``minimum 0.80``, ``allowed drop 10% (0.08)``.
 
-    A relative limit on a metric is also given in points, with ``digits`` decimals; ``whole`` is what 100 % are.
+    A relative limit on a metric is also shown in points, with ``digits`` decimals; ``whole`` is the value of 100 %.
     """
     written = _written(gate)
     if gate.unit == "points" and gate.kind.startswith("relative"):
@@ -62,7 +63,7 @@ def limit_text(gate: GateReport, whole: float | None, digits: int) -> str:
 
 
 def whole_of(metric: MetricReport) -> float | None:
-    """Return what 100 % are in limits on a metric: the baseline's value, counted from the lowest one of the scale."""
+    """Return the value of 100 % in limits on a metric: the baseline's value, counted from the lowest of the scale."""
     return None if metric.baseline is None else abs(metric.baseline - metric.scale.zero)
 
 
@@ -84,11 +85,11 @@ def _verb(gate: GateReport) -> str:
 
 
 def table_digits(rows: Iterable[tuple[MetricReport, Sequence[GateReport]]]) -> int:
-    """Return the number of decimals for the metrics of a table: the same for all of its rows.
+    """Return the number of decimals for the metrics of a table, the same for all of its rows.
 
-    It is 2 to 4: what shows that a value changed, and on which side of its limit it is. Where a change is over its
-    limit by less than that, it is as many as show it, up to 10. In the rows with limits, if there are any, changes are
-    also the differences of what is shown, as far as 4 decimals allow.
+    It is from 2 to 4: enough to show that a value changed, and on which side of its limit it is. If a change is over
+    its limit by less than 4 decimals show, it is as many as show it, up to 10. In the rows with limits, if there are
+    any, changes are also the differences of the numbers that are shown, as far as 4 decimals allow.
     """
     rows = list(rows)
     limited = [row for row in rows if row[1]]
@@ -102,7 +103,7 @@ def table_digits(rows: Iterable[tuple[MetricReport, Sequence[GateReport]]]) -> i
     for metric, _ in limited or rows:
         if metric.baseline is not None and metric.current_shared is not None:
             steps.append((metric.baseline, metric.current_shared))
-    fewest = max([*broken, *(min(one, MOST_FOR_TABLES) for one in other)], default=digits_for([]))
+    fewest = max([*broken, *(min(digits, MOST_FOR_TABLES) for digits in other)], default=digits_for([]))
     return digits_that_add_up(steps, fewest)
 
 
@@ -129,14 +130,14 @@ NO_BOUNDS = (0.0, 0.0)
 
 
 class Ends(NamedTuple):
-    """The one-sided bounds of a change, in points of its metric: it is at worst the first and at best the second."""
+    """The one-sided bounds of a change, in points of its metric."""
 
     worst: float
     best: float
 
 
 def ends_of(gates: Sequence[GateReport], metric: MetricReport) -> Ends | None:
-    """Return the bounds of a change as its limits have them, else those of the metric; None if nothing changed."""
+    """Return the bounds of a change from its limits or, without any, from the metric; None if nothing changed."""
     for gate in gates:
         if gate.bounds and any(gate.bounds):
             least, most = gate.bounds
@@ -150,8 +151,8 @@ def ends_of(gates: Sequence[GateReport], metric: MetricReport) -> Ends | None:
 def bound_beside(gates: Sequence[GateReport], metric: MetricReport, digits: int) -> str:
     """Return the bound of a change that says most about its limits: ``at worst -0.07`` or ``at best -0.03``.
 
-    The change may be as bad as the first. The second is for one that is over a limit and for the worse for sure. Empty
-    without limits on it, and if nothing changed.
+    The second form is for a change that is over a limit and for the worse for sure. The text is empty without limits
+    on the change, and if nothing changed.
     """
     bounded = [gate for gate in gates if gate.bounds]
     ends = ends_of(bounded, metric) if bounded else None
@@ -164,16 +165,16 @@ def bound_beside(gates: Sequence[GateReport], metric: MetricReport, digits: int)
 
 
 def _change(gate: GateReport, amount: float, metric: MetricReport) -> float:
-    """Return an amount of a limit as a change of the metric, in its points."""
+    """Return an amount in the unit of a limit as a change of the metric in points."""
     points = amount * (whole_of(metric) or 0.0) if gate.kind.startswith("relative") else amount
     return -points if gate.kind.endswith("drop") else points
 
 
 def could_hide(report: Report) -> Phrase | None:
-    """Return which change beyond its limit a pass does not exclude: the worst one, and the number of others.
+    """Return a sentence on the worst change beyond its limit that a pass does not exclude, with a count of the others.
 
-    Limits over all queries come before those on tags, where few queries leave much room. None for a contract that is
-    broken, and where every limit excludes what it forbids, as for a run that is its own baseline.
+    Limits over all queries come before those on tags, where few queries leave much room. It is None for a broken
+    contract, and if every limit excludes what it forbids, as for a run that is its own baseline.
     """
     if report.verdict != "pass":
         return None
@@ -190,7 +191,7 @@ def could_hide(report: Report) -> Phrase | None:
 
 
 def _excess(gate: GateReport, report: Report) -> float:
-    """Return by how much a change may exceed its limit, as a fraction of the scale or of the baseline's value."""
+    """Return how far a change may exceed its limit, as a fraction of the scale or of the baseline's value."""
     metric = report.metrics.get(gate.metric)
     relative = gate.kind.startswith("relative") or metric is None
     whole = 1.0 if relative or metric is None else metric.scale.high - metric.scale.low
@@ -206,60 +207,60 @@ def _amounts(gate: GateReport) -> tuple[str, str]:
 
 
 def left_open(report: Report) -> Iterator[Phrase]:
-    """Yield what a verdict does not settle: changes over their limits that do not fail, and what a pass may hide."""
+    """Yield sentences on changes over their limits that do not fail, and on what a pass may hide."""
     yield from not_proven_notes(report)
     if hidden := could_hide(report):
         yield hidden
 
 
 def not_proven_notes(report: Report) -> Iterator[Phrase]:
-    """Yield the changes over their limits that do not fail, each with the reason; of many the first, and a count."""
-    found = not_proven_gates(report)
-    for finding in found[: bounds.NAMES]:
+    """Yield the first changes over their limits that do not fail, each with the reason, and a count of the others."""
+    findings = not_proven_gates(report)
+    for finding in findings[: bounds.NAMES]:
         yield (*phrase_of(finding), f": {finding.why}")
-    if (more := len(found) - bounds.NAMES) > 0:
+    if (more := len(findings) - bounds.NAMES) > 0:
         yield (f"{count(more, 'more change')} over {'its limit' if more == 1 else 'their limits'} and not proven",)
 
 
 def over_and_not_proven(report: Report) -> str:
     """Return how many changes are over their limits and do not fail, for the headline; empty if none are."""
-    found = [gate for gate in report.gates if gate.status in NOT_PROVEN]
-    if not found:
+    gates = [gate for gate in report.gates if gate.status in NOT_PROVEN]
+    if not gates:
         return ""
-    few = sum(gate.status == "too_few" for gate in found)
-    noun = "drop" if all(gate.kind.endswith("drop") for gate in found) else "change"
+    few = sum(gate.status == "too_few" for gate in gates)
+    noun = "drop" if all(gate.kind.endswith("drop") for gate in gates) else "change"
     more = "more " if any(gate.status == "fail" for gate in report.gates) else ""
-    verb, limit = ("is", "its limit") if len(found) == 1 else ("are", "their limits")
-    start = f"; {count(len(found), f'{more}{noun}')} {verb} over {limit}"
-    if few == len(found):
+    verb, limit = ("is", "its limit") if len(gates) == 1 else ("are", "their limits")
+    start = f"; {count(len(gates), f'{more}{noun}')} {verb} over {limit}"
+    if few == len(gates):
         return f"{start}, and too few queries changed to tell"
     return f"{start} and not proven" + (f", {few:,} of them with too few changed queries to tell" if few else "")
 
 
 def alpha_of(report: Report) -> float:
-    """Return the level of tests and bounds: that of the limits on changes, if there are any."""
+    """Return the significance level of tests and bounds: that of the limits on changes, or else the usual one."""
     return next((gate.alpha for gate in report.gates if gate.alpha), ALPHA)
 
 
 def method_note(report: Report) -> str:
-    """Return what the bounds and the p-values of changes mean."""
+    """Return a sentence that explains the bounds and the p-values of changes."""
     tests = tested_together(report)
     note = f"Each bound is one-sided ({percent(1 - alpha_of(report))}), for other questions of the same kind."
     return f"{note} p of a change with a limit is adjusted over {tests:,} such changes." if tests > 1 else note
 
 
 def tested_together(report: Report) -> int:
-    """Return over how many changes the p-values of limits are adjusted: limits on the same change count once."""
+    """Return the number of changes over which p-values are adjusted; limits on the same change count once."""
     return len({(gate.metric, gate.tag) for gate in report.gates if gate.alpha})
 
 
 def p_of(gates: Sequence[GateReport], p_value: float) -> str:
-    """Return a p-value beside the threshold that it met or missed, if a limit has one: ``p 0.19 > 0.05``."""
+    """Return a p-value and the threshold that it met or missed, if a limit has one: ``p 0.19 > 0.05``."""
     return p_beside_threshold(p_value, next((gate.alpha for gate in gates if gate.alpha), None))
 
 
 def outcomes_of(gates: Sequence[GateReport]) -> str:
     """Return whether a change is within its limits for sure, beyond one, or not decided; empty without such limits."""
-    found = {gate.certainty for gate in gates if gate.certainty}
+    certainties = {gate.certainty for gate in gates if gate.certainty}
     order: tuple[Certainty, ...] = ("beyond", "undecided", "within")
-    return next((OUTCOMES[one] for one in order if one in found), "")
+    return next((OUTCOMES[certainty] for certainty in order if certainty in certainties), "")

@@ -1,7 +1,4 @@
-"""The metric table of the reports for people: metrics, other limited quantities, limited means of tags.
-
-Sorts tags for the reports, worst first, and computes their changes; selects the metrics of the table.
-"""
+"""The metric table and the table of tags of the reports for people, as rows that each format renders."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -31,27 +28,23 @@ NO_VALUE = "no value"
 class Row(Struct, frozen=True, kw_only=True):
     """One row with formatted values, all of them over the same queries.
 
-    With a baseline value, these are the queries that both sides have. A limit on the value itself counts all queries;
-    where their mean differs, it has a row of its own without a baseline, and ``over`` names its queries (``all 25
-    queries``). ``tag`` is None for queries with any tag. ``metric`` has the numbers; it is None for a quantity that is
-    not a metric. ``gates`` are its limits, and ``bound`` is how bad the change may be, or must be, beside them.
-    ``p_value`` is for a change for the worse; for tags it is adjusted over all tags. ``digits`` is the number of
-    decimals, which all metrics of the table share.
+    With a baseline value, these are the queries that both sides have. A limit on the value itself counts all queries.
+    If their mean differs, the limit has a row of its own without a baseline.
     """
 
     label: str
-    tag: str | None = None
-    over: str = ""
-    metric: MetricReport | None = None
-    gates: Sequence[GateReport] = ()
-    p_value: float | None = None
+    tag: str | None = None  # None for queries with any tag
+    over: str = ""  # the queries of a row of its own: all 25 queries
+    metric: MetricReport | None = None  # the numbers; None for a quantity that is not a metric
+    gates: Sequence[GateReport] = ()  # its limits
+    p_value: float | None = None  # of a change for the worse; for tags, adjusted over all tags
     baseline: str
     current: str
     change: str
-    bound: str = ""
+    bound: str = ""  # how bad the change may be, or must be
     limits: str
     status: Status
-    digits: int = 0
+    digits: int = 0  # decimals, which all metrics of the table share
 
     @property
     def compared(self) -> bool:
@@ -60,7 +53,7 @@ class Row(Struct, frozen=True, kw_only=True):
 
     @property
     def direction(self) -> str:
-        """``lower is better`` for such a metric, unless its limits say so: a maximum, an allowed rise."""
+        """``lower is better`` for such a metric, unless its limits (a maximum, an allowed rise) say so already."""
         return "lower is better" if self.metric and self.metric.better == "lower" and not self.gates else ""
 
     def values(self, arrow: str = "→") -> str:
@@ -94,17 +87,19 @@ def table_rows(report: Report) -> list[Row]:
 def at_largest_k(report: Report) -> dict[str, MetricReport]:
     """Return the metrics at the largest cut-off, and those without one; no diagnostic ones."""
     k = max(report.k)
-    return {key: one for key, one in report.metrics.items() if one.k in {None, k} and one.diagnostic is UNSET}
+    return {
+        key: metric for key, metric in report.metrics.items() if metric.k in {None, k} and metric.diagnostic is UNSET
+    }
 
 
 def main_metric(report: Report) -> str:
-    """Return the key of the first metric of the table that has a value; of the first one, if none has."""
+    """Return the key of the first metric of the table that has a value, or of the first one if none has."""
     metrics = at_largest_k(report)
     return next((key for key, metric in metrics.items() if metric.current is not None), next(iter(metrics)))
 
 
 def differs(metric: MetricReport) -> bool:
-    """Return whether the mean over all queries is another one than the mean that is compared with the baseline."""
+    """Return whether the mean over all queries differs from the mean that is compared with the baseline."""
     if metric.current is None or metric.current_shared is None or metric.baseline is None:
         return False
     return abs(metric.current - metric.current_shared) > SAME
@@ -123,7 +118,7 @@ def _means(report: Report) -> Iterator[Mean]:
     for key, metric in report.metrics.items():
         gates = by_key.get(key, [])
         if with_value and not gates and metric.current is None and metric.baseline is None:
-            continue  # no query names documents, or asks for what this metric measures
+            continue  # no query names documents, or has what this metric measures
         if gates or key in largest:  # report.json has the other cut-offs
             p_value = metric.noise.p_value if metric.noise else None
             yield from _over_the_same(Mean(metric=metric, gates=gates, p_value=p_value), over)
@@ -135,9 +130,9 @@ def _means_of_tags(report: Report) -> Iterator[Mean]:
         if gate.tag is not None and gate.metric in report.metrics:
             tagged.setdefault((gate.tag, gate.metric), []).append(gate)
     for (tag, key), gates in tagged.items():
-        found, metric = report.tags[tag], _metric_of(tag, key, report)
-        mean = Mean(metric=metric, gates=gates, tag=tag, p_value=found.p_values.get(key))
-        yield from _over_the_same(mean, f"all {found.queries:,} queries")
+        of_tag, metric = report.tags[tag], _metric_of(tag, key, report)
+        mean = Mean(metric=metric, gates=gates, tag=tag, p_value=of_tag.p_values.get(key))
+        yield from _over_the_same(mean, f"all {of_tag.queries:,} queries")
 
 
 def _over_the_same(mean: Mean, over: str) -> Iterator[Mean]:
@@ -155,11 +150,11 @@ def _over_the_same(mean: Mean, over: str) -> Iterator[Mean]:
 
 
 def _metric_of(tag: str, key: str, report: Report) -> MetricReport:
-    found = report.tags[tag]
-    shared, before = (found.metrics_shared or {}).get(key), (found.baseline_metrics or {}).get(key)
+    of_tag = report.tags[tag]
+    shared, before = (of_tag.metrics_shared or {}).get(key), (of_tag.baseline_metrics or {}).get(key)
     return replace(
         report.metrics[key],
-        current=found.metrics[key],
+        current=of_tag.metrics[key],
         current_shared=shared,
         baseline=before,
         delta=None if shared is None or before is None else shared - before,
@@ -203,7 +198,7 @@ def _quantity_rows(report: Report) -> Iterator[Row]:
 
 
 def _share_row(gates: Sequence[GateReport], of: str | None) -> Row:
-    """Return the row of a share, such as a pass rate, of all queries or those with a tag or a tier."""
+    """Return the row of a share, such as a pass rate, over all queries or those with a tag or a tier."""
     now = gates[0].now or 0.0
     digits = max(max(digits_beside(now, gate.limit), min(decimals(gate.limit), MOST_FOR_TABLES)) for gate in gates)
     return Row(
@@ -235,10 +230,9 @@ def _latency_row(gates: Sequence[GateReport]) -> Row:
 
 
 def tag_metrics(report: Report) -> dict[str, MetricReport]:
-    """Return the metrics of the table of tags: at the largest cut-off, and those without one.
+    """Return the metrics of the table of tags: those at the largest cut-off or without one that any tag has a value of.
 
-    They are those that any tag has a value of; of more than ``bounds.TAG_METRICS``, the first ones that have a limit,
-    or the first ones if none has.
+    Of more than ``bounds.TAG_METRICS``, they are the first ones with a limit, or the first ones if none has a limit.
     """
     metrics = _measured(report)
     if len(metrics) <= bounds.TAG_METRICS:
@@ -249,7 +243,7 @@ def tag_metrics(report: Report) -> dict[str, MetricReport]:
 
 
 def tag_metrics_note(report: Report) -> str:
-    """Return how many metrics the table of tags leaves out; empty if it has all."""
+    """Return a sentence that counts the metrics that the table of tags leaves out; empty if it has all."""
     left_out = len(_measured(report)) - len(tag_metrics(report))
     return f"{count(left_out, 'more metric')} by tag: in the JSON report." if left_out else ""
 
@@ -258,14 +252,14 @@ def _measured(report: Report) -> dict[str, MetricReport]:
     metrics = at_largest_k(report)
     tags = report.tags.values()
     sides = [side for tag in tags for side in (tag.metrics, tag.baseline_metrics or {})]
-    measured = {key: one for key, one in metrics.items() if any(side.get(key) is not None for side in sides)}
+    measured = {key: metric for key, metric in metrics.items() if any(side.get(key) is not None for side in sides)}
     return measured or metrics
 
 
 def tags_worst_first(report: Report) -> list[tuple[str, TagReport]]:
-    """Return tags by their worst change of any metric of the table, then by the mean of the first metric.
+    """Return the tags, sorted by their worst change of any metric of the table, then by the mean of the first metric.
 
-    Of tags with equal changes, those without a mean (none of their queries is answerable) come last.
+    Among tags with equal changes, those without a mean, whose queries have no relevant documents, come last.
     """
     keys = list(tag_metrics(report))
     signs = {key: 1.0 if report.metrics[key].better == "higher" else -1.0 for key in keys}
@@ -280,7 +274,7 @@ def tags_worst_first(report: Report) -> list[tuple[str, TagReport]]:
 
 
 def tag_changes(tag: TagReport) -> dict[str, float]:
-    """Return the change of each metric of a tag that both sides have."""
+    """Return the change of each metric that both sides have for a tag."""
     now, before = tag.metrics_shared or {}, tag.baseline_metrics or {}
     return {
         key: value - old for key, value in now.items() if value is not None and (old := before.get(key)) is not None
@@ -288,7 +282,7 @@ def tag_changes(tag: TagReport) -> dict[str, float]:
 
 
 def tag_mean(tag: TagReport, key: str) -> float | None:
-    """Return the mean of a metric over the queries that its change is over; without a change, over all with the tag."""
+    """Return the mean of a metric over the queries of its change or, without a change, over all with the tag."""
     return (tag.metrics_shared or {}).get(key) if key in tag_changes(tag) else tag.metrics[key]
 
 

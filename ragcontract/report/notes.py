@@ -1,10 +1,6 @@
-"""The note below the verdict on what a check with ``--tag`` did not judge.
+"""The notes under the verdict: what was not checked, what was averaged, and how baseline and contract changed.
 
-The note in reports for people on means over several exports, or several good runs.
-
-Notes under the verdict: that the baseline was replaced, and how the contract changed since it was made.
-
-A pull request that replaces the baseline, or weakens the contract, otherwise looks like one without any change.
+Without the last, a pull request that replaces the baseline or weakens the contract looks like one without any change.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,24 +22,27 @@ from ragcontract.runs.baseline_file import Accepted
 
 
 def scope_note(report: Report, name: Quote = str, text: Quote = str) -> str | None:
-    """Return the note with names passed through ``name`` and other text through ``text``; None if all was judged."""
+    """Return the note on what a check with ``--tag`` left out; None if it left nothing out.
+
+    Names are passed through ``name``, and other text through ``text``.
+    """
     phrase = scope_phrase(report)
     return render(phrase, name, text) if phrase else None
 
 
 def scope_phrase(report: Report) -> Phrase:
-    """Return the same as a phrase, for reports that format names differently; empty if all was judged."""
+    """Return the same note as a phrase, for reports that format names differently; empty if nothing was left out."""
     scope = report.scope
     if scope is None:
         return ()
     tags = f"the tag{'s' if len(scope.tags) > 1 else ''} "
-    judged = f"Judged only: {count(report.inputs.golden.queries, 'query')} with {tags}"
+    start = f"Judged only: {count(report.inputs.golden.queries, 'query')} with {tags}"
     own = ", and the limits of these tags" if len(scope.tags) > 1 else ", and its limits"
-    return (judged, *listed(scope.tags, "or"), own, *_rest(scope), ".")
+    return (start, *listed(scope.tags, "or"), own, *_rest(scope), ".")
 
 
 def _rest(scope: ScopeReport) -> Iterator[str | Name]:
-    """Yield how many queries and which gates are not judged."""
+    """Yield how many queries and which gates are left out."""
     queries, gates = scope.queries_not_judged, scope.gates_not_judged
     rest = [count(len(queries), "query")] if queries else []
     if gates:
@@ -59,9 +58,9 @@ DIGITS = 4
 
 
 def fewer_runs(before: int, now: int) -> str | None:
-    """Say that a baseline is of fewer good runs than the one before; None if it is not.
+    """Return a clause on a baseline that is of fewer good runs than the one before; None if it is not.
 
-    Limits from the variation between runs are made for as many runs as there were.
+    Limits that come from the variation between runs are made for the number of runs that there were.
     """
     if now >= before:
         return None
@@ -70,14 +69,14 @@ def fewer_runs(before: int, now: int) -> str | None:
 
 
 def worst_ranks(report: Report) -> str:
-    """Return what the ranks of a query with several rows are, for the text before them."""
+    """Return a clause that says what the ranks of a query with several rows are."""
     if _against_good_runs(report):
         return "its rank in the worst of the good runs, and now"
     return "the worst ranks of its rows"
 
 
 def row_shown(report: Report) -> str:
-    """Return which of a query's rows is shown, where there are several."""
+    """Return a sentence on which of a query's rows is shown, if there are several."""
     if _against_good_runs(report):
         return "Before is the first of the good runs."
     return "Of several rows, the first that breaks a rule is shown, and the first of the baseline."
@@ -89,7 +88,7 @@ def _against_good_runs(report: Report) -> bool:
 
 
 def repeats_note(report: Report) -> str | None:
-    """Say of how many exports or good runs the numbers are means, and how far one export's means differ."""
+    """Return the note on how many exports or good runs were averaged, and how far one export's means differ."""
     baseline = report.inputs.baseline
     runs = f"The baseline is the mean of {baseline.runs} good runs." if baseline and baseline.runs > 1 else None
     return " ".join(filter(None, [runs, _of_exports(report)])) or None
@@ -113,7 +112,7 @@ def _of_exports(report: Report) -> str | None:
     return f"{start}; standard deviation of one export's means: {deviations}."
 
 
-# What changed, with the number of rules, queries or waivers.
+# What changed, with a place for the number of rules, queries or waivers.
 SAID: dict[ChangeKind, tuple[str, str]] = {
     "queries_removed": ("query", "{} removed"),
     "questions_changed": ("question", "{} changed"),
@@ -155,7 +154,10 @@ SECONDS_A_DAY = 24 * 60 * 60
 
 
 def change_notes(report: Report, *, replaced_here: bool | None = None) -> Iterator[Phrase]:
-    """Yield the notes; ``replaced_here``: whether this pull request changes the baseline's file, None if not known."""
+    """Yield the notes on changes of baseline and contract.
+
+    ``replaced_here`` says whether this pull request changes the baseline's file; None if that is not known.
+    """
     yield from replaced_notes(report, replaced_here=replaced_here)
     if (baseline := report.inputs.baseline) and baseline.contract_changes:
         yield ("Contract changed since the baseline: ", *_changes(baseline.contract_changes, report))
@@ -164,7 +166,7 @@ def change_notes(report: Report, *, replaced_here: bool | None = None) -> Iterat
 def replaced_notes(report: Report, *, replaced_here: bool | None = None) -> Iterator[Phrase]:
     """Yield how the baseline differs from the one before, and how the contract changed with it.
 
-    Where it is not known whether this pull request replaced it, only a baseline of the last days is worth a note.
+    If it is not known whether this pull request replaced it, only a baseline of the last days gets a note.
     """
     baseline = report.inputs.baseline
     replaced = baseline.replaces if baseline else None
@@ -187,7 +189,7 @@ def replaced_notes(report: Report, *, replaced_here: bool | None = None) -> Iter
 
 
 def about_baseline(baseline: BaselineInput) -> Iterator[str]:
-    """Yield what is not under the verdict, for the list of inputs."""
+    """Yield facts about the baseline for the list of inputs, without those under the verdict."""
     if baseline.runs > 1:
         yield f"the mean of {baseline.runs} good runs"
     if baseline.replaces:
@@ -197,7 +199,7 @@ def about_baseline(baseline: BaselineInput) -> Iterator[str]:
 
 
 def _day(time: str) -> str:
-    """Return the date of a time, or what a hand-made baseline has instead of one."""
+    """Return the date of a time; of a hand-made baseline, whatever it has instead of a time."""
     try:
         return datetime.fromisoformat(time).date().isoformat()
     except ValueError:
@@ -205,7 +207,7 @@ def _day(time: str) -> str:
 
 
 def _means(baseline: BaselineInput, replaced: Replaced, report: Report) -> Iterable[str]:
-    """Yield which means were worse at once, over the queries that both baselines have."""
+    """Yield the means that were worse than in the older baseline, over the queries that both baselines have."""
     worse: list[tuple[float, str]] = []
     compared = 0
     for key, metric in at_largest_k(report).items():
@@ -219,28 +221,32 @@ def _means(baseline: BaselineInput, replaced: Replaced, report: Report) -> Itera
         worse.append((change, f"{clipped(metric.label, bounds.NAME)} {verb} by {amount}"))
     if not compared:
         return
-    said = [text for change, text in sorted(worse, key=lambda one: -one[0]) if change > SAME]
+    texts = [text for change, text in sorted(worse, key=lambda change: -change[0]) if change > SAME]
     some = f", over {count(replaced.shared, 'shared query')}" if replaced.shared < baseline.queries else ""
-    if not said:
+    if not texts:
         yield f": no mean fell against the older one{some}"
         return
-    more = f" and {count(len(said) - bounds.NAMES, 'more metric')}" if len(said) > bounds.NAMES else ""
-    yield f": {', '.join(said[: bounds.NAMES])}{more} against the older one{some}"
+    more = f" and {count(len(texts) - bounds.NAMES, 'more metric')}" if len(texts) > bounds.NAMES else ""
+    yield f": {', '.join(texts[: bounds.NAMES])}{more} against the older one{some}"
 
 
 def _reason(baseline: BaselineInput, replaced: Replaced) -> str:
-    """Return why regressions were accepted with this very baseline, or with one that it soon replaced.
+    """Return why regressions were accepted with this baseline, or with one that it soon replaced.
 
-    A second update in a pull request would otherwise hide what was accepted with the first.
+    Otherwise, a second update in a pull request would hide what was accepted with the first.
     """
     earlier = [*baseline.accepted]
     now = earlier.pop() if earlier and replaced.accepted else None
-    said = f"; accepted: {_short(now)}" if now else ""
-    recent = [one for one in earlier if _days_between(one.at, baseline.created_at or "") <= bounds.REPLACED_DAYS]
+    text = f"; accepted: {_short(now)}" if now else ""
+    recent = [
+        accepted
+        for accepted in earlier
+        if _days_between(accepted.at, baseline.created_at or "") <= bounds.REPLACED_DAYS
+    ]
     if recent:
         more = f" (and {len(recent) - 1} more in report.json)" if len(recent) > 1 else ""
-        said += f"; accepted with a baseline before it, on {_day(recent[-1].at)}: {_short(recent[-1])}{more}"
-    return said
+        text += f"; accepted with a baseline before it, on {_day(recent[-1].at)}: {_short(recent[-1])}{more}"
+    return text
 
 
 def _short(accepted: Accepted) -> str:
@@ -248,7 +254,7 @@ def _short(accepted: Accepted) -> str:
 
 
 def _days_between(earlier: str, later: str) -> float:
-    """Return the days between two times; infinity if one of them is none, as hand-made baselines may have it."""
+    """Return the days between two times; infinity if one of them, in a hand-made baseline, is not a time."""
     try:
         return (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds() / SECONDS_A_DAY
     except (ValueError, TypeError):  # TypeError: only one of them has a time zone
@@ -261,12 +267,12 @@ def _changes(changes: Sequence[ContractChange], report: Report) -> Phrase:
 
 
 def _named(change: ContractChange) -> Iterator[str | Name]:
-    """Yield how many changed, and their names with a changed number or date: ``(q1: 3 → 5, q2: 1 → 2)``."""
-    noun, said = SAID[change.kind]
-    yield said.format(count(change.count, noun))
+    """Yield how many items changed, and their names with a changed number or date: ``(q1: 3 → 5, q2: 1 → 2)``."""
+    noun, sentence = SAID[change.kind]
+    yield sentence.format(count(change.count, noun))
     if change.items:
         yield " ("
-        yield from joined((Name(one.id), _values(change.kind, one)) for one in change.items[: bounds.LISTED])
+        yield from joined((Name(item.id), _values(change.kind, item)) for item in change.items[: bounds.LISTED])
         rest = len(change.items) - bounds.LISTED
         yield f" and {rest:,} more in report.json)" if rest > 0 else ")"
 

@@ -1,6 +1,6 @@
-"""The tables of the reports for people about answers: how often each mode was found, and the tiers.
+"""Parts of the reports for people: the matrix of modes, the tiers, and the section on overlap with the baseline.
 
-The folded section on overlap: what else is retrieved than for the baseline, and what labels could still change.
+That section shows what the run retrieved that the baseline did not, and how much labels could still change.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,23 +14,19 @@ from ragcontract.core.safe_text import clipped
 from ragcontract.report.answer_report import ModesReport, TierReport
 from ragcontract.report.record import LeastOverlap, MetricReport, Report
 
-DIGITS = 3
+DIGITS, PLACES = 3, 2
 CORNER = "Expected ↓ found →"
 NO_VALUE = "-"
 Cell = TypeVar("Cell")
 
 
 class MatrixCell(Struct, frozen=True, kw_only=True):
-    """How many rows with the expected mode of the line have the mode of the column.
-
-    ``share`` is that of all rows of the line, ``before`` the number in a baseline that is a run. ``verdict`` is empty
-    for a cell without rows.
-    """
+    """How many rows with the expected mode of the line have the mode of the column."""
 
     number: int
-    share: float
-    before: int | None
-    verdict: Literal["right", "wrong", ""]
+    share: float  # of all rows of the line
+    before: int | None  # the number in a baseline that is a run
+    verdict: Literal["right", "wrong", ""]  # empty for a cell without rows
 
 
 class MatrixLine(Struct, Generic[Cell], frozen=True, kw_only=True):
@@ -42,15 +38,12 @@ class MatrixLine(Struct, Generic[Cell], frozen=True, kw_only=True):
 
 
 class Matrix(Struct, Generic[Cell], frozen=True, kw_only=True):
-    """The confusion matrix of modes, with cells as a report shows them.
-
-    ``precision`` has one text for each of the ``columns``.
-    """
+    """The confusion matrix of modes, with cells as a report shows them."""
 
     title: str
     columns: Sequence[str]
     lines: Sequence[MatrixLine[Cell]]
-    precision: Sequence[str]
+    precision: Sequence[str]  # a text for each column
     compared: bool
 
 
@@ -71,24 +64,24 @@ def mode_matrix(report: Report) -> Matrix[MatrixCell] | None:
             MatrixLine(
                 name=name,
                 cells=[_cell(modes, name, column) for column in columns],
-                recall=fixed(one.recall, DIGITS) if (one := measured[name]) else NO_VALUE,
+                recall=fixed(of_mode.recall, DIGITS) if (of_mode := measured[name]) else NO_VALUE,
             )
             for name in names
         ],
-        precision=[fixed(one.precision, DIGITS) if (one := measured[name]) else "" for name in columns],
+        precision=[fixed(of_mode.precision, DIGITS) if (of_mode := measured[name]) else "" for name in columns],
         compared=modes.baseline_matrix is not None,
     )
 
 
-def _cell(modes: ModesReport, expected: str, found: str) -> MatrixCell:
+def _cell(modes: ModesReport, expected: str, actual: str) -> MatrixCell:
     line = modes.matrix[expected]
-    number, total = line.get(found, 0), sum(line.values())
-    before = None if modes.baseline_matrix is None else modes.baseline_matrix.get(expected, {}).get(found, 0)
+    number, total = line.get(actual, 0), sum(line.values())
+    before = None if modes.baseline_matrix is None else modes.baseline_matrix.get(expected, {}).get(actual, 0)
     return MatrixCell(
         number=number,
         share=number / total if total else 0.0,
         before=before,
-        verdict="" if not number else "right" if expected == found else "wrong",
+        verdict="" if not number else "right" if expected == actual else "wrong",
     )
 
 
@@ -98,7 +91,7 @@ def tiers_of(report: Report) -> Sequence[TierReport]:
 
 
 def tiers_title(report: Report) -> str:
-    """Return how the tiers fared: ``3 tiers: 1 broken, 1 skipped``; without their names, which are not ours."""
+    """Return how many tiers are broken or skipped: ``3 tiers: 1 broken, 1 skipped``; names would need escaping."""
     statuses = [tier.status for tier in report.tiers or []]
     sizes = {"broken": statuses.count("fail"), "waived": statuses.count("waived"), "skipped": statuses.count("skipped")}
     parts = ", ".join(f"{size:,} {word}" for word, size in sizes.items() if size)
@@ -111,7 +104,7 @@ def passed(tier: TierReport) -> str:
 
 
 def rate(tier: TierReport) -> str:
-    """Return the pass rate of a tier and how it comes about: ``0.950 (57 of 60)``."""
+    """Return the pass rate of a tier and its counts: ``0.950 (57 of 60)``."""
     digits = DIGITS
     if tier.rate is not None and tier.minimum is not None:
         digits = max(DIGITS, digits_beside(tier.rate, tier.minimum))
@@ -119,23 +112,20 @@ def rate(tier: TierReport) -> str:
 
 
 def minimum(tier: TierReport) -> str:
-    """Return the least pass rate that is allowed; empty if the tier has none."""
+    """Return the lowest pass rate that is allowed, as text; empty if the tier has none."""
     return "" if tier.minimum is None else as_written(tier.minimum)
 
 
-PLACES = 2
-
-
 class OverlapSection(Struct, frozen=True, kw_only=True):
-    """The title, sentences without names from files, and the queries with the least overlap."""
+    """The section on overlap with the baseline."""
 
     title: str
-    facts: list[str]
-    least: list[LeastOverlap]
+    facts: list[str]  # sentences without names from files
+    least: list[LeastOverlap]  # the queries with the least overlap
 
 
 def overlap_section(report: Report) -> OverlapSection | None:
-    """Return the section; None without a baseline, and if the run returned the same in the same order."""
+    """Return the section on overlap; None without a baseline, and if the run returned the same in the same order."""
     if not report.least_overlap:
         return None
     return OverlapSection(
@@ -152,18 +142,18 @@ def _diagnostics(report: Report) -> Iterator[str]:
 
 
 def _best(report: Report) -> Iterator[str]:
-    """Yield what the metrics at the largest cut-off could be at most."""
-    found = [
+    """Yield a sentence on the highest values that the metrics at the largest cut-off could have."""
+    values = [
         f"{_label(metric.label)} {fixed(metric.current, PLACES)}, at most {fixed(_number(metric.if_relevant), PLACES)}"
         for metric in report.metrics.values()
         if metric.k == max(report.k) and _could_rise(metric)
     ]
-    if found:
-        yield f"If the documents that nobody has judged were relevant: {'; '.join(found)}."
+    if values:
+        yield f"If the documents that nobody has judged were relevant: {'; '.join(values)}."
 
 
 def _could_rise(metric: MetricReport) -> bool:
-    """Return whether the best case is another number as it is shown."""
+    """Return whether the best case differs from the current value in the digits that are shown."""
     best = _number(metric.if_relevant)
     return best is not None and fixed(best, PLACES) != fixed(metric.current, PLACES)
 

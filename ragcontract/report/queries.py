@@ -1,10 +1,6 @@
-"""Why the scores that broke a limit are as they are, in the words of the tool that computed them.
+"""The queries of a report: how their records are built, their findings, and their texts before and now.
 
-Selects the findings of a report by gate or query.
-
-What was said and seen for a broken query, before and now, side by side.
-
-The results of single queries, generated one by one so that large sets need not be held in memory.
+The records are generated one by one, so that large sets need not be held in memory.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,7 +33,7 @@ REASONS = "Why the worst scores are as they are"
 
 
 def score_reasons(report: Report) -> list[Phrase]:
-    """Return a sentence for each of the worst queries of the limits that are broken, each once."""
+    """Return a sentence for each of the worst queries of broken limits, in the words of the tool that scored them."""
     broken = (finding for finding in report.findings if finding.kind == "gate")
     return list(dict.fromkeys(phrase for finding in broken for phrase in finding.details))
 
@@ -81,7 +77,6 @@ class FindingsByQuery:
     """The findings of a report on rules, by query id."""
 
     def __init__(self, report: Report) -> None:
-        """Group the findings by query."""
         self._by_query: dict[str, list[Finding]] = {}
         for finding in report.findings:
             if finding.query_id is not None:
@@ -100,20 +95,22 @@ class FindingsByQuery:
         return [finding for finding in self.of(query_id) if finding.status not in FAILING]
 
     def why_failing(self, query_id: str) -> str:
-        """Return why findings of a query fail where only the pass rate decides; empty where every broken rule fails."""
-        return "; ".join(dict.fromkeys(one.why for one in self.of(query_id) if one.status == "fail" and one.why))
+        """Return why findings of a query fail although the pass rate decides; empty if every broken rule fails."""
+        return "; ".join(
+            dict.fromkeys(finding.why for finding in self.of(query_id) if finding.status == "fail" and finding.why)
+        )
 
     def why_tolerated(self, query_id: str, status: str = "") -> str:
-        """Return the reasons why findings of a query do not fail, empty if all of them fail.
+        """Return the reasons why findings of a query do not fail; empty if all of them fail.
 
-        They do not begin with the ``status`` of the query where readers see that already.
+        The ``status`` of the query, which readers see already, is removed from their beginning.
         """
         reasons = dict.fromkeys(finding.why for finding in self.tolerated(query_id))
         return "; ".join(reason.removeprefix(status).lstrip(": ") if status else reason for reason in reasons)
 
 
 def why_and_since(report: Report, query: QueryReport, findings: FindingsByQuery) -> str:
-    """Return whether a query that fails is new, and why findings of it fail, or do not fail."""
+    """Return whether a query that fails is new, why some of its findings fail, and why others do not."""
     age = failing_since(report, query, findings) if query.status in FAILING else ""
     return "; ".join(filter(None, [age, findings.why_tolerated(query.id)]))
 
@@ -129,18 +126,18 @@ def broken_queries(report: Report) -> list[QueryReport]:
 
 
 def tolerated_queries(report: Report) -> list[QueryReport]:
-    """Return the queries with findings that do not fail, worst first; others of their findings may."""
+    """Return the queries with findings that do not fail, worst first; other findings of theirs may fail."""
     tolerated = {finding.query_id for finding in report.findings if finding.status not in FAILING}
     return sorted((query for query in report.queries if query.id in tolerated), key=worst_first_key)
 
 
 def not_failing_queries(report: Report) -> list[QueryReport]:
-    """Return the queries with findings none of which fails, worst first."""
+    """Return the queries that have findings of which none fails, worst first."""
     return [query for query in tolerated_queries(report) if query.status not in FAILING]
 
 
 def worst_first_key(query: QueryReport) -> tuple[bool, bool, bool, float]:
-    """Return a sort key: what fails by itself, new first, then forbidden documents, then the largest loss of rank."""
+    """Return a sort key: first what fails by itself, then new, then forbidden documents, then the most lost ranks."""
     forbidden = any(doc_id in query.forbidden_ranks for broken in query.violations for doc_id in broken.doc_ids)
     before = len(query.ranks) if query.baseline_ranks is None else _reciprocals(query.baseline_ranks)
     return query.status == "counted", query.in_baseline, not forbidden, _reciprocals(query.ranks) - before
@@ -163,12 +160,12 @@ EMPTY = "(empty)"
 
 
 class SaidRow(Struct, frozen=True, kw_only=True):
-    """One kind of text on both sides; ``more_before`` and ``more_now`` count the texts that are not listed."""
+    """One kind of text on both sides."""
 
     title: str
     before: Sequence[str] = ()
     now: Sequence[str] = ()
-    more_before: int = 0
+    more_before: int = 0  # texts that are not listed
     more_now: int = 0
 
 
@@ -178,7 +175,7 @@ def queries_with_texts(report: Report) -> list[QueryReport]:
 
 
 def said_rows(query: QueryReport) -> list[SaidRow]:
-    """Return the texts of a query, without those that neither side has; empty for a query whose texts are not held."""
+    """Return the kinds of texts that a side has for a query; empty if the report has none for it."""
     return [] if query.said is None and query.baseline_said is None else list(_rows(query))
 
 
@@ -215,7 +212,7 @@ def _calls(side: Said) -> Sequence[str]:
 
 
 def shown_answer(query: QueryReport, length: int) -> str:
-    """Return what was answered to a query with a broken rule about its answer, on one line; empty if not known."""
+    """Return the answer to a query with a broken rule about its answer, on one line; empty if not known."""
     if query.said is None or query.answer is None or not query.answer.violations:
         return ""
     answer = query.said.response or query.said.refusal or ""
@@ -250,15 +247,15 @@ def _changed(evaluation: Evaluation) -> set[str]:
     scores = now.scores  # queries with the same ranks share one score, on both sides
     others = [query_id for query_id, score in before.scores.items() if score is not scores[query_id]]
     changed = {query_id for query_id in others if _differ(before.scores[query_id], scores[query_id])}
-    of_rows = len(evaluation.contract.families)  # what is judged by now, or was retrieved beside, is no such change
+    of_rows = len(evaluation.contract.families)  # the columns after these are about labels and overlap
     for column, other in zip(now.columns[:of_rows], before.columns[:of_rows], strict=True):
         changed |= {query_id for query_id in before.scores if column[query_id] != other[query_id]}
     return changed
 
 
-def _differ(one: QueryScore, other: QueryScore) -> bool:
-    """Return whether two scores have other ranks or values, whatever is judged of the results."""
-    return (one.ranks, one.forbidden_ranks, one.values) != (other.ranks, other.forbidden_ranks, other.values)
+def _differ(score: QueryScore, other: QueryScore) -> bool:
+    """Return whether two scores differ in ranks or values; which results have labels does not matter."""
+    return (score.ranks, score.forbidden_ranks, score.values) != (other.ranks, other.forbidden_ranks, other.values)
 
 
 def _query(query: GoldenQuery, evaluation: Evaluation, decision: Decision) -> QueryReport:
@@ -279,7 +276,7 @@ def _query(query: GoldenQuery, evaluation: Evaluation, decision: Decision) -> Qu
         baseline_ranks=ranks_by_id(query.relevant_doc_ids, before.ranks) if before else None,
         forbidden_ranks=_forbidden_ranks(query, current),
         baseline_forbidden_ranks=_forbidden_ranks(query, before) if before else None,
-        violations=[_violation(one) for one in violations],
+        violations=[_violation(violation) for violation in violations],
         in_baseline=_all_in_baseline(violations),
         repeated=bool(current.repeats or (before and before.repeats)),
         retrieved=_retrieved(query, run.retrieved.get(query.id)) if query.id in decision.violations else None,
@@ -291,12 +288,19 @@ def _query(query: GoldenQuery, evaluation: Evaluation, decision: Decision) -> Qu
 
 
 def broken_queries_of(evaluation: Evaluation, decision: Decision) -> BrokenQueries:
-    """Count the broken queries, new ones and those that the baseline has already."""
+    """Count the broken queries: new ones, and those that are broken in the baseline already."""
     queries = evaluation.contract.queries
-    broken = [found for query_id, found in decision.violations.items() if decision.status(queries[query_id]) in BROKEN]
+    broken = [
+        violations
+        for query_id, violations in decision.violations.items()
+        if decision.status(queries[query_id]) in BROKEN
+    ]
     in_baseline = sum(map(_all_in_baseline, broken))
     of_ranks = rank_rules(evaluation)
-    answers = sum(any(one.rule not in of_ranks and counts_as_broken(one) for one in found) for found in broken)
+    answers = sum(
+        any(violation.rule not in of_ranks and counts_as_broken(violation) for violation in violations)
+        for violations in broken
+    )
     return BrokenQueries(
         queries=len(broken),
         new=len(broken) - in_baseline,
@@ -306,12 +310,12 @@ def broken_queries_of(evaluation: Evaluation, decision: Decision) -> BrokenQueri
 
 
 def counts_as_broken(violation: Violation) -> bool:
-    """Return whether a violation makes its query a broken one, be it excused as known or not."""
+    """Return whether a violation makes its query a broken one, even if it is excused as known."""
     return violation.waived is None and violation.skipped is None and not violation.warns
 
 
 def rank_rules(evaluation: Evaluation) -> frozenset[str]:
-    """Return the names of the rules about ranks; all others are about the row, its answer above all."""
+    """Return the names of the rules about ranks; all others are about the row, mostly about its answer."""
     rules = (rule for rule in evaluation.contract.rules if issubclass(rule, RankRule))
     return frozenset(name for rule in rules for name in names_of(rule))
 
@@ -322,25 +326,29 @@ def _answer(query: GoldenQuery, evaluation: Evaluation, violations: Sequence[Vio
     if not violations:
         return AnswerReport(status="pass")
     of_ranks = rank_rules(evaluation)
-    found = [one for one in violations if one.rule not in of_ranks]
-    return AnswerReport(status=status_of(query, found), violations=list(dict.fromkeys(one.rule for one in found)))
+    of_answer = [violation for violation in violations if violation.rule not in of_ranks]
+    return AnswerReport(
+        status=status_of(query, of_answer), violations=list(dict.fromkeys(violation.rule for violation in of_answer))
+    )
 
 
 def _all_in_baseline(violations: Sequence[Violation]) -> bool:
-    """Return whether the baseline has all of these violations already; waived ones do not matter."""
-    that_matter = [violation for violation in violations if violation.waived is None]
-    return bool(that_matter) and all(violation.in_baseline for violation in that_matter)
+    """Return whether the baseline has all of these violations already, except for waived ones."""
+    not_waived = [violation for violation in violations if violation.waived is None]
+    return bool(not_waived) and all(violation.in_baseline for violation in not_waived)
 
 
 def _retrieved(query: GoldenQuery, results: Sequence[ListedResult] | None) -> list[RetrievedReport] | None:
-    """Say what the contract wants of each result; None for a query whose results are not listed."""
+    """Return each result with what the contract says about it; None for a query whose results are not listed."""
     if results is None or not (results or query.needs_results):
         return None
     named: dict[str, Literal["relevant", "forbidden"]] = dict.fromkeys(query.relevant_doc_ids, "relevant")
     named |= dict.fromkeys(query.forbidden_doc_ids, "forbidden")
     return [
-        RetrievedReport(doc_id=one.doc_id, score=one.score, chunk_id=one.chunk_id, contract=named.get(one.doc_id))
-        for one in results
+        RetrievedReport(
+            doc_id=result.doc_id, score=result.score, chunk_id=result.chunk_id, contract=named.get(result.doc_id)
+        )
+        for result in results
     ]
 
 
@@ -361,6 +369,6 @@ def _violation(violation: Violation) -> ViolationReport:
 
 
 def _forbidden_ranks(query: GoldenQuery, score: QueryScore) -> dict[str, int]:
-    """Give every forbidden document that was retrieved its rank."""
+    """Return the ranks of the forbidden documents that were retrieved."""
     ranks = ranks_by_id(query.forbidden_doc_ids, score.forbidden_ranks)
     return {doc_id: rank for doc_id, rank in ranks.items() if rank}

@@ -1,17 +1,13 @@
-"""Computes how ranks changed between the baseline and the run.
+"""How ranks changed since the baseline: computed, side by side, and as the output of ``diff --format json``.
 
-The results of broken queries before and now, side by side: what was retrieved instead.
-
-The records of ``rag-contract diff --format json``: how ranks changed since the baseline.
-
-``rag-contract schema diff`` prints their schema.
+``rag-contract schema diff`` prints the schema of that output.
 """
 
 from collections.abc import Container, Iterable, Iterator
 from itertools import zip_longest
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import SAME, fixed
@@ -37,28 +33,25 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 class RankChange(Struct, frozen=True, kw_only=True):
-    """A query whose ranks changed; a negative ``change`` is worse.
+    """A query whose ranks changed.
 
-    The change is the sum of differences in reciprocal rank: positive for relevant documents that rose and for
-    forbidden documents that fell. For a query with several rows, it is the change of the metric with the key
-    ``metric``, because worst ranks over different numbers of rows cannot be compared; its steps are worst ranks.
+    The change is the sum of differences in reciprocal rank, positive for relevant documents that rose and for
+    forbidden documents that fell. For a query with several rows, it is the change of a metric, because worst ranks
+    over different numbers of rows cannot be compared. The steps are then between worst ranks.
     """
 
     query: QueryReport
-    change: float
+    change: float  # negative if worse
     steps: list[Step]
-    metric: str | None = None
+    metric: str | None = None  # the key of the metric that changed, for a query with several rows
 
 
 class RankChanges(Struct, frozen=True, kw_only=True):
-    """The queries that both sides have, as worse (worst first) and better (best first).
+    """The queries that both sides have, by how they changed."""
 
-    ``even`` counts those that are neither: nothing changed, or documents swapped ranks. It is None where the report
-    lists only broken queries (``detail`` is ``failed``).
-    """
-
-    worse: list[RankChange]
-    better: list[RankChange]
+    worse: list[RankChange]  # the worst first
+    better: list[RankChange]  # the best first
+    # How many are neither, as nothing changed or documents swapped ranks; None if only broken queries are listed.
     even: int | None
 
 
@@ -75,8 +68,8 @@ def rank_changes(report: Report) -> RankChanges:
         change = _gain_in(query, metric, report) if query.repeated else sum(map(_gain, steps))
         if abs(change) > SAME:
             (better if change > 0 else worse).append(RankChange(query=query, change=change, steps=steps, metric=metric))
-    worse.sort(key=lambda one: one.change)
-    better.sort(key=lambda one: -one.change)
+    worse.sort(key=lambda item: item.change)
+    better.sort(key=lambda item: -item.change)
     return RankChanges(worse=worse, better=better, even=_even(report, len(worse) + len(better)))
 
 
@@ -87,7 +80,7 @@ def _even(report: Report, changed: int) -> int | None:
 
 
 def _metric_that_differs(query: QueryReport, keys: Container[str]) -> str | None:
-    """Return the first of some metrics in which both sides differ."""
+    """Return the first of these metrics in which both sides differ."""
     return next((key for key in query.metrics if key in keys and abs(_delta(query, key)) > SAME), None)
 
 
@@ -133,7 +126,7 @@ def metric_step(item: RankChange, report: Report, arrow: str) -> str:
 
 
 class Pair(Struct, frozen=True):
-    """The results of both sides at one ``rank``; None where a side has none."""
+    """The results of both sides at one rank; None where a side has none."""
 
     rank: int
     before: RetrievedReport | None
@@ -159,26 +152,31 @@ def top(report: Report) -> str:
 
 
 def about(result: RetrievedReport) -> list[str]:
-    """Return the chunk and the score of a result, as far as they are known, without control characters escaped."""
+    """Return the chunk and the score of a result, as far as they are known; control characters are not escaped."""
     chunk = [] if result.chunk_id is None or result.chunk_id == result.doc_id else [result.chunk_id]
     return [*chunk, *([] if result.score is None else [f"{result.score:.4g}"])]
 
 
 class ChangedQuery(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """A query that got better or worse.
-
-    ``change`` is the sum of the differences in reciprocal rank, negative if it is worse; for a query with several rows,
-    the change of ``metric``. ``steps`` are the documents whose rank changed, with null for one that was not retrieved.
-    ``retrieved`` and ``baseline_retrieved`` are the top k of a broken query, as in ``report.json``.
-    """
+    """A query that got better or worse."""
 
     id: str
     location: str
     query: str
-    change: float
-    steps: list[Step]
+    change: Annotated[
+        float,
+        Meta(
+            description="The sum of the differences in reciprocal rank or, for a query with several rows, the change "
+            "of the metric; negative if it is worse."
+        ),
+    ]
+    steps: Annotated[
+        list[Step], Meta(description="The documents whose rank changed; a rank is null if one was not retrieved.")
+    ]
     metric: str | None = None
-    retrieved: list[RetrievedReport] | None = None
+    retrieved: Annotated[
+        list[RetrievedReport] | None, Meta(description="The top k of a broken query, as in report.json.")
+    ] = None
     baseline_retrieved: list[RetrievedReport] | None = None
 
 
@@ -192,9 +190,7 @@ class ChangedVersion(Struct, frozen=True, kw_only=True):
 class DiffReport(Struct, frozen=True, kw_only=True):
     """How ranks changed since the baseline: version 1, to which keys are only added.
 
-    ``worse`` has the worst first, ``better`` the best. ``same`` counts the other queries that both sides have; it is
-    null if they were not counted. ``new`` and ``changed`` queries cannot be compared, and ``gone`` ones are only in the
-    baseline. ``metrics``, ``inputs`` and ``run_notes`` are as in ``report.json``.
+    ``metrics``, ``inputs`` and ``run_notes`` are as in ``report.json``.
     """
 
     schema_version: Literal[1] = 1
@@ -203,12 +199,14 @@ class DiffReport(Struct, frozen=True, kw_only=True):
     k: list[int]
     inputs: Inputs
     metrics: dict[str, MetricReport]
-    worse: list[ChangedQuery]
-    better: list[ChangedQuery]
-    same: int | None
-    new: list[str]
-    changed: list[str]
-    gone: list[str]
+    worse: Annotated[list[ChangedQuery], Meta(description="The worst first.")]
+    better: Annotated[list[ChangedQuery], Meta(description="The best first.")]
+    same: Annotated[
+        int | None, Meta(description="How many other queries both sides have; null if they were not counted.")
+    ]
+    new: Annotated[list[str], Meta(description="Queries that the baseline does not have.")]
+    changed: Annotated[list[str], Meta(description="Queries with another question, which cannot be compared.")]
+    gone: Annotated[list[str], Meta(description="Queries that only the baseline has.")]
     versions: dict[str, ChangedVersion]
     warnings: list[str]
     run_notes: list[str] = []

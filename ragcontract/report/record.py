@@ -1,9 +1,10 @@
-"""The queries for which the run retrieved the least of what the baseline did.
+"""The records of the report, from which every format is rendered.
 
-The records of the report, from which every format is rendered. ``rag-contract schema report`` prints their schema.
+``rag-contract schema report`` prints their schema, with the descriptions of the fields. The records are public; within
+a version, fields are only added.
 
-The records are public; within a version, fields are only added. Records that can occur by the hundred thousand have
-``gc=False``, which is safe because they contain no cycles, and saves the garbage collector the time.
+Records that can occur by the hundred thousand have ``gc=False``, which is safe because they contain no cycles, and
+saves the garbage collector the time.
 """
 
 from heapq import nsmallest
@@ -29,6 +30,202 @@ from ragcontract.runs.baseline_file import Tool
 from ragcontract.statistics.means import RepeatsReport
 from ragcontract.statistics.significance import Noise
 
+Detail = Literal["failed", "changed", "all"]
+SCHEMA_VERSION: Literal[1] = 1
+
+SummaryLine = Annotated[str, Meta(description="The contract, its verdict and the reason, as one line of plain text.")]
+
+
+class Provenance(Struct, frozen=True, kw_only=True):
+    """The origin of a report, known in the action."""
+
+    repository: str | None = None
+    commit: str | None = None
+    branch: str | None = None
+    pull_request: int | None = None
+    run_url: str | None = None
+    contract: Annotated[
+        str | None, Meta(description="The name of the contract, if it has one: the option --name, or the input name.")
+    ] = None
+
+
+class MetricReport(Struct, frozen=True, kw_only=True):
+    """The mean of one metric. All numbers are null if there is no query to average over."""
+
+    label: str
+    current: Annotated[float | None, Meta(description="Over all queries that have the metric.")]
+    current_shared: Annotated[float | None, Meta(description="Over the queries that the run and the baseline share.")]
+    baseline: Annotated[float | None, Meta(description="The baseline's mean over the shared queries.")]
+    delta: Annotated[float | None, Meta(description="current_shared minus baseline.")]
+    status: Status
+    noise: Annotated[Noise | None, Meta(description="How sure the change is; null if nothing changed.")] = None
+    k: Annotated[int | None, Meta(description="The cut-off of the metric; null if it has none.")] = None
+    better: Direction = "higher"
+    scale: Scale = Scale()
+    if_relevant: Annotated[
+        float | UnsetType,
+        Meta(
+            description="The highest value that current could have if documents that nobody has judged were relevant; "
+            "omitted if all are judged."
+        ),
+    ] = UNSET
+    diagnostic: Annotated[
+        bool | UnsetType,
+        Meta(
+            description="True for a metric that describes the labels or the change, not how good the application is; "
+            "omitted for the others."
+        ),
+    ] = UNSET
+
+
+class ViolationReport(Struct, frozen=True, kw_only=True, gc=False):
+    """One violated rule of one query."""
+
+    rule: str
+    message: str
+    expected: str
+    found: str
+    doc_ids: Annotated[
+        list[str],
+        Meta(description="The relevant documents that are missing, or the forbidden documents that were found."),
+    ]
+    limit: Annotated[
+        int | None, Meta(description="The rank down to which the rule applies; null if it applies at any rank.")
+    ]
+    waived: Annotated[str | None, Meta(description="The reason of a waiver.")] = None
+    in_baseline: Annotated[
+        bool, Meta(description="The baseline violates the rule already, for the same documents.")
+    ] = False
+    known: Annotated[bool, Meta(description="The violation does not count, because the baseline has it.")] = False
+    skipped: Annotated[str | UnsetType, Meta(description="Why the query's tier is skipped; omitted if it is not.")] = (
+        UNSET
+    )
+
+
+class RetrievedReport(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """One result of a broken query, with the retriever's score and the chunk if the run has them."""
+
+    doc_id: str
+    score: float | None = None
+    chunk_id: str | None = None
+    contract: Annotated[
+        Literal["relevant", "forbidden"] | None,
+        Meta(description="What the golden query says about the document; omitted if it does not name it."),
+    ] = None
+
+
+class AnswerReport(Struct, frozen=True, kw_only=True, gc=False):
+    """The rules of a query that are not about ranks: those about its answer, its tool calls, its scores."""
+
+    status: Annotated[QueryStatus, Meta(description="The status by these rules alone.")]
+    violations: Annotated[
+        list[str], Meta(description="The rules that are violated, including those that are waived or known.")
+    ] = []
+
+
+Retrieved = Annotated[
+    list[RetrievedReport] | None,
+    Meta(
+        description="The top k of a broken query (at most 20 results), best first. Of several rows, it is the first "
+        "that breaks a rule, or the first of the baseline. Omitted after the first 1,000 broken queries. A stored "
+        "baseline has no scores and no chunks."
+    ),
+]
+
+
+class QueryReport(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """One golden query.
+
+    Violations fail the query unless all of them are waived, known or skipped, its severity is warn, or only the pass
+    rate decides (``counted``).
+    """
+
+    id: str
+    location: Annotated[str, Meta(description="Where it is defined, as golden.jsonl:17.")]
+    query: str
+    tags: list[str]
+    weight: float
+    status: QueryStatus
+    metrics: dict[str, float | None]
+    baseline_metrics: dict[str, float | None] | None
+    ranks: Annotated[
+        dict[str, int | None], Meta(description="Of every relevant document; null if it was not retrieved.")
+    ]
+    baseline_ranks: dict[str, int | None] | None
+    forbidden_ranks: dict[str, int]
+    baseline_forbidden_ranks: dict[str, int] | None
+    violations: list[ViolationReport]
+    in_baseline: Annotated[
+        bool, Meta(description="The baseline has all violations already, except for waived ones.")
+    ] = False
+    repeated: Annotated[
+        bool,
+        Meta(
+            description="The run or the baseline has several rows for the query: metrics are means over the rows, "
+            "ranks are the worst (of forbidden documents, the best)."
+        ),
+    ] = False
+    retrieved: Retrieved = None
+    baseline_retrieved: Retrieved = None
+    answer: Annotated[AnswerReport | None, Meta(description="Omitted for a query whose rules are all about ranks.")] = (
+        None
+    )
+    said: Annotated[
+        Said | None, Meta(description="What the row of a broken query says, if the contract is about answers.")
+    ] = None
+    baseline_said: Annotated[
+        Said | None, Meta(description="The same of the baseline's row; a stored baseline has no texts.")
+    ] = None
+
+
+class FailedCheck(Struct, frozen=True, kw_only=True, gc=False):
+    """One reason for the verdict: a gate, or a rule of a query."""
+
+    kind: Literal["gate", "rule"]
+    id: str
+    query_id: str | None
+    message: Annotated[str, Meta(description="The sentence of its finding.")]
+    in_baseline: Annotated[bool, Meta(description="The baseline violates the rule already.")] = False
+
+
+class BrokenQueries(Struct, frozen=True, kw_only=True):
+    """How many golden queries are broken: those that fail, and those that only the baseline excuses.
+
+    Queries that are waived, or whose severity is warn, are not among them.
+    """
+
+    queries: Count
+    new: Annotated[Count, Meta(description="Not broken in the baseline; without a baseline, all of them.")]
+    in_baseline: Annotated[Count, Meta(description="Already broken in the baseline, for the same documents.")]
+    answers: Annotated[
+        Count | UnsetType,
+        Meta(description="How many of them are broken by rules about answers, if the contract has any."),
+    ] = UNSET
+
+
+class TagReport(Struct, frozen=True, kw_only=True):
+    """The means over the queries with one tag."""
+
+    queries: int
+    metrics: dict[str, float | None]
+    metrics_shared: Annotated[
+        dict[str, float | None] | None,
+        Meta(description="Over the queries that the baseline has as well; null without a baseline."),
+    ]
+    baseline_metrics: Annotated[
+        dict[str, float | None] | None, Meta(description="The baseline's means over the same queries.")
+    ]
+    p_values: Annotated[
+        dict[str, float],
+        Meta(
+            description="For drops at the largest cut-off, adjusted over all tags by the max-T method of Westfall and "
+            "Young (1993). A drop with a limit has the p-value of that limit. A metric that did not drop has none."
+        ),
+    ] = {}
+    shared: Annotated[
+        int | None, Meta(description="How many of the queries the baseline has as well; null without a baseline.")
+    ] = None
+
 
 class LeastOverlap(Struct, frozen=True, kw_only=True):
     """A query with little overlap with the baseline, at the largest cut-off."""
@@ -39,201 +236,12 @@ class LeastOverlap(Struct, frozen=True, kw_only=True):
     rbo: Annotated[float, Meta(ge=0, le=1)]
 
 
-def least_overlap(evaluation: Evaluation) -> list[LeastOverlap]:
-    """Return up to ten queries, the least overlap first; none that returned the same documents in the same order."""
-    family = evaluation.contract.overlap
-    if family is None:
-        return []
-    number, queries = evaluation.contract.every_family.index(family), evaluation.contract.queries
-    values = zip(queries.values(), evaluation.run.values(number, queries), strict=True)
-    different = [(found[0], found[1], query) for query, found in values if found and (found[0] < 1 or found[1] < 1)]
-    return [
-        LeastOverlap(id=query.id, location=encodable(query.location), overlap=overlap, rbo=rbo)
-        for overlap, rbo, query in nsmallest(bounds.LEAST_OVERLAP, different, key=itemgetter(0, 1))
-    ]
-
-
-Detail = Literal["failed", "changed", "all"]
-SCHEMA_VERSION: Literal[1] = 1
-
-SummaryLine = Annotated[str, Meta(description="The contract, its verdict and the reason, as one line of plain text.")]
-
-
-class Provenance(Struct, frozen=True, kw_only=True):
-    """The origin of a report, known in the action.
-
-    ``contract`` is the name of the contract, if it has one; the option ``--name`` of the command line sets it as well.
-    """
-
-    repository: str | None = None
-    commit: str | None = None
-    branch: str | None = None
-    pull_request: int | None = None
-    run_url: str | None = None
-    contract: str | None = None
-
-
-class MetricReport(Struct, frozen=True, kw_only=True):
-    """The mean of one metric. All numbers are null if there is no query to average over.
-
-    ``current`` is over all queries that have the metric; ``current_shared``, ``baseline`` and ``delta`` (current_shared
-    minus baseline) are over those that run and baseline share. ``noise`` is null if nothing changed. ``k`` is the
-    cut-off of the metric, null if it has none. ``if_relevant`` is the highest value that ``current`` could have,
-    whatever the documents are that nobody has judged; it is left out if all are judged. A ``diagnostic`` metric
-    describes the labels or the change, not how good the application is; it is left out for the others.
-    """
-
-    label: str
-    current: float | None
-    current_shared: float | None
-    baseline: float | None
-    delta: float | None
-    status: Status
-    noise: Noise | None = None
-    k: int | None = None
-    better: Direction = "higher"
-    scale: Scale = Scale()
-    if_relevant: float | UnsetType = UNSET
-    diagnostic: bool | UnsetType = UNSET
-
-
-class ViolationReport(Struct, frozen=True, kw_only=True, gc=False):
-    """One violated rule of one query.
-
-    ``limit`` is the rank down to which the rule applies, null if it applies at any rank. ``doc_ids`` are the relevant
-    documents that are missing there, or the forbidden documents that were found. ``in_baseline`` says that the baseline
-    violates the rule already, for the same documents; ``known`` that the violation does not count therefore.
-    ``waived`` is the reason of a waiver, ``skipped`` why the query's tier is not judged; it is omitted otherwise.
-    """
-
-    rule: str
-    message: str
-    expected: str
-    found: str
-    doc_ids: list[str]
-    limit: int | None
-    waived: str | None = None
-    in_baseline: bool = False
-    known: bool = False
-    skipped: str | UnsetType = UNSET
-
-
-class RetrievedReport(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """One result of a broken query, with the retriever's ``score`` and the ``chunk_id`` if the run has them.
-
-    ``contract`` says what the contract wants of the document; it is omitted for one that the golden query does not
-    name.
-    """
-
-    doc_id: str
-    score: float | None = None
-    chunk_id: str | None = None
-    contract: Literal["relevant", "forbidden"] | None = None
-
-
-class AnswerReport(Struct, frozen=True, kw_only=True, gc=False):
-    """The rules of a query that are not about ranks: those about its answer, its tool calls, its scores.
-
-    ``status`` is that of these rules alone; ``violations`` names those that are violated, waived and known ones too.
-    """
-
-    status: QueryStatus
-    violations: list[str] = []
-
-
-class QueryReport(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """One golden query, defined at ``location`` (``golden.jsonl:17``).
-
-    ``ranks`` has every relevant document, with null if it was not retrieved. Violations fail the query unless all of
-    them are waived, known or skipped, its severity is warn, or only the pass rate decides (``counted``).
-    ``in_baseline`` says that the baseline has all violations but waived ones already. ``repeated`` means that the run
-    or the baseline has several rows for it: metrics are means over the rows, ranks are the worst (of forbidden
-    documents, the best). Both are omitted if false.
-
-    ``retrieved`` and ``baseline_retrieved`` are the top k of a broken query (at most 20 results), best first: of
-    several rows the first that breaks a rule, and the first of the baseline. They are listed for the first 1,000 broken
-    queries of a run, and omitted for all others. A stored baseline has no scores and no chunks.
-
-    ``answer`` is omitted for a query whose rules are all about ranks. ``said`` and ``baseline_said`` are what the same
-    rows of a broken query say, if the contract is about answers; a stored baseline has no texts.
-    """
-
-    id: str
-    location: str
-    query: str
-    tags: list[str]
-    weight: float
-    status: QueryStatus
-    metrics: dict[str, float | None]
-    baseline_metrics: dict[str, float | None] | None
-    ranks: dict[str, int | None]
-    baseline_ranks: dict[str, int | None] | None
-    forbidden_ranks: dict[str, int]
-    baseline_forbidden_ranks: dict[str, int] | None
-    violations: list[ViolationReport]
-    in_baseline: bool = False
-    repeated: bool = False
-    retrieved: list[RetrievedReport] | None = None
-    baseline_retrieved: list[RetrievedReport] | None = None
-    answer: AnswerReport | None = None
-    said: Said | None = None
-    baseline_said: Said | None = None
-
-
-class FailedCheck(Struct, frozen=True, kw_only=True, gc=False):
-    """One reason for the verdict: a gate, or a rule of a query; ``message`` is the sentence of its finding.
-
-    ``in_baseline`` says that the baseline violates the rule already.
-    """
-
-    kind: Literal["gate", "rule"]
-    id: str
-    query_id: str | None
-    message: str
-    in_baseline: bool = False
-
-
-class BrokenQueries(Struct, frozen=True, kw_only=True):
-    """How many golden queries are broken: those that fail, and those that only the baseline excuses.
-
-    ``in_baseline`` were already broken in the baseline, for the same documents; the others are ``new``. Without a
-    baseline, all are. Queries that are waived, or whose severity is warn, are not among them.
-    """
-
-    queries: Count
-    new: Count
-    in_baseline: Count
-    answers: Annotated[
-        Count | UnsetType,
-        Meta(description="How many of them are broken by rules about answers, if the contract has any."),
-    ] = UNSET
-
-
-class TagReport(Struct, frozen=True, kw_only=True):
-    """The means over the queries with one tag; ``metrics_shared`` and ``baseline_metrics`` are over shared queries.
-
-    ``p_values`` are for drops at the largest cut-off, adjusted over all tags by the max-T method of Westfall and
-    Young (1993); one with a limit on its drop has that limit's. A metric that did not drop has none. ``shared`` counts
-    the queries that the baseline has as well; null without a baseline.
-    """
-
-    queries: int
-    metrics: dict[str, float | None]
-    metrics_shared: dict[str, float | None] | None
-    baseline_metrics: dict[str, float | None] | None
-    p_values: dict[str, float] = {}
-    shared: int | None = None
-
-
 class ScopeReport(Struct, frozen=True, kw_only=True):
-    """The part of the contract that was judged: the queries with any of these ``tags``, and the limits of the tags.
-
-    ``queries_not_judged`` and ``gates_not_judged`` are the ids of the rest.
-    """
+    """The part of the contract that was checked: the queries with any of some tags, and the limits of these tags."""
 
     tags: list[str]
-    queries_not_judged: list[str]
-    gates_not_judged: list[str]
+    queries_not_judged: Annotated[list[str], Meta(description="The ids of the other queries.")]
+    gates_not_judged: Annotated[list[str], Meta(description="The ids of the other gates.")]
 
 
 class LatencyReport(Struct, frozen=True, kw_only=True):
@@ -246,15 +254,7 @@ class LatencyReport(Struct, frozen=True, kw_only=True):
 class Report(Struct, frozen=True, kw_only=True):
     """The outcome of a check: ``report.json``, version 1.
 
-    ``detail`` says which ``queries`` are listed: those that violate a rule (``failed``), also those whose ranks differ
-    from the baseline (``changed``), or ``all``. ``findings`` describe each broken rule or gate once, for people.
-    ``scope`` is null if all of the contract was judged; otherwise, all numbers are about the queries that were.
-    ``pass_rate``, ``tiers``, ``modes`` and ``labels`` are left out where the contract does not ask for them, ``judge``
-    where no judgments are given.
-    ``likely_mistakes`` are the warnings about input that probably explain the verdict; ``run_notes`` are sentences
-    about the run that explain its metrics. ``least_overlap`` has up to ten queries for which other documents, or the
-    same ones in another order, were retrieved than in the baseline; it is left out without a baseline.
-    ``label_notes`` say where a drop may be missing labels.
+    The parts about answers (pass_rate, tiers, modes, labels) are left out where the contract does not ask for them.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -265,7 +265,13 @@ class Report(Struct, frozen=True, kw_only=True):
     inputs: Inputs
     metrics: dict[str, MetricReport]
     gates: list[GateReport]
-    detail: Detail = "all"
+    detail: Annotated[
+        Detail,
+        Meta(
+            description="Which queries are listed: those that violate a rule (failed), also those whose ranks differ "
+            "from the baseline (changed), or all."
+        ),
+    ] = "all"
     queries: list[QueryReport]
     broken: BrokenQueries = BrokenQueries(queries=0, new=0, in_baseline=0)
     failed_checks: list[FailedCheck]
@@ -273,17 +279,28 @@ class Report(Struct, frozen=True, kw_only=True):
     warnings: list[str]
     latency: LatencyReport | None = None
     repeats: RepeatsReport | None = None
-    findings: list[Finding] = []
-    scope: ScopeReport | None = None
+    findings: Annotated[list[Finding], Meta(description="Each broken rule or gate once, for people.")] = []
+    scope: Annotated[
+        ScopeReport | None,
+        Meta(description="Null if all of the contract was checked; else all numbers are about the queries that were."),
+    ] = None
     pass_rate: PassRateReport | UnsetType = UNSET
     tiers: list[TierReport] | UnsetType = UNSET
     modes: ModesReport | UnsetType = UNSET
     labels: LabelsReport | UnsetType = UNSET
-    judge: JudgeReport | UnsetType = UNSET
-    likely_mistakes: list[Phrase] = []
-    run_notes: list[str] = []
-    least_overlap: list[LeastOverlap] | UnsetType = UNSET
-    label_notes: list[Phrase] = []
+    judge: Annotated[JudgeReport | UnsetType, Meta(description="Left out if no judgments are given.")] = UNSET
+    likely_mistakes: Annotated[
+        list[Phrase], Meta(description="The warnings about input that probably explain the verdict.")
+    ] = []
+    run_notes: Annotated[list[str], Meta(description="Sentences about the run that explain its metrics.")] = []
+    least_overlap: Annotated[
+        list[LeastOverlap] | UnsetType,
+        Meta(
+            description="Up to ten queries for which the run retrieved other documents than the baseline, or the same "
+            "ones in another order; left out without a baseline."
+        ),
+    ] = UNSET
+    label_notes: Annotated[list[Phrase], Meta(description="Where a drop may be missing labels.")] = []
     source: Provenance | None = None
     summary_line: SummaryLine = field(default="", name="summary")
 
@@ -294,18 +311,15 @@ class Report(Struct, frozen=True, kw_only=True):
 
 
 class ErrorReport(Struct, frozen=True, kw_only=True):
-    """Input that cannot be judged: ``report.json`` with the verdict ``error``.
-
-    ``more_problems`` is the number of problems that are not listed; ``warnings`` may explain some problems.
-    """
+    """Input that cannot be judged: ``report.json`` with the verdict ``error``."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     tool: Tool
     verdict: Literal["error"] = "error"
     created_at: str
     problems: list[str]
-    more_problems: Count = 0
-    warnings: list[str] = []
+    more_problems: Annotated[Count, Meta(description="How many problems are not listed.")] = 0
+    warnings: Annotated[list[str], Meta(description="They may explain some of the problems.")] = []
     source: Provenance | None = None
     summary_line: SummaryLine = field(default="", name="summary")
 
@@ -313,3 +327,21 @@ class ErrorReport(Struct, frozen=True, kw_only=True):
     def contract(self) -> str:
         """The name of the contract; empty if it has none."""
         return (self.source and self.source.contract) or ""
+
+
+def least_overlap(evaluation: Evaluation) -> list[LeastOverlap]:
+    """Return up to ten queries with the least overlap first, without those whose results did not change."""
+    family = evaluation.contract.overlap
+    if family is None:
+        return []
+    number, queries = evaluation.contract.every_family.index(family), evaluation.contract.queries
+    values = zip(queries.values(), evaluation.run.values(number, queries), strict=True)
+    different = [
+        (overlaps[0], overlaps[1], query)
+        for query, overlaps in values
+        if overlaps and (overlaps[0] < 1 or overlaps[1] < 1)
+    ]
+    return [
+        LeastOverlap(id=query.id, location=encodable(query.location), overlap=overlap, rbo=rbo)
+        for overlap, rbo, query in nsmallest(bounds.LEAST_OVERLAP, different, key=itemgetter(0, 1))
+    ]

@@ -1,9 +1,7 @@
-"""What was answered to each query, broken or not, for formats that list all of it.
+"""The report for tools and dashboards that read the output of ``run_eval_rag``, in its schema version 2.
 
-The report that tools and dashboards made for ``run_eval_rag`` read: its schema version 2.
-
-The fields, labels, levels and codes are those of that tool's report contract; what a check knows beyond them (rules
-about documents, limits, waivers) is mapped to them: see ``docs/record.md``.
+The fields, labels, levels and codes are those of that tool's report contract. Everything else that a check knows
+(rules about documents, limits, waivers) is mapped to them: see ``docs/record.md``.
 """
 
 from collections import Counter
@@ -43,19 +41,15 @@ class RankedResult(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Case(Struct, frozen=True, kw_only=True, gc=False):
-    """A golden query and the first row of the run for it; ``answered`` is None if that says nothing of an answer.
-
-    ``wanted`` are the texts that the answer must contain, of which ``missing`` are not there. ``violations``
-    has waived and known ones too.
-    """
+    """A golden query and the first row of the run for it."""
 
     query: GoldenQuery
     status: QueryStatus
-    violations: tuple[Violation, ...]
-    wanted: tuple[str, ...]
-    missing: tuple[str, ...]
+    violations: tuple[Violation, ...]  # including waived and known ones
+    wanted: tuple[str, ...]  # the texts that the answer must contain
+    missing: tuple[str, ...]  # those of them that it does not contain
     results: tuple[RankedResult, ...] = ()
-    answered: bool | None = None
+    answered: bool | None = None  # None if the row has neither a response nor an error
     response: str | None = None
     error: str | None = None
     error_detail: Json | None = None
@@ -84,7 +78,7 @@ def cases(evaluation: Evaluation, decision: Decision, rows: Iterable[RunRow]) ->
 def _case(query: GoldenQuery, decision: Decision, row: RunRow | None, k: int) -> Case:
     violations = decision.violations.get(query.id, ())
     rules = [rule for rule in query.rules if isinstance(rule, Contains)]
-    causes = {cause for one in violations for cause in one.causes}
+    causes = {cause for violation in violations for cause in violation.causes}
     wanted = [(rule, text) for rule in rules for text in rule.texts]
     made = Case(
         query=query,
@@ -119,43 +113,43 @@ TOOL = "rag-contract"
 Label = Literal["PASS", "INFO", "WARN", "FAIL", "ERROR"]
 SEVERITY: dict[Label, int] = {"PASS": 0, "INFO": 1, "WARN": 2, "FAIL": 3, "ERROR": 4}
 EXIT_CODE: dict[Label, int] = {"PASS": 0, "FAIL": 2, "ERROR": 3}
-# What is excused, or judged as a share of all queries, is said and does not count.
+# What is excused, or counts in a pass rate, is listed as INFO.
 OF_QUERY: dict[QueryStatus, Label] = {"pass": "PASS", "warn": "WARN", "fail": "FAIL"}
 OF_GATE: dict[GateStatus, Label] = {"pass": "PASS", "fail": "FAIL", "unproven": "WARN", "too_few": "WARN"}
 
 
 class Item(Struct, frozen=True, kw_only=True):
-    """One case, gate or problem; a higher ``severity_level`` is worse. ``loc`` says where it is defined."""
+    """One case, gate or problem."""
 
     tool: str = TOOL
     title: str
     status_label: Label
-    severity_level: int
+    severity_level: int  # a higher one is worse
     message: str
-    loc: str = ""
+    loc: str = ""  # where it is defined
 
 
 class Summary(Struct, frozen=True, kw_only=True):
-    """The items together; ``overall_rc`` is 0, 2 for FAIL, 3 for ERROR. It is not the exit code of the check."""
+    """The items together."""
 
     overall_status_label: Label
-    overall_rc: int
+    overall_rc: int  # 0, 2 for FAIL, 3 for ERROR; not the exit code of the check
     max_severity_level: int
     counts: dict[str, int]
     total_items: int
 
 
 class TopResult(Struct, frozen=True, kw_only=True):
-    """A result; ``distance`` is always null, because a run has scores, of which more is better."""
+    """A result."""
 
     rank: int
     source: str
-    distance: None = None
+    distance: None = None  # always null, because a run has scores, and a higher score is better
     score: float | None = None
 
 
 class CaseData(Struct, frozen=True, kw_only=True):
-    """A case as that tool lists it; ``violated_rules`` and ``tags`` are additions."""
+    """A case as that tool lists it; ``violated_rules`` and ``tags`` are ours."""
 
     id: str
     query: str
@@ -173,7 +167,7 @@ class CaseData(Struct, frozen=True, kw_only=True):
 
 
 class Model(Struct, frozen=True, kw_only=True):
-    """The model's name, as the run's rows have it in ``llm_model``; empty if they do not."""
+    """The model's name, from ``llm_model`` of the run's rows; empty if they have none."""
 
     model_field: str = ""
 
@@ -187,9 +181,9 @@ class PassRate(Struct, frozen=True, kw_only=True):
 
 
 class Data(Struct, frozen=True, kw_only=True):
-    """What that tool lists beside the items; ``k`` is how many results are listed of a case."""
+    """What that tool lists beside the items."""
 
-    k: int = 0
+    k: int = 0  # how many results of a case are listed
     llm: Model = Model()
     metrics: PassRate = PassRate()
     cases: list[CaseData] = []
@@ -210,7 +204,7 @@ class ReportV2File(Struct, frozen=True, kw_only=True):
 def render(report: Report, cases: Callable[[], Iterable[Case]], *, answers: bool) -> Iterator[bytes]:
     """Encode the report as UTF-8; items are ordered by severity, the worst first.
 
-    ``cases`` returns them twice, for the items and to be written one by one, so that not all answers are in memory.
+    ``cases`` is called twice, for the items and to write the cases one by one, so that not all answers are in memory.
     Without ``answers``, no text of an answer or an error is written.
     """
     items = [_item_of_case(case) for case in cases()]
@@ -241,7 +235,7 @@ def _item(title: str, label: Label, message: str, location: str = "") -> Item:
 
 
 def _with_reason(gate: GateReport) -> str:
-    """Return the message of a gate; of a change that is over its limit and does not fail, also why not."""
+    """Return the message of a gate, with the reason if a change is over its limit and does not fail."""
     return f"{gate.message}: {why_not_proven(gate)}" if gate.status in NOT_PROVEN else gate.message
 
 
@@ -281,9 +275,9 @@ def _data(case: Case, *, answers: bool) -> CaseData:
         llm_call_ok=case.answered,
         must_include=case.wanted,
         missing=case.missing,
-        violated_rules=tuple(dict.fromkeys(one.rule for one in case.violations)),
+        violated_rules=tuple(dict.fromkeys(violation.rule for violation in case.violations)),
         context_chars=case.context_chars,
-        topk=tuple([TopResult(rank=one.rank, source=one.doc_id, score=one.score) for one in case.results]),
+        topk=tuple([TopResult(rank=result.rank, source=result.doc_id, score=result.score) for result in case.results]),
         answer=(case.response or "") if answers else "",
         error=case.error if answers else None,
         error_detail=case.error_detail if answers else None,

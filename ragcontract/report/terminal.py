@@ -1,4 +1,4 @@
-"""Reports as text for a terminal. Colours are ANSI codes, which are removed if the output is not a terminal.
+"""Reports as text for a terminal, with colours as ANSI codes, which are removed if the output is not a terminal.
 
 The codes are defined here so that the action, whose log has no colours, does not import click.
 """
@@ -63,7 +63,7 @@ def without_colours(text: str) -> str:
 
 
 def check_text(report: Report, file: str = "") -> str:
-    """Render a check: the worst broken queries, the metric table, the verdict; ``file`` is the report with more."""
+    """Render a check: the worst broken queries, the metric table, the verdict; ``file`` is the full report."""
     findings, most = FindingsByQuery(report), bounds.TERMINAL_QUERIES
     broken, not_failing = broken_queries(report), not_failing_queries(report)
     shown = [_tolerated(query, findings) for query in not_failing[:most]]
@@ -81,7 +81,7 @@ def check_text(report: Report, file: str = "") -> str:
 
 
 def outcome_blocks(report: Report) -> Iterable[str]:
-    """Yield the tables of tiers and of modes, as far as the report has them."""
+    """Yield the tables of tiers and of modes that the report has."""
     if tiers := tiers_of(report):
         cells = [
             [
@@ -96,13 +96,15 @@ def outcome_blocks(report: Report) -> Iterable[str]:
         yield "\n".join(["Tiers", *(f"  {line}" for line in aligned(cells))])
     if matrix := mode_matrix(report):
         cells = [[CORNER, *map(visible, matrix.columns), "recall"]]
-        cells += [[visible(one.name), *(f"{cell.number:,}" for cell in one.cells), one.recall] for one in matrix.lines]
+        cells += [
+            [visible(line.name), *(f"{cell.number:,}" for cell in line.cells), line.recall] for line in matrix.lines
+        ]
         cells.append(["precision", *matrix.precision, ""])
         yield "\n".join([matrix.title, *(f"  {line}" for line in aligned(cells))])
 
 
 def verdict_text(report: Report) -> str:
-    """Render the line with the verdict and its reason, and below it what that leaves open and what changed."""
+    """Render the verdict and its reason as one line, and below it what remains open and what changed."""
     lines = [f"{_coloured(STATUS[report.verdict])}  {headline(report, visible, visible)}"]
     lines += [render(phrase, visible, visible) for phrase in left_open(report)]
     if note := scope_note(report, visible, visible):
@@ -112,7 +114,7 @@ def verdict_text(report: Report) -> str:
 
 
 def _more(queries: Sequence[QueryReport], what: str, file: str) -> Iterable[str]:
-    """Yield how many queries are not shown, if any."""
+    """Yield a line that counts the queries that are not shown, if there are any."""
     if (more := len(queries) - bounds.TERMINAL_QUERIES) > 0:
         yield f"… and {more:,} more {what}" + (f", see {visible(file)}" if file else "")
 
@@ -120,8 +122,8 @@ def _more(queries: Sequence[QueryReport], what: str, file: str) -> Iterable[str]
 def _broken(query: QueryReport, findings: FindingsByQuery, note: str) -> str:
     lines = [f"{_coloured(STATUS[query.status])} {_bold(visible(query.id))}{f' ({note})' if note else ''}"]
     for finding in findings.failing(query.id):
-        expected, found = (render(phrase, visible, visible) for phrase in (finding.expected, finding.found))
-        lines += [f"  Expected {expected}", f"  Found: {found}"]
+        expected, actual = (render(phrase, visible, visible) for phrase in (finding.expected, finding.found))
+        lines += [f"  Expected {expected}", f"  Found: {actual}"]
     if answer := shown_answer(query, bounds.TERMINAL_ANSWER):
         lines.append(f"  Answer: {answer}")
     if why := findings.why_tolerated(query.id):
@@ -138,11 +140,11 @@ def _tolerated(query: QueryReport, findings: FindingsByQuery) -> str:
     return f"{_coloured(STATUS[query.status])} {visible(query.id)}  {why}"
 
 
-def _metric_table(report: Report, *, judged: bool = True) -> Iterable[str]:
+def _metric_table(report: Report, *, with_status: bool = True) -> Iterable[str]:
     has_baseline = report.inputs.baseline is not None
     cells = []
     for row in table_rows(report):
-        verdict = [STATUS[row.status], row.limits] if judged else []
+        verdict = [STATUS[row.status], row.limits] if with_status else []
         label = row.label if row.tag is None else f"{row.label} {visible(row.tag)}"
         values = [f"{row.baseline} -> {row.current}", row.moved] if row.compared else [row.current]
         values += [""] * (has_baseline and not row.compared)
@@ -174,12 +176,12 @@ def diff_text(report: Report) -> str:
     if report.inputs.baseline is None:
         return ""
     moved = rank_changes(report)
-    parts = [*changes(report, moved), "\n".join(_metric_table(report, judged=False)), sizes(moved)]
+    parts = [*changes(report, moved), "\n".join(_metric_table(report, with_status=False)), sizes(moved)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def sizes(moved: RankChanges) -> str:
-    """Count what moved."""
+    """Return how many queries got worse, got better and stayed the same."""
     even = [] if moved.even is None else [f"{moved.even} the same"]
     return ", ".join([f"{len(moved.worse)} worse", f"{len(moved.better)} better", *even])
 
@@ -217,7 +219,7 @@ def _moved(item: RankChange, report: Report) -> str:
 
 
 def _retrieved(query: QueryReport, report: Report) -> Iterable[str]:
-    """Yield what was retrieved for a broken query, rank by rank."""
+    """Yield the results for a broken query, rank by rank."""
     if query.retrieved is None:
         return
     yield f"Retrieved, {top(report)}:"

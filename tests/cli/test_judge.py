@@ -110,7 +110,7 @@ def test_without_a_key_openai_is_not_called_and_nothing_changes(tmp_path: Path) 
     ended = spawn("judge", "--model", "toy", cwd=tmp_path, environ=environ(tmp_path))
     assert (ended.code, ended.out) == (2, ""), "what was not asked has no cost"
     assert "4 of 4 items have no verdict" in ended.err
-    assert "`check --judgments` replays the judgments that there are" in ended.err
+    assert "`check --judgments` replays the existing judgments" in ended.err
     assert ended.err.startswith("error: no_key: api.openai.com wants a key; set RAG_CONTRACT_JUDGE_KEY")
     assert files_in(tmp_path) == before
 
@@ -181,7 +181,7 @@ def test_the_judgments_may_not_overwrite_an_input(tmp_path: Path) -> None:
 
 def test_the_judgments_are_kept_in_a_file(tmp_path: Path) -> None:
     ended = judge(workspace(tmp_path), "http://127.0.0.1:9", "--judgments", "/dev/null")
-    assert (ended.code, ended.err) == (2, "error: /dev/null: is no file, in which judgments could be kept\n")
+    assert (ended.code, ended.err) == (2, "error: /dev/null: is not a file, so it cannot hold judgments\n")
 
 
 def test_a_terminal_shows_how_far_it_is_and_a_pipe_does_not(tmp_path: Path) -> None:

@@ -54,7 +54,11 @@ def test_a_byte_order_mark_and_the_lines_of_windows_stay() -> None:
         (("refunds", *WHY), "k: five\n", "ragcontract.yml:1: k: expected a whole number"),
         (("refunds", "--reason", " ", *UNTIL), "k: 5\n", "Invalid value for '--reason': must not be empty"),
         (("refunds", "--reason", "r", "--owner", "a", "--until", "2020-01-01"), "k: 5\n", "2020-01-01 is in the past"),
-        (("refunds", "--reason", "r", "--owner", "a", "--until", "soon"), "k: 5\n", "'soon' is no date, as 2026-12-31"),
+        (
+            ("refunds", "--reason", "r", "--owner", "a", "--until", "soon"),
+            "k: 5\n",
+            "'soon' is not a date such as 2026-12-31",
+        ),
         (("refunds", "--rule", "all", *WHY), "k: 5\n", "Invalid value for '--rule'"),
         (("refunds", *UNTIL), "k: 5\n", "Missing option '--reason'"),
         (

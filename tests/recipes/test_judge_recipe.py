@@ -98,7 +98,7 @@ def test_a_trusted_pull_request_is_judged_on_what_it_retrieves_now(
     result = check(runner, "success")
     assert result.exit_code == 1
     assert "Context recall (judged) is 0.50" in result.log
-    assert "changes what a judge is said to have said" not in github.bodies()[-1]
+    assert "edits stored judgments" not in github.bodies()[-1]
 
 
 def test_a_fork_takes_judgments_from_the_base_branch_and_new_texts_are_never_a_pass(

@@ -59,8 +59,8 @@ def test_an_old_baseline_is_reported_where_the_config_says_what_is_old(
     ("created_at", "why"),
     [
         (None, "a run does not say when it was made"),
-        ("yesterday", "created_at is 'yesterday', which is no date with a time zone"),
-        ("2026-06-30T12:00:00", "created_at is '2026-06-30T12:00:00', which is no date with a time zone"),
+        ("yesterday", "created_at is 'yesterday', which is not a date with a time zone"),
+        ("2026-06-30T12:00:00", "created_at is '2026-06-30T12:00:00', which is not a date with a time zone"),
     ],
 )
 def test_an_age_that_is_limited_and_not_known_is_warned_about(created_at: str | None, why: str) -> None:

@@ -136,7 +136,7 @@ def _refuse_scores(outcome: pipeline.Outcome, paths: InputPaths) -> None:
 
 
 def _stored_text(outcome: pipeline.Outcome, paths: InputPaths, out: str, replaces: Replaced | None) -> str:
-    """Return what was stored where, whether it has fewer runs than before, and what is already broken in it."""
+    """Return the text on what was stored, with a warning about fewer runs and the queries that it already breaks."""
     contract = outcome.evaluation.contract
     queries = count(len(contract.queries), "query")
     known = already_broken_text(
@@ -152,7 +152,7 @@ def _stored_text(outcome: pipeline.Outcome, paths: InputPaths, out: str, replace
 
 
 def _replaced(paths: InputPaths, old: str, *, k: int | None, repeats: bool) -> Replaced | None:
-    """Return what is remembered of the baseline in ``old``, or None if that is none, or one that cannot be compared."""
+    """Return the record of the baseline in ``old``; None if it is not a baseline, or cannot be compared."""
     with suppress(InputError), sources_of(paths, good_runs=not repeats) as sources:
         request = replace(sources.request(paths, k=k, repeats=repeats), judge=False)
         outcome = pipeline.check(replace(request, baseline=Local(open_stored(old))), now=clock())
@@ -165,8 +165,8 @@ def _update(
 ) -> int:
     """Replace the baseline in ``out`` with the run, unless it breaks the contract and there is no ``reason``.
 
-    Nor is it replaced if it is no longer what was ``read``. Returns the exit code. A file that would not change is left
-    unchanged.
+    The file is not replaced either if somebody else has changed it since it was ``read``, or if it would not change.
+    Returns the exit code.
     """
     if goes_to_stdout(out) or not Path(out).is_file():
         raise InputError([f"{out}: there is no baseline to update; leave --update out to make one"])

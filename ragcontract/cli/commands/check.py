@@ -1,8 +1,7 @@
-"""Plugins: code of the user for the rule `custom`, named on the command line as ``module:Class``.
+"""``rag-contract check``: checks a run against its contract and writes the reports.
 
-The reports of an earlier check do not stay where a check has no verdict: a later step would publish that one.
-
-``rag-contract check``: judges a run and writes the reports.
+If a check ends without a verdict, it replaces the reports of an earlier check, which a later step would publish
+otherwise. Plugins are code of the user for the rule ``custom``, named as ``module:Class``.
 """
 
 import importlib
@@ -49,115 +48,9 @@ from ragcontract.report.formats import FORMATS, Format
 from ragcontract.report.headline import other_warnings
 from ragcontract.report.record import Detail, ErrorReport, Provenance
 
-
-class InPlace:
-    """A plugin that may change the current folder: all files of a check are those of the folder in which it began."""
-
-    def __init__(self, plugin: Plugin) -> None:
-        """Take the plugin as it was made."""
-        self._plugin = plugin
-
-    def evaluate(self, output: str, tool_calls: list[Any], rule: dict[str, Any]) -> tuple[bool, str]:
-        """Return what the plugin says."""
-        with same_folder():
-            return self._plugin.evaluate(output, tool_calls, rule)
-
-
-@contextmanager
-def same_folder() -> Iterator[None]:
-    """Return to the current folder in the end, wherever code of the user has gone."""
-    folder = Path.cwd()
-    try:
-        yield
-    finally:
-        os.chdir(folder)
-
-
-def load_plugins(names: Sequence[str]) -> Mapping[str, Plugin]:
-    """Import the classes and return an object of each by its class's name; modules of the current folder are found.
-
-    Raises :class:`InputError` with what is wrong with each that cannot be used.
-    """
-    if names and "" not in sys.path:
-        sys.path.append("")
-    loaded: dict[str, Plugin] = {}
-    problems = []
-    for name in names:
-        with same_folder():
-            made = _load(name)
-        if isinstance(made, str):
-            problems.append(f"--plugin {name}: {made}")
-        elif type(made).__name__ in loaded:
-            problems.append(f"--plugin {name}: another plugin has this class name, too")
-        else:
-            loaded[type(made).__name__] = InPlace(made)
-    if problems:
-        raise InputError(problems)
-    return loaded
-
-
-def _load(name: str) -> Plugin | str:
-    """Return an object of the class, or why there is none."""
-    module, _, attribute = name.partition(":")
-    if not module or not attribute.isidentifier():
-        return "expected module:Class, as my_checks:PoliteTone"
-    try:
-        made = getattr(importlib.import_module(module), attribute)()
-    except (Exception, SystemExit) as error:  # noqa: BLE001 (code of the user may raise anything, or end the program)
-        return f"cannot be loaded: {shorten(f'{type(error).__name__}: {error}', bounds.VALUE)}"
-    if not callable(getattr(made, "evaluate", None)):
-        return "has no method evaluate(output, tool_calls, rule)"
-    plugin: Plugin = made
-    return plugin
-
-
 BUG = "a bug in rag-contract, not in your retriever or your contract, ended the check"
 INTERRUPTED = "the check was interrupted"
 Wanted = Sequence[tuple[str, Format, str]]  # the parameter that could name a report, its format, and its path
-
-
-@contextmanager
-def replaced_on_error(
-    wanted: Wanted, inputs: Collection[str], now: datetime, source: Provenance | None
-) -> Iterator[None]:
-    """Replace the reports that exist, if the check ends without a verdict, by ones that say why.
-
-    ``inputs`` are paths and globs that are not written to, and neither are the default names of inputs.
-    """
-    try:
-        with memory.explained():
-            yield
-    except RagContractError as error:
-        report = error_report(error.problems, error.more, error.warnings, now, source)
-        _replace(wanted, inputs, report)
-        raise
-    except (Exception, KeyboardInterrupt) as error:
-        why = INTERRUPTED if isinstance(error, KeyboardInterrupt) else BUG
-        problem = error.format_message() if isinstance(error, click.ClickException) else why
-        _replace(wanted, inputs, error_report([problem], 0, (), now, source))
-        raise
-
-
-def _replace(wanted: Wanted, inputs: Collection[str], report: ErrorReport) -> None:
-    protected = [*filter(None, inputs), *defaults.NAMES]
-    for option, form, path in wanted:
-        if goes_to_stdout(path) or not _is_file(path):
-            continue
-        try:
-            refuse_outputs({option: path}, protected)
-        except OutputError:  # a check refuses such a path before all else, and says so
-            continue
-        try:
-            write_files({path: form.render_error(report)})
-        except OutputError as error:
-            warn([f"the report of an earlier check is left: {problem}" for problem in error.problems])
-
-
-def _is_file(path: str) -> bool:
-    try:
-        return Path(path).is_file()
-    except OSError:
-        return False
 
 
 def _report_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -226,8 +119,8 @@ def command(
     options = {form.name.replace("-", "_"): form for form in FORMATS}
     wanted = [(option, form, out) for option, form in options.items() if (out := reports[option])]
     source = _source(name)
-    given = [*golden, *run, *scores, *judgments, *baseline, config or "", calibration or ""]
-    with replaced_on_error(wanted, given, clock(), source):
+    inputs = [*golden, *run, *scores, *judgments, *baseline, config or "", calibration or ""]
+    with replaced_on_error(wanted, inputs, clock(), source):
         paths = find_paths(golden, run, config, baseline, scores, judgments=judgments, calibration=calibration)
         refuse_outputs({option: out for option, _, out in wanted}, paths.all, pages={"report_html"})
         with sources_of(paths, engine) as sources:
@@ -257,3 +150,107 @@ def _loaded(plugins: Sequence[str]) -> Mapping[str, Plugin]:
 
 def _source(name: str) -> Provenance | None:
     return Provenance(contract=encodable(name)) if name else None
+
+
+@contextmanager
+def replaced_on_error(
+    wanted: Wanted, inputs: Collection[str], now: datetime, source: Provenance | None
+) -> Iterator[None]:
+    """Replace existing reports by ones on the error if the check ends without a verdict.
+
+    ``inputs`` are paths and globs. Neither they nor the default names of inputs are written to.
+    """
+    try:
+        with memory.explained():
+            yield
+    except RagContractError as error:
+        report = error_report(error.problems, error.more, error.warnings, now, source)
+        _replace(wanted, inputs, report)
+        raise
+    except (Exception, KeyboardInterrupt) as error:
+        why = INTERRUPTED if isinstance(error, KeyboardInterrupt) else BUG
+        problem = error.format_message() if isinstance(error, click.ClickException) else why
+        _replace(wanted, inputs, error_report([problem], 0, (), now, source))
+        raise
+
+
+def _replace(wanted: Wanted, inputs: Collection[str], report: ErrorReport) -> None:
+    protected = [*filter(None, inputs), *defaults.NAMES]
+    for option, form, path in wanted:
+        if goes_to_stdout(path) or not _is_file(path):
+            continue
+        try:
+            refuse_outputs({option: path}, protected)
+        except OutputError:  # a check refuses such a path before all else, and says so
+            continue
+        try:
+            write_files({path: form.render_error(report)})
+        except OutputError as error:
+            warn([f"the report of an earlier check is left: {problem}" for problem in error.problems])
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return Path(path).is_file()
+    except OSError:
+        return False
+
+
+def load_plugins(names: Sequence[str]) -> Mapping[str, Plugin]:
+    """Import the classes, also from the current folder, and return an object of each by the name of its class.
+
+    Raises :class:`InputError` with the problems of all classes that cannot be used.
+    """
+    if names and "" not in sys.path:
+        sys.path.append("")
+    loaded: dict[str, Plugin] = {}
+    problems = []
+    for name in names:
+        with same_folder():
+            made = _load(name)
+        if isinstance(made, str):
+            problems.append(f"--plugin {name}: {made}")
+        elif type(made).__name__ in loaded:
+            problems.append(f"--plugin {name}: another plugin has this class name, too")
+        else:
+            loaded[type(made).__name__] = InPlace(made)
+    if problems:
+        raise InputError(problems)
+    return loaded
+
+
+def _load(name: str) -> Plugin | str:
+    """Return an object of the class, or the reason why there is none."""
+    module, _, attribute = name.partition(":")
+    if not module or not attribute.isidentifier():
+        return "expected module:Class, as my_checks:PoliteTone"
+    try:
+        made = getattr(importlib.import_module(module), attribute)()
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (code of the user may raise anything, or end the program)
+        return f"cannot be loaded: {shorten(f'{type(error).__name__}: {error}', bounds.VALUE)}"
+    if not callable(getattr(made, "evaluate", None)):
+        return "has no method evaluate(output, tool_calls, rule)"
+    plugin: Plugin = made
+    return plugin
+
+
+class InPlace:
+    """A plugin that may change the current folder; the check goes on in the folder in which it began."""
+
+    def __init__(self, plugin: Plugin) -> None:
+        self._plugin = plugin
+
+    def evaluate(self, output: str, tool_calls: list[Any], rule: dict[str, Any]) -> tuple[bool, str]:
+        """Return the result of the plugin."""
+        with same_folder():
+            return self._plugin.evaluate(output, tool_calls, rule)
+
+
+@contextmanager
+def same_folder() -> Iterator[None]:
+    """Return to the current folder at the end, even if code of the user has left it."""
+    folder = Path.cwd()
+    try:
+        yield
+    finally:
+        os.chdir(folder)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ragcontract.cli.console import say, warn
-from ragcontract.cli.judge_options import given_judge, judge_options, judging_settings, progress_shown, say_cost
+from ragcontract.cli.judge_options import judge_from, judge_options, judging_settings, progress_shown, say_cost
 from ragcontract.cli.options import CONFIG, configured, refuse_empty, refuse_links
 from ragcontract.contract import defaults
 from ragcontract.core import bounds
@@ -28,7 +28,7 @@ from ragcontract.net.stopping import Stop
 )
 @CONFIG
 @judge_options(votes=False)
-def command(*, golden: Sequence[str], config: str | None, dry_run: bool, **given: Any) -> int:
+def command(*, golden: Sequence[str], config: str | None, dry_run: bool, **values: Any) -> int:
     """Split the references of a golden file into claims.
 
     `judge` judges claims one by one. They are written as `reference_claims` into rows that have a `reference` and none
@@ -44,7 +44,7 @@ def command(*, golden: Sequence[str], config: str | None, dry_run: bool, **given
     path = golden[0] if golden else defaults.GOLDEN
     refuse_links({"golden": path})
     settings = configured(config)
-    options, endpoint = given_judge(given, settings.judge)
+    options, endpoint = judge_from(values, settings.judge)
     rows, problems = read_golden_rows(path, level=settings.relevance_level, allow_fields=settings.allow_fields)
     problems.raise_if_any()
     warn(problems.warnings)
@@ -64,10 +64,10 @@ def command(*, golden: Sequence[str], config: str | None, dry_run: bool, **given
 
 
 def _finished(splits: Splits, path: str) -> int:
-    """Say how it ended; raises InputError if a reference is not split, or KeyboardInterrupt."""
+    """Print how it ended; raises InputError if a reference is not split, or KeyboardInterrupt."""
     if splits.spent.calls or splits.ok:
         say_cost(splits.spent)
-    claims = sum(len(one.claims) for one in splits.ok.values())
+    claims = sum(len(split.claims) for split in splits.ok.values())
     if splits.ok:
         say(f"wrote {count(claims, 'claim')} of {count(len(splits.ok), 'reference')} into {visible(path)}; read them\n")
     if splits.interrupted:
@@ -77,7 +77,14 @@ def _finished(splits: Splits, path: str) -> int:
         if splits.over is not None:
             problems.insert(0, f"{splits.over.kind}: {splits.over}")  # what there is to do about it
         else:
+<<<<<<< HEAD
             failed = [(name, one) for name, one in splits.by_query.items() if one.status != "ok"][: bounds.NAMES]
             problems += [f"query {shorten(name, bounds.NAME)!r}: {one.status}: {one.reason}" for name, one in failed]
+=======
+            failed = [(name, split) for name, split in splits.found.items() if split.status != "ok"][: bounds.NAMES]
+            problems += [
+                f"query {shorten(name, bounds.NAME)!r}: {split.status}: {split.reason}" for name, split in failed
+            ]
+>>>>>>> 634cd6f188d786c2d9fd7fc37be41d924bfa2d4d
         raise InputError(problems)
     return ExitCode.PASS

@@ -130,7 +130,7 @@ def _compared(paths: InputPaths, k: int | None, tag: str | None, *, repeats: boo
 
 
 def _about_questions(side: Side) -> Problems:
-    """Return the problem of a stored baseline that knows other questions by the ids of the golden queries."""
+    """Return a problem if a stored baseline has other questions with the ids of golden queries."""
     problems = Collector()
     if side.changed:
         problems.problem(
@@ -140,7 +140,7 @@ def _about_questions(side: Side) -> Problems:
 
 
 def _without_repeats(problems: Problems) -> Problems:
-    """Return each problem and warning once: some are of the contract, which every run is compared under."""
+    """Return each problem and warning once, because those of the contract are repeated for each run."""
     return Problems(
         problems=tuple(dict.fromkeys(problems.problems)),
         more=problems.more,

@@ -119,15 +119,15 @@ def command(*, source: str, target: str, force: bool, **options: Any) -> int:
     """
     if source == target:
         raise click.UsageError(f"there is nothing to convert from {source} to {target}: give --from or --to")
-    given = {name: options[name] for name in INPUTS if options[name]}
+    patterns = {name: options[name] for name in INPUTS if options[name]}
     outs = {name: options[f"{name}_out"] for name in OUTPUTS if options[f"{name}_out"] is not None}
-    wanted = _plan(source, target, given, list(outs))
+    wanted = _plan(source, target, patterns, list(outs))
     if options["scored_by"] and "scores" not in wanted:
         raise click.UsageError("--scored-by is for --scores-out")
     problems = Collector()
-    if "cases" in given:
-        given["cases"] = fitz_gov_cases.in_folders(given["cases"], problems)
-    files = {name: _resolved(given.get(name, ()), problems) for name in INPUTS}
+    if "cases" in patterns:
+        patterns["cases"] = fitz_gov_cases.in_folders(patterns["cases"], problems)
+    files = {name: _resolved(patterns.get(name, ()), problems) for name in INPUTS}
     every = [path for paths in files.values() for path in paths]
     if wrong := check_outputs(outs.values(), every) or ([] if force else check_existing(outs.values())):
         raise OutputError(wrong)
@@ -137,10 +137,10 @@ def command(*, source: str, target: str, force: bool, **options: Any) -> int:
     if options["scored_by"]:
         collection = with_scored_by(collection, options["scored_by"])
     contents = {out: _rendered(FORMATS[target], name, out, collection, problems) for name, out in outs.items()}
-    found = problems.found()
-    found.raise_if_any()
+    all_problems = problems.found()
+    all_problems.raise_if_any()
     beside = _companion(source, target, outs, collection)
-    warn(found.warnings)
+    warn(all_problems.warnings)
     new = [] if force else [*contents, *beside.files]
     write_files({**contents, **beside.files}, before=partial(refuse_existing, new))
     say(f"converted {_counts(collection)}\n{beside.note}", err=any(map(goes_to_stdout, contents)))
@@ -175,10 +175,10 @@ def _columns(options: Mapping[str, Any]) -> spreadsheet.Columns:
 
 
 def _resolved(patterns: Sequence[str], problems: Collector) -> list[str]:
-    found, wrong = existing_files(patterns)
+    paths, wrong = existing_files(patterns)
     for problem in wrong:
         problems.add(problem)
-    return found
+    return paths
 
 
 def _read(
@@ -213,16 +213,16 @@ def _refuse_parquet(outs: Iterable[str]) -> None:
         raise OutputError([f"{out}: only a run of rag-contract can be written as Parquet" for out in strange])
 
 
-def _plan(source: str, target: str, given: Mapping[str, Sequence[str]], outs: Sequence[str]) -> set[Part]:
+def _plan(source: str, target: str, patterns: Mapping[str, Sequence[str]], outs: Sequence[str]) -> set[Part]:
     """Return the parts to read; raises UsageError if input and output options do not match."""
     reads, writes = FORMATS[source], FORMATS[target]
     if not reads.names_documents and target != OWN:
         raise click.UsageError(f"{source} names no documents, which {target} consists of; it only has a --golden-out")
-    _refuse_strangers(given, reads.inputs, f"{source} is read from", "")
+    _refuse_strangers(patterns, reads.inputs, f"{source} is read from", "")
     _refuse_strangers(outs, writes.outputs, f"{target} is written to", "-out")
     if not outs:
         raise click.UsageError(f"name what to write: {_listed(writes.outputs, '-out')}")
-    gives: set[Part] = set().union(*(reads.gives.get(name, set()) for name in given))
+    gives: set[Part] = set().union(*(reads.gives.get(name, set()) for name in patterns))
     for name in outs:
         for part in sorted(writes.outputs[name].needs - gives):
             sources = [source_name for source_name, parts in reads.gives.items() if part in parts]
@@ -230,8 +230,8 @@ def _plan(source: str, target: str, given: Mapping[str, Sequence[str]], outs: Se
                 raise click.UsageError(f"--{name}-out cannot be made from {source}, which has no {part}")
             raise click.UsageError(f"--{name}-out is made from {_listed(sources)}, which is not given")
     used = set().union(*(writes.outputs[name].needs | writes.outputs[name].takes for name in outs))
-    for name in given:
-        if not reads.gives.get(name, set()) & used and reads.adds_to.get(name) not in given:
+    for name in patterns:
+        if not reads.gives.get(name, set()) & used and reads.adds_to.get(name) not in patterns:
             raise click.UsageError(f"--{name} is given, and nothing is made from it; name what to write")
     return gives & used
 

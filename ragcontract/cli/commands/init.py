@@ -69,11 +69,11 @@ THEN_ANSWERS = f"""\
 
 
 class _Asked(Struct, frozen=True, kw_only=True):
-    """The questions by id, how many were left out as duplicates, and the text of the file of candidates, if any."""
+    """The questions for the golden file."""
 
-    questions: dict[str, str]
-    repeated: int = 0
-    candidates: str | None = None
+    questions: dict[str, str]  # by id
+    repeated: int = 0  # how many were left out as duplicates
+    candidates: str | None = None  # the text of candidates.txt, if it is written
 
 
 @click.command("init")
@@ -158,7 +158,7 @@ def _write(texts: Mapping[str, str], inputs: Sequence[str], *, force: bool) -> N
     _refuse_links(texts)
     if problems := check_outputs(texts, inputs):
         raise OutputError(problems)
-    new = [] if force else texts  # nor what somebody has written by now
+    new = [] if force else texts  # files that somebody has written by now stay, too
     write_files({name: text.encode() for name, text in texts.items()}, before=partial(refuse_existing, new))
 
 

@@ -1,6 +1,6 @@
-"""What `rag-contract judge label` shows: an item with the texts to judge it by, and which keys there are.
+"""``rag-contract judge``: asks a model about texts, and keeps its judgments in a file that ``check`` replays.
 
-``rag-contract judge``: asks a model about texts, and keeps what it says in a file that ``check`` replays.
+Its subcommands ``calibrate`` and ``label`` measure how often people agree with the model.
 """
 
 import gc
@@ -19,7 +19,7 @@ from ragcontract.cli.console import progress_over, say, warn
 from ragcontract.cli.judge_options import (
     calibrated,
     finished,
-    given_judge,
+    judge_from,
     judge_options,
     judging_settings,
     nothing_to_judge,
@@ -61,72 +61,14 @@ from ragcontract.judge.run_cases import TASKS, read_cases
 from ragcontract.judgments.calibration_file import read_calibration
 
 NARROWEST, INDENT = 20, "  "
-# What is asked, and what y and n mean. They are the words of the judge's own instructions.
+# The questions, and what y and n mean, in the words of the judge's own instructions.
 QUESTIONS: dict[Task, str] = {
     "attribution": "Do these texts support the claim? [y]es, [n]o or only in part, [s]kip, [q]uit",
     "confirmation": "Does the response say so, without support in these texts? [y]es, [n]o, [s]kip, [q]uit",
     "criteria": "Does the response meet the criterion? [y]es, [n]o or only in part, [s]kip, [q]uit",
 }
 NAMES: dict[Task, str] = {"attribution": "Claim", "confirmation": "Flagged", "criteria": "Criterion"}
-
-
-def ask_all(items: Sequence[Unlabelled], file: LabelsFile, labeler: str | None) -> int:
-    """Show each item and write each answer at once; returns how many were given."""
-    answered = 0
-    width = max(NARROWEST, shutil.get_terminal_size().columns - 1)
-    with Keyboard(sys.stdin) as keyboard:
-        try:
-            for number, one in enumerate(items, 1):
-                say(f"\n{number:,} of {count(len(items), 'item')}\n\n" + shown(one, width))
-                key = _key(keyboard, QUESTIONS[one.case.task], width)
-                if key == "q":
-                    break
-                if key in {"y", "n"}:
-                    file.add(one.row(label=key == "y", labeler=labeler))
-                    answered += 1
-        except EOFError:
-            say("\n")
-    return answered
-
-
-def _key(keyboard: Keyboard, prompt: str, width: int) -> str:
-    while True:
-        say("\n".join(textwrap.wrap(prompt, width)) + (" " if keyboard.is_terminal else "\n"))
-        key = keyboard.key()
-        if keyboard.is_terminal:
-            say(f"{visible(key)}\n")
-        if key in {"y", "n", "s", "q"}:
-            return key
-
-
-def shown(one: Unlabelled, width: int) -> str:
-    """Return an item and its texts; nothing in a text acts on the terminal."""
-    case = one.case
-    parts = [_part("Question", case.question, width)]
-    if case.task != "criteria" or case.contexts:
-        parts += [_part(f"Text {rank}", text, width) for rank, text in enumerate(case.contexts, 1)]
-        parts += [] if case.contexts else ["No text was retrieved.\n"]
-    if case.response is not None:
-        parts.append(_part("Response", case.response, width))
-    if case.reference is not None:
-        parts.append(_part("Reference", case.reference, width))
-    why = f" ({one.item.why})" if one.item.why else ""
-    return "".join([*parts, _part(NAMES[case.task], f"{one.item.text}{why}", width)])
-
-
-def _part(name: str, text: str, width: int) -> str:
-    """Return a text under its name, line by line without blank ones; other control characters are escaped."""
-    lines = [
-        line
-        for paragraph in re.split(r"\s*\n", shorten(text.strip(), bounds.LABEL_WHOLE))
-        for line in textwrap.wrap(visible(paragraph), width, initial_indent=INDENT, subsequent_indent=INDENT)
-    ]
-    return f"{click.style(name, bold=True)}\n" + "".join(f"{line}\n" for line in lines)
-
-
 JUDGMENTS, LABELS, CALIBRATION = "judgments.jsonl", "labels.jsonl", "judge-calibration.json"
-
-
 TASK = click.option(
     "--task", "tasks", multiple=True, type=click.Choice(TASKS), help="Judge only this; may be repeated. [everything]"
 )
@@ -152,7 +94,7 @@ TASK = click.option(
 @TASK
 @REPEATS
 @click.pass_context
-def command(context: click.Context, /, **given: Any) -> int | None:
+def command(context: click.Context, /, **options: Any) -> int | None:
     """Ask a model what only a reader can tell.
 
     It is asked whether what was retrieved supports the claims of references (attribution), whether answers really say
@@ -165,47 +107,47 @@ def command(context: click.Context, /, **given: Any) -> int | None:
 
     Exits 0 if there is a verdict on everything, 2 if not, 130 if it was interrupted, never 1.
     """
-    return None if context.invoked_subcommand else _judge(**given)
+    return None if context.invoked_subcommand else _judge(**options)
 
 
 def _judge(
-    *, golden: Sequence[str], run: Sequence[str], config: str | None, k: int | None, judgments: str, **given: Any
+    *, golden: Sequence[str], run: Sequence[str], config: str | None, k: int | None, judgments: str, **values: Any
 ) -> int:
     gc.enable()  # other commands are short
     paths = find_paths(golden, run, config)
     read = read_config(paths.config, BUILT_IN, k=k, others=paths.other_configs)
     read.problems.raise_if_any()
-    options, endpoint = given_judge(given, read.config.judge)
+    options, endpoint = judge_from(values, read.config.judge)
     refuse_outputs({"judgments": judgments}, paths.all)
     if problem := _cannot_keep(Path(judgments)):
         raise OutputError([f"{judgments}: {problem}"])
-    tasks = given["tasks"] or TASKS
+    tasks = values["tasks"] or TASKS
     with progress_over(paths.large) as progress:
-        found = read_cases(
+        run_cases = read_cases(
             paths.golden,
             paths.run,
             read,
-            tags=given["tags"],
+            tags=values["tags"],
             tasks=tasks,
-            repeats=given["repeats"],
+            repeats=values["repeats"],
             progress=progress,
         )
-    warn(found.warnings)
-    if not found.cases and not found.can_be_flagged:
+    warn(run_cases.warnings)
+    if not run_cases.cases and not run_cases.can_be_flagged:
         raise nothing_to_judge(paths.golden, tasks)
     judging = judging_settings(options, endpoint, judgments)
-    if given["dry_run"]:
-        say_expected(*expected_judging(found.cases, judging), options.budget, options.votes)
+    if values["dry_run"]:
+        say_expected(*expected_judging(run_cases.cases, judging), options.budget, options.votes)
         return ExitCode.PASS
     with progress_shown() as watch:
-        outcome = judge_cases(found.cases, judging, watch=watch)
+        outcome = judge_cases(run_cases.cases, judging, watch=watch)
     return finished(outcome, judgments)
 
 
 def _cannot_keep(judgments: Path) -> str:
-    """Return why judgments cannot be kept in a file; empty if they can."""
+    """Return the reason why a file cannot hold judgments; empty if it can."""
     if judgments.exists():
-        return "" if judgments.is_file() else "is no file, in which judgments could be kept"
+        return "" if judgments.is_file() else "is not a file, so it cannot hold judgments"
     if judgments.parent.is_dir():
         return ""
     why = "and everything would be judged, and paid for, as if for the first time"
@@ -217,9 +159,9 @@ def _cannot_keep(judgments: Path) -> str:
 @out_option("--out", CALIBRATION, "Where to write the calibration.")
 @CONFIG
 @judge_options(votes=True)
-@click.option("--once", is_flag=True, help="Judge once, which says nothing of how often it agrees with itself. [twice]")
+@click.option("--once", is_flag=True, help="Judge once, without measuring how often it agrees with itself. [twice]")
 def calibrate_command(
-    *, labels: Sequence[str], out: str, config: str | None, once: bool, dry_run: bool, **given: Any
+    *, labels: Sequence[str], out: str, config: str | None, once: bool, dry_run: bool, **values: Any
 ) -> int:
     """Measure how often the judge agrees with people.
 
@@ -230,7 +172,7 @@ def calibrate_command(
     """
     gc.enable()
     refuse_empty({"--labels": labels, "--out": [out], "--config": [config]})
-    options, endpoint = given_judge(given, configured(config).judge)
+    options, endpoint = judge_from(values, configured(config).judge)
     named = labels or [LABELS]
     refuse_links_away({"--labels": None if labels else LABELS})
     refuse_outputs({"out": out}, named)
@@ -249,13 +191,13 @@ def calibrate_command(
 
 
 def _refuse_other_files(out: str) -> None:
-    """Raise OutputError if a file would be overwritten that is no calibration, such as the contract."""
+    """Raise OutputError if a file that is not a calibration, such as the contract, would be overwritten."""
     if not Path(out).is_file() or not Path(out).stat().st_size:
         return
     try:
         read_calibration(out)
     except InputError as error:
-        why = f"{out}: exists already, and is no calibration; write to another file, or remove it"
+        why = f"{out}: exists already, and is not a calibration; write to another file, or remove it"
         raise OutputError([why]) from error
 
 
@@ -293,9 +235,63 @@ def label_command(
     refuse_outputs({"labels": labels}, [])
     paths = find_paths(golden, run, config)
     config_file = read_config(paths.config, BUILT_IN, k=k, others=paths.other_configs)
-    found = read_cases(paths.golden, paths.run, config_file, tasks=tasks or TASKS, repeats=True)
+    run_cases = read_cases(paths.golden, paths.run, config_file, tasks=tasks or TASKS, repeats=True)
     file = LabelsFile(labels)
-    items = draw(found.cases, file, size=sample, seed=seed)
+    items = draw(run_cases.cases, file, size=sample, seed=seed)
     answered = ask_all(items, file, labeler)
     say(f"{count(answered, 'label')} added; {visible(labels)} has {len(file):,}\n")
     return ExitCode.PASS
+
+
+def ask_all(items: Sequence[Unlabelled], file: LabelsFile, labeler: str | None) -> int:
+    """Show each item and write each answer at once; return the number of answers."""
+    answered = 0
+    width = max(NARROWEST, shutil.get_terminal_size().columns - 1)
+    with Keyboard(sys.stdin) as keyboard:
+        try:
+            for number, item in enumerate(items, 1):
+                say(f"\n{number:,} of {count(len(items), 'item')}\n\n" + shown(item, width))
+                key = _key(keyboard, QUESTIONS[item.case.task], width)
+                if key == "q":
+                    break
+                if key in {"y", "n"}:
+                    file.add(item.row(label=key == "y", labeler=labeler))
+                    answered += 1
+        except EOFError:
+            say("\n")
+    return answered
+
+
+def _key(keyboard: Keyboard, prompt: str, width: int) -> str:
+    while True:
+        say("\n".join(textwrap.wrap(prompt, width)) + (" " if keyboard.is_terminal else "\n"))
+        key = keyboard.key()
+        if keyboard.is_terminal:
+            say(f"{visible(key)}\n")
+        if key in {"y", "n", "s", "q"}:
+            return key
+
+
+def shown(unlabelled: Unlabelled, width: int) -> str:
+    """Return an item and its texts; nothing in a text acts on the terminal."""
+    case = unlabelled.case
+    parts = [_part("Question", case.question, width)]
+    if case.task != "criteria" or case.contexts:
+        parts += [_part(f"Text {rank}", text, width) for rank, text in enumerate(case.contexts, 1)]
+        parts += [] if case.contexts else ["No text was retrieved.\n"]
+    if case.response is not None:
+        parts.append(_part("Response", case.response, width))
+    if case.reference is not None:
+        parts.append(_part("Reference", case.reference, width))
+    why = f" ({unlabelled.item.why})" if unlabelled.item.why else ""
+    return "".join([*parts, _part(NAMES[case.task], f"{unlabelled.item.text}{why}", width)])
+
+
+def _part(name: str, text: str, width: int) -> str:
+    """Return a text under its name, line by line without blank ones; other control characters are escaped."""
+    lines = [
+        line
+        for paragraph in re.split(r"\s*\n", shorten(text.strip(), bounds.LABEL_WHOLE))
+        for line in textwrap.wrap(visible(paragraph), width, initial_indent=INDENT, subsequent_indent=INDENT)
+    ]
+    return f"{click.style(name, bold=True)}\n" + "".join(f"{line}\n" for line in lines)

@@ -81,17 +81,20 @@ def _from_ticked(golden_paths: Sequence[str], ticked: str, config: Config) -> in
     problems = Collector()
     files: list[GoldenRows] = []
     for path in golden_paths:
-        golden, found = read_golden_rows(path, level=config.relevance_level, allow_fields=config.allow_fields)
-        problems.include(found)
+        golden, of_file = read_golden_rows(path, level=config.relevance_level, allow_fields=config.allow_fields)
+        problems.include(of_file)
         files.append(golden)
     labels = read_checklist(
-        ticked, {name: query for one in files for name, query in one.queries.items()}, problems, config.relevance_level
+        ticked,
+        {name: query for rows in files for name, query in rows.queries.items()},
+        problems,
+        config.relevance_level,
     )
     problems.found().raise_if_any()
     for golden in files:
-        golden.save({name: one for name, one in labels.items() if name in golden.queries}, {})
-    said = f"labelled {count(len(labels), 'question')} in {', '.join(map(visible, golden_paths))}"
-    say(f"{said}\n" if labels else f"nothing is marked in {visible(ticked)}\n")
+        golden.save({name: labels_of_query for name, labels_of_query in labels.items() if name in golden.queries}, {})
+    summary = f"labelled {count(len(labels), 'question')} in {', '.join(map(visible, golden_paths))}"
+    say(f"{summary}\n" if labels else f"nothing is marked in {visible(ticked)}\n")
     return ExitCode.PASS
 
 

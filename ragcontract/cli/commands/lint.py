@@ -79,17 +79,17 @@ def _findings(paths: InputPaths, run_paths: Sequence[str], progress: Progress) -
     exports = read_exports(_compared(rows, plan, problems, patterns), golden.queries, config.config)
     if patterns.never and ForbiddenDocs in contract.rules:
         problems.warning(no_patterns(patterns.never))
-    found = problems.found()
-    found.raise_if_any()
+    all_problems = problems.found()
+    all_problems.raise_if_any()
     reviewed = {shorten(warning, bounds.MESSAGE) for warning in contract_warnings(golden.queries.values())}
-    warnings = [warning for warning in found.warnings if warning not in reviewed]
+    warnings = [warning for warning in all_problems.warnings if warning not in reviewed]
     findings = review(golden.queries, config.config, config.cutoffs[0], exports if run_paths else None)
     limits = too_few_queries(without_enough(contract))
-    notes = [ReviewNote(location=location, rule="limit-needs-queries", message=said) for location, said in limits]
+    notes = [ReviewNote(location=location, rule="limit-needs-queries", message=message) for location, message in limits]
     held = always_held(contract)
-    notes += [ReviewNote(location=location, rule="limit-never-fails", message=said) for location, said in held]
+    notes += [ReviewNote(location=location, rule="limit-never-fails", message=message) for location, message in held]
     unused = unused_fields(contract)
-    notes += [ReviewNote(location=location, rule="field-not-used", message=said) for location, said in unused]
+    notes += [ReviewNote(location=location, rule="field-not-used", message=message) for location, message in unused]
     if nothing_fails(contract):
         location = paths.config or paths.golden[0]
         notes.append(ReviewNote(location=location, rule="nothing-can-fail", message=NOTHING_FAILS))
@@ -99,9 +99,10 @@ def _findings(paths: InputPaths, run_paths: Sequence[str], progress: Progress) -
 def _compared(
     rows: Iterable[tuple[str, list[str], str]], plan: Plan, problems: Collector, patterns: PatternIds
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield the ids of rows; ``problems`` collects where they may be those of forbidden documents in another form.
+    """Yield the ids of rows, and note what is wrong with forbidden documents on the way.
 
-    ``patterns`` leaves out the ids that occur.
+    ``problems`` collects rows with ids that may be those of forbidden documents in another form. ``patterns`` notes
+    the ids that occur.
     """
     forbidden_forms = ForbiddenForms.of(plan)
     for query_id, doc_ids, location in rows:
@@ -115,7 +116,7 @@ def _compared(
 
 
 def _lines(findings: Sequence[ReviewNote]) -> Iterator[str]:
-    """Yield a line for each finding; of those that repeat a rule, the first ones and how many more there are."""
+    """Yield a line for each finding; if a rule has many, yield the first ones and a count of the others."""
     by_rule = Counter(finding.rule for finding in findings)
     shown: Counter[str] = Counter()
     for finding in findings:
@@ -129,6 +130,6 @@ def _lines(findings: Sequence[ReviewNote]) -> Iterator[str]:
 
 def _summary(serious: int, notes: int, warnings: int, *, with_runs: bool) -> str:
     numbers = {"finding": serious, "note": notes, "warning": warnings}
-    found = ", ".join(count(number, noun) for noun, number in numbers.items() if number)
+    sizes = ", ".join(count(number, noun) for noun, number in numbers.items() if number)
     hint = "" if with_runs else " (without a run: use --run to compare ids and ranks with the results)"
-    return f"{found or 'no findings'}{hint}\n"
+    return f"{sizes or 'no findings'}{hint}\n"

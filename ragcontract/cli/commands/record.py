@@ -27,7 +27,7 @@ from ragcontract.record.recording import Plan, Recording, planned, record
 from ragcontract.record.target import Target, read_target
 from ragcontract.record.watching import Format, WatchOptions, watchers
 
-# Options that are named otherwise than in Python; what is wrong with them begins with a name.
+# Options that have another name in Python; messages about their values begin with a name of the user.
 NAMES = {"versions": "set", "secrets": "secret", "watch_files": "watch"}
 SHOWN = ("stream_answer_chars", "progress_every_seconds")
 
@@ -101,7 +101,7 @@ def _several(option: str, name: str, metavar: str, help_text: str) -> Decorate:
 )
 @click.option("--details", metavar="FILE", help="Write what is known of the recording beside the run, as JSON. [none]")
 @click.option("--plan", is_flag=True, help="Say what would be asked, and stop.")
-def command(target: str, *, golden: Sequence[str], config: str | None, **given: Any) -> int:
+def command(target: str, *, golden: Sequence[str], config: str | None, **values: Any) -> int:
     """Ask a system every golden query and write what it did as a run.
 
     TARGET is module:attribute, file.py:attribute, or a YAML file that describes a service, a command or an index. The
@@ -112,45 +112,45 @@ def command(target: str, *, golden: Sequence[str], config: str | None, **given: 
     """
     gc.enable()  # other commands are short; users' code may make garbage for hours
     paths = find_paths(golden, None, config)
-    asked = _given(given, paths)
+    asked = _record_options(values, paths)
     secrets = asked.known(os.environ)
-    outputs = {name: given[name] for name in ("out", "details", "stream_out") if given[name] is not None}
+    outputs = {name: values[name] for name in ("out", "details", "stream_out") if values[name] is not None}
     refuse_outputs(outputs, [*paths.golden, *([paths.config] if paths.config else [])])
     watched = WatchOptions(
-        every=given["progress_every_seconds"],
-        stream=_anchored(given["stream_out"]),
-        form=given["stream_format"],
-        answer_chars=given["stream_answer_chars"],
-        details=_anchored(given["details"]),
+        every=values["progress_every_seconds"],
+        stream=_anchored(values["stream_out"]),
+        form=values["stream_format"],
+        answer_chars=values["stream_answer_chars"],
+        details=_anchored(values["details"]),
     )
     with redacting(secrets):
         beginning = asked.beginning(*filter(None, (watched.details, watched.stream)))
-    with begun(None if given["plan"] else beginning.journal):
+    with begun(None if values["plan"] else beginning.journal):
         with redacting(secrets):
             surroundings = asked.surroundings(os.environ, beginning.sources)
-            found = read_target(target, replace(surroundings, say=lambda text: warn([text])))
-        settings = asked.settings(beginning, found.system)
-        if given["plan"]:
-            _say_plan(planned(settings, found), settings, found)
+            system = read_target(target, replace(surroundings, say=lambda text: warn([text])))
+        settings = asked.settings(beginning, system.system)
+        if values["plan"]:
+            _say_plan(planned(settings, system), settings, system)
             return ExitCode.PASS
-        watching = watchers(watched, found, beginning.commit, secrets, lambda warning: warn([warning]))
+        watching = watchers(watched, system, beginning.commit, secrets, lambda warning: warn([warning]))
         with redacting(secrets), watching as watch:
-            recording = record(settings, found, stop=Stop(), watch=watch, secrets=secrets)
+            recording = record(settings, system, stop=Stop(), watch=watch, secrets=secrets)
     with redacting(secrets):
         return _finished(recording, settings)
 
 
-def _given(given: Mapping[str, Any], paths: InputPaths) -> RecordOptions:
-    """Return the options; raises InputError with all that is wrong with them."""
-    options = {name: given[name] for name in RecordOptions.__struct_fields__ if name in given}
+def _record_options(values: Mapping[str, Any], paths: InputPaths) -> RecordOptions:
+    """Return the options; raises InputError with all problems."""
+    options = {name: values[name] for name in RecordOptions.__struct_fields__ if name in values}
     options["top"] = (
-        given["top"] if given["top"] is not None else max(TOP, *read_config(paths.config, BUILT_IN).cutoffs)
+        values["top"] if values["top"] is not None else max(TOP, *read_config(paths.config, BUILT_IN).cutoffs)
     )
-    versions = dict(pair.split("=", 1) for pair in given["versions"] if "=" in pair)
+    versions = dict(pair.split("=", 1) for pair in values["versions"] if "=" in pair)
     asked = RecordOptions(**{**options, "golden": paths.golden, "versions": versions})
-    wrong = [*asked.wrong(os.environ), *wrong_numbers({name: given[name] for name in SHOWN})]
+    wrong = [*asked.wrong(os.environ), *wrong_numbers({name: values[name] for name in SHOWN})]
     problems = [f"--{NAMES.get(name, name.replace('_', '-') + ':')} {problem}" for name, problem in wrong]
-    if odd := [pair for pair in given["versions"] if "=" not in pair]:
+    if odd := [pair for pair in values["versions"] if "=" not in pair]:
         problems.append(f"--set: expected NAME=VALUE, such as index_version=7, found {shorten(odd[0], bounds.NAME)!r}")
     if problems:
         raise InputError(problems)
@@ -179,7 +179,7 @@ def _say_plan(plan: Plan, settings: RecordSettings, target: Target) -> None:
 
 
 def _finished(recording: Recording, settings: RecordSettings) -> int:
-    """Say how a recording ended; raises what ended it early."""
+    """Print how a recording ended; raises the error that ended it early."""
     warn(recording.warnings)
     details = recording.details
     answers = details["done"] - sum(details["failures"].values())

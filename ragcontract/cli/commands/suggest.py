@@ -1,6 +1,6 @@
-"""Whether the golden labels suit the rule that every relevant document must be found, judged by known-good runs.
+"""``rag-contract suggest``: proposes limits from known-good runs.
 
-``rag-contract suggest``: proposes limits from known-good runs.
+It also advises on labels if these runs do not find every relevant document, as the rule must_include demands.
 """
 
 import shlex
@@ -33,37 +33,6 @@ from ragcontract.runs.readers import open_run
 from ragcontract.statistics.significance import ALPHA, fewest_changed
 from ragcontract.statistics.suggested_limits import Suggested, round_up, suggested
 
-
-def label_advice(evaluations: Sequence[Evaluation]) -> Iterator[str]:
-    """Yield advice where known-good runs find some, but not all, relevant documents of a query in the top k."""
-    contract = evaluations[0].contract
-    if not enforced(contract.config, MustInclude):
-        return
-    several = [one for one in contract.queries.values() if len(one.relevant_doc_ids) > 1 and not one.must_include_any]
-    partly = [query for query in several if all(_finds_some(query, evaluation) for evaluation in evaluations)]
-    if not partly:
-        return
-    ids = [shorten(visible(query.id), bounds.TERMINAL_QUESTION) for query in partly[: bounds.LISTED]]
-    more = f" and {len(partly) - len(ids):,} more" if len(partly) > len(ids) else ""
-    runs = "this run" if len(evaluations) == 1 else "each of these runs"
-    yield (
-        f"must_include: of {count(len(several), 'query')} with several relevant documents, {runs} finds only some of "
-        f"them for {len(partly):,}: {', '.join(ids)}{more}"
-    )
-    yield 'If one of them is enough for an answer, write "must_include_any": true into these golden rows.'
-    if 2 * len(partly) > len(several):
-        yield (
-            "If the labels list all that is relevant, rather than what must be found, turn the rule off "
-            "(per_query: enforce_must_include: false) and limit Recall instead."
-        )
-
-
-def _finds_some(query: GoldenQuery, evaluation: Evaluation) -> bool:
-    """Return whether some, but not all, relevant documents are in the top k."""
-    in_top = [rank is not None and rank <= evaluation.contract.k for rank in evaluation.run.scores[query.id].ranks]
-    return any(in_top) and not all(in_top)
-
-
 Suggestions = Mapping[Metric, Suggested]
 BOUNDS: dict[str, Direction] = {"minimums": "higher", "maximums": "lower"}
 KINDS: dict[Direction, Kind] = {"higher": "minimum", "lower": "maximum"}
@@ -95,8 +64,15 @@ def command(
     """
     paths = find_paths(golden, run, config, scores=scores, judgments=judgments)
     evaluations = list(good_runs(paths, k, repeats=repeats))
-    found = suggestions(evaluations)
-    say(render(found, files=paths.run, judgments=paths.judgments, config_file=evaluations[0].contract.config_file))
+    suggested_limits = suggestions(evaluations)
+    say(
+        render(
+            suggested_limits,
+            files=paths.run,
+            judgments=paths.judgments,
+            config_file=evaluations[0].contract.config_file,
+        )
+    )
     if advice := list(label_advice(evaluations)):
         say("\n" + "\n".join(advice) + "\n")
     return ExitCode.PASS
@@ -144,11 +120,11 @@ def good_runs(
 
 
 def suggestions(evaluations: Sequence[Evaluation]) -> dict[Metric, Suggested]:
-    """Return what the runs suggest for each metric; raises InputError if no query has relevant documents."""
+    """Return the suggested limits by metric; raises InputError if no query has relevant documents."""
     first = evaluations[0].contract
     columns: dict[Metric, tuple[list[list[float]], list[float]]] = {}
     for number, family in enumerate((first.ranking, *first.families)):
-        rows = zip(*[one.run.values(number, first.queries) for one in evaluations], strict=True)
+        rows = zip(*[evaluation.run.values(number, first.queries) for evaluation in evaluations], strict=True)
         measured = [
             (query.weight, [values or () for values in row])
             for query, row in zip(first.queries.values(), rows, strict=True)
@@ -161,7 +137,7 @@ def suggestions(evaluations: Sequence[Evaluation]) -> dict[Metric, Suggested]:
     if not columns:
         raise InputError([f"{first.golden.files[0].path}: no golden query has relevant documents, so there is no mean"])
     limits = len(_limited(columns))
-    return {metric: suggested(*given, metric, limits=limits) for metric, given in columns.items()}
+    return {metric: suggested(*measured, metric, limits=limits) for metric, measured in columns.items()}
 
 
 def _limited(metrics: Iterable[Metric]) -> list[Metric]:
@@ -172,7 +148,7 @@ def _limited(metrics: Iterable[Metric]) -> list[Metric]:
 
 
 def render(
-    found: Suggestions,
+    suggestions: Suggestions,
     *,
     files: Sequence[str],
     judgments: Sequence[str] = (),
@@ -180,32 +156,32 @@ def render(
 ) -> str:
     """Render the table, what the limits promise, and a configuration to start from, or to add to the existing one.
 
-    ``files`` are the run files as they were given, and ``judgments`` those of a judge.
+    ``files`` are the run files, and ``judgments`` the judgments files, as they were named on the command line.
     """
-    limited = {metric: found[metric] for metric in _limited(found)}
-    parts = [_table(found), _explained(limited, files, judgments), _config(found, limited, config_file)]
+    limited = {metric: suggestions[metric] for metric in _limited(suggestions)}
+    parts = [_table(suggestions), _explained(limited, files, judgments), _config(suggestions, limited, config_file)]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
-def _table(found: Suggestions) -> Iterator[str]:
+def _table(suggestions: Suggestions) -> Iterator[str]:
     cells = [["", "mean", "from run to run", "other questions"]]
-    for metric, one in found.items():
-        deviation = "unknown" if one.deviation is None else f"± {fixed(one.deviation, 4)}"
-        bound = f"{as_written(one.bound)} or {'more' if metric.better == 'higher' else 'less'}"
-        cells.append([metric.label, fixed(one.mean, 4), deviation, bound])
+    for metric, proposal in suggestions.items():
+        deviation = "unknown" if proposal.deviation is None else f"± {fixed(proposal.deviation, 4)}"
+        bound = f"{as_written(proposal.bound)} or {'more' if metric.better == 'higher' else 'less'}"
+        cells.append([metric.label, fixed(proposal.mean, 4), deviation, bound])
     yield from aligned(cells)
 
 
 def _explained(limited: Suggestions, files: Sequence[str], judgments: Sequence[str]) -> Iterator[str]:
     """Yield what the limits promise, and what to store as the baseline for them."""
-    one = next(iter(limited.values()), None)
-    if one and one.runs == 1:
+    first = next(iter(limited.values()), None)
+    if first and first.runs == 1:
         yield "One run cannot show how much the retriever's own results vary. So the limits are for mode: significant,"
         yield "in which a change must also be shown to be real. If results vary, give three or more good runs."
         yield from _of_one_run(limited)
-    elif one:
+    elif first:
         if any(of.limit is not None for of in limited.values()):
-            runs = f"With these {one.runs} runs as the baseline"
+            runs = f"With these {first.runs} runs as the baseline"
             yield f"{runs}, at most 1 in 20 equally good runs breaks any of the limits:"
         yield from _of_several(limited)
     yield from _of_bounds(limited)
@@ -218,35 +194,38 @@ def _explained(limited: Suggestions, files: Sequence[str], judgments: Sequence[s
 
 def _of_one_run(limited: Suggestions) -> Iterator[str]:
     fewest = fewest_changed(ALPHA)
-    for metric, one in limited.items():
-        change, queries = _change(metric), count(one.queries, "query")
-        if one.limit is None:
+    for metric, proposal in limited.items():
+        change, queries = _change(metric), count(proposal.queries, "query")
+        if proposal.limit is None:
             yield f"{metric.label}: {queries} cannot carry a limit on a {change}; add queries"
         else:
-            yield f"{metric.label}: {change} of {one.limit}, or {fewest} of {queries}; fewer cannot be shown to be real"
+            limit = f"{metric.label}: {change} of {proposal.limit}"
+            yield f"{limit}, or {fewest} of {queries}; fewer cannot be shown to be real"
 
 
 def _of_several(limited: Suggestions) -> Iterator[str]:
-    for metric, one in limited.items():
+    for metric, proposal in limited.items():
         change = _change(metric)
-        if one.limit is None or one.found is None:
-            of = f"{count(one.runs, 'run')} of {count(one.queries, 'query')}"
+        limit = f"{metric.label}: {change} of {proposal.limit}"
+        if proposal.limit is None or proposal.found is None:
+            of = f"{count(proposal.runs, 'run')} of {count(proposal.queries, 'query')}"
             yield f"{metric.label}: {of} cannot tell a {change} from chance; give more good runs, or add queries"
-        elif one.deviation:
-            yield f"{metric.label}: {change} of {one.limit}; a real one of {round_up(one.found)} breaks it 4 times in 5"
+        elif proposal.deviation:
+            yield f"{limit}; a real one of {round_up(proposal.found)} breaks it 4 times in 5"
         else:
-            yield f"{metric.label}: {change} of {one.limit}, the loss of one query, because these runs do not differ"
+            yield f"{limit}, the loss of one query, because these runs do not differ"
 
 
 def _of_bounds(limited: Suggestions) -> Iterator[str]:
-    for metric, one in limited.items():
-        if not _is_limit(metric, one):
-            yield f"{metric.label}: {count(one.queries, 'query')} cannot carry a {KINDS[metric.better]}; add queries"
+    for metric, proposal in limited.items():
+        if not _is_limit(metric, proposal):
+            queries = count(proposal.queries, "query")
+            yield f"{metric.label}: {queries} cannot carry a {KINDS[metric.better]}; add queries"
 
 
-def _config(found: Suggestions, limited: Suggestions, config_file: ConfigFile) -> Iterator[str]:
-    """Yield the configuration; pasted at the end of the existing one, it repeats no key without saying so."""
-    k = sorted({metric.k for metric in found if metric.k is not None}, reverse=True)
+def _config(suggestions: Suggestions, limited: Suggestions, config_file: ConfigFile) -> Iterator[str]:
+    """Yield the configuration to paste at the end of the existing one, with a comment on keys that exist there."""
+    k = sorted({metric.k for metric in suggestions if metric.k is not None}, reverse=True)
     has_k = not k or (config_file.locations.of("k") and config_file.config.cutoffs == tuple(k))
     keys = {"k": not has_k, "fail_on": True} | {name: any(_of(limited, better)) for name, better in BOUNDS.items()}
     there = [f"{name} ({where})" for name in keys if keys[name] and (where := config_file.locations.of(name))]
@@ -254,14 +233,14 @@ def _config(found: Suggestions, limited: Suggestions, config_file: ConfigFile) -
         yield f"# exists already, so change it there: {', '.join(there)}"
     if not has_k:
         yield f"k: {k[0] if len(k) == 1 else list(k)}"
-    several = any(one.runs > 1 for one in found.values())
+    several = any(proposal.runs > 1 for proposal in suggestions.values())
     yield "fail_on:"
     yield f"  mode: {'strict' if several else 'significant'}"
-    for metric, one in limited.items():
-        if one.limit is not None:
-            yield f"  {_name(metric).removesuffix('_at_k')}_{_change(metric)}_gt: {one.limit}"
+    for metric, proposal in limited.items():
+        if proposal.limit is not None:
+            yield f"  {_name(metric).removesuffix('_at_k')}_{_change(metric)}_gt: {proposal.limit}"
     for section, better in BOUNDS.items():
-        bounds = [f"  {_name(metric)}: {one.bound}" for metric, one in _of(limited, better)]
+        bounds = [f"  {_name(metric)}: {proposal.bound}" for metric, proposal in _of(limited, better)]
         yield from [f"{section}:", *bounds] if bounds else []
 
 
@@ -269,14 +248,50 @@ def _change(metric: Metric) -> str:
     return "drop" if metric.better == "higher" else "rise"
 
 
-def _of(found: Suggestions, better: Direction) -> list[tuple[Metric, Suggested]]:
-    return [(metric, one) for metric, one in found.items() if metric.better == better and _is_limit(metric, one)]
+def _of(suggestions: Suggestions, better: Direction) -> list[tuple[Metric, Suggested]]:
+    return [
+        (metric, proposal)
+        for metric, proposal in suggestions.items()
+        if metric.better == better and _is_limit(metric, proposal)
+    ]
 
 
-def _is_limit(metric: Metric, one: Suggested) -> bool:
+def _is_limit(metric: Metric, proposal: Suggested) -> bool:
     """Return whether a run can miss the minimum, or the maximum."""
-    return not every_run_keeps(KINDS[metric.better], one.bound, metric.scale)
+    return not every_run_keeps(KINDS[metric.better], proposal.bound, metric.scale)
 
 
 def _name(metric: Metric) -> str:
     return (*metric.aliases, metric.key)[0]
+
+
+def label_advice(evaluations: Sequence[Evaluation]) -> Iterator[str]:
+    """Yield advice where known-good runs find some, but not all, relevant documents of a query in the top k."""
+    contract = evaluations[0].contract
+    if not enforced(contract.config, MustInclude):
+        return
+    several = [
+        query for query in contract.queries.values() if len(query.relevant_doc_ids) > 1 and not query.must_include_any
+    ]
+    partly = [query for query in several if all(_finds_some(query, evaluation) for evaluation in evaluations)]
+    if not partly:
+        return
+    ids = [shorten(visible(query.id), bounds.TERMINAL_QUESTION) for query in partly[: bounds.LISTED]]
+    more = f" and {len(partly) - len(ids):,} more" if len(partly) > len(ids) else ""
+    runs = "this run" if len(evaluations) == 1 else "each of these runs"
+    yield (
+        f"must_include: of {count(len(several), 'query')} with several relevant documents, {runs} finds only some of "
+        f"them for {len(partly):,}: {', '.join(ids)}{more}"
+    )
+    yield 'If one of them is enough for an answer, write "must_include_any": true into these golden rows.'
+    if 2 * len(partly) > len(several):
+        yield (
+            "If the labels list all that is relevant, rather than what must be found, turn the rule off "
+            "(per_query: enforce_must_include: false) and limit Recall instead."
+        )
+
+
+def _finds_some(query: GoldenQuery, evaluation: Evaluation) -> bool:
+    """Return whether some, but not all, relevant documents are in the top k."""
+    in_top = [rank is not None and rank <= evaluation.contract.k for rank in evaluation.run.scores[query.id].ranks]
+    return any(in_top) and not all(in_top)

@@ -1,6 +1,7 @@
-"""Pairs to judge as text: a table, lines to tick, or JSON lines; and what labels can do for each broken limit.
+"""``rag-contract unjudged``: lists what to label first, so that the verdict does not depend on missing labels.
 
-``rag-contract unjudged``: lists what to judge first, so that the verdict does not rest on missing labels.
+The pairs of query and document are a table, lines to tick, or JSON lines. A summary says what labels can change for
+each broken limit.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -69,114 +70,6 @@ class PairLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
     chance: float
 
 
-def table(found: UnjudgedPairs, texts: Texts) -> list[list[str]]:
-    """Return the cells of a table; the texts of documents are a column if the run has any."""
-    has_texts = any(candidate.text for candidate in texts.values())
-    cells = [["query", "document", "rank", "if relevant", "chance", *(["text"] if has_texts else [])]]
-    for pair in found.pairs:
-        text = _text(texts.get((pair.query_id, pair.doc_id)), bounds.TERMINAL_RESULT)
-        cells.append(
-            [
-                visible(shorten(pair.query_id, bounds.TERMINAL_RESULT)),
-                visible(shorten(pair.doc_id, bounds.TERMINAL_RESULT)),
-                _rank(pair),
-                _effect(pair),
-                _chance(pair),
-                *([text] if has_texts else []),
-            ]
-        )
-    return cells
-
-
-def _rank(pair: UnjudgedPair) -> str:
-    return f"{pair.rank:,}" if pair.rank is not None else f"baseline {pair.baseline_rank:,}"
-
-
-def _effect(pair: UnjudgedPair) -> str:
-    if abs(pair.move) <= SAME:
-        return "-"
-    share = f", {percent(pair.share, 0)} of what it lacks" if pair.share else ""
-    return f"{pair.label} {signed(pair.move, MOVE_DIGITS)}{share}"
-
-
-def _chance(pair: UnjudgedPair) -> str:
-    """Return the chance as text, never 100 %: an estimate decides about no document."""
-    return percent(min(pair.chance, NEARLY_CERTAIN), 0)
-
-
-def _text(candidate: Candidate | None, length: int) -> str:
-    return visible(shorten(candidate.text, length)) if candidate else ""
-
-
-def lines_to_tick(found: UnjudgedPairs, queries: Queries, texts: Texts, golden: str) -> Iterator[str]:
-    """Yield a file to tick: the pairs by question, in the order of the first pair of each; the summary is a comment."""
-    yield HEAD
-    yield THEN.format(golden=golden)
-    by_query: dict[str, list[UnjudgedPair]] = {}
-    for pair in found.pairs:
-        by_query.setdefault(pair.query_id, []).append(pair)
-    for query_id, pairs in by_query.items():
-        question = visible(shorten(queries[query_id].query, bounds.CANDIDATE_TEXT))
-        yield f"\n## {quoted_id(query_id)}\nQ: {question}\n"
-        for pair in pairs:
-            candidate = texts.get((query_id, pair.doc_id))
-            yield item(candidate or Candidate(doc_id=pair.doc_id, rank=pair.rank or pair.baseline_rank or 1), OPEN)
-    if by_query:
-        yield "\n"
-    yield from (f"# {line}\n" for line in summary(found))
-
-
-def json_lines(found: UnjudgedPairs, queries: Queries, texts: Texts) -> Iterator[str]:
-    """Yield a line of JSON for each pair."""
-    for pair in found.pairs:
-        candidate = texts.get((pair.query_id, pair.doc_id))
-        line = PairLine(
-            query_id=pair.query_id,
-            query=queries[pair.query_id].query,
-            doc_id=pair.doc_id,
-            rank=pair.rank,
-            baseline_rank=pair.baseline_rank,
-            score=candidate.score if candidate else None,
-            text=candidate.text if candidate else "",
-            limit=pair.limit,
-            move=pair.move,
-            share=pair.share,
-            chance=pair.chance,
-        )
-        yield msgspec.json.encode(line).decode() + "\n"
-
-
-def summary(found: UnjudgedPairs) -> list[str]:
-    """Return how many documents are open, and what they can do for the broken limits, a sentence each."""
-    lines = [_size(found)]
-    if not found.total:
-        return lines
-    if len(found.pairs) < found.total:
-        lines.append(f"The first {len(found.pairs):,} of {found.total:,} are listed; --top lists more.")
-    lines += map(_outlook, found.outlooks)
-    if not found.outlooks:
-        lines.append("No limit on a ranking metric is broken; what would move a metric most comes first.")
-    return lines
-
-
-def _size(found: UnjudgedPairs) -> str:
-    where = f"in the top {found.k} of {count(found.queries, 'query')} with relevant documents"
-    if not found.total:
-        return f"Nothing to judge: every document {where} is judged."
-    size = f"Nobody has judged {found.of_run:,} of the {count(found.documents, 'document')} {where}"
-    before = found.total - found.of_run
-    return f"{size}, and {before:,} more that the baseline has there." if before else f"{size}."
-
-
-def _outlook(outlook: Outlook) -> str:
-    report = outlook.report
-    which = f" (tag {visible(shorten(report.tag, bounds.NAME))})" if report.tag is not None else ""
-    said = f"{report.message}{which}"
-    if outlook.least is None:
-        return f"{said}: labels alone cannot bring it within its limit, even if all of these are relevant."
-    return f"{said}: at least {outlook.least:,} of these must be relevant to bring it within its limit."
-
-
 TOP_PAIRS = 20
 IDS, TEXTS = frozenset[str](), frozenset({"results.text"})
 
@@ -221,24 +114,24 @@ def command(
     paths = find_paths(golden, run, config, baseline, scores)
     with sources_of(paths) as sources:
         request = sources.request(paths, k=k, repeats=repeats, tags=tags)
-        # Labels of documents change nothing that a judge says of texts, so this needs no judgments.
+        # Labels of documents do not change what a judge says about texts, so this needs no judgments.
         outcome = pipeline.check(replace(request, awaits_baseline=True, replays=False), now=clock())
-        found = unjudged_pairs(outcome.evaluation, outcome.decision.gates, _first_ids(outcome), top)
-        texts = _texts(outcome, found.pairs)
+        unjudged = unjudged_pairs(outcome.evaluation, outcome.decision.gates, _first_ids(outcome), top)
+        texts = _texts(outcome, unjudged.pairs)
     warn(outcome.report.warnings)
-    _print(found, outcome, texts, paths, form)
+    _print(unjudged, outcome, texts, paths, form)
     return ExitCode.PASS
 
 
 def _first_ids(outcome: pipeline.Outcome) -> Mapping[str, bytes]:
-    """Return the results of each query of the run as far as they count; it is read once more for that."""
+    """Read the run once more, and return the results of each query as far as they count."""
     files = outcome.evaluation.run.files
     if pipes := [file.path for file in files if Path(file.path).is_fifo()]:
         raise InputError([f"{pipes[0]}: is a pipe, and the run is read more than once; give a file"])
-    found = FirstResults(outcome.evaluation)
+    first_results = FirstResults(outcome.evaluation)
     for row in outcome.run.rows(row_type(IDS, results_required=False)):
-        found.note(as_id(row.query_id), row.doc_ids)
-    return found.result()
+        first_results.note(as_id(row.query_id), row.doc_ids)
+    return first_results.result()
 
 
 def _texts(outcome: pipeline.Outcome, pairs: Sequence[UnjudgedPair]) -> dict[tuple[str, str], Candidate]:
@@ -246,33 +139,33 @@ def _texts(outcome: pipeline.Outcome, pairs: Sequence[UnjudgedPair]) -> dict[tup
     wanted: dict[str, set[str]] = {}
     for pair in pairs:
         wanted.setdefault(pair.query_id, set()).add(pair.doc_id)
-    found: dict[tuple[str, str], Candidate] = {}
+    candidates: dict[tuple[str, str], Candidate] = {}
     for row in outcome.run.rows(row_type(TEXTS, results_required=False)) if wanted else ():
         query_id = as_id(row.query_id)
         if query_id in wanted:
             for doc_id, candidate in candidates_of(row, len(row.results)).items():
                 if doc_id in wanted[query_id]:
-                    found.setdefault((query_id, doc_id), candidate)
-    return found
+                    candidates.setdefault((query_id, doc_id), candidate)
+    return candidates
 
 
 def _print(
-    found: UnjudgedPairs,
+    unjudged: UnjudgedPairs,
     outcome: pipeline.Outcome,
     texts: Mapping[tuple[str, str], Candidate],
     paths: InputPaths,
     form: str,
 ) -> None:
-    queries, lines = outcome.evaluation.contract.queries, summary(found)
-    said = "".join(f"{line}\n" for line in lines)
+    queries, lines = outcome.evaluation.contract.queries, summary(unjudged)
+    footer = "".join(f"{line}\n" for line in lines)
     if form == "table":
-        shown = "".join(f"{line}\n" for line in aligned(table(found, texts)))
-        say(f"{shown}\n{said}" if found.pairs else said)
+        shown = "".join(f"{line}\n" for line in aligned(table(unjudged, texts)))
+        say(f"{shown}\n{footer}" if unjudged.pairs else footer)
     elif form == "jsonl":
-        say_json("".join(json_lines(found, queries, texts)))
-        say(said, err=True)
+        say_json("".join(json_lines(unjudged, queries, texts)))
+        say(footer, err=True)
     else:
-        say("".join(lines_to_tick(found, queries, texts, _options(paths))))
+        say("".join(lines_to_tick(unjudged, queries, texts, _options(paths))))
 
 
 def _options(paths: InputPaths) -> str:
@@ -280,3 +173,111 @@ def _options(paths: InputPaths) -> str:
     golden = "" if list(paths.golden) == [defaults.GOLDEN] else f" --golden {visible(' '.join(paths.golden))}"
     config = "" if paths.config in {None, defaults.CONFIG, defaults.CONFIG_ALIAS} else f" --config {paths.config}"
     return golden + visible(config)
+
+
+def table(unjudged: UnjudgedPairs, texts: Texts) -> list[list[str]]:
+    """Return the cells of a table; the texts of documents are a column if the run has any."""
+    has_texts = any(candidate.text for candidate in texts.values())
+    cells = [["query", "document", "rank", "if relevant", "chance", *(["text"] if has_texts else [])]]
+    for pair in unjudged.pairs:
+        text = _text(texts.get((pair.query_id, pair.doc_id)), bounds.TERMINAL_RESULT)
+        cells.append(
+            [
+                visible(shorten(pair.query_id, bounds.TERMINAL_RESULT)),
+                visible(shorten(pair.doc_id, bounds.TERMINAL_RESULT)),
+                _rank(pair),
+                _effect(pair),
+                _chance(pair),
+                *([text] if has_texts else []),
+            ]
+        )
+    return cells
+
+
+def _rank(pair: UnjudgedPair) -> str:
+    return f"{pair.rank:,}" if pair.rank is not None else f"baseline {pair.baseline_rank:,}"
+
+
+def _effect(pair: UnjudgedPair) -> str:
+    if abs(pair.move) <= SAME:
+        return "-"
+    share = f", {percent(pair.share, 0)} of what it lacks" if pair.share else ""
+    return f"{pair.label} {signed(pair.move, MOVE_DIGITS)}{share}"
+
+
+def _chance(pair: UnjudgedPair) -> str:
+    """Return the chance as text, never 100 %, because it is an estimate."""
+    return percent(min(pair.chance, NEARLY_CERTAIN), 0)
+
+
+def _text(candidate: Candidate | None, length: int) -> str:
+    return visible(shorten(candidate.text, length)) if candidate else ""
+
+
+def lines_to_tick(unjudged: UnjudgedPairs, queries: Queries, texts: Texts, golden: str) -> Iterator[str]:
+    """Yield a file to tick: the pairs by question, in the order of the first pair of each; the summary is a comment."""
+    yield HEAD
+    yield THEN.format(golden=golden)
+    by_query: dict[str, list[UnjudgedPair]] = {}
+    for pair in unjudged.pairs:
+        by_query.setdefault(pair.query_id, []).append(pair)
+    for query_id, pairs in by_query.items():
+        question = visible(shorten(queries[query_id].query, bounds.CANDIDATE_TEXT))
+        yield f"\n## {quoted_id(query_id)}\nQ: {question}\n"
+        for pair in pairs:
+            candidate = texts.get((query_id, pair.doc_id))
+            yield item(candidate or Candidate(doc_id=pair.doc_id, rank=pair.rank or pair.baseline_rank or 1), OPEN)
+    if by_query:
+        yield "\n"
+    yield from (f"# {line}\n" for line in summary(unjudged))
+
+
+def json_lines(unjudged: UnjudgedPairs, queries: Queries, texts: Texts) -> Iterator[str]:
+    """Yield a line of JSON for each pair."""
+    for pair in unjudged.pairs:
+        candidate = texts.get((pair.query_id, pair.doc_id))
+        line = PairLine(
+            query_id=pair.query_id,
+            query=queries[pair.query_id].query,
+            doc_id=pair.doc_id,
+            rank=pair.rank,
+            baseline_rank=pair.baseline_rank,
+            score=candidate.score if candidate else None,
+            text=candidate.text if candidate else "",
+            limit=pair.limit,
+            move=pair.move,
+            share=pair.share,
+            chance=pair.chance,
+        )
+        yield msgspec.json.encode(line).decode() + "\n"
+
+
+def summary(unjudged: UnjudgedPairs) -> list[str]:
+    """Return sentences on how many documents nobody has judged, and on what their labels can change."""
+    lines = [_size(unjudged)]
+    if not unjudged.total:
+        return lines
+    if len(unjudged.pairs) < unjudged.total:
+        lines.append(f"The first {len(unjudged.pairs):,} of {unjudged.total:,} are listed; --top lists more.")
+    lines += map(_outlook, unjudged.outlooks)
+    if not unjudged.outlooks:
+        lines.append("No limit on a ranking metric is broken; what would move a metric most comes first.")
+    return lines
+
+
+def _size(unjudged: UnjudgedPairs) -> str:
+    where = f"in the top {unjudged.k} of {count(unjudged.queries, 'query')} with relevant documents"
+    if not unjudged.total:
+        return f"Nothing to judge: every document {where} is judged."
+    size = f"Nobody has judged {unjudged.of_run:,} of the {count(unjudged.documents, 'document')} {where}"
+    before = unjudged.total - unjudged.of_run
+    return f"{size}, and {before:,} more that the baseline has there." if before else f"{size}."
+
+
+def _outlook(outlook: Outlook) -> str:
+    report = outlook.report
+    which = f" (tag {visible(shorten(report.tag, bounds.NAME))})" if report.tag is not None else ""
+    start = f"{report.message}{which}"
+    if outlook.least is None:
+        return f"{start}: labels alone cannot bring it within its limit, even if all of these are relevant."
+    return f"{start}: at least {outlook.least:,} of these must be relevant to bring it within its limit."

@@ -75,30 +75,30 @@ def command(
     paths = find_paths(
         golden, None if without_run else run, config, baseline, scores, judgments=judgments, calibration=calibration
     )
-    found = _contract(paths, tags, repeats=repeats) if without_run else _all(paths, tags, repeats=repeats)
+    content = _contract(paths, tags, repeats=repeats) if without_run else _all(paths, tags, repeats=repeats)
     if not quiet:
-        say(f"valid: {', '.join(found.content)}\n{awaiting(found.gates)}")
+        say(f"valid: {', '.join(content.parts)}\n{awaiting(content.gates)}")
     return ExitCode.PASS
 
 
-class _Found(Struct, frozen=True, kw_only=True):
-    """What the files contain, and the gates if there is no baseline to judge them by."""
+class _Content(Struct, frozen=True, kw_only=True):
+    """What the files contain, and the gates if there is no baseline to compare with."""
 
-    content: list[str]
+    parts: list[str]
     gates: Sequence[Gate]
 
 
-def _all(paths: InputPaths, tags: Sequence[str], *, repeats: bool) -> _Found:
+def _all(paths: InputPaths, tags: Sequence[str], *, repeats: bool) -> _Content:
     """Read all files as a check does; raises InputError with all problems."""
     with sources_of(paths) as sources:
         request = sources.request(paths, repeats=repeats, tags=tags)
         outcome = pipeline.check(replace(request, awaits_baseline=True), now=clock())
     warn(outcome.report.warnings)
     evaluation = outcome.evaluation
-    return _found(evaluation.contract, count(evaluation.run.queries, "run row"), evaluation.baseline, paths)
+    return _content(evaluation.contract, count(evaluation.run.queries, "run row"), evaluation.baseline, paths)
 
 
-def _contract(paths: InputPaths, tags: Sequence[str], *, repeats: bool) -> _Found:
+def _contract(paths: InputPaths, tags: Sequence[str], *, repeats: bool) -> _Content:
     """Read all files but the run, which no other file needs; raises InputError with all problems."""
     with sources_of(replace(paths, run=[])) as sources:
         contract = pipeline.load(replace(sources.request(paths, tags=tags), awaits_baseline=True), BUILT_IN)
@@ -109,11 +109,11 @@ def _contract(paths: InputPaths, tags: Sequence[str], *, repeats: bool) -> _Foun
     problems += _of_judge(paths)
     problems.raise_if_any()
     warn([*problems.warnings, *never_passing(contract.queries, contract.config, contract.k)])
-    return _found(contract, "no run", baseline, paths)
+    return _content(contract, "no run", baseline, paths)
 
 
 def _of_judge(paths: InputPaths) -> Problems:
-    """Return what is wrong with the files of a judge; only with a run is it known what they judge."""
+    """Return the problems of judgments and calibration; without a run, it is not known which texts they are about."""
     problems = Collector()
     if paths.judgments:
         from ragcontract.judgments.judgments_file import read_judgments
@@ -129,16 +129,16 @@ def _of_judge(paths: InputPaths) -> Problems:
     return problems.found()
 
 
-def _found(contract: Contract, run: str, baseline: Side | None, paths: InputPaths) -> _Found:
+def _content(contract: Contract, run: str, baseline: Side | None, paths: InputPaths) -> _Content:
     answerable = sum(query.answerable for query in contract.queries.values())
-    content = [
+    parts = [
         f"{count(len(contract.queries), 'golden query')} ({answerable:,} with relevant documents)",
         run,
         "no baseline" if baseline is None else f"a baseline of {count(baseline.queries, 'query')}",
         "a config" if paths.config else "no config",
     ]
-    return _Found(
-        content=content, gates=gates_within(contract.config_file.gates, contract.scope) if baseline is None else ()
+    return _Content(
+        parts=parts, gates=gates_within(contract.config_file.gates, contract.scope) if baseline is None else ()
     )
 
 

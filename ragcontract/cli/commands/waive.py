@@ -32,7 +32,7 @@ def _day(_context: click.Context, _option: click.Parameter, value: str) -> str:
     try:
         day = date.fromisoformat(value)
     except ValueError as error:
-        raise click.BadParameter(f"{value!r} is no date, as 2026-12-31") from error
+        raise click.BadParameter(f"{value!r} is not a date such as 2026-12-31") from error
     if day < clock().date():
         raise click.BadParameter(f"{value} is in the past, so the waiver would not count")
     return day.isoformat()
@@ -80,15 +80,15 @@ def command(
 
 
 def _refuse_unknown(golden: Sequence[str], query: str, allow_fields: Sequence[str]) -> None:
-    found = read_golden(golden, BUILT_IN, level=None, allow_fields=allow_fields)
-    found.problems.raise_if_any()
-    if query not in found.queries:
-        advice = NearNames(found.queries).advice(query, "waivers name the id of a golden query")
-        raise InputError([f"{found.files[0].path}: no golden query has the id {query!r}; {advice}"])
+    golden_set = read_golden(golden, BUILT_IN, level=None, allow_fields=allow_fields)
+    golden_set.problems.raise_if_any()
+    if query not in golden_set.queries:
+        advice = NearNames(golden_set.queries).advice(query, "waivers name the id of a golden query")
+        raise InputError([f"{golden_set.files[0].path}: no golden query has the id {query!r}; {advice}"])
 
 
 def _add(path: str, waiver: Mapping[str, str]) -> None:
-    """Write the configuration with the waiver, if what it says is otherwise the same; call it in turn."""
+    """Write the configuration with the waiver, unless that would change anything else; call it in turn."""
     from ragcontract.contract.waivers import in_braces, with_waiver
     from ragcontract.files import yaml_tree
 
@@ -96,7 +96,7 @@ def _add(path: str, waiver: Mapping[str, str]) -> None:
     mark = UTF8_BOM if data.startswith(UTF8_BOM) else b""
     text = with_waiver(data[len(mark) :].decode(), waiver)
     if text is not None:
-        old, new = (yaml_tree.load(one, texts={"query"}) for one in (data, text.encode()))
+        old, new = (yaml_tree.load(source, texts={"query"}) for source in (data, text.encode()))
         waivers = (old.value or {}).get("waivers") or []
         if not new.problems and new.value == {**(old.value or {}), "waivers": [*waivers, waiver]}:
             write_files({path: mark + text.encode()}, before=partial(require_unchanged, path, digest_of(data)))

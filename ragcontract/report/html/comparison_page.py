@@ -1,4 +1,4 @@
-"""The comparison of runs as a self-contained HTML page, without a script: ``rag-contract compare --format html``."""
+"""The comparison of runs as a self-contained HTML page, without a script (``compare --format html``)."""
 
 from collections.abc import Iterator, Sequence
 
@@ -20,12 +20,12 @@ class Bar(Struct, frozen=True, kw_only=True):
 
 
 class RunRow(Struct, frozen=True, kw_only=True):
-    """One run in the card of a metric; ``direction`` of its change is ``better``, ``worse`` or empty."""
+    """One run in the card of a metric."""
 
     label: str
     text: MeanRow
     bar: Bar | None
-    direction: str
+    direction: str  # of its change: better, worse or empty
 
 
 class MetricCard(Struct, frozen=True, kw_only=True):
@@ -44,10 +44,10 @@ class QueryRow(Struct, frozen=True, kw_only=True):
 
 
 class ComparisonPage(Struct, frozen=True, kw_only=True):
-    """The view of the page. ``style`` is not escaped, all else is."""
+    """The view of the page for the template."""
 
     policy: str
-    style: str
+    style: str  # not escaped
     title: str
     tag: str
     about: str

@@ -1,7 +1,4 @@
-"""The metric cards of the HTML report: one for each row of the metric table.
-
-The table of tags in the HTML report: worst first, with a bar for each metric.
-"""
+"""The metrics in the HTML report: a card for each row of the metric table, and the table of tags, worst first."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -25,36 +22,35 @@ from ragcontract.report.metric_table import (
 )
 from ragcontract.report.record import MetricReport, Report, TagReport
 
+DIGITS = 3
+
 
 class Fact(Struct, frozen=True):
-    """A line of a card: name and value; ``aside`` is shown muted."""
+    """A line of a card."""
 
     name: str
     value: str
-    aside: str = ""
+    aside: str = ""  # shown muted
 
 
 class Bar(Struct, frozen=True, kw_only=True):
-    """The bar of a metric; positions are percentages of the metric's whole scale, the same for all metrics.
-
-    ``before`` is the baseline value. ``limits`` are the worst values that are allowed. ``interval`` is where the value
-    is likely to be, which is the baseline plus the bounds of the change.
-    """
+    """The bar of a metric. Positions are percentages of its whole scale, so that bars can be compared."""
 
     now: str
-    before: str | None = None
-    limits: Sequence[str] = ()
+    before: str | None = None  # the baseline value
+    limits: Sequence[str] = ()  # the worst values that are allowed
+    # Where the value is likely to be: the baseline plus the bounds of the change.
     interval: tuple[str, str] | None = None
 
 
 class Card(Struct, frozen=True, kw_only=True):
-    """One card. ``before`` is None without a baseline value; ``tag`` is None for all queries; ``over`` names them."""
+    """One card."""
 
     label: str
-    tag: str | None
-    over: str
+    tag: str | None  # None for all queries
+    over: str  # the queries, if they are not those of the comparison
     badge: Badge
-    before: str | None
+    before: str | None  # None without a baseline value
     now: str
     change: str
     bar: Bar | None
@@ -76,7 +72,7 @@ class Cards(Struct, frozen=True, kw_only=True):
 
 
 def cards(report: Report) -> Cards:
-    """Return a card for each row of the metric table; those without a limit are folded, and those of further tags."""
+    """Return a card for each row of the metric table; cards without a limit and of further tags are folded."""
     rows = table_rows(report)
     limited = [row for row in rows if row.gates]
     others = [row for row in rows if not row.gates]
@@ -107,7 +103,7 @@ def _card(row: Row, among: str) -> Card:
 
 
 def _facts(row: Row, among: str) -> Iterable[Fact]:
-    """Yield the limit and waivers, the bounds and p-value of the change, the queries that got better and worse."""
+    """Yield the limits and waivers, the bounds and p-value of the change, the queries that got better and worse."""
     if row.limits:
         yield Fact("Limit", shown(row.limits))
     for reason in dict.fromkeys(gate.waived for gate in row.gates if gate.waived is not None):
@@ -155,7 +151,7 @@ def _marks(gates: Sequence[GateReport], metric: MetricReport) -> Iterable[str]:
 
 
 def _worst_allowed(gate: GateReport, metric: MetricReport) -> float | None:
-    """Return the worst value that a limit allows; None if that depends on a baseline value that there is not."""
+    """Return the worst value that a limit allows; None if that depends on a baseline value and there is none."""
     if gate.kind not in COMPARING:
         return gate.limit
     before, whole = metric.baseline, whole_of(metric)
@@ -165,47 +161,38 @@ def _worst_allowed(gate: GateReport, metric: MetricReport) -> float | None:
     return before - allowed if gate.kind.endswith("drop") else before + allowed
 
 
-DIGITS = 3
-
-
 class TagMetric(Struct, frozen=True, kw_only=True):
-    """One metric of one tag. ``bar`` and ``before`` are percentages of the metric's scale, None without a value.
-
-    ``direction`` is ``better`` or ``worse``; ``change`` is empty if nothing changed.
-    """
+    """One metric of one tag."""
 
     now: str
-    change: str
-    direction: str
-    bar: str | None
-    before: str | None
+    change: str  # empty if nothing changed
+    direction: str  # better or worse
+    bar: str | None  # a percentage of the metric's scale; None without a value
+    before: str | None  # the same for the baseline
 
 
 class TagRow(Struct, frozen=True, kw_only=True):
-    """One tag; ``number`` identifies it in the script."""
+    """One tag."""
 
-    number: int
+    number: int  # identifies it in the script
     name: str
     queries: str
     metrics: Sequence[TagMetric]
 
 
 class Tags(Struct, frozen=True, kw_only=True):
-    """The table: metric labels, the first tags, further tags folded.
+    """The table of tags."""
 
-    ``rest`` and ``note`` count the omitted tags and metrics.
-    """
-
-    labels: Sequence[str]
-    open: Sequence[TagRow]
-    title: str
+    labels: Sequence[str]  # of the metrics
+    open: Sequence[TagRow]  # the first tags
+    title: str  # of the folded ones
     folded: Sequence[TagRow]
-    rest: str
-    note: str
+    rest: str  # counts the tags that are left out
+    note: str  # counts the metrics that are left out
 
 
 def tags(report: Report) -> Tags | None:
-    """Return the table, or None if no query has a tag."""
+    """Return the table of tags, or None if no query has a tag."""
     if not report.tags:
         return None
     numbers = {name: number for number, name in enumerate(report.tags)}

@@ -36,12 +36,12 @@ SCRIPTS = ("queries.js", "slopes.js", "start.js")
 
 
 class Page(Struct, frozen=True, kw_only=True):
-    """The view of the page for the templates. ``style``, ``script`` and ``data`` are not escaped, all else is."""
+    """The view of the page for the templates, which escape all text but three fields."""
 
     policy: str
-    style: str
-    script: str
-    data: str
+    style: str  # not escaped
+    script: str  # not escaped
+    data: str  # not escaped
     verdict: Verdict
     title: str
     headline: Sequence[Part]
@@ -59,10 +59,10 @@ class Page(Struct, frozen=True, kw_only=True):
 
 
 class ErrorPage(Struct, frozen=True, kw_only=True):
-    """The view of the page for input that cannot be judged. ``style`` is not escaped, all else is."""
+    """The view of the page for input that cannot be judged."""
 
     policy: str
-    style: str
+    style: str  # not escaped
     title: str
     about: str
     problems: Sequence[str]

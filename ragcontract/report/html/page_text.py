@@ -1,6 +1,6 @@
-"""Text for the HTML report: control characters made visible, length limited. The templates escape it.
+"""Text for the HTML report, with visible control characters and limited length, and positions for bars.
 
-Positions on the scale of a metric, for bars.
+The templates escape the text.
 """
 
 import math
@@ -48,7 +48,7 @@ class Badge(Struct, frozen=True):
 
 
 def badge(status: Status | QueryStatus) -> Badge:
-    """Return a status with its label."""
+    """Return the badge of a status."""
     return Badge(status, STATUS[status])
 
 
@@ -58,7 +58,7 @@ def shown(text: str, length: int = bounds.HTML_TEXT) -> str:
 
 
 def lines(text: str) -> str:
-    """Return a text of several lines; control characters are visible, and line breaks beyond the first forty."""
+    """Return a text of up to forty lines with visible control characters; further line breaks are made visible, too."""
     first_lines = text.replace("\r\n", "\n").split("\n", bounds.HTML_SAID_LINES - 1)
     return "\n".join(map(visible, first_lines))
 

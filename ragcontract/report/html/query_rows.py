@@ -1,9 +1,8 @@
-"""The query rows that the HTML report shows without JavaScript: the first broken and tolerated queries.
+"""The queries in the HTML report: rows that need no JavaScript, and the data of all queries for the script.
 
-The data for the script of the HTML report: every query of the report, in a compact form, worst first.
-
-Control characters in ids and questions are made visible here, as in every other report; the script shows them as text.
-Keys are short because they are repeated for every query; ``assets/queries.js`` documents them.
+The rows are the first broken and tolerated queries. The data is compact, worst first: its keys are short because they
+are repeated for every query, and ``assets/queries.js`` documents them. Control characters in ids and questions are
+made visible here, as in every other report; the script shows them as text.
 """
 
 import re
@@ -33,8 +32,10 @@ from ragcontract.report.queries import (
 from ragcontract.report.rank_changes import about, rank, rank_changes, top
 from ragcontract.report.record import QueryReport, Report, RetrievedReport
 
-DIGITS = 3
+DIGITS, DATA_DIGITS = 3, 4
 NO_VALUE = "n/a"
+BROKEN_FIRST = {"fail": 0, "counted": 0, "warn": 1, "skipped": 1, "waived": 1, "known": 1}
+Row = dict[str, Any]
 
 
 class BrokenRule(Struct, frozen=True, kw_only=True):
@@ -52,15 +53,15 @@ class DocumentRank(Struct, frozen=True, kw_only=True):
 
 
 class SaidSides(Struct, frozen=True, kw_only=True):
-    """One kind of text that was said or seen, on both sides; ``before`` is None if there is nothing to compare with."""
+    """The answers or retrieved texts of both sides."""
 
     title: str
-    before: Sequence[str] | None
+    before: Sequence[str] | None  # None if there is nothing to compare with
     now: Sequence[str]
 
 
 class QueryRow(Struct, frozen=True, kw_only=True):
-    """One query; ``why`` says why it does not fail. ``more`` counts the documents that are not listed."""
+    """One query."""
 
     id: str
     question: str
@@ -69,22 +70,19 @@ class QueryRow(Struct, frozen=True, kw_only=True):
     metric: str
     change: str
     documents: Sequence[DocumentRank]
-    more: str
+    more: str  # counts the documents that are not listed
     broken: Sequence[BrokenRule]
-    why: str
-    said: Sequence[SaidSides]
+    why: str  # why it fails or does not fail, if that needs a reason
+    texts: Sequence[SaidSides]
 
 
 class Queries(Struct, frozen=True, kw_only=True):
-    """The rows, the label of their metric, and notes on the queries that are not among them.
+    """The rows, and notes on the queries that are not among them."""
 
-    ``hidden`` is about queries that only the script shows, ``left_out`` about queries that are not in the page at all.
-    """
-
-    metric: str
+    metric: str  # the label of the metric of all rows
     rows: Sequence[QueryRow]
-    hidden: str
-    left_out: str
+    hidden: str  # on queries that only the script shows
+    left_out: str  # on queries that are not in the page
 
 
 def queries(report: Report) -> Queries:
@@ -115,9 +113,9 @@ def _row(report: Report, query: QueryReport, findings: FindingsByQuery, key: str
         change=NO_VALUE if value is None or before is None else signed(value - before, DIGITS),
         documents=list(islice(_documents(query), bounds.HTML_RANKS)),
         more=f"{more:,} more" if (more := documents - bounds.HTML_RANKS) > 0 else "",
-        broken=[BrokenRule(expected=sentence(one.expected), found=sentence(one.found)) for one in listed],
+        broken=[BrokenRule(expected=sentence(finding.expected), found=sentence(finding.found)) for finding in listed],
         why=shown(why_and_since(report, query, findings), bounds.HTML_WHY),
-        said=[_sides(row, compared=query.baseline_said is not None) for row in said_rows(query)],
+        texts=[_sides(row, compared=query.baseline_said is not None) for row in said_rows(query)],
     )
 
 
@@ -131,7 +129,7 @@ def _listed(texts: Sequence[str], more: int) -> list[str]:
 
 
 def _documents(query: QueryReport) -> Iterable[DocumentRank]:
-    """Yield the relevant documents, and the forbidden ones that were or are there."""
+    """Yield the relevant documents, and the forbidden documents that a side retrieved."""
     compared = query.baseline_ranks is not None
     sides = (
         (query.baseline_ranks or {}, query.ranks, ""),
@@ -142,11 +140,6 @@ def _documents(query: QueryReport) -> Iterable[DocumentRank]:
             was, is_now = rank(before.get(name)), rank(now.get(name))
             changed = compared and was != is_now
             yield DocumentRank(name=shown(name, bounds.HTML_ID) + what, rank=f"{was} → {is_now}" if changed else is_now)
-
-
-DATA_DIGITS = 4
-BROKEN_FIRST = {"fail": 0, "counted": 0, "warn": 1, "skipped": 1, "waived": 1, "known": 1}
-Row = dict[str, Any]
 
 
 def encode(report: Report) -> str:
@@ -198,7 +191,7 @@ def _data_row(  # noqa: PLR0917 (called once, for each query)
     tags: dict[str, int],
     change: float,
 ) -> Row:
-    """Return the data of one query; values that are the default are omitted."""
+    """Return the data of one query, without values that are the default."""
     row: Row = {"i": query.id, "p": visible(query.location), "q": visible(query.query)}
     if (name := visible(query.id)) != query.id:
         row["v"] = name
@@ -220,9 +213,9 @@ def _data_row(  # noqa: PLR0917 (called once, for each query)
             row["y"] = shown(why, bounds.HTML_WHY)
     for key, results in (("n", query.retrieved), ("o", query.baseline_retrieved)):
         if results is not None:
-            row[key] = [_result(one) for one in results[: bounds.RETRIEVED]]
-    if said := said_rows(query):
-        row["g"] = [_said(one, compared=query.baseline_said is not None) for one in said]
+            row[key] = [_result(result) for result in results[: bounds.RETRIEVED]]
+    if text_rows := said_rows(query):
+        row["g"] = [_said(text_row, compared=query.baseline_said is not None) for text_row in text_rows]
     if query.repeated and query.retrieved is not None:
         row["a"] = row_shown(report)
     if query.weight != 1:
@@ -244,9 +237,9 @@ def _result(result: RetrievedReport) -> list[str]:
 
 
 def _said(row: SaidRow, *, compared: bool) -> list[Any]:
-    """Return the title, the texts now and, if they are compared, before; each with the number of others."""
-    now = [[lines(one) for one in row.now], row.more_now]
-    before = [[lines(one) for one in row.before], row.more_before]
+    """Return the title, the texts now and, if they are compared, before, each with the number that is not listed."""
+    now = [[lines(text) for text in row.now], row.more_now]
+    before = [[lines(text) for text in row.before], row.more_before]
     return [row.title, now, before] if compared else [row.title, now]
 
 

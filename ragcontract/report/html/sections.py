@@ -1,7 +1,4 @@
-"""The folded sections at the end of the HTML report: queries not compared, accepted regressions, warnings, inputs.
-
-The sections of the HTML report about answers as a whole: the matrix of modes as a heat table, and the tiers.
-"""
+"""Sections of the HTML report: the matrix of modes as a heat table, the tiers, and the folded sections."""
 
 from collections.abc import Iterable, Sequence
 
@@ -34,40 +31,43 @@ from ragcontract.runs.baseline_file import Accepted
 
 INDENT = "\u2003"
 DIGEST = 12  # characters that are enough to recognise a file
+HEATS = 5  # shades; page.css has a class for each
 Line = Sequence[Part]
 
 
 class Fold(Struct, frozen=True, kw_only=True):
-    """A folded section; ``more`` is a line that counts the omitted lines, or empty."""
+    """A folded section."""
 
     title: str
     lines: Sequence[Line]
-    more: str
+    more: str  # counts the lines that are left out
 
 
 def folds(report: Report) -> list[Fold]:
-    """Return the folded sections."""
+    """Return the folded sections, from the reasons for scores to the inputs."""
     baseline = report.inputs.baseline
-    found = []
+    sections = []
     if reasons := score_reasons(report):
-        found.append(_fold(REASONS, [sentence(phrase, bounds.HTML_REASON) for phrase in reasons]))
+        sections.append(_fold(REASONS, [sentence(phrase, bounds.HTML_REASON) for phrase in reasons]))
     if overlap := overlap_section(report):
-        least = [_least(one) for one in overlap.least]
-        found.append(_fold(overlap.title, [*([Part(shown(fact))] for fact in overlap.facts), *least]))
+        least = [_least(query) for query in overlap.least]
+        sections.append(_fold(overlap.title, [*([Part(shown(fact))] for fact in overlap.facts), *least]))
     if judged := judge_section(report):
-        found.append(_fold(judged.title, [[Part(shown(fact))] for fact in judged.facts]))
-        found += [_fold(shown(task.title), list(_judged(task))) for task in judged.tasks]
+        sections.append(_fold(judged.title, [[Part(shown(fact))] for fact in judged.facts]))
+        sections += [_fold(shown(task.title), list(_judged(task))) for task in judged.tasks]
     if baseline:
         for name, ids in not_compared(baseline).items():
-            found.append(_fold(f"{len(ids):,} {name}", [[Part(shown(query_id, bounds.HTML_ID))] for query_id in ids]))
+            sections.append(
+                _fold(f"{len(ids):,} {name}", [[Part(shown(query_id, bounds.HTML_ID))] for query_id in ids])
+            )
         if baseline.accepted:
             times = len(baseline.accepted)
             title = "The baseline accepted regressions" + (f" {times} times" if times > 1 else "")
-            found.append(_fold(title, [_accepted(one) for one in reversed(baseline.accepted)]))
+            sections.append(_fold(title, [_accepted(accepted) for accepted in reversed(baseline.accepted)]))
     if warnings := other_warnings(report):
         title = count(len(warnings), "warning")
-        found.append(_fold(title, [[Part(shown(warning))] for warning in warnings]))
-    return [*found, _fold("Inputs", list(_inputs(report)))]
+        sections.append(_fold(title, [[Part(shown(warning))] for warning in warnings]))
+    return [*sections, _fold("Inputs", list(_inputs(report)))]
 
 
 def _fold(title: str, lines: Sequence[Line]) -> Fold:
@@ -75,9 +75,9 @@ def _fold(title: str, lines: Sequence[Line]) -> Fold:
     return Fold(title=title, lines=lines[: bounds.HTML_LINES], more=more)
 
 
-def _least(one: LeastOverlap) -> Line:
-    numbers = f": overlap {fixed(one.overlap, PLACES)}, RBO {fixed(one.rbo, PLACES)}"
-    return [Part(shown(one.id, bounds.HTML_ID)), Part(numbers)]
+def _least(query: LeastOverlap) -> Line:
+    numbers = f": overlap {fixed(query.overlap, PLACES)}, RBO {fixed(query.rbo, PLACES)}"
+    return [Part(shown(query.id, bounds.HTML_ID)), Part(numbers)]
 
 
 def _judged(task: TaskSection) -> Iterable[Line]:
@@ -87,12 +87,12 @@ def _judged(task: TaskSection) -> Iterable[Line]:
         for item in query.items:
             by = evidence(item, bounds.HTML_REASON)
             sign, verdict = ("✓", task.words.passed) if has_passed(item) else ("✕", task.words.failed)
-            said = Part(f" {verdict}{f': {by}' if by else ''}", "small")
-            yield [Part(f"{INDENT}{sign} {name_of(item, bounds.HTML_REASON)}"), said]
+            judged = Part(f" {verdict}{f': {by}' if by else ''}", "small")
+            yield [Part(f"{INDENT}{sign} {name_of(item, bounds.HTML_REASON)}"), judged]
 
 
-def _accepted(one: Accepted) -> Line:
-    return [code(one.at), Part(f" {count(one.failed, 'failed check')}: {shown(one.reason)}")]
+def _accepted(accepted: Accepted) -> Line:
+    return [code(accepted.at), Part(f" {count(accepted.failed, 'failed check')}: {shown(accepted.reason)}")]
 
 
 def _inputs(report: Report) -> Iterable[Line]:
@@ -127,26 +127,23 @@ def _source(name: str, files: Sequence[SourceFile], *facts: str) -> Line:
     return [Part(f"{name}: {shown(files[0].path)}"), *digest, Part(f"{more}{end}")]
 
 
-HEATS = 5  # shades; page.css has a class for each
-
-
 class HeatCell(Struct, frozen=True, kw_only=True):
-    """A cell of the matrix: ``heat`` is the name of its shade, ``sign`` says without colour whether it is right."""
+    """A cell of the matrix."""
 
     number: str
     share: str
     before: str
-    heat: str
-    sign: str
+    heat: str  # the name of its shade
+    sign: str  # whether it is right, for those who do not see the colour
 
 
 class TierRow(Struct, frozen=True, kw_only=True):
-    """One tier; ``bar`` is None without a pass rate."""
+    """One tier."""
 
     name: str
     badge: Badge
     rate: str
-    bar: Bar | None
+    bar: Bar | None  # None without a pass rate
     facts: Sequence[str]
 
 
@@ -159,8 +156,8 @@ def heat(report: Report) -> Matrix[HeatCell] | None:
         title=matrix.title,
         columns=[shown(name, bounds.HTML_NAME) for name in matrix.columns],
         lines=[
-            MatrixLine(name=shown(one.name, bounds.HTML_NAME), cells=list(map(_cell, one.cells)), recall=one.recall)
-            for one in matrix.lines
+            MatrixLine(name=shown(line.name, bounds.HTML_NAME), cells=list(map(_cell, line.cells)), recall=line.recall)
+            for line in matrix.lines
         ],
         precision=matrix.precision,
         compared=matrix.compared,

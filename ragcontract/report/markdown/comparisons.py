@@ -1,7 +1,4 @@
-"""The comparison of runs as Markdown: ``rag-contract compare --format md``.
-
-``rag-contract diff --format md``: how ranks changed since the baseline.
-"""
+"""Comparisons as Markdown: of several runs (``compare --format md``), with the baseline (``diff --format md``)."""
 
 from collections.abc import Iterable, Iterator
 
@@ -47,17 +44,17 @@ def _notes(made: RunComparison) -> list[str]:
 
 
 def _means(made: RunComparison) -> Iterator[str]:
-    """Yield a table for each metric; one for all of them would be too wide for a phone."""
-    for one in comparison.mean_tables(made):
+    """Yield a table for each metric, because one for all of them would be too wide for a phone."""
+    for means in comparison.mean_tables(made):
         body = [
             [
                 breaking_code(label),
                 BELOW.join(filter(None, [row.mean, row.interval])),
                 BELOW.join(filter(None, [row.change, row.change_interval, row.counts])),
             ]
-            for label, row in zip(comparison.labels(made), one.rows, strict=True)
+            for label, row in zip(comparison.labels(made), means.rows, strict=True)
         ]
-        yield table([text(clipped(one.metric.label, bounds.MARKDOWN_NAME)), "Mean", "Change"], "lrr", body)
+        yield table([text(clipped(means.metric.label, bounds.MARKDOWN_NAME)), "Mean", "Change"], "lrr", body)
 
 
 def _disagreements(made: RunComparison) -> str:

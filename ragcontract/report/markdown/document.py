@@ -18,35 +18,27 @@ from ragcontract.report.record import ErrorReport, QueryReport, Report
 
 ICONS = {"pass": "✅", "fail": "❌"}
 ACCEPTED = "☑️"
-JUDGED_HERE = "This pull request changes what a judge is said to have said; review it as you review code:"
-JUDGED_UNKNOWN = (
-    "It is not known whether this pull request changes what a judge is said to have said: GitHub did not list all files"
-)
+JUDGED_HERE = "This pull request edits stored judgments. Review them like code:"
+JUDGED_UNKNOWN = "It is not known whether this pull request edits stored judgments: GitHub did not list all files"
 
 
 class Layout(Struct, frozen=True, kw_only=True):
-    """How much of a report to render: rows per table, folded sections, and the inputs, which differ for each run.
+    """How much of a report to render."""
 
-    ``retrieved`` is the number of broken queries whose results and texts are listed, in folded sections.
-    """
-
-    rows: int = bounds.ROWS
-    retrieved: int = bounds.ROWS
+    rows: int = bounds.ROWS  # in each table
+    retrieved: int = bounds.ROWS  # broken queries whose results and texts are listed, in folded sections
     folds: bool = True
-    inputs: bool = True
+    inputs: bool = True  # they differ for each run
 
 
 FULL = Layout()
 
 
 class Remark(Struct, frozen=True, kw_only=True):
-    """What is known about a verdict beyond the report: ``markdown`` under the heading.
+    """What is known about a verdict beyond the report."""
 
-    ``status`` is added to the heading of a broken contract that does not fail the job.
-    """
-
-    status: str = ""
-    markdown: str = ""
+    status: str = ""  # added to the heading of a broken contract that does not fail the job
+    markdown: str = ""  # under the heading
 
 
 NO_REMARK = Remark()
@@ -64,9 +56,8 @@ def render(
 ) -> str:
     """Render the report; ``name`` is the contract's name, ``recovered`` says that the contract was broken before.
 
-    ``replaced_here`` says whether the pull request changes the baseline's file; None if that is not known.
-    ``judged_here`` are the files of judgments, and the calibration, that it changes; None if that is not
-    known.
+    ``replaced_here`` says whether the pull request changes the baseline's file, and ``judged_here`` are the files of
+    judgments, and the calibration, that it changes. Each is None if that is not known.
     """
     verdict = VERDICTS[report.verdict] + (" again" if recovered else "") + (remark.status and f", {remark.status}")
     icon = ACCEPTED if remark.status else ICONS[report.verdict]
@@ -156,14 +147,14 @@ def _broken_queries(report: Report, max_rows: int) -> list[str]:
 
 
 def _of_broken(report: Report, failing: int) -> str:
-    """Return how many queries are broken; where only some of them fail, how many do, as the headline counts all."""
+    """Return how many queries are broken and, if only some of them fail, how many fail; the headline counts all."""
     if failing >= report.broken.queries:
         return count(failing, "broken query")
     return f"{failing:,} of {count(report.broken.queries, 'broken query')} {'fails' if failing == 1 else 'fail'}"
 
 
 def _broken_rules(query: QueryReport, findings: FindingsByQuery) -> str:
-    """Return what was expected and what was found, one line per finding; one column, so that a phone shows both."""
+    """Return what was expected and found, one line per finding; it is one column, so that a phone shows both."""
     failing = findings.failing(query.id)
     lines = [
         f"{sentence((*finding.expected, ': '))}<b>{sentence(finding.found, marks='')}</b>"

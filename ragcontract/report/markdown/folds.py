@@ -1,8 +1,6 @@
-"""The folded section on overlap in the Markdown report.
+"""The folded sections of the Markdown report.
 
-The folded sections in Markdown about answers as a whole: the matrix of modes, and the tiers.
-
-The folded sections of the Markdown report: tolerated findings, ranks, tags, noise, warnings, inputs.
+They are about overlap, tiers, modes, reasons for scores, tolerated findings, ranks, tags, noise, warnings and inputs.
 """
 
 from collections.abc import Iterable, Sequence
@@ -46,22 +44,25 @@ from ragcontract.report.queries import REASONS, FindingsByQuery, score_reasons, 
 from ragcontract.report.rank_changes import RankChange, metric_step, rank, rank_changes
 from ragcontract.report.record import MetricReport, QueryReport, Report, TagReport
 
+COMPARED = "In brackets the change since the baseline."
+TAG_DIGITS = 3
+INPUTS = "Inputs"
+
 
 def overlap_fold(report: Report, max_rows: int) -> list[str]:
-    """Return the section, if there is one; its queries are those with the least overlap."""
-    found = overlap_section(report)
-    if found is None:
+    """Return the section on overlap, in a list, with the queries that have the least; empty without a baseline."""
+    section = overlap_section(report)
+    if section is None:
         return []
-    rows = [[code(one.id), fixed(one.overlap, PLACES), fixed(one.rbo, PLACES)] for one in found.least[:max_rows]]
-    parts = [*map(line, found.facts), *([table(["Least overlap", "Overlap", "RBO"], "lrr", rows)] if rows else [])]
-    return [fold(found.title, *parts)]
-
-
-COMPARED = "In brackets the change since the baseline."
+    rows = [
+        [code(query.id), fixed(query.overlap, PLACES), fixed(query.rbo, PLACES)] for query in section.least[:max_rows]
+    ]
+    parts = [*map(line, section.facts), *([table(["Least overlap", "Overlap", "RBO"], "lrr", rows)] if rows else [])]
+    return [fold(section.title, *parts)]
 
 
 def outcomes_folds(report: Report) -> list[str]:
-    """Return the sections that the report has, tiers first."""
+    """Return the sections on tiers and modes that the report has."""
     return [*_tiers(report), *_modes(report)]
 
 
@@ -69,7 +70,7 @@ def _modes(report: Report) -> list[str]:
     matrix = mode_matrix(report)
     if matrix is None:
         return []
-    body = [[_name(one.name), *map(_cell, one.cells), one.recall] for one in matrix.lines]
+    body = [[_name(row.name), *map(_cell, row.cells), row.recall] for row in matrix.lines]
     body.append(["Precision", *matrix.precision, ""])
     head = [CORNER, *map(_name, matrix.columns), "Recall"]
     notes = [COMPARED] if matrix.compared else []
@@ -103,12 +104,8 @@ def _gated(tier: TierReport) -> str:
     return "; ".join([*([line(tier.skipped)] if tier.skipped else []), *gated])
 
 
-TAG_DIGITS = 3
-INPUTS = "Inputs"
-
-
 def folds(report: Report, max_rows: int) -> list[str]:
-    """Return all folded sections except the inputs; empty ones are left out."""
+    """Return the sections from the reasons for scores to the warnings; empty ones are left out."""
     return [
         *_score_reasons(report),
         *_tolerated(report, max_rows),
@@ -214,7 +211,7 @@ def _tags(report: Report, max_rows: int) -> list[str]:
 
 
 def label(metric: MetricReport) -> str:
-    """Return the name of a metric for a table."""
+    """Return the name of a metric for a table, escaped."""
     return text(clipped(metric.label, bounds.MARKDOWN_NAME))
 
 
@@ -272,7 +269,7 @@ def inputs_fold(report: Report) -> str:
     ]
     if baseline:
         made = f", made {code(baseline.created_at)}" if baseline.created_at else ""
-        past = "".join(f", {inline(one)}" for one in about_baseline(baseline))
+        past = "".join(f", {inline(fact)}" for fact in about_baseline(baseline))
         body[-2] = ["baseline", _files(baseline.files), f"{_queries(baseline)}, {baseline.shared:,} shared{made}{past}"]
     if inputs.config:
         body[-1] = ["config", _files(inputs.config.files), count(len(report.gates), "gate")]
@@ -282,7 +279,7 @@ def inputs_fold(report: Report) -> str:
 
 
 def _accepted(baseline: BaselineInput | None) -> Iterable[str]:
-    """Yield the reason why a broken contract was accepted as the baseline; if there are several, the last one."""
+    """Yield the last reason for which a broken contract was accepted as the baseline, with a count of earlier ones."""
     if baseline and baseline.accepted:
         last = baseline.accepted[-1]
         before = len(baseline.accepted) - 1

@@ -19,7 +19,7 @@ Item = TypeVar("Item")
 
 # GitHub turns these into links and images after rendering Markdown, so escapes have no effect; a zero-width space has.
 _MADE_A_LINK = re.compile(
-    r"(?<=@)(?!(?<=\w@)\d+(?![\w.+-]))"  # a user, a team, an e-mail address; MRR@5 is none of them
+    r"(?<=@)(?!(?<=\w@)\d+(?![\w.+-]))"  # a user, a team, an e-mail address; not MRR@5
     r"|(?<=#)(?=\d)"  # an issue, also of another repository
     r"|(?<=gh)(?=-\d)|(?<=ghsa)(?=-)|(?<=cve)(?=-\d)"
     r"|(?<=:)(?=//)|(?<=www)(?=\.)"
@@ -72,12 +72,12 @@ def code(value: str) -> str:
     shown = clipped(value, bounds.MARKDOWN_ID)
     if shown and not re.search(r"[`|\\]", shown) and shown.strip() == shown:
         return f"`{shown}`"
-    # Two backquotes around nothing would start code instead of being code, so an empty name is not quoted by them.
+    # Two backquotes around nothing would start code instead of being code, so they do not quote an empty name.
     return f"<code>{_entities(shown)}</code>"
 
 
 def breaking_code(value: str) -> str:
-    """Format an id as :func:`code` does, but with line breaks allowed in it, for tables that must fit on a phone."""
+    """Format an id as :func:`code` does, but allow line breaks in it, for tables that must fit on a phone."""
     shown = clipped(value, bounds.MARKDOWN_ID)
     pieces = re.findall("[A-Za-z0-9]{1,12}[^A-Za-z0-9]?|[^A-Za-z0-9]", shown)
     return f"<code>{'<wbr>'.join(map(_entities, pieces))}</code>" if len(pieces) > 1 else code(value)
@@ -98,8 +98,8 @@ def line(value: str) -> str:
 
 
 def bullets(lines: Sequence[str], max_rows: int, more: int = 0) -> str:
-    """Return a list of the first lines, and a count of the others; ``more`` is added to the count."""
-    shown = [f"- {line(one)}" for one in lines[:max_rows]]
+    """Return a Markdown list of the first lines, and a count of the others; ``more`` is added to the count."""
+    shown = [f"- {line(item)}" for item in lines[:max_rows]]
     if rest := max(0, len(lines) - max_rows) + more:
         shown.append(f"- … and {rest:,} more")
     return "\n".join(shown)
@@ -112,7 +112,7 @@ def cut(
     render: Callable[[Sequence[Item]], str],
     where: str = ", in `report.json`",
 ) -> list[str]:
-    """Render the first items, and add a line with the number of the others and ``where`` they are."""
+    """Render the first items, and add a line that counts the others and says ``where`` they are."""
     parts = [render(items[:max_rows])] if items[:max_rows] else []
     rest = len(items) - max_rows
     return [*parts, f"… and {count(rest, f'more {noun}')}{where}."] if rest > 0 else parts

@@ -1,10 +1,6 @@
-"""How a table names a golden query: by its question, and by its id where that says more.
+"""Tables of the Markdown report: the metrics, and the results and texts of broken queries, before and now.
 
-The metrics in the Markdown report: those with a limit in the open, the others folded.
-
-The folded section in Markdown that lists what was retrieved for broken queries, before and now.
-
-The folded section in Markdown with what was said and seen for broken queries, before and now.
+A table names a golden query by its question, and also by its id if that says more.
 """
 
 from collections.abc import Sequence
@@ -24,7 +20,7 @@ SHORTEST = 12  # letters and digits; a shorter id may begin like the question by
 
 
 def query_cell(query: QueryReport, mark: str = "") -> str:
-    """Return the question, and below it the id, unless the id repeats how the question begins; then a mark, if any."""
+    """Return the question, below it the id unless it repeats the beginning of the question, and the mark, if any."""
     lines = [text(clipped(query.query, bounds.MARKDOWN_QUESTION))]
     if not repeats(query.id, query.query):
         lines.append(code(query.id))
@@ -39,7 +35,7 @@ def query_heading(query: QueryReport) -> str:
 
 
 def repeats(query_id: str, question: str) -> bool:
-    """Return whether an id is the question, or its beginning, in another spelling: ``how-do-i-get-a-refund``."""
+    """Return whether an id is the question or its beginning in another spelling, as ``how-do-i-get-a-refund``."""
     words, asked = _letters(query_id[: bounds.QUESTION]), _letters(question[: bounds.QUESTION])
     if not words:
         return query_id == question
@@ -62,10 +58,10 @@ STATUS = {
 
 
 def metric_tables(report: Report, max_rows: int, *, folds: bool = True) -> list[str]:
-    """Return the table of what is limited, of tags the worst, and the other metrics folded.
+    """Return the table of metrics with limits, of tags the worst, and a folded table of the others.
 
     The tables are narrow, because a phone cuts off the last columns: values and limits share one. If nothing is
-    limited, all metrics are in the open. Without ``folds``, metrics without a limit are left out.
+    limited, no metrics are folded. Without ``folds``, metrics without a limit are left out.
     """
     rows = table_rows(report)
     limited = [row for row in rows if row.gates]
@@ -104,17 +100,17 @@ WITH_DETAILS = " Below a document are its chunk and score."
 
 
 def retrieved_fold(report: Report, max_queries: int) -> list[str]:
-    """Return the section with the lists of the first broken queries, in a list; empty if there are none."""
+    """Return the section with the results of the first broken queries, in a list; empty if there are none."""
     listed = listed_queries(report)
-    full = len(listed) >= bounds.RETRIEVED_QUERIES  # then others were not listed; else those name no documents
+    full = len(listed) >= bounds.RETRIEVED_QUERIES  # else the queries that are not listed name no documents
     of = sum(bool(query.violations) for query in report.queries) if full else len(listed)
     return fold_of(report, listed[:max_queries], of)
 
 
 def fold_of(report: Report, queries: Sequence[QueryReport], of: int) -> list[str]:
-    """Return the section with the lists of these queries, in a list; empty if there are none.
+    """Return the section with the results of these queries, in a list; empty if there are none.
 
-    ``of`` is the number of all broken queries with such lists; those that are not among the ``queries`` are counted.
+    ``of`` is the number of all broken queries with results; the section counts those that are not among ``queries``.
     """
     if not queries:
         return []
@@ -133,7 +129,7 @@ def fold_of(report: Report, queries: Sequence[QueryReport], of: int) -> list[str
 
 
 def _table(query: QueryReport) -> str:
-    """Return the results of a query, rank by rank, with those before if the baseline has the query."""
+    """Return the results of a query, rank by rank, beside those of the baseline if it has the query."""
     compared = query.baseline_retrieved is not None
     body = [
         [str(pair.rank), *([_result(pair.before)] if compared else []), _result(pair.now)] for pair in pairs(query)
@@ -188,8 +184,8 @@ def _answers_table(query: QueryReport) -> str:
 
 
 def _cell(texts: Sequence[str], more: int, length: int) -> str:
-    """Return texts of one side, on a line each; ``more`` are not listed."""
-    lines = [inline(clipped_line(one, length)) for one in texts]
+    """Return the texts of one side, each on a line; ``more`` counts those that are not listed."""
+    lines = [inline(clipped_line(item, length)) for item in texts]
     if more:
         lines.append(f"… {more:,} more")
     return "<br>".join(lines)
