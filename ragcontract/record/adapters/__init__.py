@@ -1,1 +1,1 @@
-"""Kinds of systems that can be recorded: a module each, and its line in :mod:`ragcontract.record.target_registry`."""
+"""Kinds of systems that can be recorded: a module each, with a line in :mod:`ragcontract.record.target_registry`."""
