@@ -1,7 +1,8 @@
-"""Convert cases of fitz-gov 4.1.0 to golden queries: with the mode, the claims or the elements expected of an answer.
+"""Convert cases of fitz-gov 4.1.0 to golden queries.
 
-As evaluated by fitz-gov, the category of a case says what is compared: the mode, the claims (``grounding``) or the
-elements (``relevance``), and nothing else. Read as a contract, everything that a case expects must hold.
+A case has the mode, the claims or the elements that are expected of an answer. As evaluated by fitz-gov, the category
+of a case says what is compared: the mode, the claims (``grounding``) or the elements (``relevance``), and nothing else.
+Read as a contract, everything that a case expects must hold.
 """
 
 import re

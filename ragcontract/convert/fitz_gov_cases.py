@@ -1,7 +1,8 @@
-"""Read the case files of fitz-gov: each has cases of one category and one tier, with the settings of its evaluator.
+"""Read the case files of fitz-gov.
 
-They are in ``tier0_sanity/`` and ``tier1_core/``, with one file per category, or one folder per category in older
-versions. The name of a folder or a file counts more than the fields in the file, as it does for fitz-gov.
+Each has cases of one category and one tier, with the settings of fitz-gov's evaluator. The files are in
+``tier0_sanity/`` and ``tier1_core/``, with one file per category, or one folder per category in older versions. The
+name of a folder or a file counts more than the fields in the file, as it does for fitz-gov.
 
 A field that neither fitz-gov nor this package reads is a warning, once for each name.
 """

@@ -1,7 +1,8 @@
-"""Read CSV as spreadsheets write it: a row for each question, with the ids of its relevant documents in one cell.
+"""Read golden queries from CSV, as spreadsheets write it.
 
-The separator of the columns is the comma, semicolon or tab that the header has most of. Rows that repeat a question add
-to it. A column of grades says how relevant the documents of a row are; without one, all are relevant.
+Each question has a row, with the ids of its relevant documents in one cell. The separator of the columns is the comma,
+semicolon or tab that the header has most of. Rows that repeat a question add to it. A column of grades says how
+relevant the documents of a row are; without one, all are relevant.
 """
 
 import math

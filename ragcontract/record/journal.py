@@ -95,7 +95,7 @@ class Journal:
         self._rows = self._others = 0
         self._versions: dict[str, str] | None = None
         self._sources: dict[str, Source] = {}
-        self._modules_of_before: dict[str, str] = {}
+        self._earlier_modules: dict[str, str] = {}
         self.kept = 0
 
     def start(
@@ -130,7 +130,7 @@ class Journal:
             if self._rows:
                 self._compare(header, first)
                 self._refuse([*sources.differences(self._sources.values())])
-                self._modules_of_before = {
+                self._earlier_modules = {
                     source.module: source.file for source in self._sources.values() if source.module
                 }
                 if questions.are_a_part:
@@ -187,7 +187,7 @@ class Journal:
     def _moved(self, added: Sequence[Source]) -> Iterator[str]:
         """Yield the modules that earlier answers had from other files."""
         for source in added:
-            before = self._modules_of_before.get(source.module or "")
+            before = self._earlier_modules.get(source.module or "")
             if before is not None:
                 yield f"the module {source.module} was {before} and is {source.file}"
 

@@ -1,7 +1,7 @@
-"""Read TARGET, the system to record: ``module:attribute``, ``file.py:attribute``, a YAML file or a Python object.
+"""Read TARGET, the system to record.
 
-A YAML file such as ``record.yml`` names one kind of target and what goes around it. Every problem in it is reported
-with its line.
+It is ``module:attribute``, ``file.py:attribute``, a YAML file or a Python object. A YAML file such as ``record.yml``
+names one kind of target and what goes around it. Every problem in it is reported with its line.
 """
 
 import hashlib

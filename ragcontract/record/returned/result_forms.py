@@ -1,7 +1,8 @@
-"""Turn what a system retrieved into results of a run: their forms, their document ids, the retrieval that counts.
+"""Turn what a system retrieved into results of a run.
 
-Frameworks leave it to their users where a result names its document. Objects of LangChain, LlamaIndex and Chroma are
-recognised by their attributes, so that no framework is imported for it.
+This includes the forms of items, their document ids, and which of several retrievals counts. Frameworks leave it to
+their users where a result names its document. Objects of LangChain, LlamaIndex and Chroma are recognised by their
+attributes, so that no framework is imported for it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

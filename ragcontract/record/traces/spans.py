@@ -1,4 +1,7 @@
-"""Define the spans of a trace, and read their attributes: flat, as on the wire, or nested, as some tools write them."""
+"""Define the spans of a trace, and read their attributes.
+
+Attributes are flat, as on the wire, or nested, as some tools write them.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
