@@ -1,1 +1,1 @@
-"""Conversion of golden queries and runs from and to the formats of other tools."""
+"""Convert golden queries, runs and scores from and to the formats of other tools."""

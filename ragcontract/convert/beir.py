@@ -1,6 +1,6 @@
-"""BEIR format: ``queries.jsonl`` and ``corpus.jsonl`` (``_id``, ``text``), ``qrels/test.tsv`` with a header.
+"""Read and write BEIR's format: ``queries.jsonl`` and ``corpus.jsonl`` (``_id``, ``text``), ``qrels/test.tsv``.
 
-BEIR has no run format of its own; runs are read and written in TREC's.
+The qrels have a header. BEIR has no run format of its own, so runs are read and written in TREC's.
 """
 
 import csv
@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ragcontract.convert import trec
-from ragcontract.convert.collection import BOM, Collection, Files, First, Pairs, Part, judged
+from ragcontract.convert.collection import BOM, Collection, Files, First, Pairs, Part, labelled
 from ragcontract.convert.trec import as_grade, rows, whole_grade
 from ragcontract.core.ids import Id, as_id, some
 from ragcontract.files.json_lines import read_jsonl
@@ -42,8 +42,8 @@ def read(files: Files, wanted: set[Part], problems: Collector, progress: Progres
     """Read the ``qrels``, ``queries``, ``corpus`` and ``run`` files that the wanted parts need."""
     queries = rankings = None
     if "golden" in wanted:
-        judgments = _read_qrels(files["qrels"], problems, progress)
-        queries = judged(judgments, _read_queries(files["queries"], problems, progress), problems)
+        labels = _read_qrels(files["qrels"], problems, progress)
+        queries = labelled(labels, _read_queries(files["queries"], problems, progress), problems)
     if "run" in wanted:
         rankings = trec.read_run(files["run"], problems, progress)
     collection = Collection(queries=queries, rankings=rankings)
@@ -53,20 +53,20 @@ def read(files: Files, wanted: set[Part], problems: Collector, progress: Progres
 
 
 def _read_qrels(paths: Sequence[str], problems: Collector, progress: Progress) -> Pairs[float]:
-    judgments = Pairs[float]("corpus-id", problems)
+    labels = Pairs[float]("corpus-id", problems)
     for row in rows(paths, _split, QREL, problems, progress, headers=1):
         if len(row.columns) != len(HEADER) or not all(row.columns):
-            found = shown("\t".join(row.columns))
-            problems.problem(row.location, f"expected the 3 columns `{QREL}`, found {found}")
+            line = shown("\t".join(row.columns))
+            problems.problem(row.location, f"expected the 3 columns `{QREL}`, found {line}")
         elif row.number == 1:
             if tuple(row.columns) != HEADER:
-                found = shown("\t".join(row.columns))
-                problems.problem(row.location, f"expected the header `{QREL}`, found {found}")
+                line = shown("\t".join(row.columns))
+                problems.problem(row.location, f"expected the header `{QREL}`, found {line}")
         else:
             query_id, doc_id, text = row.columns
             grade = as_grade(text, f"{row.location}: score", problems)
-            judgments.add(query_id, doc_id, grade or 0, row.location)
-    return judgments
+            labels.add(query_id, doc_id, grade or 0, row.location)
+    return labels
 
 
 def _split(line: str) -> list[str]:
@@ -95,31 +95,31 @@ def _compare_with_corpus(collection: Collection, paths: Sequence[str], problems:
 
 
 def doc_ids(collection: Collection) -> dict[str, None]:
-    """Return all documents of a collection, in order of first occurrence."""
-    found: dict[str, None] = {}
+    """Return all documents of a collection in the order of their first occurrence."""
+    documents: dict[str, None] = {}
     for query in (collection.queries or {}).values():
-        found.update(dict.fromkeys(query.grades))
+        documents.update(dict.fromkeys(query.grades))
     for ranking in (collection.rankings or {}).values():
-        found.update(dict.fromkeys(result.doc_id for result in ranking.results))
-    return found
+        documents.update(dict.fromkeys(result.doc_id for result in ranking.results))
+    return documents
 
 
 def write_qrels(collection: Collection, problems: Collector) -> Iterator[str]:
-    """Yield the header and the judgments as lines."""
+    """Yield the header and the labels as lines."""
     yield "\t".join(HEADER) + "\n"
-    unjudged = []
+    unlabelled = []
     for query in (collection.queries or {}).values():
         _refuse_tabs(query.id, f"{query.location}: id", problems)
         if not query.grades:
-            unjudged.append(query.id)
+            unlabelled.append(query.id)
         for doc_id, grade in query.grades.items():
             _refuse_tabs(doc_id, f"{query.location}: relevant_doc_ids", problems)
             line = StringIO()
             whole = whole_grade(grade, query.location, doc_id, problems)
             csv.writer(line, delimiter="\t", lineterminator="\n").writerow([query.id, doc_id, whole])
             yield line.getvalue()
-    if unjudged:
-        problems.warning(f"{some(unjudged)} without a judged document: left out, because qrels have no line for that")
+    if unlabelled:
+        problems.warning(f"{some(unlabelled)} without a judged document: left out, because qrels have no line for that")
 
 
 def write_queries(collection: Collection, _problems: Collector) -> Iterator[str]:
@@ -129,7 +129,7 @@ def write_queries(collection: Collection, _problems: Collector) -> Iterator[str]
 
 
 def write_corpus(collection: Collection, problems: Collector) -> Iterator[str]:
-    """Yield a line for each judged or retrieved document: its id and an empty text, because texts are not available."""
+    """Yield a line for each labelled or retrieved document: its id and an empty text, because its text is not known."""
     problems.warning("the corpus has the documents' ids only: their texts are not in golden queries or runs")
     for doc_id in doc_ids(collection):
         yield msgspec.json.encode({"_id": doc_id, "title": "", "text": ""}).decode() + "\n"

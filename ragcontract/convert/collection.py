@@ -1,10 +1,9 @@
-"""The intermediate form of all conversions: questions with graded documents, rankings, and scores.
+"""The intermediate form of all conversions: questions with graded documents, rankings and scores.
 
-The configuration that comes with the judgments of a test collection, under which a good run can pass.
-
-Judgments of TREC and BEIR say what is relevant, often more than fits into the top k, and no retriever finds all of it
-for every query. The rule that every relevant document must be found is for labels that say what an answer needs. It is
-therefore turned off, in a new configuration beside the golden file. A configuration that exists is never changed.
+The labels of a test collection get a configuration under which a good run can pass. Those of TREC and BEIR say what is
+relevant, which is often more than fits into the top k, and no retriever finds all of it for every query. The rule that
+every relevant document must be found is for labels that say what an answer needs. So a new configuration beside the
+golden file turns it off. An existing configuration is never changed.
 """
 
 import os
@@ -29,16 +28,13 @@ BOM = "\ufeff"  # removed from the start of every line read
 
 
 class Query(Struct, frozen=True, kw_only=True, gc=False):
-    """A question, its documents' grades (0 or more; relevant from 1), and its location, such as ``qrels.txt:3``.
-
-    A question that names no documents has no grades, and in ``answer`` the other fields of its golden row.
-    """
+    """A question and what is known of its documents or its answer."""
 
     id: str
     text: str
-    grades: dict[str, float]
-    location: str
-    answer: Mapping[str, Any] | None = None
+    grades: dict[str, float]  # by document: 0 or more, relevant from 1; empty if the question names no documents
+    location: str  # such as `qrels.txt:3`
+    answer: Mapping[str, Any] | None = None  # the other fields of the golden row if the question names no documents
 
 
 class Retrieved(Struct, frozen=True, kw_only=True, gc=False):
@@ -49,19 +45,16 @@ class Retrieved(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Ranking(Struct, frozen=True, kw_only=True, gc=False):
-    """The results for a query, best first, and their location; a document may occur more than once.
-
-    ``row`` is the whole row of a run as JSON, for rankings that come with more than their results.
-    """
+    """The results for a query."""
 
     query_id: str
-    results: list[Retrieved]
+    results: list[Retrieved]  # best first; a document may occur more than once
     location: str
-    row: bytes | None = None
+    row: bytes | None = None  # the whole run row as JSON, if it has more than the results
 
 
 class Collection(Struct, frozen=True, kw_only=True):
-    """Content of the files of one format, in file order; None for a part that was not requested."""
+    """The content of the files of one format, in their order; None for a part that was not requested."""
 
     queries: dict[str, Query] | None = None
     rankings: dict[str, Ranking] | None = None
@@ -72,7 +65,6 @@ class First:
     """Detects duplicate keys and reports them as problems."""
 
     def __init__(self, problems: Collector) -> None:
-        """Start with no keys seen."""
         self._problems = problems
         self._locations: dict[object, str] = {}
 
@@ -89,7 +81,7 @@ class Pairs(Generic[Value]):
     """Collects a value for each pair of query and document, and the first location of each query."""
 
     def __init__(self, field: str, problems: Collector) -> None:
-        """Start empty; ``field`` is the format's name for the document, used in messages about duplicate pairs."""
+        """Prepare to collect; ``field`` is the format's name for the document, for messages about duplicate pairs."""
         self.values: dict[str, dict[str, Value]] = {}
         self.locations: dict[str, str] = {}
         self._field = field
@@ -102,18 +94,22 @@ class Pairs(Generic[Value]):
             self.values.setdefault(query_id, {})[doc_id] = value
 
 
-def judged(judgments: Pairs[float], texts: Mapping[str, str], problems: Collector) -> dict[str, Query]:
-    """Combine judgments and texts, in the order of the judgments; a query without a text gets its id as text."""
-    grades, locations = judgments.values, judgments.locations
+def labelled(labels: Pairs[float], texts: Mapping[str, str], problems: Collector) -> dict[str, Query]:
+    """Combine labels and texts in the order of the labels; a query without a text gets its id as text."""
+    grades, locations = labels.values, labels.locations
     if nameless := [query_id for query_id in grades if not texts.get(query_id)]:
         problems.warning(f"{locations[nameless[0]]}: {some(nameless)} without a text; the id is used as the question")
-    if hopeless := [query_id for query_id, found in grades.items() if not any(grade > 0 for grade in found.values())]:
+    if hopeless := [
+        query_id for query_id, by_document in grades.items() if not any(grade > 0 for grade in by_document.values())
+    ]:
         problems.warning(
             f"{locations[hopeless[0]]}: {some(hopeless)} without a relevant document: in trec_eval's means, not in ours"
         )
     return {
-        query_id: Query(id=query_id, text=texts.get(query_id) or query_id, grades=found, location=locations[query_id])
-        for query_id, found in grades.items()
+        query_id: Query(
+            id=query_id, text=texts.get(query_id) or query_id, grades=by_document, location=locations[query_id]
+        )
+        for query_id, by_document in grades.items()
     }
 
 
@@ -129,18 +125,18 @@ per_query:
 
 
 class Companion(Struct, frozen=True, kw_only=True):
-    """The files to write beside the golden file, by path, and what to report about them."""
+    """The files to write beside the golden file."""
 
-    files: Mapping[str, bytes] = {}
-    note: str = ""
+    files: Mapping[str, bytes] = {}  # by path
+    note: str = ""  # what to report about them
 
 
 def companion(outs: Mapping[str, str], queries: Mapping[str, Query], source: str) -> Companion:
     """Return the configuration to write beside ``outs["golden"]``; ``source`` is the name of the format read.
 
-    ``outs`` has the paths of all outputs. There is no configuration if no query has a relevant document, or if one
-    exists or is another output. If the golden file is a device, or the existing configuration does not mention the
-    rule, the note says what to write.
+    ``outs`` has the paths of all outputs. Nothing is written if no query has a relevant document, or if the
+    configuration exists or is another output. If the golden file is a device, or the existing configuration does not
+    mention the rule, the note says what to write.
     """
     if not any(grade >= RELEVANT_GRADE for query in queries.values() for grade in query.grades.values()):
         return Companion()

@@ -1,4 +1,4 @@
-"""Registry of the file formats: the inputs and outputs of each, by name."""
+"""Registry of the file formats, with the inputs and outputs of each."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -33,25 +33,22 @@ TABLE = "table"
 
 
 class Output(Struct, frozen=True, kw_only=True):
-    """An output file of a format: the parts it needs, others it can use, and the function that yields its lines."""
+    """An output file of a format."""
 
     needs: set[Part]
-    write: Write
-    takes: set[Part] = set()
+    write: Write  # yields the lines
+    takes: set[Part] = set()  # other parts that it can use
 
 
 class Format(Struct, frozen=True, kw_only=True):
-    """A format: its input files with the parts each provides, files that add to another input, and its outputs.
-
-    A format that names no documents can only become rag-contract's own. One that ``labels_everything`` is of test
-    collections, whose judgments name everything that is relevant, not what must be found.
-    """
+    """A file format."""
 
     read: Read
-    gives: Mapping[str, set[Part]]
+    gives: Mapping[str, set[Part]]  # the parts by input file
     outputs: Mapping[str, Output]
-    adds_to: Mapping[str, str] = {}
-    names_documents: bool = True
+    adds_to: Mapping[str, str] = {}  # further input files, each with the one that it adds to
+    names_documents: bool = True  # if not, it can only be converted to rag-contract's own format
+    # Whether it is for test collections, whose labels name everything that is relevant, not what must be found.
     labels_everything: bool = False
 
     @property

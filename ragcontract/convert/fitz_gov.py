@@ -1,7 +1,8 @@
-"""fitz-gov 4.1.0: cases with the mode, the claims or the elements that are expected of an answer, as golden queries.
+"""Convert cases of fitz-gov 4.1.0 to golden queries.
 
-As evaluated by fitz-gov, the category of a case says what is compared: the mode, the claims (``grounding``) or the
-elements (``relevance``), and nothing else. Read as a contract, everything that a case says must hold.
+A case has the mode, the claims or the elements that are expected of an answer. As evaluated by fitz-gov, the category
+of a case says what is compared: the mode, the claims (``grounding``) or the elements (``relevance``), and nothing else.
+Read as a contract, everything that a case expects must hold.
 """
 
 import re
@@ -25,7 +26,7 @@ from ragcontract.files.schema import shown
 AS_EVALUATED = "fitz-gov-4.1.0"
 TAGGED = ("difficulty", "domain", "query_type", "source_type", "reasoning_type", "evidence_pattern")
 TEXTS = ("grounding", "relevance")  # the categories that compare claims or elements
-UNKNOWN = "unknown"  # as fitz-gov reports what has no value
+UNKNOWN = "unknown"  # what fitz-gov reports for a missing value
 
 
 class Evaluation(Struct, frozen=True, kw_only=True):
@@ -38,18 +39,18 @@ class Evaluation(Struct, frozen=True, kw_only=True):
 
 
 def reader(*, as_evaluated: bool = True) -> Callable[[Files, set[Part], Collector, Progress], Collection]:
-    """Return a function that reads ``cases`` files, to be judged as fitz-gov 4.1.0 does or as a contract."""
+    """Return a function that reads ``cases`` files, for rules as fitz-gov 4.1.0 evaluates them or for a contract."""
 
     def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
         converted = _Converted(problems, as_evaluated=as_evaluated)
         first = First(problems)
         queries = {}
-        for found in read_cases(files["cases"], problems, progress):
-            query_id = as_id(found.case.id)
-            if first.is_new(query_id, found.location, found.field("id"), repr(query_id)):
-                row = converted.row(found)
-                text = found.case.query
-                queries[query_id] = Query(id=query_id, text=text, grades={}, location=found.location, answer=row)
+        for located in read_cases(files["cases"], problems, progress):
+            query_id = as_id(located.case.id)
+            if first.is_new(query_id, located.location, located.field("id"), repr(query_id)):
+                row = converted.row(located)
+                text = located.case.query
+                queries[query_id] = Query(id=query_id, text=text, grades={}, location=located.location, answer=row)
         converted.warn()
         return Collection(queries=queries)
 
@@ -57,7 +58,7 @@ def reader(*, as_evaluated: bool = True) -> Callable[[Files, set[Part], Collecto
 
 
 class _Converted:
-    """Makes golden rows of cases; ``problems`` collects what cannot be one."""
+    """Makes golden rows of cases; ``problems`` collects what cannot be converted."""
 
     def __init__(self, problems: Collector, *, as_evaluated: bool) -> None:
         self._problems = problems
@@ -66,60 +67,62 @@ class _Converted:
         self._dropped_first = ""
         self._never_fail: dict[str, str] = {}  # the cases that expect nothing of an answer, with their locations
 
-    def row(self, found: LocatedCase) -> dict[str, Any]:
+    def row(self, located: LocatedCase) -> dict[str, Any]:
         """Return the fields of a golden row beside its id and its question."""
-        case, tier = found.case, {"tier": found.tier} if found.tier else {}
+        case, tier = located.case, {"tier": located.tier} if located.tier else {}
         mark = {"as_evaluated": AS_EVALUATED} if self._as_evaluated else {}
-        # fitz-gov hands the contexts to the application, so whoever exports a run needs them; check does not read them.
+        # fitz-gov passes the contexts to the application, so whoever makes a run needs them; check does not read them.
         contexts = {"metadata": {"contexts": case.contexts}}
-        expected = self._expected(found)
-        if found.category in TEXTS and not any(value for name, value in expected.items() if name != "expected_mode"):
-            self._never_fail.setdefault(as_id(case.id), found.location)
-        return {**expected, **tier, **mark, "tags": self._tags(found), **contexts}
+        expected = self._expected(located)
+        if located.category in TEXTS and not any(value for name, value in expected.items() if name != "expected_mode"):
+            self._never_fail.setdefault(as_id(case.id), located.location)
+        return {**expected, **tier, **mark, "tags": self._tags(located), **contexts}
 
-    def _expected(self, found: LocatedCase) -> dict[str, Any]:
-        case, settings = found.case, _evaluation(found)
+    def _expected(self, located: LocatedCase) -> dict[str, Any]:
+        case, settings = located.case, _evaluation(located)
         mode = {"expected_mode": case.expected_mode}
         if not self._as_evaluated:
-            return {**mode, **self._claims(found, settings), **self._elements(found, settings)}
-        if found.category == "grounding":
-            return {"forbidden_claims": [], **self._claims(found, settings)}
-        if found.category == "relevance":
-            return self._relevance(found, settings)
+            return {**mode, **self._claims(located, settings), **self._elements(located, settings)}
+        if located.category == "grounding":
+            return {"forbidden_claims": [], **self._claims(located, settings)}
+        if located.category == "relevance":
+            return self._relevance(located, settings)
         return mode
 
-    def _relevance(self, found: LocatedCase, settings: Evaluation) -> dict[str, Any]:
-        """Return the elements as fitz-gov counts them: one is enough by default, and of none there is never one."""
+    def _relevance(self, located: LocatedCase, settings: Evaluation) -> dict[str, Any]:
+        """Return the elements as fitz-gov counts them: one is enough by default, and without any, a case fails."""
         least = 1 if settings.min_required is None else settings.min_required
-        elements = {"required_elements": [], **self._elements(found, settings), "min_required": least}
+        elements = {"required_elements": [], **self._elements(located, settings), "min_required": least}
         return elements if least else {"forbidden_elements": elements.get("forbidden_elements", [])}
 
-    def _claims(self, found: LocatedCase, settings: Evaluation) -> dict[str, Any]:
-        claims = self._matchers(found, "forbidden_claims", settings)
-        allowed = self._allowed(found, settings) if claims else []
+    def _claims(self, located: LocatedCase, settings: Evaluation) -> dict[str, Any]:
+        claims = self._matchers(located, "forbidden_claims", settings)
+        allowed = self._allowed(located, settings) if claims else []
         return _without_empty(forbidden_claims=claims, allowed_phrases=allowed)
 
-    def _elements(self, found: LocatedCase, settings: Evaluation) -> dict[str, Any]:
-        required = self._matchers(found, "required_elements", settings)
+    def _elements(self, located: LocatedCase, settings: Evaluation) -> dict[str, Any]:
+        required = self._matchers(located, "required_elements", settings)
         least = settings.min_required
-        if least and least > len(found.case.required_elements) > 0 and not self._as_evaluated:
-            message = f"{least} of {len(found.case.required_elements)} elements can never be found; lower min_required"
-            self._problem(found, "required_elements", message)
+        if least and least > len(located.case.required_elements) > 0 and not self._as_evaluated:
+            message = (
+                f"{least} of {len(located.case.required_elements)} elements can never be found; lower min_required"
+            )
+            self._problem(located, "required_elements", message)
         return {
             **_without_empty(required_elements=required if least != 0 else []),
             **({"min_required": min(least, len(required))} if required and least else {}),
-            **_without_empty(forbidden_elements=self._matchers(found, "forbidden_elements", settings)),
+            **_without_empty(forbidden_elements=self._matchers(located, "forbidden_elements", settings)),
         }
 
-    def _matchers(self, found: LocatedCase, field: str, settings: Evaluation) -> list[dict[str, Any]]:
-        """Return texts or regexes; in a contract, one that repeats another is written once."""
-        values: list[str] = getattr(found.case, field)
+    def _matchers(self, located: LocatedCase, field: str, settings: Evaluation) -> list[dict[str, Any]]:
+        """Return a field as texts or regexes, in a contract without repetitions."""
+        values: list[str] = getattr(located.case, field)
         for index, value in enumerate(values):
             if settings.use_regex and (fault := pattern_fault(value)):
                 advice = "escape what is meant literally, or set use_regex to false"
-                self._problem(found, f"{field}[{index}]", f"{fault}; {advice}")
+                self._problem(located, f"{field}[{index}]", f"{fault}; {advice}")
             elif not value and not self._as_evaluated:
-                self._problem(found, f"{field}[{index}]", "is empty, and therefore in every answer; leave it out")
+                self._problem(located, f"{field}[{index}]", "is empty, and therefore in every answer; leave it out")
         if not self._as_evaluated:
             first: dict[str, str] = {}
             for value in values:
@@ -128,35 +131,35 @@ class _Converted:
             values = list(first.values())
         return [_matcher("regex" if settings.use_regex else "text", value, settings) for value in values]
 
-    def _allowed(self, found: LocatedCase, settings: Evaluation) -> list[dict[str, Any]]:
-        """Return the allowed phrases, always regexes, without the broken ones, which never clear a claim."""
+    def _allowed(self, located: LocatedCase, settings: Evaluation) -> list[dict[str, Any]]:
+        """Return the allowed phrases, which are regexes, without broken ones, which never allow a claim."""
         matchers = []
         for index, phrase in enumerate(settings.allowed_phrases):
             fault = pattern_fault(phrase)
             if not fault:
                 matchers.append(_matcher("regex", phrase, settings))
             elif _compiles(phrase) and not dead_part(phrase):
-                self._problem(found, f"evaluation_config.allowed_phrases[{index}]", fault)
+                self._problem(located, f"evaluation_config.allowed_phrases[{index}]", fault)
             else:
                 self._dropped.append(phrase)
-                self._dropped_first = self._dropped_first or found.location
+                self._dropped_first = self._dropped_first or located.location
         return matchers
 
-    def _tags(self, found: LocatedCase) -> list[str]:
-        named = {"category": found.category, "subcategory": found.subcategory}
+    def _tags(self, located: LocatedCase) -> list[str]:
+        named = {"category": located.category, "subcategory": located.subcategory}
         tags = [f"{name}:{value}" for name, value in named.items()]
-        tags += [f"{name}:{getattr(found.case, name) or UNKNOWN}" for name in TAGGED]
+        tags += [f"{name}:{getattr(located.case, name) or UNKNOWN}" for name in TAGGED]
         for tag in tags:
             if len(tag) > bounds.TAG:
                 message = f"becomes a tag of more than {bounds.TAG:,} characters: {shown(tag)}; shorten it"
-                self._problem(found, tag.partition(":")[0], message)
+                self._problem(located, tag.partition(":")[0], message)
         return tags
 
-    def _problem(self, found: LocatedCase, field: str, message: str) -> None:
-        self._problems.problem(f"{found.location}: {found.field(field)}", message)
+    def _problem(self, located: LocatedCase, field: str, message: str) -> None:
+        self._problems.problem(f"{located.location}: {located.field(field)}", message)
 
     def warn(self) -> None:
-        """Warn of the cases that no text can fail, and of all allowed phrases that were left out."""
+        """Warn of the cases that every answer passes, and of the allowed phrases that were left out."""
         if self._never_fail:
             which = f"{some(self._never_fail, 'case')} of grounding or relevance without claims or elements to look for"
             effect = "every answer passes" if self._as_evaluated else "only the mode is compared"
@@ -164,15 +167,15 @@ class _Converted:
             self._problems.warning(f"{next(iter(self._never_fail.values()))}: {which}: {effect}; {advice}")
         if self._dropped:
             dropped = some(self._dropped, "allowed phrase")
-            effect = "no regex that can match, and in fitz-gov such a phrase never allows anything"
+            effect = "not a regex that can match, and in fitz-gov such a phrase never allows anything"
             self._problems.warning(f"{self._dropped_first}: {dropped} left out: {effect}")
 
 
-def _evaluation(found: LocatedCase) -> Evaluation:
+def _evaluation(located: LocatedCase) -> Evaluation:
     merged: dict[str, Any] = {}
-    for settings in (found.file_settings, found.case.evaluation_config):
-        given = {name: getattr(settings, name) for name in settings.__struct_fields__}
-        merged |= {name: value for name, value in given.items() if value is not UNSET}
+    for settings in (located.file_settings, located.case.evaluation_config):
+        values = {name: getattr(settings, name) for name in settings.__struct_fields__}
+        merged |= {name: value for name, value in values.items() if value is not UNSET}
     return Evaluation(**merged)
 
 
@@ -185,7 +188,7 @@ def _without_empty(**fields: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _compiles(pattern: str) -> bool:
-    """Return whether Python's own ``re``, which fitz-gov uses, can read a pattern."""
+    """Return whether Python's own ``re``, which fitz-gov uses, can compile a pattern."""
     try:
         with warnings.catch_warnings(action="ignore"):
             re.compile(pattern)

@@ -1,9 +1,10 @@
-"""Fields in files of fitz-gov that neither fitz-gov nor this package reads: each is a warning, once for its name.
+"""Read the case files of fitz-gov.
 
-The files of fitz-gov: cases of one category and one tier each, with the settings of its evaluator.
+Each has cases of one category and one tier, with the settings of fitz-gov's evaluator. The files are in
+``tier0_sanity/`` and ``tier1_core/``, with one file per category, or one folder per category in older versions. The
+name of a folder or a file counts more than the fields in the file, as it does for fitz-gov.
 
-They lie in ``tier0_sanity/`` and ``tier1_core/``, one file a category, or one folder a category as in older versions.
-What a folder or a file is called counts more than what it says about itself, as it does when fitz-gov reads it.
+A field that neither fitz-gov nor this package reads is a warning, once for each name.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,6 +25,160 @@ from ragcontract.files.json_text import JsonLocator, check_nesting, malformed
 from ragcontract.files.opening import READ_ERRORS, Progress, read_problem, read_within
 from ragcontract.files.problems import Collector, Warned
 from ragcontract.files.schema import Mismatch, mismatches
+
+TIERS = {"tier0_sanity": "sanity", "tier1_core": "core"}
+Category = Literal["abstention", "dispute", "trustworthy_hedged", "trustworthy_direct", "grounding", "relevance"]
+CATEGORIES: tuple[Category, ...] = (
+    "abstention",
+    "dispute",
+    "trustworthy_hedged",
+    "trustworthy_direct",
+    "grounding",
+    "relevance",
+)
+EXPECTED = "tier0_sanity/, tier1_core/ or files such as grounding.json"
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """The ``evaluation_config`` of a file or of a case; a case's settings replace the file's."""
+
+    use_regex: bool | UnsetType = UNSET
+    case_insensitive: bool | UnsetType = UNSET
+    min_required: Annotated[int, Meta(ge=0)] | UnsetType = UNSET
+    allowed_phrases: list[str] | UnsetType = UNSET
+
+
+class Case(Struct, frozen=True, kw_only=True):
+    """A question with its contexts, and what is expected of the answer."""
+
+    id: Id
+    query: Question
+    contexts: list[str]
+    expected_mode: Literal["trustworthy", "disputed", "abstain"]
+    category: Category | None = None
+    subcategory: Tag | None = None
+    difficulty: Tag = "medium"
+    domain: str | None = None
+    query_type: str | None = None
+    source_type: str | None = "single"
+    reasoning_type: str | None = None
+    evidence_pattern: str | None = None
+    forbidden_claims: list[str] = []
+    required_elements: list[str] = []
+    forbidden_elements: list[str] = []
+    evaluation_config: Settings = Settings()
+
+
+class _CaseFile(Struct, frozen=True, kw_only=True):
+    cases: list[Case]
+    category: Category | None = None
+    tier: Tag | None = None
+    evaluation_config: Settings = Settings()
+
+
+class LocatedCase(Struct, frozen=True, kw_only=True):
+    """A case with its location, and with what its file and its folder say about it."""
+
+    location: str  # such as `grounding.json:12`
+    index: int  # in the file
+    case: Case
+    category: Category
+    subcategory: str
+    tier: str | None
+    file_settings: Settings
+
+    def field(self, name: str) -> str:
+        """Return the path of a field within the file."""
+        return f"cases[{self.index}].{name}"
+
+
+def in_folders(patterns: Sequence[str], problems: Collector) -> list[str]:
+    """Return the patterns with each folder replaced by its case files; a folder without any is a problem."""
+    files: list[str] = []
+    for pattern in patterns:
+        folder = Path(pattern)
+        if not pattern or not folder.is_dir():
+            files.append(pattern)
+        elif inside := list(_files_in(folder)):
+            files += map(str, inside)
+        else:
+            problems.problem(pattern, f"has no cases of fitz-gov in it; expected {EXPECTED}")
+    return files
+
+
+def _files_in(folder: Path) -> Iterator[Path]:
+    """Yield the files that fitz-gov reads from a folder of data, a tier or a category, in its order."""
+    if tiers := [folder / tier for tier in TIERS if (folder / tier).is_dir()]:
+        for tier in tiers:
+            yield from _files_in(tier)
+    elif folder.name in CATEGORIES:
+        yield from sorted(folder.glob("*.json"))
+    else:
+        for category in CATEGORIES:
+            if (file := folder / f"{category}.json").is_file():
+                yield file
+            elif (inner := folder / category).is_dir():
+                yield from _files_in(inner)
+
+
+def read_cases(paths: Sequence[str], problems: Collector, progress: Progress) -> Iterator[LocatedCase]:
+    """Yield the cases of files; ``problems`` collects what cannot be read."""
+    unknown = UnknownFields()
+    for path in paths:
+        try:
+            data, _ = read_within(bounds.CASES, path, progress, beyond="; divide its cases into several files")
+        except READ_ERRORS as error:
+            problems.problem(path, read_problem(error))
+            continue
+        try:
+            check_nesting(data)
+            file = msgspec.json.decode(data, type=_CaseFile)
+            text = data.decode()  # fields that are not read may have bytes that are not UTF-8
+        except UNDECODABLE as error:
+            _explain(path, data, error, problems)
+        else:
+            locate = JsonLocator(text)
+            unknown.add(path, data, locate)
+            yield from _located(Path(path), file, locate, problems)
+    unknown.warn(problems)
+
+
+def _explain(path: str, data: bytes, error: Exception, problems: Collector) -> None:
+    """Add the problems of a file that cannot be decoded: all of them, but only ``error``, the first, if it is large."""
+    faults: list[Mismatch] = []
+    if isinstance(error, msgspec.ValidationError) and len(data) <= bounds.EXPLAINED:
+        try:
+            faults = mismatches(msgspec.json.decode(data), _CaseFile)
+        except UNDECODABLE as undecodable:
+            error = undecodable
+    if not faults:
+        line, message = malformed(data, error)
+        problems.problem(f"{path}:{line}", message)
+        return
+    locate = JsonLocator(data.decode())
+    for mismatch in faults:
+        problems.mismatch(f"{path}:{locate.line(mismatch.path)}", mismatch)
+
+
+def _located(path: Path, file: _CaseFile, locate: JsonLocator, problems: Collector) -> Iterator[LocatedCase]:
+    named = next((name for called in (path.parent.name, path.stem) for name in CATEGORIES if name == called), None)
+    if not file.cases:
+        problems.problem(str(path), "has no cases in it")
+    for index, case in enumerate(file.cases):
+        location = f"{path}:{locate.line(('cases', index))}"
+        if category := named or file.category or case.category:
+            yield LocatedCase(
+                location=location,
+                index=index,
+                case=case,
+                category=category,
+                subcategory=case.subcategory or path.stem,
+                tier=TIERS.get(path.parent.name) or file.tier,
+                file_settings=file.evaluation_config,
+            )
+        else:
+            problems.problem(f"{location}: cases[{index}].category", f"is missing; expected {', '.join(CATEGORIES)}")
+
 
 SETTINGS = frozenset(
     [
@@ -89,15 +244,14 @@ FieldPath = tuple[str | int, ...]
 
 
 class UnknownFields:
-    """Collects the fields that fitz-gov has not, with the location of the first of each name."""
+    """Collects the fields that fitz-gov does not have, with the first location of each name."""
 
     def __init__(self) -> None:
-        """Start without any."""
         self._first: dict[str, Warned] = {}
         self._more: set[str] = set()
 
     def add(self, path: str, data: bytes, locate: JsonLocator) -> None:
-        """Look for such fields in the ``data`` of a file of cases, which was decoded without a fault."""
+        """Add the unknown fields in the ``data`` of a case file, which must have been decoded without an error."""
         for at, name, known in _unknown(msgspec.json.decode(data)):
             if name in self._first:
                 continue
@@ -110,7 +264,7 @@ class UnknownFields:
             self._first[name] = Warned.of_field(location, shorten(name, bounds.NAME), near or "", advice)
 
     def warn(self, problems: Collector) -> None:
-        """Warn of each name once, and count those of which there are too many."""
+        """Warn of each name; of those beyond a limit, only give the number."""
         for warned in self._first.values():
             problems.add(warned)
         if self._more:
@@ -118,7 +272,7 @@ class UnknownFields:
 
 
 def _unknown(file: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str, frozenset[str]]]:
-    """Yield where a field is that is not known, its name, and the fields that are known there."""
+    """Yield the path and the name of each unknown field, and the fields that are known there."""
     yield from _of((), file, FILE)
     yield from _of(("evaluation_config",), file.get("evaluation_config", {}), SETTINGS)
     for index, case in enumerate(file["cases"]):
@@ -130,157 +284,3 @@ def _of(
     path: FieldPath, names: Iterable[str], known: frozenset[str]
 ) -> Iterator[tuple[FieldPath, str, frozenset[str]]]:
     yield from (((*path, name), name, known) for name in names if name not in known)
-
-
-TIERS = {"tier0_sanity": "sanity", "tier1_core": "core"}
-Category = Literal["abstention", "dispute", "trustworthy_hedged", "trustworthy_direct", "grounding", "relevance"]
-CATEGORIES: tuple[Category, ...] = (
-    "abstention",
-    "dispute",
-    "trustworthy_hedged",
-    "trustworthy_direct",
-    "grounding",
-    "relevance",
-)
-EXPECTED = "tier0_sanity/, tier1_core/ or files such as grounding.json"
-
-
-class Settings(Struct, frozen=True, kw_only=True):
-    """``evaluation_config`` of a file or of a case; a case's setting replaces the file's."""
-
-    use_regex: bool | UnsetType = UNSET
-    case_insensitive: bool | UnsetType = UNSET
-    min_required: Annotated[int, Meta(ge=0)] | UnsetType = UNSET
-    allowed_phrases: list[str] | UnsetType = UNSET
-
-
-class Case(Struct, frozen=True, kw_only=True):
-    """A case: a question with its contexts, and what is expected of the answer."""
-
-    id: Id
-    query: Question
-    contexts: list[str]
-    expected_mode: Literal["trustworthy", "disputed", "abstain"]
-    category: Category | None = None
-    subcategory: Tag | None = None
-    difficulty: Tag = "medium"
-    domain: str | None = None
-    query_type: str | None = None
-    source_type: str | None = "single"
-    reasoning_type: str | None = None
-    evidence_pattern: str | None = None
-    forbidden_claims: list[str] = []
-    required_elements: list[str] = []
-    forbidden_elements: list[str] = []
-    evaluation_config: Settings = Settings()
-
-
-class _CaseFile(Struct, frozen=True, kw_only=True):
-    cases: list[Case]
-    category: Category | None = None
-    tier: Tag | None = None
-    evaluation_config: Settings = Settings()
-
-
-class LocatedCase(Struct, frozen=True, kw_only=True):
-    """A case with its location, such as ``grounding.json:12``, and what its file and folder say about it."""
-
-    location: str
-    index: int
-    case: Case
-    category: Category
-    subcategory: str
-    tier: str | None
-    file_settings: Settings
-
-    def field(self, name: str) -> str:
-        """Return a field's path within the file."""
-        return f"cases[{self.index}].{name}"
-
-
-def in_folders(patterns: Sequence[str], problems: Collector) -> list[str]:
-    """Return the patterns, each folder replaced by the files of cases in it; a folder without any is a problem."""
-    found: list[str] = []
-    for pattern in patterns:
-        folder = Path(pattern)
-        if not pattern or not folder.is_dir():
-            found.append(pattern)
-        elif inside := list(_files_in(folder)):
-            found += map(str, inside)
-        else:
-            problems.problem(pattern, f"has no cases of fitz-gov in it; expected {EXPECTED}")
-    return found
-
-
-def _files_in(folder: Path) -> Iterator[Path]:
-    """Yield what fitz-gov reads from its data folder, or from that of a tier or a category, in its order."""
-    if tiers := [folder / tier for tier in TIERS if (folder / tier).is_dir()]:
-        for tier in tiers:
-            yield from _files_in(tier)
-    elif folder.name in CATEGORIES:
-        yield from sorted(folder.glob("*.json"))
-    else:
-        for category in CATEGORIES:
-            if (file := folder / f"{category}.json").is_file():
-                yield file
-            elif (inner := folder / category).is_dir():
-                yield from _files_in(inner)
-
-
-def read_cases(paths: Sequence[str], problems: Collector, progress: Progress) -> Iterator[LocatedCase]:
-    """Yield the cases of files; the ``problems`` of all files are collected."""
-    unknown = UnknownFields()
-    for path in paths:
-        try:
-            data, _ = read_within(bounds.CASES, path, progress, beyond="; divide its cases into several files")
-        except READ_ERRORS as error:
-            problems.problem(path, read_problem(error))
-            continue
-        try:
-            check_nesting(data)
-            file = msgspec.json.decode(data, type=_CaseFile)
-            text = data.decode()  # fields that are not read can hold what is no UTF-8
-        except UNDECODABLE as error:
-            _explain(path, data, error, problems)
-        else:
-            locate = JsonLocator(text)
-            unknown.add(path, data, locate)
-            yield from _located(Path(path), file, locate, problems)
-    unknown.warn(problems)
-
-
-def _explain(path: str, data: bytes, error: Exception, problems: Collector) -> None:
-    """Add all problems of a file that cannot be decoded; ``error`` is the first, and of a large file the only one."""
-    found: list[Mismatch] = []
-    if isinstance(error, msgspec.ValidationError) and len(data) <= bounds.EXPLAINED:
-        try:
-            found = mismatches(msgspec.json.decode(data), _CaseFile)
-        except UNDECODABLE as undecodable:
-            error = undecodable
-    if not found:
-        line, message = malformed(data, error)
-        problems.problem(f"{path}:{line}", message)
-        return
-    locate = JsonLocator(data.decode())
-    for mismatch in found:
-        problems.mismatch(f"{path}:{locate.line(mismatch.path)}", mismatch)
-
-
-def _located(path: Path, file: _CaseFile, locate: JsonLocator, problems: Collector) -> Iterator[LocatedCase]:
-    named = next((name for called in (path.parent.name, path.stem) for name in CATEGORIES if name == called), None)
-    if not file.cases:
-        problems.problem(str(path), "has no cases in it")
-    for index, case in enumerate(file.cases):
-        location = f"{path}:{locate.line(('cases', index))}"
-        if category := named or file.category or case.category:
-            yield LocatedCase(
-                location=location,
-                index=index,
-                case=case,
-                category=category,
-                subcategory=case.subcategory or path.stem,
-                tier=TIERS.get(path.parent.name) or file.tier,
-                file_settings=file.evaluation_config,
-            )
-        else:
-            problems.problem(f"{location}: cases[{index}].category", f"is missing; expected {', '.join(CATEGORIES)}")

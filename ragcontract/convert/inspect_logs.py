@@ -1,6 +1,6 @@
-"""Scores of Inspect (inspect_ai): logs as JSON.
+"""Read the scores of Inspect (inspect_ai) from its logs as JSON.
 
-Each epoch of a sample is a row of its own. Inspect leaves samples without a score out of its means; here they are null.
+Each epoch of a sample is a row. Inspect leaves samples without a score out of its means; here their score is null.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0}  # as i
 
 
 class Score(Struct, frozen=True, kw_only=True):
-    """What one scorer found."""
+    """The result of one scorer."""
 
     value: Any = None
     explanation: str | None = None
@@ -109,7 +109,7 @@ def _error(sample: Sample) -> str | None:
 
 
 def _values(scorer: str, score: Score) -> Iterator[tuple[str, object]]:
-    """Yield names and values; a scorer with several values gives its name to each, as in ``scorer.part``."""
+    """Yield the names and values of a score; those of several values are such as ``scorer.part``."""
     if isinstance(score.value, dict):
         yield from ((f"{scorer}.{part}", value) for part, value in score.value.items())
     else:

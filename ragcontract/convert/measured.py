@@ -1,4 +1,4 @@
-"""Turns what another tool measured into the rows of a scores file: names, ids of golden queries, missing values."""
+"""Turn what another tool measured into the rows of a scores file: names, ids of golden queries, missing values."""
 
 import math
 import re
@@ -28,36 +28,31 @@ ERRORS = frozenset({"error", "errors", "error message", "exception"})  # columns
 
 
 class Measured(Struct, frozen=True, kw_only=True):
-    """What a tool measured of one query, under the tool's own names.
-
-    ``id`` and ``question`` are what the tool's file has, and the fields name where it has them. A score of None or NaN
-    was not measured. With an ``error``, the query failed: nothing was measured of it, whatever the scores are.
-    """
+    """What a tool measured of one query, under the tool's own names."""
 
     location: str
-    id: str | int | None = None
-    id_field: str = "id"
-    question: str | None = None
-    question_field: str = "question"
-    scores: Mapping[str, float | None]
+    id: str | int | None = None  # as in the tool's file
+    id_field: str = "id"  # where the file has the id
+    question: str | None = None  # as in the tool's file
+    question_field: str = "question"  # where the file has the question
+    scores: Mapping[str, float | None]  # None or NaN was not measured
     checks: Mapping[str, Check] = {}
     reasons: Mapping[str, str] = {}
     scored_by: str | None = None
-    error: str | None = None
+    error: str | None = None  # if set, the query failed and nothing was measured, whatever the scores are
 
 
 class GoldenIds:
-    """Finds the id of a golden query by that id, or by its question."""
+    """Finds golden queries by their ids, or by their questions."""
 
     def __init__(self, questions: Mapping[str, str]) -> None:
-        """Take the questions by id."""
         self._ids = questions
         self._by_question: dict[str, list[str]] = {}
         for query_id, question in questions.items():
             self._by_question.setdefault(same_question(question), []).append(query_id)
 
     def find(self, measured: Measured) -> str:
-        """Return the id; raises ValueError with the reason if it is not certain which query was meant."""
+        """Return the id of a golden query; raises ValueError with the reason if it is not certain which is meant."""
         name = None if measured.id is None else as_id(measured.id)
         asked = [] if measured.question is None else self._by_question.get(same_question(measured.question), [])
         if name is not None and name in self._ids:
@@ -70,12 +65,12 @@ class GoldenIds:
             raise ValueError(
                 f"the question is that of {some(asked, 'golden query')}; give each row the id of its query"
             )
-        found = shown(measured.question if name is None else name)
-        raise ValueError(f"no golden query has {found} as its id or as its question; correct it or leave it out")
+        shown_name = shown(measured.question if name is None else name)
+        raise ValueError(f"no golden query has {shown_name} as its id or as its question; correct it or leave it out")
 
 
 def golden_ids(files: Files, problems: Collector, progress: Progress) -> GoldenIds | None:
-    """Return the ids in the golden files, or None where none is given."""
+    """Return the ids in the golden files; None if there are no files."""
     if not files["golden"]:
         return None
     golden = read_golden(files["golden"], BUILT_IN, progress, level=None, allow_fields=None)
@@ -84,10 +79,10 @@ def golden_ids(files: Files, problems: Collector, progress: Progress) -> GoldenI
 
 
 class ScoreRows:
-    """Collects the rows of a scores file, and the problems with what they are made from."""
+    """Collects the rows of a scores file, and the problems with them."""
 
     def __init__(self, golden: GoldenIds | None, problems: Collector) -> None:
-        """Start without rows; ``golden`` is None if the ids are not looked up."""
+        """Prepare to collect; ``golden`` is None if the ids are not looked up."""
         self._golden = golden
         self._problems = problems
         self._rows: list[ScoresRow] = []
@@ -99,7 +94,7 @@ class ScoreRows:
         self._nameless: list[tuple[str, str]] = []  # location and question
 
     def add(self, measured: Measured) -> None:
-        """Add a row, or the problem with it; one that failed has no score yet, as one that was not scored."""
+        """Add a row, or the problem with it. A query that failed gets no scores, as if it had not been scored."""
         if measured.error is not None:
             measured = replace(measured, checks={}, reasons=dict.fromkeys(measured.scores, measured.error))
         query_id = self._query_id(measured)
@@ -122,7 +117,7 @@ class ScoreRows:
         )
 
     def finished(self, empty: Callable[[], tuple[str, str]]) -> list[ScoresRow]:
-        """Return the rows; one without any score gets null for every name.
+        """Return the rows; a row without any score gets null for every name.
 
         If there is no score at all, ``empty`` returns the location and the message of the problem.
         """
@@ -162,7 +157,7 @@ class ScoreRows:
         return query_id if self._is_one_query(query_id, measured) else None
 
     def _is_one_query(self, query_id: str, measured: Measured) -> bool:
-        """Return whether an id comes again with its own question only: as another measurement of the same query."""
+        """Return whether the id had no other question before; if it had, add a problem."""
         question = None if measured.question is None else same_question(measured.question)
         before, location = self._questions.setdefault(query_id, (question, measured.location))
         if before == question:
@@ -189,7 +184,7 @@ class ScoreRows:
         new, where = metric_name(name), f"{location}: {_shortened(name)}"
         if not new or len(new) > bounds.SCORE_NAME:
             expected = f"a letter from a to z and at most {bounds.SCORE_NAME - 1} more letters or digits"
-            self._problems.problem(where, f"makes no name of a metric, which is {expected}; rename it")
+            self._problems.problem(where, f"cannot be the name of a metric, which is {expected}; rename it")
         elif (other := self._taken.setdefault(new, name)) != name:
             self._problems.problem(where, f"becomes {new!r}, and so does {_shortened(other)}; rename one of them")
         elif len(self._taken) > bounds.SCORE_NAMES:
@@ -222,21 +217,21 @@ class ScoreRows:
 
 
 def with_scored_by(collection: Collection, scored_by: str) -> Collection:
-    """Return the collection with another description of what computed the scores."""
+    """Return the collection with another ``scored_by``, which says what computed the scores."""
     return replace(collection, scores=[replace(row, scored_by=scored_by) for row in collection.scores or []])
 
 
 def metric_name(name: str) -> str:
-    """Return a metric's name as limits use it: ``exact_match`` for "Exact Match"; empty if it begins with no letter."""
+    """Return a metric's name as limits use it: ``exact_match`` for "Exact Match"; empty if no letter comes first."""
     plain = "".join(char for char in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(char))
     new = re.sub("[^a-z0-9]+", "_", plain).strip("_")
     return new if new[:1].isalpha() else ""
 
 
 def as_number(value: object) -> float | None:
-    """Return a number as tables have it, None for a missing one; raises ValueError for anything else.
+    """Return the number in a cell of a table, None if it is missing; raises ValueError for anything else.
 
-    Truth values are 1 and 0, as in the means of every tool.
+    True and false are 1 and 0, as in the means of every tool.
     """
     if value is None or isinstance(value, bool | float):
         return value if value is None else float(value)
@@ -257,13 +252,13 @@ def as_number(value: object) -> float | None:
 
 
 def row_error(cells: Mapping[str, object], scores: Sequence[str] = ()) -> str | None:
-    """Return the error in a row of a table, None if it did not fail; a column that is one of the scores is none."""
+    """Return the error in a row of a table; None if it did not fail. A column in ``scores`` does not count."""
     errors = (cells[name] for name in cells if column_name(name) in ERRORS and name not in scores)
     return next((error_text(error) for error in errors if _is_error(error)), None)
 
 
 def _is_error(value: object) -> bool:
-    """Return whether a cell is an error; a number may be what was measured."""
+    """Return whether a cell is an error; a number is not, because it may be a measurement."""
     if value is True or (isinstance(value, str) and value.strip().casefold() == "true"):
         return True
     try:
@@ -274,7 +269,7 @@ def _is_error(value: object) -> bool:
 
 
 def error_text(error: object, otherwise: str = "failed") -> str:
-    """Return what a tool's error says: a text, or the message of an object."""
+    """Return the text of a tool's error, which may be the message in an object."""
     if isinstance(error, dict):
         error = error.get("message") or error.get("reason")
     return error if isinstance(error, str) and error.strip() else otherwise

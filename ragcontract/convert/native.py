@@ -1,4 +1,4 @@
-"""The native format of ``rag-contract check``: golden rows and run rows as JSON lines."""
+"""Read and write the native format of ``rag-contract check``: golden rows and run rows as JSON lines."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +15,7 @@ from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector, located
 from ragcontract.files.rows import read_rows
 
-# Derived from the records, so that fields added to them later are reported as lost, too.
+# Derived from the records, so that fields that are added later are reported as lost, too.
 GOLDEN_ONLY = [
     name
     for name in GoldenQuery.__struct_fields__
@@ -28,7 +28,7 @@ RESULT_ONLY = ("chunk_id", "metadata")
 
 
 def read(files: Files, wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
-    """Read the wanted ``golden`` and ``run`` files; warns about fields that other formats do not have."""
+    """Read the wanted ``golden`` and ``run`` files; warn of fields that other formats do not have."""
     queries = rankings = None
     if "golden" in wanted:
         golden = read_golden(files["golden"], BUILT_IN, progress, level=None, allow_fields=None)
@@ -41,7 +41,7 @@ def read(files: Files, wanted: set[Part], problems: Collector, progress: Progres
 
 
 def as_graded(query: GoldenQuery) -> Query:
-    """Return a golden query with the grades of its documents; those without a grade have 1."""
+    """Return a golden query with the grades of its documents, which are 1 if it has none."""
     grades = query.relevance
     if grades is None:
         grades = dict.fromkeys(query.relevant_doc_ids, 1.0)
@@ -49,7 +49,7 @@ def as_graded(query: GoldenQuery) -> Query:
 
 
 def _lost_from_golden(golden: Golden) -> dict[str, str]:
-    """Return the fields in use that other formats do not have, with the first location of each."""
+    """Return the fields that are used and that other formats do not have, each with its first location."""
     defaults = GoldenQuery(id="", query="", relevant_doc_ids=(), location="")
     lost: dict[str, str] = {}
     for query in golden.queries.values():

@@ -1,4 +1,4 @@
-"""Traces of OpenTelemetry and OpenInference: what an application did for each golden query, as a run."""
+"""Convert traces of OpenTelemetry and OpenInference to a run: what an application did for each golden query."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -33,15 +33,14 @@ from ragcontract.record.traces.trace_response import (
 )
 from ragcontract.runs.row_encoder import RowEncoder
 
-# What a row has of a response, beside its results.
+# The fields that a row takes from a response, beside the results.
 FIELDS = ("response", "error", "tool_calls", "llm_model")
 
 
 class AmbiguousError(Exception):
-    """A question that several golden queries have; their ids."""
+    """Several golden queries have the same question; ``ids`` are theirs."""
 
     def __init__(self, ids: list[str]) -> None:
-        """Store the ids."""
         super().__init__()
         self.ids = ids
 
@@ -49,7 +48,7 @@ class AmbiguousError(Exception):
 def reader(
     doc_id: str | None = None, use: Any = None, retrieved: Any = None
 ) -> Callable[[Files, set[Part], Collector, Progress], Collection]:
-    """Return the function that reads traces; see :class:`Reading` for its arguments."""
+    """Return a function that reads traces; see :class:`Reading` for the arguments."""
 
     def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
         if not files["golden"]:
@@ -75,7 +74,7 @@ def reader(
 
 
 class _Rows:
-    """The rows of the traces that belong to a golden query."""
+    """Collects the rows of the traces that belong to a golden query."""
 
     def __init__(self, texts: Mapping[str, str], reading: Reading, problems: Collector) -> None:
         self.rankings: dict[str, Ranking] = {}
@@ -90,7 +89,7 @@ class _Rows:
         self._others: list[str] = []
 
     def add(self, trace: Trace, location: str) -> None:
-        """Add the row of a trace, or the problem with it; one of no golden query is counted."""
+        """Add the row of a trace, or the problem with it; a trace without a golden query is counted."""
         try:
             query_id = self._query_of(trace)
         except AmbiguousError as error:
@@ -108,17 +107,18 @@ class _Rows:
                 self._problems.problem(location, error.problems[0])
 
     def conclude(self) -> None:
-        """Say which traces are left out; that no trace is of a golden query is a problem."""
+        """Warn of traces that are left out; it is a problem if no trace belongs to a golden query."""
         if self._others and not self.rankings:
             why = f"the attribute {QUERY_ID} names one, or its question is that of one"
             self._problems.problem(self._others[0], f"no trace belongs to a golden query: {why}")
         elif self._others:
             many = len(self._others)
-            what = "1 trace is" if many == 1 else f"{many:,} traces are"
-            self._problems.warning(f"{self._others[0]}: {what} of no golden query, and left out")
+            what = "1 trace belongs" if many == 1 else f"{many:,} traces belong"
+            verb = "is" if many == 1 else "are"
+            self._problems.warning(f"{self._others[0]}: {what} to no golden query and {verb} left out")
 
     def _query_of(self, trace: Trace) -> str | None:
-        """Return the id of a trace's golden query, None if it has none; raises AmbiguousError."""
+        """Return the id of a trace's golden query; None if it has none. Raises AmbiguousError."""
         named = query_id_of(trace)
         if named is not None and as_id(named) in self._texts:
             return as_id(named)
@@ -137,12 +137,12 @@ class _Rows:
         row = _fields(query_id, response, trace)
         further = {name: row[name] for name in row if name not in {"query_id", "results", "latency_ms"}}
         self._encoder.row(query_id, row.get("results", UNSET), row.get("latency_ms"), further)
-        results = [Retrieved(doc_id=one["doc_id"], score=one.get("score")) for one in row.get("results", ())]
+        results = [Retrieved(doc_id=result["doc_id"], score=result.get("score")) for result in row.get("results", ())]
         return Ranking(query_id=query_id, results=results, location=location, row=msgspec.json.encode(row))
 
 
 def _fields(query_id: str, response: Response, trace: Trace) -> dict[str, Any]:
-    """Return the row of a response."""
+    """Return the row for a response."""
     row: dict[str, Any] = {"query_id": query_id}
     if response.results is not None:
         row["results"] = response.results

@@ -1,10 +1,10 @@
-"""Scores and checks of promptfoo: what ``promptfoo eval -o out.json`` writes.
+"""Read the scores and checks of promptfoo, from what ``promptfoo eval -o out.json`` writes.
 
-Only assertions with a ``metric`` have a name, under which promptfoo reports them too. A result that is an error of the
-provider has no scores; promptfoo leaves it out of a metric's score, here it is null.
+Only assertions with a ``metric`` have a name, under which promptfoo reports them, too. A result that is an error of the
+provider has no scores: promptfoo leaves it out of a metric's score, and here it is null.
 
-The score of a metric is the mean over its assertions, by their weights. Versions that do not write the weights may have
-the sum instead: one assertion of two that passes is then 1.
+The score of a metric is the weighted mean of its assertions. Versions that do not write the weights may have the sum
+instead: if one of two assertions passes, the score is then 1.
 """
 
 import math
@@ -26,12 +26,12 @@ from ragcontract.files.schema import shown
 from ragcontract.runs.scores_files import Check
 
 VERSION = 3
-ERROR = 2  # as a reason of a failure: an assertion that failed is 1, and has an ``error``, too
+ERROR = 2  # the failure reason of an error; that of a failed assertion is 1, and it has an ``error``, too
 ZIPPED = "expected what `promptfoo eval -o out.json` writes"
 
 
 class Component(Struct, frozen=True, kw_only=True):
-    """What one assertion found."""
+    """The result of one assertion."""
 
     passed: bool = msgspec.field(name="pass")
     score: float | None = None
@@ -41,20 +41,20 @@ class Component(Struct, frozen=True, kw_only=True):
 
     @property
     def metric(self) -> str | None:
-        """The name that the assertion, or the set of assertions, has in the configuration."""
+        """The metric's name that the configuration gives the assertion, or its set of assertions."""
         of_a_set = (self.metadata or {}).get("assertionSet")
         name = (self.assertion or {}).get("metric") or (of_a_set.get("metric") if isinstance(of_a_set, dict) else None)
         return name if isinstance(name, str) else None
 
     @property
     def weight(self) -> float:
-        """How much the assertion counts in the mean of its metric."""
+        """The weight of the assertion in the mean of its metric."""
         weight = (self.assertion or {}).get("weight")
         return weight if isinstance(weight, int | float) and not isinstance(weight, bool) and weight > 0 else 1
 
 
 class Grading(Struct, frozen=True, kw_only=True):
-    """What all assertions found."""
+    """The results of all assertions."""
 
     componentResults: list[Component] | None = None  # noqa: N815
     namedScoreWeights: dict[str, float | None] | None = None  # noqa: N815
@@ -68,7 +68,7 @@ class Case(Struct, frozen=True, kw_only=True):
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """What one prompt to one provider gave for one test."""
+    """The result of one test with one prompt and one provider."""
 
     vars: dict[str, Any] | None = None
     testCase: Case | None = None  # noqa: N815
@@ -105,10 +105,10 @@ def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progre
     rows = ScoreRows(golden_ids(files, problems, progress), problems)
     for file, output in read_results(files["results"], Output, problems, progress, zipped=ZIPPED):
         if output.results.version != VERSION or output.results.results is None:
-            found = shown(output.results.version)
+            actual = shown(output.results.version)
             problems.problem(
                 f"{file.path}: results.version",
-                f"expected {VERSION}, found {found}; write it with a current promptfoo: `promptfoo eval -o out.json`",
+                f"expected {VERSION}, found {actual}; write it with a current promptfoo: `promptfoo eval -o out.json`",
             )
             continue
         version = output.metadata.promptfooVersion if output.metadata else None
@@ -151,20 +151,20 @@ def _add(result: Result, location: str, tool: str, rows: ScoreRows, problems: Co
 
 
 def _failed(result: Result) -> bool:
-    """Return whether there was an error of the provider; older versions do not say so, and grade nothing then."""
+    """Return whether the provider had an error; older versions do not say so, but grade nothing then."""
     if result.failureReason is None:
         return bool(result.error) and result.gradingResult is None
     return result.failureReason == ERROR
 
 
 def _questions(values: dict[str, Any]) -> Iterator[str]:
-    """Yield the values of the variables that are called as a column of questions may be, best name first."""
+    """Yield the values of variables with the name of a question column, best name first."""
     named = {column_name(name): value for name, value in values.items()}
     yield from (named[name] for name in COLUMNS if isinstance(named.get(name), str) and named[name])
 
 
 def _means(result: Result, location: str, problems: Collector) -> Iterator[tuple[str, float]]:
-    """Yield the mean of each metric that has several assertions, where the file does not say that it is the mean."""
+    """Yield the mean of each metric with several assertions, unless the file has the weights."""
     grading, components = result.gradingResult or Grading(), dict[str, list[Component]]()
     for component in grading.componentResults or []:
         if component.metric is not None:
@@ -185,7 +185,7 @@ def _means(result: Result, location: str, problems: Collector) -> Iterator[tuple
 
 
 def _mean_if(score: float, components: Sequence[Component]) -> float | None:
-    """Return the weighted mean of assertions if the score is their mean or their sum, weighted or not; else None."""
+    """Return the weighted mean of assertions if the score is their mean or sum, weighted or not; otherwise None."""
     if any(component.score is None for component in components):
         return None
     plain = [component.score or 0 for component in components]
@@ -196,7 +196,7 @@ def _mean_if(score: float, components: Sequence[Component]) -> float | None:
 
 
 def _checks(grading: Grading | None) -> dict[str, Check]:
-    """Return the checks by metric; of several with one name, all must pass, and the first that does not has the say."""
+    """Return the checks by metric; of several for one metric, the first that failed, otherwise the first."""
     checks: dict[str, Check] = {}
     for component in (grading.componentResults if grading else None) or []:
         name = component.metric

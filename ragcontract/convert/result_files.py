@@ -1,8 +1,7 @@
-"""Reads what evaluation tools write as one JSON document with a list of results.
+"""Read the files of evaluation tools that are one JSON document with a list of results, and those of deepeval.
 
-Scores of deepeval: the test runs that it saves where ``DEEPEVAL_RESULTS_FOLDER`` says.
-
-deepeval leaves a metric that raised an error out of its average; here it is null.
+deepeval saves its test runs in the folder that ``DEEPEVAL_RESULTS_FOLDER`` names. It leaves a metric that raised an
+error out of its average; here the score is null.
 """
 
 import re
@@ -21,7 +20,7 @@ from ragcontract.files.json_text import ZIP, JsonLocator, check_nesting, first_d
 from ragcontract.files.opening import READ_ERRORS, Progress, read_problem, read_within
 from ragcontract.files.problems import Collector
 
-# Python's json writes NaN, which is no JSON: all tools but promptfoo do so for a score that could not be computed.
+# Python's json writes NaN, which is not JSON. All tools but promptfoo do so for a score that could not be computed.
 _NAN = re.compile(rb'"(?:[^"\\]|\\.)*"|\bNaN\b', re.DOTALL)
 
 Document = TypeVar("Document", bound=Struct)
@@ -29,13 +28,13 @@ Item = TypeVar("Item", bound=Struct)
 
 
 class ResultFile(Struct, frozen=True):
-    """A file of results, read whole; numbers that are not numbers (NaN) are null in it."""
+    """A file of results."""
 
     path: str
-    data: bytes
+    data: bytes  # the whole content, with null for NaN
 
     def document(self, record: type[Document], problems: Collector) -> Document | None:
-        """Decode the document; on an error, add the problems and return None."""
+        """Decode the document; if that fails, add the problems and return None."""
         try:
             check_nesting(self.data)
             return msgspec.json.decode(self.data, type=record)
@@ -71,9 +70,9 @@ class ResultFile(Struct, frozen=True):
 def read_results(
     paths: Sequence[str], record: type[Document], problems: Collector, progress: Progress, *, zipped: str
 ) -> Iterator[tuple[ResultFile, Document]]:
-    """Yield the files with their documents, and collect problems of the others.
+    """Yield the files with their documents; ``problems`` collects what cannot be read.
 
-    ``zipped`` is the way out for a ZIP archive.
+    ``zipped`` is the advice for a ZIP archive.
     """
     for path in paths:
         file = _read(path, zipped, problems, progress)
@@ -98,16 +97,16 @@ def _read(path: str, zipped: str, problems: Collector, progress: Progress) -> Re
 
 
 def _without_nan(data: bytes) -> bytes:
-    return _NAN.sub(lambda found: b"null" if found[0] == b"NaN" else found[0], data)
+    return _NAN.sub(lambda match: b"null" if match[0] == b"NaN" else match[0], data)
 
 
 ZIPPED = "expected a test run of deepeval, such as test_run_20260131_120000.json"
-# What deepeval calls a test case without a name.
+# The names that deepeval gives to test cases without one.
 _DEFAULT = re.compile(r"(conversational_)?test_case_[0-9]+")
 
 
 class MetricData(Struct, frozen=True, kw_only=True):
-    """What one metric found."""
+    """The result of one metric."""
 
     name: str
     score: float | None = None
@@ -117,7 +116,7 @@ class MetricData(Struct, frozen=True, kw_only=True):
 
 
 class SavedCase(Struct, frozen=True, kw_only=True):
-    """A test case; one of several turns has no input."""
+    """A test case; a conversation has no input."""
 
     name: str | None = None
     input: str | None = None

@@ -1,8 +1,8 @@
-"""Scores of any tool: a table with a column of ids and columns of numbers, as CSV, JSON lines or a JSON list.
+"""Read scores from tables, as CSV, JSON lines or a JSON list: those of any tool, and those of ragas.
 
-Scores of ragas: the table of an ``EvaluationResult``, as JSON lines, a JSON list or CSV.
-
-Every column with numbers is a score, but for the fields of a sample. ragas leaves missing values out of its means.
+The table of any tool has a column of ids, and columns of numbers that the user names. That of ragas is an
+``EvaluationResult``: every column with numbers is a score, except for the fields of a sample. ragas leaves missing
+values out of its means.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ EXAMPLE = "query_id,faithfulness"
 def reader(
     id_column: str | None, score_columns: Sequence[str]
 ) -> Callable[[Files, set[Part], Collector, Progress], Collection]:
-    """Return a function that reads ``results`` files with these columns; None to recognize that of the ids."""
+    """Return a function that reads ``results`` files with these columns; None to recognize the column of ids."""
 
     def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
         rows = ScoreRows(golden_ids(files, problems, progress), problems)
@@ -82,7 +82,7 @@ def _add(
 
 
 def _columns(row: TableRow, meaning: str) -> list[str]:
-    """Return the columns that are recognized as the ids or the questions, best name first."""
+    """Return the columns whose names mean the ids or the questions, best name first."""
     named = {column_name(name): name for name in row.cells}
     return [named[name] for name in NAMES[meaning] if name in named]
 
@@ -116,13 +116,13 @@ SAMPLE = frozenset(
         "reference_topics",
     }
 )
-INDEX = "Unnamed: 0"  # what pandas calls the numbers of the rows, which it has read back from CSV
+INDEX = "Unnamed: 0"  # pandas' name for the row numbers that it has written to CSV and read again
 
 
 def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
-    """Read ``results`` files."""
+    """Read ``results`` files of ragas."""
     collected: list[tuple[TableRow, str | int | None, str | None, str | None]] = []
-    texts: dict[str, str] = {}  # columns with something else than numbers, with the location of the first
+    texts: dict[str, str] = {}  # columns with anything but numbers, with its first location
     for location, cells in table_rows(files["results"], RAGAS_EXAMPLE, problems, progress):
         named = _named(location, cells, problems)
         if named is None:
@@ -155,7 +155,7 @@ def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progre
 
 
 def _named(location: str, cells: dict[str, object], problems: Collector) -> tuple[str | int | None, str | None] | None:
-    """Return id and question of a row; None and a problem if it has neither."""
+    """Return the id and the question of a row; if it has neither, add a problem and return None."""
     query_id, question = cells.get("id"), cells.get("user_input")
     if isinstance(query_id, str) and not query_id:
         query_id = None  # an empty cell
@@ -177,8 +177,8 @@ def _named(location: str, cells: dict[str, object], problems: Collector) -> tupl
 
 
 def _nothing(texts: dict[str, str]) -> str:
-    found = f"; found only texts in {_listed(list(texts))}" if texts else ""
-    return f"has no column with numbers{found}; {WRITE}"
+    texts_only = f"; found only texts in {_listed(list(texts))}" if texts else ""
+    return f"has no column with numbers{texts_only}; {WRITE}"
 
 
 def _listed(names: Sequence[str]) -> str:

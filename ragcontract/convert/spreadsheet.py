@@ -1,9 +1,8 @@
-"""What the columns of a spreadsheet say beside questions and ids: the grades, and what is left out.
+"""Read golden queries from CSV, as spreadsheets write it.
 
-CSV as spreadsheets write it: a row for each question, with the ids of the documents that answer it in one cell.
-
-Comma, semicolon or tab separate the columns; whichever the header has most of. Rows that repeat a question add to it.
-A column of grades says how relevant the documents of a row are; without one, all are relevant.
+Each question has a row, with the ids of its relevant documents in one cell. The separator of the columns is the comma,
+semicolon or tab that the header has most of. Rows that repeat a question add to it. A column of grades says how
+relevant the documents of a row are; without one, all are relevant.
 """
 
 import math
@@ -26,101 +25,9 @@ from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
 
-GRADES = ("relevance", "grade")
-# Words in the names of what may be grades, too: refused if every cell could be one, because a 0 would be expected.
-LIKE_GRADES = frozenset(
-    [
-        "correct",
-        "gain",
-        "grade",
-        "grades",
-        "judgement",
-        "judgment",
-        "label",
-        "labels",
-        "qrel",
-        "rating",
-        "rel",
-        "relevance",
-        "relevancy",
-        "relevant",
-        "score",
-        "scores",
-        "verdict",
-    ]
-)
-VERDICTS = frozenset({"yes", "no", "y", "n", "relevant", "irrelevant", "not relevant", "non relevant", "nonrelevant"})
-
-
-class GradeColumn:
-    """Reads the grade of each row, and watches the columns that look like grades where none is called so."""
-
-    def __init__(self, path: str, header: Sequence[str], found: Mapping[str, int], problems: Collector) -> None:
-        """Find the column among those that are not ``found`` to be another; several are a problem."""
-        self._header, self._where, self._problems = header, f"{path}:1", problems
-        others = {at: column_name(name) for at, name in enumerate(header) if at not in found.values()}
-        columns = [at for at, name in others.items() if name in GRADES]
-        self._at = columns[0] if columns else None
-        self._alike = [at for at, name in others.items() if _is_like_grades(name) and not columns]
-        self._filled: set[int] = set()
-        if columns[1:]:
-            names = " and ".join(shown(header[at]) for at in columns)
-            problems.problem(self._where, f"has several columns of grades, {names}; keep one")
-
-    def grade(self, cells: Sequence[str], ids: str, location: str) -> float | None:
-        """Return the grade of the documents in a row; if it is invalid, add a problem and return None."""
-        self._alike = [at for at in self._alike if _is_alike(_cell(cells, at))]
-        self._filled.update(at for at in self._alike if _cell(cells, at))
-        if self._at is None or ids in {"", "[]"}:
-            return float(RELEVANT_GRADE)
-        cell = _cell(cells, self._at)
-        try:
-            grade = as_number(cell)
-        except ValueError:
-            grade = None
-        if grade is not None and math.isfinite(grade) and grade <= bounds.GRADE:
-            return max(0.0, grade)
-        message = f"expected a grade, a number of at most a billion (0 is not relevant), found {shown(cell)}"
-        self._problems.problem(f"{location}: {self._header[self._at]}", f"{message}; rename the column if it has none")
-        return None
-
-    def conclude(self) -> None:
-        """Refuse a column of which every cell may be a grade: a document that is not relevant would be expected."""
-        for at in sorted(self._filled.intersection(self._alike)):
-            message = f"the column {shown(self._header[at])} looks like the grades of the documents"
-            self._problems.problem(self._where, f"{message}; call it 'relevance' if it is, otherwise remove it")
-
-
-def warn_of_unread(path: str, header: Sequence[str], found: Mapping[str, int], problems: Collector) -> None:
-    """Warn of columns that are not read: they may say what is expected, in words of which there is no list."""
-    named = {at: name.strip() for at, name in enumerate(header) if at not in found.values()}
-    unread = [shown(name) for name in named.values() if name and column_name(name) not in GRADES]
-    if unread:
-        names = ", ".join([*unread[: bounds.LISTED], *(["…"] if unread[bounds.LISTED :] else [])])
-        advice = "add what is expected there to the golden rows"
-        problems.warning(f"{path}:1: {count(len(unread), 'column')} not read, and left out: {names}; {advice}")
-
-
-def _is_like_grades(name: str) -> bool:
-    return not LIKE_GRADES.isdisjoint(re.findall("[a-z]+", name))
-
-
-def _cell(cells: Sequence[str], at: int) -> str:
-    return cells[at].strip() if at < len(cells) else ""
-
-
-def _is_alike(cell: str) -> bool:
-    """Return whether a cell may be a grade, or is empty."""
-    try:
-        as_number(cell)
-    except ValueError:
-        return column_name(cell) in VERDICTS
-    return True
-
-
 EXAMPLE = "question,expected_ids"
 SEPARATORS = (";", "|", ",", "\n")
-# The names that are recognized, ignoring case, blanks, hyphens and underscores; the first that is there counts.
+# The names that are recognized, ignoring case, blanks, hyphens and underscores; the first that a header has counts.
 NAMES: Mapping[str, tuple[str, ...]] = {
     "question": COLUMNS,
     "ids": (
@@ -146,20 +53,12 @@ MEANING = {"question": "the questions", "ids": "the expected ids", "id": "the id
 
 
 class Columns(Struct, frozen=True, kw_only=True):
-    """The names of the columns, and what separates ids in a cell; None to find out."""
+    """The names of the columns; None to recognize them."""
 
     question: str | None = None
     ids: str | None = None
     id: str | None = None
-    separator: str | None = None
-
-
-class _Row(Struct, frozen=True, kw_only=True, gc=False):
-    location: str
-    question: str
-    ids: str
-    id: str
-    grade: float = float(RELEVANT_GRADE)
+    separator: str | None = None  # of the ids in a cell
 
 
 def reader(columns: Columns) -> Callable[[Files, set[Part], Collector, Progress], Collection]:
@@ -173,25 +72,35 @@ def reader(columns: Columns) -> Callable[[Files, set[Part], Collector, Progress]
     return read
 
 
+class _Row(Struct, frozen=True, kw_only=True, gc=False):
+    location: str
+    question: str
+    ids: str
+    id: str
+    grade: float = float(RELEVANT_GRADE)
+
+
 def _rows(path: str, columns: Columns, problems: Collector, progress: Progress) -> Iterator[_Row]:
-    """Yield the rows of one file that have a question; all others are problems, or blank."""
+    """Yield the rows of a file; those without a question are problems."""
     records = csv_records(path, EXAMPLE, problems, progress)
     _, header = next(records, (0, []))
-    found = _found(path, header, columns, problems)
-    if found is None:
+    indexes = _column_indexes(path, header, columns, problems)
+    if indexes is None:
         return
     number, before = 0, problems.found()
-    warn_of_unread(path, header, found, problems)
-    grades = GradeColumn(path, header, found, problems)
+    warn_of_unread(path, header, indexes, problems)
+    grades = GradeColumn(path, header, indexes, problems)
     for number, cells in records:
         location = f"{path}:{number}"
-        row = {name: cells[at].strip() if at < len(cells) else "" for name, at in found.items()}
+        row = {name: cells[at].strip() if at < len(cells) else "" for name, at in indexes.items()}
         if len(cells) > len(header):
             advice = "put cells with a separator in them in quotation marks"
             problems.problem(location, f"has {len(cells)} cells, but the header has {len(header)}; {advice}")
         elif not 0 < len(row["question"]) <= bounds.QUESTION:
             expected = f"expected text of 1 to {bounds.QUESTION:,} characters"
-            problems.problem(f"{location}: {header[found['question']]}", f"{expected}, found {shown(row['question'])}")
+            problems.problem(
+                f"{location}: {header[indexes['question']]}", f"{expected}, found {shown(row['question'])}"
+            )
         elif (grade := grades.grade(cells, row.get("ids", ""), location)) is not None:
             ids, query_id = row.get("ids", ""), row.get("id", "")
             yield _Row(location=location, question=row["question"], ids=ids, id=query_id, grade=grade)
@@ -201,35 +110,35 @@ def _rows(path: str, columns: Columns, problems: Collector, progress: Progress) 
         problems.problem(path, "is empty but for its header; expected a row for each question")
 
 
-def _found(path: str, header: Sequence[str], columns: Columns, problems: Collector) -> dict[str, int] | None:
-    """Return the index of each column that is there; None, and a problem, if the question or the ids are missing."""
+def _column_indexes(path: str, header: Sequence[str], columns: Columns, problems: Collector) -> dict[str, int] | None:
+    """Return the index of each column; if the question or the ids are missing, add a problem and return None."""
     if not header:
         return None
-    given = {"question": columns.question, "ids": columns.ids, "id": columns.id}
+    names = {"question": columns.question, "ids": columns.ids, "id": columns.id}
     plain = [column_name(name) for name in header]
-    found: dict[str, int] = {}
-    for column, name in given.items():
+    indexes: dict[str, int] = {}
+    for column, name in names.items():
         wanted = NAMES[column] if name is None else (column_name(name),)
-        at = next((plain.index(one) for one in wanted if one in plain), None)
+        at = next((plain.index(candidate) for candidate in wanted if candidate in plain), None)
         if at is not None:
-            found[column] = at
+            indexes[column] = at
         elif name is not None or column != "id":
             problems.problem(f"{path}:1", _no_column(column, name, header))
-    if columns.ids is None and (others := _other_ids(plain, found)):
-        either = " or ".join(shown(header[at]) for at in (found["ids"], others[0]))
+    if columns.ids is None and (others := _other_ids(plain, indexes)):
+        either = " or ".join(shown(header[at]) for at in (indexes["ids"], others[0]))
         problems.problem(f"{path}:1", f"has the ids in {either}; name the column with --ids-column")
         return None
-    repeated = [header[at] for at in found.values() if plain.count(plain[at]) > 1]
+    repeated = [header[at] for at in indexes.values() if plain.count(plain[at]) > 1]
     if repeated:
         problems.problem(f"{path}:1", f"has several columns {shown(repeated[0])}; give each a name of its own")
-    return found if {"question", "ids"} <= set(found) and not repeated else None
+    return indexes if {"question", "ids"} <= set(indexes) and not repeated else None
 
 
-def _other_ids(plain: Sequence[str], found: Mapping[str, int]) -> list[int]:
-    """Return the other columns of ids beside one whose name may as well be that of grades."""
-    if "ids" not in found or plain[found["ids"]] not in {"expected", "relevant"}:
+def _other_ids(plain: Sequence[str], indexes: Mapping[str, int]) -> list[int]:
+    """Return the other columns of ids if the name of the first may also mean grades."""
+    if "ids" not in indexes or plain[indexes["ids"]] not in {"expected", "relevant"}:
         return []
-    return [at for at, name in enumerate(plain) if name in NAMES["ids"] and at != found["ids"]]
+    return [at for at, name in enumerate(plain) if name in NAMES["ids"] and at != indexes["ids"]]
 
 
 def _no_column(column: str, name: str | None, header: Sequence[str]) -> str:
@@ -240,7 +149,7 @@ def _no_column(column: str, name: str | None, header: Sequence[str]) -> str:
 
 
 def _separator(rows: Sequence[_Row], problems: Collector) -> str:
-    """Return what separates the ids in all cells; a problem if there are several candidates."""
+    """Return the separator of the ids in all cells; it is a problem if there are several."""
     first: dict[str, str] = {}
     for row in rows:
         if not row.ids.startswith("["):
@@ -248,14 +157,16 @@ def _separator(rows: Sequence[_Row], problems: Collector) -> str:
                 if separator in row.ids:
                     first.setdefault(separator, row.location)
     if len(first) > 1:
-        (one, _), (other, location), *_ = sorted(first.items(), key=lambda found: SEPARATORS.index(found[0]))
-        message = f"the expected ids have both {one!r} and {other!r} in them; say with --separator what separates ids"
+        (earlier, _), (other, location), *_ = sorted(first.items(), key=lambda item: SEPARATORS.index(item[0]))
+        message = (
+            f"the expected ids have both {earlier!r} and {other!r} in them; say with --separator what separates ids"
+        )
         problems.problem(location, message)
     return next(iter(first), SEPARATORS[0])
 
 
 class _Questions:
-    """Collects the rows of each question: those of one id, or without a column of ids, of the same text."""
+    """Collects the rows of each question: those with the same id, or the same text if there is no column of ids."""
 
     def __init__(self, problems: Collector) -> None:
         self._problems = problems
@@ -325,7 +236,7 @@ def _warn(questions: _Questions, names: Mapping[str, str], problems: Collector) 
 
 
 def _doc_ids(row: _Row, separator: str, problems: Collector) -> list[str] | None:
-    """Return the ids in a cell: separated, or a JSON list; None for an empty cell."""
+    """Return the ids in a cell, which may be a JSON list; None for an empty cell."""
     if not row.ids:
         return None
     if row.ids.startswith("[") and row.ids.endswith("]"):
@@ -338,3 +249,96 @@ def _doc_ids(row: _Row, separator: str, problems: Collector) -> list[str] | None
     if long := next((doc_id for doc_id in doc_ids if len(doc_id) > bounds.ID), None):
         problems.problem(row.location, f"an id has at most {bounds.ID:,} characters, found {shown(long)}")
     return doc_ids or None
+
+
+GRADES = ("relevance", "grade")
+# Words in names of columns that may be grades. If every cell of such a column may be a grade, it is refused: otherwise,
+# documents with a grade of 0 would be expected.
+LIKE_GRADES = frozenset(
+    [
+        "correct",
+        "gain",
+        "grade",
+        "grades",
+        "judgement",
+        "judgment",
+        "label",
+        "labels",
+        "qrel",
+        "rating",
+        "rel",
+        "relevance",
+        "relevancy",
+        "relevant",
+        "score",
+        "scores",
+        "verdict",
+    ]
+)
+VERDICTS = frozenset({"yes", "no", "y", "n", "relevant", "irrelevant", "not relevant", "non relevant", "nonrelevant"})
+
+
+class GradeColumn:
+    """Reads the grade of each row; if no column has the name of grades, watches those that look like grades."""
+
+    def __init__(self, path: str, header: Sequence[str], known: Mapping[str, int], problems: Collector) -> None:
+        """Find the column of grades among those that are not ``known``; several are a problem."""
+        self._header, self._where, self._problems = header, f"{path}:1", problems
+        others = {at: column_name(name) for at, name in enumerate(header) if at not in known.values()}
+        columns = [at for at, name in others.items() if name in GRADES]
+        self._at = columns[0] if columns else None
+        self._alike = [at for at, name in others.items() if _is_like_grades(name) and not columns]
+        self._filled: set[int] = set()
+        if columns[1:]:
+            names = " and ".join(shown(header[at]) for at in columns)
+            problems.problem(self._where, f"has several columns of grades, {names}; keep one")
+
+    def grade(self, cells: Sequence[str], ids: str, location: str) -> float | None:
+        """Return the grade of the documents in a row; if it is invalid, add a problem and return None."""
+        self._alike = [at for at in self._alike if _is_alike(_cell(cells, at))]
+        self._filled.update(at for at in self._alike if _cell(cells, at))
+        if self._at is None or ids in {"", "[]"}:
+            return float(RELEVANT_GRADE)
+        cell = _cell(cells, self._at)
+        try:
+            grade = as_number(cell)
+        except ValueError:
+            grade = None
+        if grade is not None and math.isfinite(grade) and grade <= bounds.GRADE:
+            return max(0.0, grade)
+        message = f"expected a grade, a number of at most a billion (0 is not relevant), found {shown(cell)}"
+        self._problems.problem(f"{location}: {self._header[self._at]}", f"{message}; rename the column if it has none")
+        return None
+
+    def conclude(self) -> None:
+        """Refuse a column whose cells may all be grades: documents that are not relevant would be expected."""
+        for at in sorted(self._filled.intersection(self._alike)):
+            message = f"the column {shown(self._header[at])} looks like the grades of the documents"
+            self._problems.problem(self._where, f"{message}; call it 'relevance' if it is, otherwise remove it")
+
+
+def warn_of_unread(path: str, header: Sequence[str], known: Mapping[str, int], problems: Collector) -> None:
+    """Warn of columns that are not read: they may say what is expected, under any name."""
+    named = {at: name.strip() for at, name in enumerate(header) if at not in known.values()}
+    unread = [shown(name) for name in named.values() if name and column_name(name) not in GRADES]
+    if unread:
+        names = ", ".join([*unread[: bounds.LISTED], *(["…"] if unread[bounds.LISTED :] else [])])
+        advice = "add what is expected there to the golden rows"
+        problems.warning(f"{path}:1: {count(len(unread), 'column')} not read, and left out: {names}; {advice}")
+
+
+def _is_like_grades(name: str) -> bool:
+    return not LIKE_GRADES.isdisjoint(re.findall("[a-z]+", name))
+
+
+def _cell(cells: Sequence[str], at: int) -> str:
+    return cells[at].strip() if at < len(cells) else ""
+
+
+def _is_alike(cell: str) -> bool:
+    """Return whether a cell may be a grade, or is empty."""
+    try:
+        as_number(cell)
+    except ValueError:
+        return column_name(cell) in VERDICTS
+    return True

@@ -1,16 +1,14 @@
-"""Reads text files with columns line by line, and checks the values of their columns.
+"""Read and write TREC's formats: qrels, runs and topics.
 
-The order in which trec_eval ranks the results of a run: by score, not by rank or line.
+Their lines are ``qid 0 docid grade``, ``qid Q0 docid rank score tag`` and ``qid<TAB>text``.
 
-trec_eval (and pytrec_eval, which uses the same code) sorts the documents of a query by descending score, and those with
-equal scores by document id in descending byte order. It stores scores as 32-bit floats, so scores that differ only
-after about seven digits are equal.
+Files are read as trec_eval 10.0 reads them (``get_trec_results.c``, ``get_qrels.c``). Lines that start with ``#`` are
+comments, in a run also after blanks. A ``#`` further on in a line is part of an id.
 
-TREC format: qrels (``qid 0 docid grade``), runs (``qid Q0 docid rank score tag``), topics (``qid<TAB>text``).
-
-Files are read as trec_eval 10.0 reads them (``get_trec_results.c``, ``get_qrels.c``). A run is ordered by score
-(:mod:`ragcontract.convert.trec`); its ranks, its second column, its tag and any fields after the tag are ignored.
-Lines that start with ``#`` are comments, in a run also after blanks. A ``#`` further on in a line is part of an id.
+The ranks of a run are ignored, and so are its second column, its tag and any fields after the tag. trec_eval (and
+pytrec_eval, which uses the same code) sorts the documents of a query by descending score, and those with equal scores
+by document id in descending byte order. It stores scores as 32-bit floats, so scores that differ only after about seven
+digits are equal.
 """
 
 import re
@@ -20,7 +18,18 @@ from itertools import pairwise
 from math import inf, isfinite
 from typing import NamedTuple
 
-from ragcontract.convert.collection import BOM, Collection, Files, First, Pairs, Part, Query, Ranking, Retrieved, judged
+from ragcontract.convert.collection import (
+    BOM,
+    Collection,
+    Files,
+    First,
+    Pairs,
+    Part,
+    Query,
+    Ranking,
+    Retrieved,
+    labelled,
+)
 from ragcontract.core import bounds
 from ragcontract.core.ids import some
 from ragcontract.files.json_text import UnreadableError, lines_of, malformed
@@ -28,13 +37,176 @@ from ragcontract.files.opening import READ_ERRORS, InputFile, Progress, no_progr
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
 
+QREL = "qid 0 docid grade"
+RESULT = "qid Q0 docid rank score tag"
+TOPIC = "qid<TAB>text"
+TAG = "rag-contract"
+COMMENT = "#"
+_BLANKS = " \t\n\r\v\f"  # the whitespace of C's isspace(); an id may contain a no-break space
+_SPACE = re.compile(f"[{_BLANKS}]+")
+_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
+
 
 class Row(NamedTuple):
-    """The columns of a line, its number, and its location, such as ``qrels.txt:3``."""
+    """A line."""
 
-    location: str
+    location: str  # such as `qrels.txt:3`
     number: int
     columns: list[str]
+
+
+def read(files: Files, wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
+    """Read the ``qrels``, ``queries`` and ``run`` files that the wanted parts need."""
+    queries = rankings = None
+    if "golden" in wanted:
+        labels = _read_qrels(files["qrels"], problems, progress)
+        queries = labelled(labels, _read_topics(files["queries"], problems, progress), problems)
+    if "run" in wanted:
+        rankings = read_run(files["run"], problems, progress)
+    return Collection(queries=queries, rankings=rankings)
+
+
+def read_run(paths: Sequence[str], problems: Collector, progress: Progress) -> dict[str, Ranking]:
+    """Read runs, with the results of each query in the order of trec_eval."""
+    retrieved = Pairs[Retrieved]("docid", problems)
+    for row in rows(paths, _split_result, RESULT, problems, progress):
+        if not _has(row, RESULT, problems, or_more=True):
+            continue
+        query_id, _, doc_id, _, text = row.columns[:5]
+        score = float(text) if _NUMBER.fullmatch(text) else inf
+        if not isfinite(score):
+            problems.problem(f"{row.location}: score", f"expected a number, found {shown(text)}")
+        retrieved.add(query_id, doc_id, Retrieved(doc_id=doc_id, score=score), row.location)
+    return {
+        query_id: Ranking(
+            query_id=query_id,
+            results=in_trec_evals_order(list(results.values())),
+            location=retrieved.locations[query_id],
+        )
+        for query_id, results in retrieved.values.items()
+    }
+
+
+def write_qrels(collection: Collection, problems: Collector) -> Iterator[str]:
+    """Yield the labels as lines."""
+    unlabelled = []
+    for query in (collection.queries or {}).values():
+        _refuse_query_id(query.id, f"{query.location}: id", problems)
+        if not query.grades:
+            unlabelled.append(query.id)
+        for doc_id, grade in query.grades.items():
+            _refuse_spaces(doc_id, f"{query.location}: relevant_doc_ids", problems)
+            yield f"{query.id} 0 {doc_id} {whole_grade(grade, query.location, doc_id, problems)}\n"
+    if unlabelled:
+        problems.warning(f"{some(unlabelled)} without a judged document: left out, because qrels have no line for that")
+
+
+def write_topics(collection: Collection, problems: Collector) -> Iterator[str]:
+    """Yield the questions as lines, with line breaks and tabs replaced by spaces."""
+    for query in (collection.queries or {}).values():
+        _refuse_query_id(query.id, f"{query.location}: id", problems)
+        yield f"{query.id}\t{one_line(query)}\n"
+
+
+def write_run(collection: Collection, problems: Collector) -> Iterator[str]:
+    """Yield the results as lines, each document once per query, with scores that keep their order in trec_eval."""
+    empty, rescored, repeated = [], [], []
+    for ranking in (collection.rankings or {}).values():
+        _refuse_query_id(ranking.query_id, f"{ranking.location}: query_id", problems)
+        results = _each_once(ranking.results)
+        scores, are_own = scores_in_order(results)
+        if not results:
+            empty.append(ranking.query_id)
+        if not are_own:
+            rescored.append(ranking.query_id)
+        if len(results) < len(ranking.results):
+            repeated.append(ranking.query_id)
+        for rank, (result, score) in enumerate(zip(results, scores, strict=True), start=1):
+            _refuse_spaces(result.doc_id, f"{ranking.location}: results[{rank - 1}].doc_id", problems)
+            yield f"{ranking.query_id} Q0 {result.doc_id} {rank} {score!r} {TAG}\n"
+    if empty:
+        problems.warning(f"{some(empty)} without results: left out, because a run has no line for that")
+    if rescored:
+        problems.warning(
+            f"{some(rescored)} with scores that are missing or do not descend: written with scores that count down"
+        )
+    if repeated:
+        problems.warning(f"{some(repeated)} with a document again: only its best rank is written")
+
+
+def one_line(query: Query) -> str:
+    """Return the question without line breaks and tabs."""
+    return " ".join(query.text.split())
+
+
+def _split_qrel(line: str) -> list[str]:
+    return [] if line.startswith(COMMENT) else _SPACE.split(line.strip(_BLANKS))
+
+
+def _split_result(line: str) -> list[str]:
+    stripped = line.strip(_BLANKS)
+    return [] if stripped.startswith(COMMENT) else _SPACE.split(stripped)
+
+
+def _split_topic(line: str) -> list[str]:
+    return [] if line.startswith(COMMENT) else line.strip("\r\n").split("\t", 1)
+
+
+def _has(row: Row, expected: str, problems: Collector, *, or_more: bool = False) -> bool:
+    """Return whether a row has the expected number of columns, ``or_more``; if not, add a problem."""
+    wanted = len(expected.split())
+    if len(row.columns) == wanted or (or_more and len(row.columns) > wanted):
+        return True
+    line = shown(" ".join(row.columns))
+    problems.problem(row.location, f"expected the {wanted} columns `{expected}`, found {len(row.columns)}: {line}")
+    return False
+
+
+def _read_qrels(paths: Sequence[str], problems: Collector, progress: Progress) -> Pairs[float]:
+    labels = Pairs[float]("docid", problems)
+    for row in rows(paths, _split_qrel, QREL, problems, progress):
+        if not _has(row, QREL, problems):
+            continue
+        query_id, _, doc_id, text = row.columns
+        grade = as_grade(text, f"{row.location}: grade", problems)
+        labels.add(query_id, doc_id, grade or 0, row.location)
+    return labels
+
+
+def _read_topics(paths: Sequence[str], problems: Collector, progress: Progress) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    first = First(problems)
+    for row in rows(paths, _split_topic, TOPIC, problems, progress):
+        query_id = row.columns[0].strip()
+        if query_id.startswith("<") and len(row.columns) == 1:
+            problems.problem(row.location, f"is a topics file with tags; expected lines of `{TOPIC}`")
+            break
+        if len(row.columns) == 1 or not query_id:
+            problems.problem(row.location, f"expected `{TOPIC}`, found {shown(row.columns[0])}")
+        elif first.is_new(query_id, row.location, "qid", repr(query_id)):
+            texts[query_id] = row.columns[1].strip()
+    return texts
+
+
+def _each_once(results: Sequence[Retrieved]) -> list[Retrieved]:
+    best: dict[str, Retrieved] = {}
+    for result in results:
+        best.setdefault(result.doc_id, result)
+    return list(best.values())
+
+
+def _refuse_query_id(name: str, location: str, problems: Collector) -> None:
+    if name.startswith(COMMENT):
+        problems.problem(location, f"{shown(name)} starts with #, as a comment does in TREC's formats")
+    else:
+        _refuse_spaces(name, location, problems)
+
+
+def _refuse_spaces(name: str, location: str, problems: Collector) -> None:
+    # All Unicode whitespace, not only that of C: tools in many languages read these files.
+    if name.split() != [name] or "\0" in name or name.startswith(BOM):
+        message = "has whitespace or an invisible character in it, which ends a column in TREC's formats"
+        problems.problem(location, f"{shown(name)} {message}")
 
 
 def rows(
@@ -49,8 +221,7 @@ def rows(
     """Yield the non-blank lines, ``split`` into columns; ``problems`` collects what cannot be read.
 
     ``split`` returns no columns for a comment, which is skipped. ``expected`` describes a line, for messages about
-    files that are empty or not text. A file with nothing but comments after its first ``headers`` lines counts as
-    empty.
+    files that are empty or not text. A file counts as empty if it has only comments after its first ``headers`` lines.
     """
     for path in paths:
         try:
@@ -89,7 +260,7 @@ def _rows(
 
 
 def as_grade(text: str, location: str, problems: Collector) -> float | None:
-    """Parse an integer grade, negative ones as 0; if it is invalid, add a problem and return None."""
+    """Parse an integer grade, with 0 for a negative one; if it is invalid, add a problem and return None."""
     digits = text.removeprefix("-")
     highest = bounds.GRADE
     if digits.isascii() and digits.isdecimal() and len(digits) <= len(str(highest)) and int(digits) <= highest:
@@ -122,10 +293,9 @@ def in_trec_evals_order(results: Sequence[Retrieved]) -> list[Retrieved]:
 
 
 def scores_in_order(results: Sequence[Retrieved]) -> tuple[list[float], bool]:
-    """Return scores that preserve the order of ``results`` in trec_eval, and whether they are the original ones.
+    """Return scores that keep the order of ``results`` in trec_eval, and whether they are the original ones.
 
-    If any score is missing, or they do not strictly descend after rounding, they are replaced by scores that count down
-    to 1.
+    If a score is missing, or the scores do not strictly descend after rounding, the returned scores count down to 1.
     """
     own = [result.score for result in results if result.score is not None]
     if len(own) == len(results):
@@ -133,167 +303,3 @@ def scores_in_order(results: Sequence[Retrieved]) -> tuple[list[float], bool]:
         if all(map(isfinite, rounded)) and all(better > worse for better, worse in pairwise(rounded)):
             return own, True
     return [float(rank) for rank in range(len(results), 0, -1)], False
-
-
-QREL = "qid 0 docid grade"
-RESULT = "qid Q0 docid rank score tag"
-TOPIC = "qid<TAB>text"
-TAG = "rag-contract"
-COMMENT = "#"
-_BLANKS = " \t\n\r\v\f"  # the whitespace of C's isspace(); an id may contain a no-break space
-_SPACE = re.compile(f"[{_BLANKS}]+")
-_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
-
-
-def read(files: Files, wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
-    """Read the ``qrels``, ``queries`` and ``run`` files that the wanted parts need."""
-    queries = rankings = None
-    if "golden" in wanted:
-        judgments = _read_qrels(files["qrels"], problems, progress)
-        queries = judged(judgments, _read_topics(files["queries"], problems, progress), problems)
-    if "run" in wanted:
-        rankings = read_run(files["run"], problems, progress)
-    return Collection(queries=queries, rankings=rankings)
-
-
-def _split_qrel(line: str) -> list[str]:
-    return [] if line.startswith(COMMENT) else _SPACE.split(line.strip(_BLANKS))
-
-
-def _split_result(line: str) -> list[str]:
-    stripped = line.strip(_BLANKS)
-    return [] if stripped.startswith(COMMENT) else _SPACE.split(stripped)
-
-
-def _split_topic(line: str) -> list[str]:
-    return [] if line.startswith(COMMENT) else line.strip("\r\n").split("\t", 1)
-
-
-def _has(row: Row, expected: str, problems: Collector, *, or_more: bool = False) -> bool:
-    """Check that a row has the expected number of columns, ``or_more``; if not, add a problem."""
-    wanted = len(expected.split())
-    if len(row.columns) == wanted or (or_more and len(row.columns) > wanted):
-        return True
-    line = shown(" ".join(row.columns))
-    problems.problem(row.location, f"expected the {wanted} columns `{expected}`, found {len(row.columns)}: {line}")
-    return False
-
-
-def _read_qrels(paths: Sequence[str], problems: Collector, progress: Progress) -> Pairs[float]:
-    judgments = Pairs[float]("docid", problems)
-    for row in rows(paths, _split_qrel, QREL, problems, progress):
-        if not _has(row, QREL, problems):
-            continue
-        query_id, _, doc_id, text = row.columns
-        grade = as_grade(text, f"{row.location}: grade", problems)
-        judgments.add(query_id, doc_id, grade or 0, row.location)
-    return judgments
-
-
-def _read_topics(paths: Sequence[str], problems: Collector, progress: Progress) -> dict[str, str]:
-    texts: dict[str, str] = {}
-    first = First(problems)
-    for row in rows(paths, _split_topic, TOPIC, problems, progress):
-        query_id = row.columns[0].strip()
-        if query_id.startswith("<") and len(row.columns) == 1:
-            problems.problem(row.location, f"is a topics file with tags; expected lines of `{TOPIC}`")
-            break
-        if len(row.columns) == 1 or not query_id:
-            problems.problem(row.location, f"expected `{TOPIC}`, found {shown(row.columns[0])}")
-        elif first.is_new(query_id, row.location, "qid", repr(query_id)):
-            texts[query_id] = row.columns[1].strip()
-    return texts
-
-
-def read_run(paths: Sequence[str], problems: Collector, progress: Progress) -> dict[str, Ranking]:
-    """Read runs, with the results of each query in the order of trec_eval."""
-    retrieved = Pairs[Retrieved]("docid", problems)
-    for row in rows(paths, _split_result, RESULT, problems, progress):
-        if not _has(row, RESULT, problems, or_more=True):
-            continue
-        query_id, _, doc_id, _, text = row.columns[:5]
-        score = float(text) if _NUMBER.fullmatch(text) else inf
-        if not isfinite(score):
-            problems.problem(f"{row.location}: score", f"expected a number, found {shown(text)}")
-        retrieved.add(query_id, doc_id, Retrieved(doc_id=doc_id, score=score), row.location)
-    return {
-        query_id: Ranking(
-            query_id=query_id,
-            results=in_trec_evals_order(list(results.values())),
-            location=retrieved.locations[query_id],
-        )
-        for query_id, results in retrieved.values.items()
-    }
-
-
-def write_qrels(collection: Collection, problems: Collector) -> Iterator[str]:
-    """Yield the judgments as lines."""
-    unjudged = []
-    for query in (collection.queries or {}).values():
-        _refuse_query_id(query.id, f"{query.location}: id", problems)
-        if not query.grades:
-            unjudged.append(query.id)
-        for doc_id, grade in query.grades.items():
-            _refuse_spaces(doc_id, f"{query.location}: relevant_doc_ids", problems)
-            yield f"{query.id} 0 {doc_id} {whole_grade(grade, query.location, doc_id, problems)}\n"
-    if unjudged:
-        problems.warning(f"{some(unjudged)} without a judged document: left out, because qrels have no line for that")
-
-
-def write_topics(collection: Collection, problems: Collector) -> Iterator[str]:
-    """Yield the questions as lines, with line breaks and tabs replaced by spaces."""
-    for query in (collection.queries or {}).values():
-        _refuse_query_id(query.id, f"{query.location}: id", problems)
-        yield f"{query.id}\t{one_line(query)}\n"
-
-
-def one_line(query: Query) -> str:
-    """Return the question without line breaks and tabs."""
-    return " ".join(query.text.split())
-
-
-def write_run(collection: Collection, problems: Collector) -> Iterator[str]:
-    """Yield the results as lines, with scores that preserve their order in trec_eval; each document once per query."""
-    empty, rescored, repeated = [], [], []
-    for ranking in (collection.rankings or {}).values():
-        _refuse_query_id(ranking.query_id, f"{ranking.location}: query_id", problems)
-        results = _each_once(ranking.results)
-        scores, are_own = scores_in_order(results)
-        if not results:
-            empty.append(ranking.query_id)
-        if not are_own:
-            rescored.append(ranking.query_id)
-        if len(results) < len(ranking.results):
-            repeated.append(ranking.query_id)
-        for rank, (result, score) in enumerate(zip(results, scores, strict=True), start=1):
-            _refuse_spaces(result.doc_id, f"{ranking.location}: results[{rank - 1}].doc_id", problems)
-            yield f"{ranking.query_id} Q0 {result.doc_id} {rank} {score!r} {TAG}\n"
-    if empty:
-        problems.warning(f"{some(empty)} without results: left out, because a run has no line for that")
-    if rescored:
-        problems.warning(
-            f"{some(rescored)} with scores that are missing or do not descend: written with scores that count down"
-        )
-    if repeated:
-        problems.warning(f"{some(repeated)} with a document again: only its best rank is written")
-
-
-def _each_once(results: Sequence[Retrieved]) -> list[Retrieved]:
-    best: dict[str, Retrieved] = {}
-    for result in results:
-        best.setdefault(result.doc_id, result)
-    return list(best.values())
-
-
-def _refuse_query_id(name: str, location: str, problems: Collector) -> None:
-    if name.startswith(COMMENT):
-        problems.problem(location, f"{shown(name)} starts with #, as a comment does in TREC's formats")
-    else:
-        _refuse_spaces(name, location, problems)
-
-
-def _refuse_spaces(name: str, location: str, problems: Collector) -> None:
-    # All Unicode whitespace, not only that of C: tools in many languages read these files.
-    if name.split() != [name] or "\0" in name or name.startswith(BOM):
-        message = "has whitespace or an invisible character in it, which ends a column in TREC's formats"
-        problems.problem(location, f"{shown(name)} {message}")

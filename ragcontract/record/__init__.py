@@ -1,1 +1,1 @@
-"""Asks a system every golden query and writes what it did as a run; only `rag-contract record` imports this."""
+"""Ask a system every golden query and write its answers as a run; only `rag-contract record` imports this."""

@@ -1,6 +1,7 @@
-"""Attempts within a time limit: each in a thread, which is abandoned if it takes longer.
+"""Attempts within a time limit, and the conversations that they belong to.
 
-A golden query on its way: one question, or the turns of a conversation, each asked until it is answered.
+Each attempt has a thread, which is abandoned if it takes too long. A conversation is a golden query on its way: one
+question, or several turns, each of which is asked until it is answered.
 """
 
 import threading
@@ -25,9 +26,9 @@ GRACE = 0.5  # s; a system that watches its own time says more about why it took
 
 
 class Ended(Struct, frozen=True, kw_only=True):
-    """An attempt that is over: the response, or what was raised. ``token`` is that of its start."""
+    """An attempt that is over, with the response or the exception."""
 
-    token: int
+    token: int  # the number that `Pool.start` returned
     ms: float
     response: Response | None = None
     error: BaseException | None = None
@@ -40,7 +41,7 @@ class _Job(Struct, frozen=True, kw_only=True):
 
 
 class _Worker:
-    """A thread that makes one attempt after another. Threads are kept, because systems keep connections in them."""
+    """A thread that makes one attempt after another. It is kept, because systems keep connections for each thread."""
 
     def __init__(self, system: System, ended_attempts: "SimpleQueue[Ended | None]", number: int) -> None:
         self.inbox: SimpleQueue[_Job | None] = SimpleQueue()
@@ -52,7 +53,7 @@ class _Worker:
         self.thread.start()
 
     def leave(self) -> None:
-        """Let the thread end after what it does, of which nothing is wanted any more."""
+        """Let the thread end after its attempt, whose result is dropped."""
         self.abandoned = True
         self.inbox.put(None)
 
@@ -89,12 +90,11 @@ def too_long(seconds: float) -> CallFailed:
 
 
 class Pool:
-    """At most ``size`` attempts at a time; what ends is put into a queue. Only one thread may use a pool."""
+    """Makes at most ``size`` attempts at a time, and puts those that end into a queue. Only one thread may use it."""
 
     def __init__(
         self, system: System, *, size: int, seconds: float, ended_attempts: "SimpleQueue[Ended | None]"
     ) -> None:
-        """Prepare; threads are started when they are needed."""
         self._system = system
         self._size = size
         self._seconds = seconds
@@ -106,7 +106,7 @@ class Pool:
 
     @property
     def has_room(self) -> bool:
-        """Whether another attempt may start; threads that were abandoned and still run count against the system."""
+        """Whether another attempt may start; too many abandoned threads that still run prevent it."""
         return len(self._busy) < self._size and not self.is_stuck
 
     @property
@@ -127,7 +127,7 @@ class Pool:
         return min((worker.due for worker in self._busy.values()), default=float("inf"))
 
     def start(self, query: str, context: Context) -> int:
-        """Begin an attempt, for which there must be room, and return a number that stands for it."""
+        """Start an attempt and return its number. There must be room for it."""
         if self._idle:
             worker = self._idle.pop()
         else:
@@ -140,7 +140,7 @@ class Pool:
         return self._token
 
     def took(self, ended: Ended) -> bool:
-        """Note that an attempt ended; returns False if it was given up before."""
+        """Note that an attempt has ended; returns False if it was given up before."""
         worker = self._busy.pop(ended.token, None)
         if worker is not None:
             self._idle.append(worker)
@@ -155,37 +155,32 @@ class Pool:
             yield Ended(token=token, ms=self._seconds * 1000, error=too_long(self._seconds))
 
     def close(self) -> None:
-        """Let the threads that wait end; those under way are left alone."""
+        """Let the idle threads end now, and the others after their attempts."""
         for worker in (*self._idle, *self._busy.values()):
             worker.leave()
 
 
 class Conversation:
-    """A question and what is known of its answer so far; ``repeat`` is 0 in a warm-up.
-
-    ``ms`` is what the last attempt took; of a conversation, the sum over its turns. ``attempts`` is one more than how
-    many were made again.
-    """
+    """A question and what is known of its answer so far."""
 
     def __init__(self, question: Question, repeat: int) -> None:
-        """Begin with the first turn."""
         self.question = question
-        self.repeat = repeat
+        self.repeat = repeat  # counts from 1; 0 in a warm-up
         self.attempt = 1  # of this turn
-        self.attempts = 1
-        self.ms = 0.0
+        self.attempts = 1  # one more than the attempts that were made again, in all turns
+        self.ms = 0.0  # the time of the last attempt; of a conversation, the sum over its turns
         self._turns: list[tuple[Json, ...]] = []  # the messages of each
-        self._declared: list[Json] = []  # what each response says beside its answer of how it came about
+        self._declared: list[Json] = []  # of each response, the fields that say how its answer came about
         self._last: Response | None = None
 
     @property
     def query(self) -> str:
-        """What the user says now."""
-        return self.question.said[len(self._turns)]
+        """The user's message in this turn."""
+        return self.question.user_messages[len(self._turns)]
 
     @property
     def messages(self) -> tuple[Json, ...]:
-        """What was said in the earlier turns."""
+        """The messages of the earlier turns."""
         return tuple(chain.from_iterable(self._turns))
 
     def again(self) -> None:
@@ -194,9 +189,9 @@ class Conversation:
         self.attempts += 1
 
     def took(self, response: Response, ms: float) -> Response | None:
-        """Note the response to a turn; returns that to the whole question after the last turn, or after an error.
+        """Add the response to a turn. After the last turn or an error, return the response to the whole question.
 
-        Raises CallFailed if the conversation cannot go on with it.
+        Raises CallFailed if the conversation cannot go on with the response.
         """
         self.ms += ms
         if not self.question.turns:
@@ -210,14 +205,14 @@ class Conversation:
         return replace(self._last, messages=self._recorded(), response=UNSET, tool_calls=None)
 
     def _recorded(self) -> tuple[Json, ...]:
-        """Return all messages, with what the row only says of the last turn in those of the others."""
+        """Return all messages. Those of earlier turns get the fields that the row has for the last turn only."""
         *earlier, last = self._turns
         marked = map(_with_fields, earlier, self._declared)
         return (*chain.from_iterable(marked), *last)
 
 
 def _merged(before: Response | None, now: Response) -> Response:
-    """Return the last turn's response; what was retrieved is from the last turn in which anything was."""
+    """Return the last turn's response, with what was retrieved in the last turn that retrieved anything."""
     if before is None:
         return now
     results = now.results or (now.results if before.results is None else before.results)
@@ -228,45 +223,51 @@ def _merged(before: Response | None, now: Response) -> Response:
 
 
 def _turn(before: Sequence[Sequence[Json]], query: str, response: Response) -> tuple[Json, ...]:
-    """Return the messages of this turn: the system gives the whole conversation, or what is new, or only its answer."""
-    said = {"role": "user", "content": query}
+    """Return the messages of this turn.
+
+    A system may return the whole conversation, only what is new in it, or only its answer.
+    """
+    question = {"role": "user", "content": query}
     if response.messages:
         new = _new(before, [*map(_message, response.messages)])
-        new = new if starts_in(_with_roles(new)) else (said, *new)
+        new = new if starts_in(_with_roles(new)) else (question, *new)
         _refuse_contradiction(new, response)
         return _with_refusal(new, response.refusal)
     if response.response is UNSET and response.error is None:
         raise CallFailed("no_answer", "a conversation needs an answer in each turn: `response` or `messages`")
     if response.response is UNSET or (response.error is not None and response.response is None):
-        return (said,)
+        return (question,)
     answer: dict[str, Any] = {"role": ASSISTANT, "content": response.response}
     if response.tool_calls:
         answer["tool_calls"] = list(response.tool_calls)
-    return _with_refusal((said, answer), response.refusal)
+    return _with_refusal((question, answer), response.refusal)
 
 
-def _new(before: Sequence[Sequence[Json]], given: Sequence[Json]) -> tuple[Json, ...]:
-    """Return what is new in messages that may be the whole conversation, whose earlier turns must be as recorded."""
-    messages = _with_roles(given)
+def _new(before: Sequence[Sequence[Json]], returned: Sequence[Json]) -> tuple[Json, ...]:
+    """Return the new messages of what may be the whole conversation.
+
+    Raises CallFailed if its earlier turns differ from the recorded ones.
+    """
+    messages = _with_roles(returned)
     starts = starts_in(messages)
     if len(starts) <= 1:
-        return tuple(given)
+        return tuple(returned)
     turn = len(before) + 1
     if len(starts) != turn:
-        found = f"messages with {len(starts)} of the user's after turn {turn}"
-        raise CallFailed("messages", f"{found}; return the whole conversation, or what is new in it")
+        problem = f"messages with {len(starts)} of the user's after turn {turn}"
+        raise CallFailed("messages", f"{problem}; return the whole conversation, or what is new in it")
     bounds_of_turns = pairwise([0, *starts[1:]])
     for number, (recorded, (start, end)) in enumerate(zip(before, bounds_of_turns, strict=True), start=1):
         text, calls, refusals = told(messages[start:end])
         was_text, were_calls, were_refusals = told(_with_roles(recorded))
         if (text, calls) != (was_text, were_calls) or not refusals <= were_refusals:
-            found = f"messages in which turn {number} is not what was answered then"
-            raise CallFailed("messages", f"{found}; return the conversation as it was, or only what is new in it")
-    return tuple(given[starts[-1] :])
+            problem = f"messages in which turn {number} is not what was answered then"
+            raise CallFailed("messages", f"{problem}; return the conversation as it was, or only what is new in it")
+    return tuple(returned[starts[-1] :])
 
 
 def _refuse_contradiction(messages: Sequence[Json], response: Response) -> None:
-    """Raise CallFailed if a response has another answer, or other calls, than its messages."""
+    """Raise CallFailed if the answer or the calls of a response differ from those in its messages."""
     calls = None if response.tool_calls is None else list(response.tool_calls)
     own = _with_roles(messages)
     if why := beside_turn(own, response=response.response, tool_calls=calls, error=response.error):
@@ -274,14 +275,14 @@ def _refuse_contradiction(messages: Sequence[Json], response: Response) -> None:
 
 
 def _with_refusal(messages: tuple[Json, ...], refusal: str | None) -> tuple[Json, ...]:
-    """Return the messages of a turn with a refusal that was given beside them."""
+    """Return the messages of a turn with the refusal that the response has beside them."""
     if not refusal or "".join(refusal.split()) in "".join((refusal_in(_with_roles(messages)) or "").split()):
         return messages
     return _with_fields(messages, {"refusal": refusal})
 
 
 def _with_fields(messages: tuple[Json, ...], fields: Json) -> tuple[Json, ...]:
-    """Return the messages of a turn with these fields in the last of the assistant, or in one of their own."""
+    """Return the messages of a turn with these fields in the assistant's last message, or in a message of their own."""
     *others, last = messages
     if not fields:
         return messages
@@ -296,6 +297,6 @@ def _with_roles(messages: Sequence[Json]) -> list[dict[str, Any]]:
 
 def _message(message: object) -> Json:
     if not isinstance(message, Mapping):
-        found = shorten(repr(message), 80)
-        raise CallFailed("messages", f"a message is a mapping with `role` and `content`, not {found}")
+        shown = shorten(repr(message), 80)
+        raise CallFailed("messages", f"a message is a mapping with `role` and `content`, not {shown}")
     return message

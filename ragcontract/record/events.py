@@ -1,7 +1,4 @@
-"""What happens while a system is recorded, for those who watch: a progress bar, a stream of events, the details.
-
-What has happened so far in a recording, in numbers.
-"""
+"""The events of a recording, for a progress bar, a stream of events and the details; and their counts so far."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
@@ -15,67 +12,67 @@ from ragcontract.statistics.means import nearest_rank
 
 
 class Start(Struct, frozen=True, kw_only=True, tag="start", tag_field="event"):
-    """Recording begins: ``total`` answers are wanted, of which a journal has ``kept``."""
+    """Recording begins."""
 
     target: str
-    total: int
-    kept: int
+    total: int  # how many answers are wanted
+    kept: int  # how many of them the journal has
 
 
 class Failure(Struct, frozen=True, kw_only=True):
-    """Why an attempt failed: a word, a message, and what else is known. Nothing in it is a secret."""
+    """Why an attempt failed, without secrets."""
 
-    kind: str
+    kind: str  # a word to count failures by
     message: str
     detail: Mapping[str, Any] | None = None
 
 
 class Case(Struct, frozen=True, kw_only=True, tag="case", tag_field="event"):
-    """A question is done: it has a response, or the failure of its last attempt. ``ms`` is what that attempt took."""
+    """A question is done: with a response, or with a failure."""
 
     query_id: str
     repeat: int
     attempts: int
-    ms: float
+    ms: float  # of the last attempt; of a conversation, the sum over its turns
     response: Response | None = None
-    failure: Failure | None = None
+    failure: Failure | None = None  # of the last attempt
 
     @property
     def ok(self) -> bool:
-        """Whether the system responded."""
+        """Whether there is a response."""
         return self.response is not None
 
 
 class Retry(Struct, frozen=True, kw_only=True, tag="retry", tag_field="event"):
-    """An attempt failed and another one follows after ``pause`` seconds."""
+    """An attempt failed, and another one follows."""
 
     query_id: str
     repeat: int
     attempt: int
-    pause: float
+    pause: float  # seconds until the next attempt
     failure: Failure
 
 
 class Progress(Struct, frozen=True, kw_only=True, tag="progress", tag_field="event"):
-    """How far recording is: ``rate`` in questions a second, ``p95_ms`` of those done, ``seconds_left`` if known."""
+    """How far the recording is."""
 
     done: int
     total: int
     retried: int
     failed: int
-    rate: float
-    p95_ms: float | None
-    seconds_left: float | None
+    rate: float  # questions per second
+    p95_ms: float | None  # of the latest questions that were answered
+    seconds_left: float | None  # None if it is not known
 
 
 class End(Struct, frozen=True, kw_only=True, tag="end", tag_field="event"):
-    """Recording is over; ``failures`` counts by kind. ``written`` says whether there is a run now."""
+    """Recording is over."""
 
     done: int
     failed: int
     retried: int
-    written: bool
-    failures: Mapping[str, int]
+    written: bool  # whether there is a run now
+    failures: Mapping[str, int]  # how many of each kind
 
 
 Event = Start | Case | Retry | Progress | End
@@ -83,7 +80,7 @@ Watch = Callable[[Event], None]
 
 
 def to_all(watching: Sequence[Watch]) -> Watch:
-    """Return a function that hands an event to everyone who watches."""
+    """Return a function that passes an event to all of these."""
 
     def hand(event: Event) -> None:
         for watch in watching:
@@ -93,7 +90,7 @@ def to_all(watching: Sequence[Watch]) -> Watch:
 
 
 class Failed(Struct, frozen=True, kw_only=True):
-    """A question without an answer."""
+    """A question that failed."""
 
     query_id: str
     repeat: int
@@ -104,12 +101,11 @@ class Counts:
     """Counts events; times are seconds of a clock that never goes back."""
 
     def __init__(self, *, total: int, kept: int, now: float) -> None:
-        """Start with what a journal has."""
         self.done = self.kept = kept
         self.total = total
         self.retried = 0
-        self.unanswered = 0  # questions of which the run has results, and an error in place of the answer
-        self.without_results = 0  # rows whose golden query names documents
+        self.unanswered = 0  # questions whose row has an error in place of the answer
+        self.without_results = 0  # rows without results, although the golden query names documents
         self.again = 0  # questions that needed more than one attempt
         self.failures: Counter[str] = Counter()
         self.failed: list[Failed] = []  # the first few
@@ -123,7 +119,7 @@ class Counts:
         self._started = now
 
     def count(self, event: Event) -> None:
-        """Count a question that is done, or an attempt that is made again."""
+        """Count an event."""
         if isinstance(event, Retry):
             self.retried += event.repeat > 0
         elif isinstance(event, Case):
@@ -136,12 +132,12 @@ class Counts:
             else:
                 self._fail(Failed(query_id=event.query_id, repeat=event.repeat, failure=event.failure))
 
-    def _fail(self, one: Failed) -> None:
+    def _fail(self, failed: Failed) -> None:
         self.in_a_row += 1
-        self.failures[one.failure.kind] += 1
-        self.examples.setdefault(one.failure.kind, one)
+        self.failures[failed.failure.kind] += 1
+        self.examples.setdefault(failed.failure.kind, failed)
         if len(self.failed) < bounds.DETAILED_FAILURES:
-            self.failed.append(one)
+            self.failed.append(failed)
 
     def progress(self, now: float) -> Progress:
         """Return how far the recording is."""

@@ -1,4 +1,4 @@
-"""The questions of golden files: what is asked, without what must hold for the answers."""
+"""Read the questions of golden files: what is asked, without what must hold for the answers."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ class _TurnRow(Struct, frozen=True, kw_only=True):
 
 
 class _AskedRow(Struct, frozen=True, kw_only=True):
-    """The fields of a golden row that are asked; the others are read by `check`, which may run on another machine."""
+    """The fields of a golden row that asking needs; `check` reads the others, maybe on another machine."""
 
     id: Id
     query: QuestionText
@@ -36,66 +36,62 @@ class _AskedRow(Struct, frozen=True, kw_only=True):
 
 
 class Question(Struct, frozen=True, kw_only=True, gc=False):
-    """A golden query to ask; ``turns`` is what the user says in each turn of a conversation.
-
-    ``packed`` is the metadata of its row as JSON: there may be a hundred thousand. ``names_documents`` says whether the
-    contract wants or forbids some.
-    """
+    """A golden query to ask."""
 
     id: str
     query: str
-    turns: tuple[str, ...] = ()
-    packed: bytes = b"{}"
-    names_documents: bool = False
+    turns: tuple[str, ...] = ()  # the user's message in each turn of a conversation
+    packed: bytes = b"{}"  # the metadata of the row as JSON, to save memory: there may be a hundred thousand questions
+    names_documents: bool = False  # whether the golden row wants or forbids documents
 
     @property
-    def said(self) -> tuple[str, ...]:
-        """What the user says, in one turn or several."""
+    def user_messages(self) -> tuple[str, ...]:
+        """The user's messages, one for each turn."""
         return self.turns or (self.query,)
 
     @property
     def metadata(self) -> Mapping[str, Any]:
         """The metadata of the golden row."""
-        found: dict[str, Any] = msgspec.json.decode(self.packed)
-        return found
+        metadata: dict[str, Any] = msgspec.json.decode(self.packed)
+        return metadata
 
     @property
     def digest(self) -> str:
-        """A digest of all that the system is given, to recognise an answer to an older version of the question."""
+        """A digest of all that the system is given, by which an answer to an older version of the question is known."""
         whole = msgspec.json.encode([self.query, self.turns, self.packed.decode()])
         return hashlib.sha256(whole).hexdigest()[:16]
 
 
 class Selection(Struct, frozen=True, kw_only=True):
-    """Which questions are asked: those with any of some tags, those with some ids, the first few; by default, all."""
+    """Which questions are asked; by default, all."""
 
-    tags: Sequence[str] = ()
+    tags: Sequence[str] = ()  # a question must have one of them
     ids: Sequence[str] = ()
-    limit: int | None = None
+    limit: int | None = None  # how many are asked, from the first
 
 
 class Questions(Struct, frozen=True, kw_only=True):
-    """The questions to ask, in the order of the files, of which there are ``of`` in all."""
+    """The questions to ask."""
 
-    chosen: Sequence[Question]
-    of: int
+    chosen: Sequence[Question]  # in the order of the files
+    of: int  # how many the files have in all
 
     @property
     def are_a_part(self) -> bool:
-        """Whether there are other questions in the files."""
+        """Whether the files have other questions, too."""
         return len(self.chosen) < self.of
 
 
 def read_questions(paths: Sequence[str], selection: Selection) -> Questions:
-    """Read the questions of golden files or globs; raises InputError with all that is wrong with them."""
-    found, missing = existing_files(paths)
+    """Read the questions of golden files or globs; raises InputError with everything that is wrong with them."""
+    files, missing = existing_files(paths)
     problems = Collector()
     for problem in missing:
         problems.add(problem)
     chosen: list[Question] = []
     first: dict[str, str] = {}
     tags: set[str] = set()
-    for location, row in located(read_rows(found, _AskedRow, spell_check=0), problems):
+    for location, row in located(read_rows(files, _AskedRow, spell_check=0), problems):
         known_as = as_id(row.id)
         if known_as in first:
             message = f"duplicate id {known_as!r}, first defined at {first[known_as]}"
@@ -130,8 +126,8 @@ def _question(row: _AskedRow, known_as: str) -> Question:
     )
 
 
-def _unknown(option: str, given: Sequence[str], known: Mapping[str, str] | set[str]) -> Iterator[str]:
-    for name in given:
+def _unknown(option: str, names: Sequence[str], known: Mapping[str, str] | set[str]) -> Iterator[str]:
+    for name in names:
         if name not in known:
             near = nearest(name, known)
             what = "has this tag" if option == "--tag" else "has this id"

@@ -1,4 +1,4 @@
-"""What an adapter is written against: what a system gets, gives back, how it fails, and what it is."""
+"""The interface of adapters: what a system is given, what it returns, how it fails, and what it must implement."""
 
 import math
 import os
@@ -15,22 +15,16 @@ Json = Mapping[str, Any]
 
 
 class Context(Struct, frozen=True, kw_only=True):
-    """What belongs to one question; also a mapping, for systems that take a ``dict``.
-
-    ``top`` is how many results are wanted. ``messages`` are the earlier ones of a conversation, in OpenAI's form, and
-    ``metadata`` is that of the golden row. ``seconds`` is what is left until the attempt is given up. ``traceparent``
-    is the W3C header to send on, so that the spans of the attempt can be found. ``attempt`` and ``repeat`` count from
-    1; ``repeat`` is 0 in a warm-up.
-    """
+    """What belongs to one question; also a mapping, for systems that take a ``dict``."""
 
     query_id: str
-    top: int
-    messages: tuple[Json, ...] = ()
-    metadata: Json = {}
-    seconds: float = math.inf
-    traceparent: str = ""
-    attempt: int = 1
-    repeat: int = 1
+    top: int  # how many results are wanted
+    messages: tuple[Json, ...] = ()  # the earlier messages of a conversation, in OpenAI's form
+    metadata: Json = {}  # of the golden row
+    seconds: float = math.inf  # what is left until the attempt is given up
+    traceparent: str = ""  # the W3C header to send on, by which the spans of the attempt are found
+    attempt: int = 1  # counts from 1
+    repeat: int = 1  # counts from 1; 0 in a warm-up
 
     def __getitem__(self, name: str) -> Any:
         """Return a field."""
@@ -63,20 +57,13 @@ Mapping.register(Context)
 
 
 class Response(Struct, frozen=True, kw_only=True):
-    """What a system did for one question. Fields that a run row has too mean the same there.
+    """What a system did for one question. The fields mean the same as those of a run row."""
 
-    ``results`` are mappings with a ``doc_id``, best first; None if the system does not say what it retrieved.
-    ``response`` is None if there is no answer, unset if the system does not answer. ``error_detail`` says more of
-    ``error``, and ``context_chars`` how long the context was that a model saw. ``usage`` and ``metadata`` go into the
-    details of the recording, not into the run. ``latency_ms`` is how long the system took, where whoever asked it then
-    waited for something else; otherwise, it is how long it took to ask.
-    """
-
-    results: Sequence[Json] | None = None
-    response: str | UnsetType | None = UNSET
+    results: Sequence[Json] | None = None  # with a `doc_id`, best first; None if it is not known what was retrieved
+    response: str | UnsetType | None = UNSET  # None if there is no answer, unset if the system does not answer
     error: str | None = None
-    error_detail: Json | None = None
-    context_chars: int | None = None
+    error_detail: Json | None = None  # what is known of the error beside its message
+    context_chars: int | None = None  # the length of the context that a model saw
     retrieved_contexts: Sequence[str] | None = None
     tool_calls: Sequence[Json] | None = None
     messages: Sequence[Json] | None = None
@@ -85,20 +72,14 @@ class Response(Struct, frozen=True, kw_only=True):
     refusal: str | None = None
     finish_reason: str | None = None
     llm_model: str | None = None
-    usage: Json | None = None
-    metadata: Json | None = None
+    usage: Json | None = None  # for the details of the recording, not for the run
+    metadata: Json | None = None  # for the details of the recording, not for the run
+    # How long the system took, if its adapter then waited for something else. If None, the time of the whole call.
     latency_ms: float | None = None
 
 
 class CallFailed(Exception):  # noqa: N818 (it is what happened, not a fault in how something was called)
-    """One attempt that failed.
-
-    ``kind`` is a word to count failures by, such as ``read_timeout``. ``again`` says whether another attempt may
-    succeed, and ``pause`` for how many seconds the server asked to be left alone, by everyone. ``detail`` is what is
-    known beside the message; it is written to files, so neither may contain a secret. ``partial`` is what the system
-    did before it failed, with ``error`` set: a row for those who keep the retrieval where only the answer failed, once
-    no other attempt follows.
-    """
+    """One attempt that failed. The message and ``detail`` are written to files, so neither may contain a secret."""
 
     def __init__(
         self,
@@ -110,22 +91,20 @@ class CallFailed(Exception):  # noqa: N818 (it is what happened, not a fault in 
         detail: Mapping[str, Any] | None = None,
         partial: Response | None = None,
     ) -> None:
-        """Store the attributes."""
         super().__init__(message)
-        self.kind = kind
-        self.again = again
-        self.pause = pause
-        self.detail = detail
+        self.kind = kind  # a word to count failures by, such as `read_timeout`
+        self.again = again  # whether another attempt may succeed
+        self.pause = pause  # the seconds for which the server asked to be left alone, by everyone
+        self.detail = detail  # what is known beside the message
+        # What the system did before it failed, with `error` set. If no other attempt follows, it becomes a row for
+        # those who keep the retrieval of questions whose answer failed.
         self.partial = partial
 
 
 class System(Protocol):
-    """A system that can be asked; the modules in ``adapters/`` make one of a target.
+    """A system that can be asked; each module in ``adapters/`` makes one from a target."""
 
-    ``concurrency`` is how many questions it gets at the same time unless the user says otherwise.
-    """
-
-    concurrency: int
+    concurrency: int  # how many questions it gets at the same time, unless the user says otherwise
 
     def setup(self) -> None:
         """Prepare for questions; called once. Raises InputError if the system cannot be used."""
@@ -133,14 +112,18 @@ class System(Protocol):
     def ask(self, query: str, context: Context) -> Response:
         """Return what the system does for a question; may be called from several threads.
 
-        Raises CallFailed if this attempt failed, InputError if every other one would fail too. What waits must not
-        wait longer than ``context.seconds``: a moment later the attempt is given up, and its thread, which cannot be
-        stopped, is left alone. A system that retrieved but could not answer says in ``CallFailed.partial`` what it has.
+        Raises CallFailed if this attempt failed, InputError if every other attempt would fail, too. An implementation
+        must not wait longer than ``context.seconds``: a moment later the attempt is given up, and its thread, which
+        cannot be stopped, is abandoned. If the system retrieved but could not answer, ``CallFailed.partial`` has the
+        retrieval.
         """
         ...
 
     def versions(self) -> Mapping[str, str]:
-        """Return the version fields of run rows that the system knows; called after the last question."""
+        """Return the version fields of run rows that the system knows.
+
+        Called before the first question, when they may not be known yet, and after the last.
+        """
         ...
 
     def facts(self) -> Mapping[str, Any]:
@@ -152,27 +135,20 @@ class System(Protocol):
 
 
 def _to_nobody(_: str) -> None:
-    """Say nothing."""
+    """Drop a sentence."""
 
 
 class Surroundings(Struct, frozen=True, kw_only=True):
-    """What a system is made with beside its own options.
+    """What a system is made with beside its own options."""
 
-    Paths are relative to ``folder``. ``doc_id`` is a JMESPath expression over ``id``, ``metadata`` and ``text`` of a
-    result. An attempt is given up after ``seconds``, a connection that is not made after ``connect_seconds``. With
-    ``offline``, nothing is downloaded to prepare the system. With ``isolate``, Python code has its own process.
-    ``environ`` is the environment, which says whether somebody from outside may have changed the target. ``say`` is
-    called with a sentence for whoever waits, as before a model is downloaded. ``sources`` is told what code in another
-    process imports.
-    """
-
-    folder: Path = Path()
+    folder: Path = Path()  # that paths are relative to
     secrets: Secrets = NO_SECRETS
-    doc_id: str | None = None
-    seconds: float = 30
-    connect_seconds: float = 10
-    offline: bool = False
-    isolate: bool = False
+    doc_id: str | None = None  # a JMESPath expression over `id`, `metadata` and `text` of a result
+    seconds: float = 30  # after which an attempt is given up
+    connect_seconds: float = 10  # after which a connection that is not made is given up
+    offline: bool = False  # whether nothing may be downloaded to prepare the system
+    isolate: bool = False  # whether Python code has a process of its own
+    # The environment variables, which say whether a pull request may have changed the target.
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    say: Callable[[str], None] = _to_nobody
-    sources: Sources | None = None
+    say: Callable[[str], None] = _to_nobody  # called with a sentence for whoever waits, as before a download
+    sources: Sources | None = None  # where the modules are added that another process imports

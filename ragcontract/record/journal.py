@@ -1,9 +1,8 @@
-"""The lines of a journal: what is recorded, the files that answers depend on, and every question that is done.
+"""The journal of a recording: every question that is done, as soon as it is, so that no question is asked twice.
 
-The journal of a recording: every question that is done, as soon as it is, so that nothing is asked twice.
-
-It lies beside the run as ``.<run>.journal``: JSON lines, of which the first says what is recorded. Memory holds where
-each row is, not the rows.
+It lies beside the run as ``.<run>.journal``. It has JSON lines: the first says what is recorded, and the others have
+the versions of the system, the files that answers depend on, and the questions that are done. Memory holds the offset
+of each row, not the rows.
 """
 
 import os
@@ -35,7 +34,7 @@ USED = b'{"sources":'
 
 
 class Header(Struct, frozen=True, kw_only=True):
-    """What is recorded; rows of a journal that differs in any of it would not belong together."""
+    """What is recorded. If any of it has changed, new rows do not belong to those in the journal."""
 
     target: str
     target_sha256: str
@@ -49,44 +48,40 @@ class Header(Struct, frozen=True, kw_only=True):
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
-    """The versions that a system names before it is asked: another index behind the same target is another system."""
+    """The versions that a system reports before it is asked: with another index, it is another system."""
 
     versions: dict[str, str]
 
 
 class Used(Struct, frozen=True, kw_only=True):
-    """Files that the answers from here on may depend on; the last entry of a file counts."""
+    """Files that the answers after this line may depend on; the last entry of a file counts."""
 
     sources: list[Source]
 
 
 class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A question that is done: the row of the run, without versions, or the failure of the last attempt.
-
-    ``partial`` says that the row has the retrieval of a question whose answer failed. ``sources`` is how many files
-    the journal names before it.
-    """
+    """A question that is done: with a row, or with a failure."""
 
     query_id: str
     question_sha: str
     repeat: int
     attempts: int
     ms: float
-    row: Raw | UnsetType = UNSET
-    failure: Failure | None = None
-    partial: bool = False
-    sources: int = 0
+    row: Raw | UnsetType = UNSET  # of the run, without versions
+    failure: Failure | None = None  # of the last attempt
+    partial: bool = False  # whether only the retrieval is in the row, because the answer failed
+    sources: int = 0  # how many files the journal names before this line
 
 
-ABSENT = -1  # the offset of a row that there is not
+ABSENT = -1  # the offset of a row that is not in the journal
 WHAT = {"git": "the commit", "tool": "rag-contract", "doc_id": "--doc-id", "watch": "--watch"}
 
 
 class Journal:
-    """Keeps rows on disk, and finds them again in the order of the questions; close it at the end."""
+    """Keeps rows on disk and returns them in the order of the questions; close it at the end."""
 
     def __init__(self, file: IO[bytes], path: os.PathLike[str] | None, *, read_only: bool = False) -> None:
-        """Use an open file, which is empty or the journal at ``path``; :func:`opened` and others do."""
+        """Use an open file, which is empty or the journal at ``path``; see :func:`opened`."""
         self._file = file
         self._path = path
         self._read_only = read_only
@@ -100,13 +95,13 @@ class Journal:
         self._rows = self._others = 0
         self._versions: dict[str, str] | None = None
         self._sources: dict[str, Source] = {}
-        self._modules_of_before: dict[str, str] = {}
+        self._earlier_modules: dict[str, str] = {}
         self.kept = 0
 
     def start(
         self, header: Header, questions: Questions, sources: Sources, *, fresh: bool = False, partial: bool = False
     ) -> Self:
-        """Go on with the rows of an earlier recording, as :meth:`read`; with ``fresh``, throw away what is there."""
+        """Prepare to add rows to those that :meth:`read` finds; with ``fresh``, throw those away."""
         if fresh:
             self._file.truncate(0)
         self.read(header, questions, sources, partial=partial)
@@ -116,13 +111,13 @@ class Journal:
         return self
 
     def read(self, header: Header, questions: Questions, sources: Sources, *, partial: bool = False) -> Self:
-        """Find the rows of these questions; raises InputError if what was recorded is not what the header says.
+        """Find the rows of these questions.
 
-        So it does if a file has changed that the rows depend on, or if a part of the questions is wanted and there are
-        rows of others.
+        Raises InputError if the header differs from that of the journal, if a file has changed that the rows depend on,
+        or if only a part of the questions is wanted and there are rows of others.
 
-        Lines that were only written in part are not read: their questions are asked again, and so are those that
-        failed or have changed; those with a ``partial`` row, too, unless such rows are wanted.
+        Questions without a row are asked again: those that failed or have changed, those whose line was not written
+        whole, and those whose row is ``partial``, unless such rows are wanted.
         """
         self._partial = partial
         self._questions, self._repeats = questions.chosen, header.repeats
@@ -135,7 +130,9 @@ class Journal:
             if self._rows:
                 self._compare(header, first)
                 self._refuse([*sources.differences(self._sources.values())])
-                self._modules_of_before = {one.module: one.file for one in self._sources.values() if one.module}
+                self._earlier_modules = {
+                    source.module: source.file for source in self._sources.values() if source.module
+                }
                 if questions.are_a_part:
                     self._refuse_others()
             else:  # nothing to lose
@@ -145,20 +142,20 @@ class Journal:
 
     def _compare(self, header: Header, line: bytes) -> None:
         try:
-            found = msgspec.json.decode(line, type=dict[str, Any])
+            recorded = msgspec.json.decode(line, type=dict[str, Any])
         except (msgspec.DecodeError, UnicodeError):
-            found = {}
-        if found.get("journal") != VERSION:
+            recorded = {}
+        if recorded.get("journal") != VERSION:
             problem = "is not a journal that this version of rag-contract can go on with; throw it away with --fresh"
             raise InputError([f"{self._path}: {problem}"])
-        self._refuse_other(found, msgspec.structs.asdict(header))
+        self._refuse_other(recorded, msgspec.structs.asdict(header))
 
-    def _refuse_other(self, found: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    def _refuse_other(self, recorded: Mapping[str, Any], now: Mapping[str, Any]) -> None:
         differs = [
-            _difference(name, found.get(name), now.get(name))
-            for name in {**now, **found}
-            if found.get(name) != now.get(name)
-            and not (name == "target_sha256" and found.get("target") != now.get("target"))
+            _difference(name, recorded.get(name), now.get(name))
+            for name in {**now, **recorded}
+            if recorded.get(name) != now.get(name)
+            and not (name == "target_sha256" and recorded.get("target") != now.get("target"))
         ]
         self._refuse(differs)
 
@@ -170,16 +167,17 @@ class Journal:
             raise InputError([f"{self._path}: {has}; undo that to go on, or throw them away with --fresh"])
 
     def depend_on(self, sources: Sequence[Source]) -> None:
-        """Note files before rows that may depend on them; raises InputError if these differ from what was noted before.
+        """Write down files before the rows that may depend on them.
 
-        A file that has changed while it was in use is noted as such: no other recording can go on with these rows.
+        Raises InputError if a file has changed while it was in use. This is written down, too, so that no recording can
+        go on with these rows.
         """
-        added = [one for one in sources if one.file not in self._sources]
+        added = [source for source in sources if source.file not in self._sources]
         self._refuse([*self._moved(added)])
-        known = {**{one.file: one for one in added}, **self._sources}
-        changed = [replace(one, sha256=None) for one in sources if known[one.file].sha256 != one.sha256]
+        known = {**{source.file: source for source in added}, **self._sources}
+        changed = [replace(source, sha256=None) for source in sources if known[source.file].sha256 != source.sha256]
         if lines := [*added, *changed]:
-            self._sources = known | {one.file: one for one in changed}
+            self._sources = known | {source.file: source for source in changed}
             self._append(msgspec.json.encode(Used(sources=lines)) + b"\n")
         if changed:
             listed = ", ".join(map(str, changed[: bounds.NAMES]))
@@ -187,14 +185,14 @@ class Journal:
             raise InputError([f"{two}; ask all of them again with --fresh"])
 
     def _moved(self, added: Sequence[Source]) -> Iterator[str]:
-        """Yield the modules that the answers of before had from other files."""
+        """Yield the modules that earlier answers had from other files."""
         for source in added:
-            before = self._modules_of_before.get(source.module or "")
+            before = self._earlier_modules.get(source.module or "")
             if before is not None:
                 yield f"the module {source.module} was {before} and is {source.file}"
 
     def prepared(self, versions: Mapping[str, str]) -> None:
-        """Note what a system says of itself before it is asked; raises InputError if it said something else before."""
+        """Write down the versions that a system reports; raises InputError if the journal has others."""
         if self._versions is not None:
             self._refuse_other(self._versions, versions)
         else:
@@ -202,7 +200,7 @@ class Journal:
             self._append(msgspec.json.encode(Prepared(versions=self._versions)) + b"\n")
 
     def _refuse_others(self) -> None:
-        """Raise InputError if there are rows of other questions: once a part is written, its journal is deleted."""
+        """Raise InputError if there are rows of other questions: they would be lost when the journal is deleted."""
         if self._others:
             has = f"has {count(self._others, 'answer')} to other questions, of a recording that did not end"
             way = "end that first, give this part another --out, or throw them away with --fresh"
@@ -219,7 +217,7 @@ class Journal:
             if line.startswith(USED):
                 with suppress(msgspec.DecodeError, UnicodeError):
                     used = msgspec.json.decode(line, type=Used).sources
-                    self._sources |= {one.file: one for one in used}
+                    self._sources |= {source.file: source for source in used}
                 continue
             try:
                 entry = decode(line)
@@ -231,7 +229,7 @@ class Journal:
                 self._others += entry.row is not UNSET
                 continue
             wanted = entry.row is not UNSET and (self._partial or not entry.partial)
-            # Where a disk lost what the row depends on, nothing can be compared.
+            # If a disk lost the lines before it, it is not known which files the row depends on.
             known = entry.sources <= len(self._sources)
             current = wanted and known and entry.question_sha == self._questions[number].digest
             self._offsets[self._at(number, entry.repeat)] = offset if current else ABSENT
@@ -240,7 +238,7 @@ class Journal:
         return number * self._repeats + repeat - 1
 
     def lacking(self) -> Iterator[tuple[Question, int]]:
-        """Yield what is still to ask, each with its repeat: all questions once, then all of them again."""
+        """Yield the questions without a row, each with its repeat: all of the first repeat, then of the next."""
         for repeat in range(1, self._repeats + 1):
             for number, question in enumerate(self._questions):
                 if self._offsets[self._at(number, repeat)] == ABSENT:
@@ -265,7 +263,7 @@ class Journal:
         self._unsynced = True
 
     def sync(self) -> None:
-        """See to it that what is written survives a machine that stops."""
+        """Flush what is written to the disk, so that it survives if the machine stops."""
         if self._unsynced and self._path is not None:
             try:
                 os.fsync(self._file.fileno())
@@ -279,7 +277,7 @@ class Journal:
         return OutputError([f"{self._path}: cannot be written ({error.strerror or error})"])
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows in the order of the questions, the repeats of each together; those that failed are absent."""
+        """Yield the rows in the order of the questions, with the repeats of each together."""
         decode = msgspec.json.Decoder(Entry).decode
         for offset in self._offsets:
             if offset != ABSENT:
@@ -288,8 +286,8 @@ class Journal:
                 yield row
 
     def close(self, *, remove: bool = False) -> None:
-        """Close the file, and delete it if the run is written, or if it has no row."""
-        with suppress(OSError, OutputError):  # what could not be written was reported when it was
+        """Close the file; delete it with ``remove``, and if it has no row."""
+        with suppress(OSError, OutputError):  # a failure to write was reported when it happened
             self.sync()
             if (remove or not self._rows) and self._path is not None and not self._read_only:
                 Path(self._path).unlink(missing_ok=True)
@@ -298,16 +296,16 @@ class Journal:
 
 
 def path_beside(out: str) -> AnchoredPath:
-    """Return where the journal of a run is."""
+    """Return the path of a run's journal."""
     return AnchoredPath(journal_beside(out))
 
 
 @contextmanager
 def begun(path: os.PathLike[str] | None) -> Iterator[None]:
-    """Have a journal lie beside the run from before code of the target is imported until the recording has ended.
+    """Create a journal beside the run before any code of the target is imported.
 
-    Whatever that code does to the process, `check` then refuses the run that was there before. A journal that is still
-    empty at the end is deleted.
+    If that code ends the process, the journal is left, and `check` refuses the run that was there before. A journal
+    that is still empty at the end is deleted.
     """
     made = path is not None and _made(Path(path))
     try:
@@ -319,7 +317,7 @@ def begun(path: os.PathLike[str] | None) -> Iterator[None]:
 
 
 def _made(path: Path) -> bool:
-    """Create an empty file, if there is none; what prevents that is reported when the journal is opened."""
+    """Create an empty file and return whether that was possible; errors are reported when the journal is opened."""
     with suppress(OSError):
         path.open("xb").close()
         return True
@@ -327,7 +325,7 @@ def _made(path: Path) -> bool:
 
 
 def opened(path: os.PathLike[str]) -> Journal:
-    """Open or create a journal that no other recording has open; raises InputError or OutputError."""
+    """Open or create a journal and lock it; raises InputError if another recording has it, or OutputError."""
     try:
         file = locked(Path(path))
     except OSError as error:
@@ -338,7 +336,7 @@ def opened(path: os.PathLike[str]) -> Journal:
 
 
 def to_read(path: os.PathLike[str]) -> Journal:
-    """Return a journal to look at, which may be written by another recording; raises InputError if it cannot be."""
+    """Open a journal for reading, even while another recording writes it; raises InputError if that fails."""
     try:
         if problem := not_ours(Path(path)):
             raise InputError([f"{path}: cannot be read ({problem}; delete it)"])
@@ -348,7 +346,7 @@ def to_read(path: os.PathLike[str]) -> Journal:
 
 
 def temporary() -> Journal:
-    """Return a journal that is gone when it is closed, for a run that is not written."""
+    """Return a journal in a temporary file, for a run that is not written."""
     return Journal(temporary_file(), None)
 
 

@@ -1,4 +1,4 @@
-"""Asks a system many questions, several at a time, within its limits, and again where that may help."""
+"""Ask a system many questions: several at a time, within its limits, and again where that may help."""
 
 import heapq
 import os
@@ -20,25 +20,25 @@ from ragcontract.record.attempts import Conversation, Ended, Pool
 from ragcontract.record.events import Failure, Retry, Watch
 from ragcontract.record.interface import CallFailed, Context, Response, System
 
-TICK = 1.0  # s; how often those who watch are looked after while nothing happens
-STUCK_TICK = 0.05  # s; how often threads that were abandoned are looked at while they keep all others from starting
+TICK = 1.0  # s; the longest time between two calls of `tick`
+STUCK_TICK = 0.05  # s; how often abandoned threads are checked while they keep others from starting
 
 
 class CallSettings(Struct, frozen=True, kw_only=True):
-    """How a system is asked; ``rate`` is in calls a second, ``seconds`` is the time of one attempt."""
+    """How a system is asked."""
 
-    top: int
+    top: int  # how many results are wanted
     concurrency: int
-    seconds: float = 30
+    seconds: float = 30  # the time limit of one attempt
     retries: int = 2
-    rate: float | None = None
+    rate: float | None = None  # in calls per second; None for no limit
 
 
 Done = Callable[[Conversation, Response | CallFailed], None]
 
 
 class Loop:
-    """Asks questions from worker threads; everything else, and all that watch, is called from one thread."""
+    """Asks questions from worker threads, and calls everything else, such as ``watch``, from one thread."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Loop:
         tick: Callable[[], None] = lambda: None,
         secrets: Secrets = NO_SECRETS,
     ) -> None:
-        """Prepare; ``tick`` is called at least once a second."""
+        """Prepare to ask; ``tick`` is called at least once a second."""
         self._calls = calls
         self._watch = watch
         self._stop = stop
@@ -71,8 +71,9 @@ class Loop:
     def ask_all(self, conversations: Iterator[Conversation], done: Done) -> None:
         """Ask questions until all are done, or until somebody asks to stop.
 
-        ``done`` gets each with the response, or with the failure of its last attempt. Raises InputError if no other
-        attempt can succeed, or what ``done`` raises; those under way are waited for, as if somebody had asked to stop.
+        ``done`` is called with each conversation and its response, or the failure of its last attempt. Raises
+        InputError if no other attempt can succeed, and what ``done`` raises. First it waits for the attempts under way,
+        as it does if somebody asks to stop.
         """
         self._is_all = False
         while True:
@@ -94,7 +95,7 @@ class Loop:
         self._pool.close()
 
     def _start(self, conversations: Iterator[Conversation], now: float) -> None:
-        """Start what may start: who waits keeps a place, so that a failing system is asked more slowly."""
+        """Start what may start. A question that waits keeps its place, so a failing system is asked more slowly."""
         while self._pool.has_room and self._rate_limiter.next <= now:
             if self._waiting and self._waiting[0][0] <= now:
                 conversation = heapq.heappop(self._waiting)[2]
@@ -122,7 +123,7 @@ class Loop:
         )
 
     def _mind_stuck(self, now: float) -> None:
-        """Give up if the threads that were abandoned do not end within another time limit."""
+        """Give up if abandoned threads keep others from starting for as long as one attempt may take."""
         if not self._pool.is_stuck:
             self._stuck_since = None
         elif self._stuck_since is None:
@@ -134,7 +135,7 @@ class Loop:
             self._fatal = InputError([f"{many}; raise --timeout or --concurrency, or use --isolate"])
 
     def _wind_up(self, now: float) -> None:
-        """Start nothing, and leave those under way alone after a while."""
+        """Start nothing more, and abandon the attempts under way after a while."""
         self._waiting.clear()
         self._is_all = True
         self._end_by = self._end_by or now + bounds.WIND_UP
@@ -142,7 +143,7 @@ class Loop:
             self._under_way.clear()
 
     def _wait(self, now: float) -> Iterator[Ended]:
-        """Wait until something has ended or is due, and yield what has ended."""
+        """Wait until an attempt has ended or something is due, and yield the attempts that have ended."""
         until = min(self._pool.due, self._end_by or now + TICK, now + TICK)
         if self._stuck_since is not None:
             until = min(until, now + STUCK_TICK)
@@ -163,11 +164,11 @@ class Loop:
         if conversation is None:
             return
         try:
-            self._judge(conversation, ended, done)
+            self._settle(conversation, ended, done)
         except Exception as error:  # noqa: BLE001 (raised again when those under way have ended)
             self._fatal = self._fatal or error
 
-    def _judge(self, conversation: Conversation, ended: Ended, done: Done) -> None:
+    def _settle(self, conversation: Conversation, ended: Ended, done: Done) -> None:
         try:
             response = conversation.took(answered(ended), ended.ms)
         except CallFailed as failed:
@@ -182,14 +183,14 @@ class Loop:
                 heapq.heappush(self._waiting, (0.0, next(self._order), conversation))
 
     def _again(self, conversation: Conversation, failed: CallFailed) -> bool:
-        """Have a failed attempt made again, if that may help and is allowed."""
+        """Plan another attempt if that may help and is allowed; return whether the question is not done yet."""
         now = monotonic()
         if failed.pause is not None:
             self._rate_limiter.pause(failed.pause, now)
         if not failed.again or conversation.attempt > self._calls.retries:
             return False
         if self._stop.asked or self._fatal:
-            return True  # it is neither answered nor given up: the next recording asks it
+            return True  # neither answered nor given up: the next recording asks again
         wait = backoff(conversation.attempt, first=FIRST_BACKOFF, longest=bounds.BACKOFF)
         due = max(now + wait, self._rate_limiter.next if failed.pause is not None else now)
         self._watch(
@@ -218,6 +219,6 @@ def answered(ended: Ended) -> Response:
 
 
 def failure_of(failed: CallFailed, secrets: Secrets) -> Failure:
-    """Return what is written of a failure, without secrets."""
+    """Return a failure as it is written to files, without secrets."""
     detail = None if failed.detail is None else secrets.redacted(dict(failed.detail))
     return Failure(kind=failed.kind, message=shorten(secrets.redacted(str(failed)), bounds.FAILURE), detail=detail)

@@ -1,8 +1,7 @@
-"""What is settled before any code of the target runs, because that code may change the current folder.
+"""The options of a recording as users write them, and the settings that are made from them.
 
-What to record and how, as a user says it.
-
-Options of a recording as users give them, on the command line and in Python, and what is wrong with them.
+:func:`begun` reads the questions and settles all paths before any code of the target runs, because that code may change
+the current folder.
 """
 
 import math
@@ -34,22 +33,18 @@ from ragcontract.runs.readers import is_journal
 
 
 class Beginning(Struct, frozen=True, kw_only=True):
-    """The questions, where the run and its journal are written, and the commit that is checked out.
-
-    A run in memory has neither of the two files. ``outputs`` are all files that are written. ``sources`` finds the
-    files that the answers depend on, of which ``watch`` are the patterns of those that somebody named.
-    """
+    """What is read and settled before any code of the target runs."""
 
     questions: Questions
-    commit: Commit | None
-    out: AnchoredPath | None = None
-    journal: AnchoredPath | None = None
-    sources: Sources
-    watch: tuple[str, ...] = ()
-    outputs: tuple[AnchoredPath, ...] = ()
+    commit: Commit | None  # that is checked out
+    out: AnchoredPath | None = None  # None for a run in memory
+    journal: AnchoredPath | None = None  # None for a run in memory
+    sources: Sources  # finds the files that the answers depend on
+    watch: tuple[str, ...] = ()  # the patterns of `--watch`
+    outputs: tuple[AnchoredPath, ...] = ()  # all files that are written
 
     def refuse_inputs(self, files: Iterable[Path]) -> None:
-        """Raise OutputError if a file that is written is one of these, or one that the answers depend on."""
+        """Raise OutputError if an output is one of these files, or one that the answers depend on."""
         if problems := check_outputs(self.outputs, [*files, *self.sources.files]):
             raise OutputError(problems)
 
@@ -63,9 +58,9 @@ def begun(
     watch: Sequence[str] = (),
     further: Sequence[AnchoredPath] = (),
 ) -> Beginning:
-    """Read the questions, the watched files and the commit of a folder; ``further`` are outputs beside the run.
+    """Read the questions, the watched files and the commit of a folder.
 
-    Raises InputError or OutputError if nothing can come of a recording.
+    ``further`` are outputs beside the run. Raises InputError or OutputError if the recording cannot succeed.
     """
     questions = read_questions(golden, selection)
     files = existing_files(golden)[0]
@@ -91,14 +86,14 @@ OnFailure = Literal["stop", "leave-out", "keep-retrieval"]
 
 
 class RecordSettings(Struct, frozen=True, kw_only=True):
-    """What to record, and how; ``versions`` win over all that is found."""
+    """What to record, and how."""
 
     beginning: Beginning
     calls: CallSettings
     repeats: int = 1
     warmup: int = 0
     on_failure: OnFailure = "stop"
-    versions: Mapping[str, str] = {}
+    versions: Mapping[str, str] = {}  # they win over those that the system and its responses report
     doc_id: str | None = None
     fresh: bool = False
 
@@ -119,11 +114,11 @@ class RecordSettings(Struct, frozen=True, kw_only=True):
 
     @property
     def partial(self) -> bool:
-        """Whether rows are wanted in which only the answer failed."""
+        """Whether questions whose answer failed get a row with what was retrieved."""
         return self.on_failure == "keep-retrieval"
 
     def header(self, target: Target) -> Header:
-        """Return what the journal begins with."""
+        """Return the first line of the journal."""
         return Header(
             target=target.name,
             target_sha256=target.sha256,
@@ -152,13 +147,13 @@ LEAST_SECONDS = {"timeout": 0.001, "connect_timeout": 0.001, "progress_every_sec
 
 
 class RecordOptions(Struct, frozen=True, kw_only=True):
-    """The options: ``rate`` is text such as ``5/s``, ``secrets`` are names; None is not given."""
+    """The options as users write them; None where they wrote nothing."""
 
     golden: Sequence[str]
     out: str | None = None
     top: int = TOP
     concurrency: int | None = None
-    rate: str | None = None
+    rate: str | None = None  # as `5/s` or `300/min`
     timeout: float = 30
     connect_timeout: float = 10
     retries: int = 2
@@ -170,26 +165,26 @@ class RecordOptions(Struct, frozen=True, kw_only=True):
     on_failure: OnFailure = "stop"
     versions: Mapping[str, str] = {}
     doc_id: str | None = None
-    secrets: Sequence[str] = ()
+    secrets: Sequence[str] = ()  # names of environment variables
     fresh: bool = False
     watch_files: Sequence[str] = ()
     offline: bool = False
     isolate: bool = False
 
     def wrong(self, environ: Mapping[str, str]) -> list[tuple[str, str]]:
-        """Return what is wrong, by the names of the fields."""
+        """Return the names of the fields that are wrong, each with the problem."""
         numbers = {name: getattr(self, name) for name in self.__struct_fields__ if name in {*WHOLE, *LEAST_SECONDS}}
-        found = wrong_numbers(numbers)
+        problems = wrong_numbers(numbers)
         if self.rate is not None and rate_of(self.rate) is None:
-            found.append(("rate", f"expected a rate such as 5/s or 300/min, found {self.rate!r}"))
+            problems.append(("rate", f"expected a rate such as 5/s or 300/min, found {self.rate!r}"))
         if self.on_failure not in get_args(OnFailure):
             known = ", ".join(map(repr, get_args(OnFailure)))
-            found.append(("on_failure", f"expected {known}, found {self.on_failure!r}"))
-        found += [("versions", problem) for problem in wrong_versions(self.versions)]
-        return found + [("secrets", problem) for problem in wrong_names(self.secrets, environ)]
+            problems.append(("on_failure", f"expected {known}, found {self.on_failure!r}"))
+        problems += [("versions", problem) for problem in wrong_versions(self.versions)]
+        return problems + [("secrets", problem) for problem in wrong_names(self.secrets, environ)]
 
     def surroundings(self, environ: Mapping[str, str], sources: Sources) -> Surroundings:
-        """Return what a system is made with."""
+        """Return what a system is made with beside its own options."""
         return Surroundings(
             sources=sources,
             secrets=self.known(environ),
@@ -202,11 +197,11 @@ class RecordOptions(Struct, frozen=True, kw_only=True):
         )
 
     def known(self, environ: Mapping[str, str]) -> Secrets:
-        """Return the secrets."""
+        """Return the secrets with their values."""
         return of_environment(self.secrets, environ)
 
     def beginning(self, *outputs: AnchoredPath) -> Beginning:
-        """Read the questions; call it before any code of the target runs. ``outputs`` are those beside the run.
+        """Return what is settled before any code of the target runs. ``outputs`` are files beside the run.
 
         Raises InputError or OutputError.
         """
@@ -214,7 +209,7 @@ class RecordOptions(Struct, frozen=True, kw_only=True):
         return begun(self.golden, self.out, selection, watch=self.watch_files, further=outputs)
 
     def settings(self, beginning: Beginning, system: System) -> RecordSettings:
-        """Return what to record of a system."""
+        """Return the settings for a system."""
         return RecordSettings(
             beginning=beginning,
             calls=CallSettings(
@@ -233,10 +228,10 @@ class RecordOptions(Struct, frozen=True, kw_only=True):
         )
 
 
-def wrong_numbers(given: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return what is wrong with numbers, by the names of their options; None is not given."""
+def wrong_numbers(numbers: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the names of the numbers that are wrong, each with the problem; None is skipped."""
     wrong = []
-    for name, value in given.items():
+    for name, value in numbers.items():
         if value is None:
             continue
         whole = name in WHOLE
@@ -248,20 +243,20 @@ def wrong_numbers(given: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def rate_of(text: str) -> float | None:
-    """Return the calls a second that ``5/s`` or ``300/min`` allows; None if the text is not a rate."""
-    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?) ?/ ?(s|min)", text)
-    number = float(found[1]) if found else math.nan
-    return number / SECONDS[found[2]] if found and 0 < number <= bounds.RATE else None
+    """Return the calls per second that ``5/s`` or ``300/min`` allows; None if the text is not a rate."""
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?) ?/ ?(s|min)", text)
+    number = float(match[1]) if match else math.nan
+    return number / SECONDS[match[2]] if match and 0 < number <= bounds.RATE else None
 
 
-def wrong_versions(given: Mapping[str, str]) -> list[str]:
-    """Return what is wrong with versions that a user chose."""
+def wrong_versions(versions: Mapping[str, str]) -> list[str]:
+    """Return what is wrong with the versions that a user named."""
     wrong = []
-    for name, value in given.items():
+    for name, value in versions.items():
         if name not in VERSION_FIELDS:
             near = nearest(name, VERSION_FIELDS)
-            meant = f"did you mean {near!r}?" if near else f"the versions of a run are {', '.join(VERSION_FIELDS)}"
-            wrong.append(f"{shorten(name, bounds.NAME)}: is no version; {meant}")
+            meant = f"did you mean {near!r}?" if near else f"the versions are {', '.join(VERSION_FIELDS)}"
+            wrong.append(f"{shorten(name, bounds.NAME)}: is not a version of a run; {meant}")
         elif not 1 <= len(value) <= bounds.ID:
             wrong.append(f"{name}: expected text of 1 to {bounds.ID:,} characters")
     return wrong

@@ -1,4 +1,4 @@
-"""Records a system from Python: what `rag-contract record` does, as a function."""
+"""Record a system from Python: what `rag-contract record` does, as a function."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -51,34 +51,41 @@ def record_run(
     """Ask a system every golden query, as ``rag-contract record`` does, and return the run.
 
     ``target`` is a function, an object with ``run``, or text as on the command line. With ``out``, the run is written
-    there and ``rows`` of the result is its path; without, ``rows`` has the run itself: both are for ``check(run=…)``.
+    there and ``rows`` of the result is its path; without it, ``rows`` is the run itself. Pass either to
+    ``check(run=…)``. ``watch`` is called with each event.
+
     The other options are those of the command line: ``top`` (10), ``timeout`` in seconds (30), ``rate`` as text such as
-    ``"5/s"``, ``secrets`` as names of environment variables, ``watch_files`` as the patterns of ``--watch``. ``watch``
-    is called with what happens. Raises
-    :class:`~ragcontract.InputError` if there is no run because questions failed; those that were answered stay in the
-    journal beside ``out``.
+    ``"5/s"``, ``secrets`` as names of environment variables, ``watch_files`` as the patterns of ``--watch``.
+
+    Raises :class:`~ragcontract.InputError` if questions failed, so that there is no run. The answers to the others stay
+    in the journal beside ``out``.
     """
-    lists = {name: several(cast("str | Sequence[str]", given)) for name, given in options.items() if name in SEVERAL}
-    given = RecordOptions(
+    lists = {name: several(cast("str | Sequence[str]", value)) for name, value in options.items() if name in SEVERAL}
+    record_options = RecordOptions(
         golden=paths_of(golden),
         out=None if out is None else os.fspath(out),
         **{**options, **lists},  # type: ignore[arg-type]
     )
-    wrong = [f"{name}: {problem}" for name, problem in given.wrong(os.environ)]
-    if given.repeats != 1 and out is None:
+    wrong = [f"{name}: {problem}" for name, problem in record_options.wrong(os.environ)]
+    if record_options.repeats != 1 and out is None:
         wrong.append("repeats: a run in memory has one row a query; name a file with `out`")
     if wrong:
         raise InputError(wrong)
-    secrets = given.known(os.environ)
+    secrets = record_options.known(os.environ)
     with redacting(secrets):
-        beginning = given.beginning()
+        beginning = record_options.beginning()
         with begun(beginning.journal):
-            found = read_target(target, given.surroundings(os.environ, beginning.sources))
-            recording = record(given.settings(beginning, found.system), found, secrets=secrets, watch=watch or _ignore)
+            resolved_target = read_target(target, record_options.surroundings(os.environ, beginning.sources))
+            recording = record(
+                record_options.settings(beginning, resolved_target.system),
+                resolved_target,
+                secrets=secrets,
+                watch=watch or _ignore,
+            )
         if recording.error is not None:
             raise recording.error
         return recording
 
 
 def _ignore(_: Event) -> None:
-    """Watch nothing."""
+    """Ignore an event."""

@@ -1,6 +1,6 @@
-"""What becomes of each answer in a recording: a row in the journal, an event, a number.
+"""Record a system: questions → system → journal → run.
 
-Records a system: questions → system → journal → run. The run appears whole at the end, or not at all.
+Each answer becomes a row in the journal, an event and a number. The run appears whole at the end, or not at all.
 """
 
 import os
@@ -32,11 +32,97 @@ from ragcontract.record.run_rows import RandomIds, Rows, usable_versions, with_v
 from ragcontract.record.sources import Sources
 from ragcontract.record.target import Target
 
+
+class Recording(Struct, frozen=True, kw_only=True):
+    """How a recording ended."""
+
+    details: Mapping[str, Any]  # what else is known of the recording
+    # The run for `check(run=…)`: its path, or the rows by query id if it is not written. None if there is no run.
+    rows: str | Mapping[str, Mapping[str, Any]] | None = None
+    failures: tuple[Failed, ...] = ()  # the first of the questions that failed
+    warnings: tuple[str, ...] = ()
+    error: BaseException | None = None  # why there is no run
+
+
+def record(
+    settings: RecordSettings,
+    target: Target,
+    *,
+    stop: Stop | None = None,
+    watch: Watch = lambda _: None,
+    secrets: Secrets = NO_SECRETS,
+) -> Recording:
+    """Ask a target every golden query, and write the run if all are answered.
+
+    Raises InputError or OutputError if the recording cannot begin. The ``error`` of the result is InputError if
+    questions failed or the target cannot be used, and KeyboardInterrupt if somebody asked to stop. ``watch`` gets the
+    End event before the teardown, so that it can still ask the system for its versions and facts.
+    """
+    journal = journals.opened(settings.journal) if settings.journal else journals.temporary()
+    rows = None
+    try:
+        _start(journal, settings, target)
+        ids = RandomIds(settings.out)
+        session = _session(settings, journal, watch, secrets)
+        watch(Start(target=target.name, total=session.counts.total, kept=journal.kept))
+        try:
+            known = _asked(settings, target.system, session, stop or Stop())
+            system_versions = secrets.redacted(dict(_without_nones(known.versions)))
+            versions, strange = usable_versions({"retriever_version": settings.commit, **system_versions})
+            error = known.error
+            try:
+                rows = None if error else _written(settings, session, ids.passing(journal.rows()), versions)
+            except RagContractError as raised:
+                error = raised
+            session.note(session.counts.end(written=rows is not None))
+        finally:
+            trouble = _released(target.system)
+        return Recording(
+            rows=rows,
+            error=error,
+            failures=tuple(session.counts.failed),
+            warnings=(
+                *([reused(session.counts)] if journal.kept else ()),
+                *secrets.redacted([*known.warnings, *strange, *trouble]),
+                *(_doubts(session.counts, settings.beginning.questions, ids) if rows is not None else ()),
+            ),
+            details=_details(settings, target, session.counts)
+            | {"versions": {**versions, **settings.versions}, **secrets.redacted(dict(known.facts))},
+        )
+    finally:
+        journal.close(remove=rows is not None)
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """What a recording would ask."""
+
+    questions: int  # how many are chosen
+    of: int  # how many questions the golden files have
+    answers: int  # how many are wanted: the questions times the repeats
+    kept: int  # how many of these answers the journal has
+
+
+def planned(settings: RecordSettings, target: Target) -> Plan:
+    """Return what would be asked, without asking or writing; raises what :func:`record` raises before it asks."""
+    questions = settings.beginning.questions
+    settings.beginning.sources.new()
+    settings.beginning.refuse_inputs(target.files)
+    kept = 0
+    if settings.journal and Path(settings.journal).exists() and not settings.fresh:
+        journal = journals.to_read(settings.journal)
+        journal.read(settings.header(target), questions, settings.beginning.sources, partial=settings.partial)
+        kept = journal.kept
+        journal.close()
+    return Plan(
+        questions=len(questions.chosen), of=questions.of, answers=len(questions.chosen) * settings.repeats, kept=kept
+    )
+
+
 SYNC_GAP, PROGRESS_GAP = 1.0, 0.2  # s; between two fsyncs, and between two Progress events
 
 
 class Session:
-    """One recording under way."""
+    """A recording under way: asks the questions and keeps the answers."""
 
     def __init__(
         self,
@@ -49,7 +135,7 @@ class Session:
         watch: Watch,
         secrets: Secrets,
     ) -> None:
-        """Go on from what the journal has; ``total`` answers are wanted in all."""
+        """Begin after what the journal has; ``total`` answers are wanted in all."""
         self._journal = journal
         self._sources = sources
         self._rows = rows
@@ -60,18 +146,20 @@ class Session:
         self.counts = Counts(total=total, kept=journal.kept, now=monotonic())
 
     def prepared(self, versions: Mapping[str, str]) -> None:
-        """Note what the system says of itself; raises InputError if the rows in the journal are of another one."""
+        """Note the versions of the system; raises InputError if the rows in the journal have others."""
         self._journal.prepared(self._secrets.redacted(dict(versions)))
 
     def run(self, system: System, calls: CallSettings, warmup: int, stop: Stop) -> None:
-        """Ask what is lacking; raises KeyboardInterrupt if somebody asked to stop."""
+        """Ask the questions that have no row yet; raises KeyboardInterrupt if somebody asked to stop."""
         self.counts.restart(monotonic())
         loop = Loop(system, calls, watch=self.note, stop=stop, tick=self._tick, secrets=self._secrets)
         try:
             with by_signals(stop):
                 first = islice(self._journal.lacking(), warmup)
-                loop.ask_all((Conversation(one, 0) for one, _ in first), lambda _conversation, _answer: None)
-                loop.ask_all((Conversation(one, repeat) for one, repeat in self._journal.lacking()), self._done)
+                loop.ask_all((Conversation(question, 0) for question, _ in first), lambda _conversation, _answer: None)
+                loop.ask_all(
+                    (Conversation(question, repeat) for question, repeat in self._journal.lacking()), self._done
+                )
             self._journal.depend_on(self._sources.new())
         finally:
             loop.close()
@@ -80,7 +168,7 @@ class Session:
             raise KeyboardInterrupt
 
     def note(self, event: Event) -> None:
-        """Count an event, and hand it to those who watch."""
+        """Count an event and pass it on."""
         self.counts.count(event)
         self._watch(event)
 
@@ -95,7 +183,7 @@ class Session:
             self._shown = now
 
     def _done(self, conversation: Conversation, answer: Response | CallFailed) -> None:
-        """Keep what was answered; raises InputError if nothing at all is."""
+        """Keep an answer or a failure; raises InputError if too many questions in a row have failed."""
         response, failed = self._sorted(conversation, answer)
         row = None
         if response is not None:
@@ -136,7 +224,7 @@ class Session:
     def _sorted(
         self, conversation: Conversation, answer: Response | CallFailed
     ) -> tuple[Response | None, CallFailed | None]:
-        """Return the response of which to write a row, or why there is none."""
+        """Return the response to write as a row, or else the failure."""
         keeps = self._on_failure == "keep-retrieval"
         if isinstance(answer, CallFailed):
             if not keeps or answer.partial is None or answer.partial.error is None:
@@ -150,8 +238,89 @@ class Session:
         return None, CallFailed(kind if isinstance(kind, str) else "answer", answer.error, detail=answer.error_detail)
 
 
+class _Known(Struct, frozen=True, kw_only=True):
+    """What is known of a system after it was asked."""
+
+    versions: Mapping[str, Any] = {}
+    facts: Mapping[str, Any] = {}
+    warnings: tuple[str, ...] = ()
+    error: BaseException | None = None  # what ended the asking early
+
+
+def _start(journal: journals.Journal, settings: RecordSettings, target: Target) -> None:
+    """Read what the journal has; raises InputError or OutputError if the recording cannot go on with it."""
+    start = settings.beginning
+    header = settings.header(target)
+    journal.start(header, start.questions, start.sources, fresh=settings.fresh, partial=settings.partial)
+    journal.depend_on(start.sources.new())
+    start.refuse_inputs(target.files)
+
+
+def _session(settings: RecordSettings, journal: journals.Journal, watch: Watch, secrets: Secrets) -> Session:
+    return Session(
+        journal,
+        Rows(None if settings.out is None else str(settings.out), secrets),
+        settings.beginning.sources,
+        on_failure=settings.on_failure,
+        total=len(settings.beginning.questions.chosen) * settings.repeats,
+        watch=watch,
+        secrets=secrets,
+    )
+
+
+def _asked(settings: RecordSettings, system: System, session: Session, stop: Stop) -> _Known:
+    """Set the system up, ask the questions that have no row yet, and return what is known afterwards."""
+    error: BaseException | None = None
+    try:
+        system.setup()
+        versions: dict[str, str] = {}
+        with suppress(Exception, SystemExit):  # users' code, which may not know them before it was asked
+            versions = usable_versions(_without_nones(system.versions()))[0]
+        session.prepared(versions)
+        session.run(system, settings.calls, settings.warmup, stop)
+    except (RagContractError, KeyboardInterrupt) as raised:
+        error = raised
+    except SystemExit as raised:
+        error = InputError([f"the target ended the program (exit code {raised.code})"])
+    try:
+        return _Known(versions=system.versions(), facts=system.facts(), error=error)
+    except (Exception, SystemExit) as raised:  # noqa: BLE001 (users' code; what was answered must not be lost)
+        unknown = f"the versions of the system are not known: {type(raised).__name__}: {raised}"
+        return _Known(warnings=() if error else (shorten(unknown, bounds.MESSAGE),), error=error)
+
+
+def _released(system: System) -> list[str]:
+    """Tear a system down, and return a warning if that fails: the answers are still good."""
+    try:
+        system.teardown()
+    except (Exception, SystemExit) as raised:  # noqa: BLE001 (users' code)
+        return [shorten(f"the teardown failed: {type(raised).__name__}: {raised}", bounds.MESSAGE)]
+    return []
+
+
+def _without_nones(versions: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in versions.items() if value is not None}
+
+
+def _written(
+    settings: RecordSettings, session: Session, rows: Iterator[dict[str, Any]], system_versions: Mapping[str, str]
+) -> str | Mapping[str, Mapping[str, Any]]:
+    """Write the run and return its path, or return its rows; raises InputError if failed questions prevent a run."""
+    counts = session.counts
+    failed = counts.failures.total()
+    if failed and (settings.on_failure == "stop" or failed == counts.total):
+        raise InputError(problems_of(counts, None if settings.journal is None else str(settings.journal)))
+    if settings.out is None:
+        return {row.pop("query_id"): with_versions(row, system_versions, settings.versions) for row in rows}
+    settings.beginning.refuse_inputs(())  # modules that a call has imported
+    write_run(
+        settings.out, rows, system_versions=system_versions, chosen=settings.versions, repeats=settings.repeats > 1
+    )
+    return os.fspath(settings.out)
+
+
 def problems_of(counts: Counts, journal: str | None) -> list[str]:
-    """Return why there is no run, as sentences: how many questions failed, and of each kind of failure an example."""
+    """Return why there is no run: how many questions failed, and an example of each kind of failure."""
     failed = counts.failures.total()
     had = counts.done - failed
     why = f"{failed:,} of {count(counts.total, 'question')} failed, so no run is written"
@@ -161,21 +330,24 @@ def problems_of(counts: Counts, journal: str | None) -> list[str]:
         advice = f"the others are in {journal}, and the same command asks only for these"
     else:
         advice = "on_failure='leave-out' leaves them out"
-    return [f"{why}; {advice}", *(_example(kind, counts.failures[kind], one) for kind, one in counts.examples.items())]
+    return [
+        f"{why}; {advice}",
+        *(_example(kind, counts.failures[kind], example) for kind, example in counts.examples.items()),
+    ]
 
 
-def _example(kind: str, times: int, one: Failed) -> str:
-    return f"{kind}: {times:,}, such as query {shorten(one.query_id, bounds.NAME)!r}: {one.failure.message}"
+def _example(kind: str, times: int, example: Failed) -> str:
+    return f"{kind}: {times:,}, such as query {shorten(example.query_id, bounds.NAME)!r}: {example.failure.message}"
 
 
 def reused(counts: Counts) -> str:
-    """Return the warning that answers are not of this recording."""
+    """Return the warning that some answers come from an earlier recording."""
     part = f"{counts.kept:,} of {count(counts.total, 'answer')}"
     return f"{part} reused from an earlier recording (--fresh asks again)"
 
 
 def lacking(counts: Counts) -> list[str]:
-    """Return warnings about what the run does not have: results, answers, or questions that failed."""
+    """Return warnings about results, answers and questions that the run lacks."""
     return [*_without_results(counts), *_unanswered(counts), *_left_out(counts)]
 
 
@@ -203,150 +375,8 @@ def _left_out(counts: Counts) -> list[str]:
     return [f"{what}; `check` refuses such a run unless the config has missing_queries: zero"]
 
 
-class Recording(Struct, frozen=True, kw_only=True):
-    """How a recording ended; ``error`` is why there is no run.
-
-    ``rows`` are a run for ``check(run=…)``: its path, or a mapping if it was not to be written; None without a run.
-    ``failures`` are the first of the questions that the system did not answer, ``details`` what else is known.
-    """
-
-    details: Mapping[str, Any]
-    rows: str | Mapping[str, Mapping[str, Any]] | None = None
-    failures: tuple[Failed, ...] = ()
-    warnings: tuple[str, ...] = ()
-    error: BaseException | None = None
-
-
-class _Known(Struct, frozen=True, kw_only=True):
-    """What is known of a system after it was asked, and what ended that early."""
-
-    versions: Mapping[str, Any] = {}
-    facts: Mapping[str, Any] = {}
-    warnings: tuple[str, ...] = ()
-    error: BaseException | None = None
-
-
-def record(
-    settings: RecordSettings,
-    target: Target,
-    *,
-    stop: Stop | None = None,
-    watch: Watch = lambda _: None,
-    secrets: Secrets = NO_SECRETS,
-) -> Recording:
-    """Ask a target every golden query, and write the run if all are answered.
-
-    Raises InputError or OutputError if that cannot begin. The ``error`` of the result is InputError if questions
-    failed, or if the target cannot be used, and KeyboardInterrupt if somebody asked to stop. Those who watch hear of
-    the end while the system can still say what it knows.
-    """
-    journal = journals.opened(settings.journal) if settings.journal else journals.temporary()
-    rows = None
-    try:
-        _start(journal, settings, target)
-        ids = RandomIds(settings.out)
-        session = _session(settings, journal, watch, secrets)
-        watch(Start(target=target.name, total=session.counts.total, kept=journal.kept))
-        try:
-            known = _asked(settings, target.system, session, stop or Stop())
-            said = secrets.redacted(dict(_given(known.versions)))
-            versions, strange = usable_versions({"retriever_version": settings.commit, **said})
-            error = known.error
-            try:
-                rows = None if error else _written(settings, session, ids.passing(journal.rows()), versions)
-            except RagContractError as raised:
-                error = raised
-            session.note(session.counts.end(written=rows is not None))
-        finally:
-            trouble = _released(target.system)
-        return Recording(
-            rows=rows,
-            error=error,
-            failures=tuple(session.counts.failed),
-            warnings=(
-                *([reused(session.counts)] if journal.kept else ()),
-                *secrets.redacted([*known.warnings, *strange, *trouble]),
-                *(_doubts(session.counts, settings.beginning.questions, ids) if rows is not None else ()),
-            ),
-            details=_details(settings, target, session.counts)
-            | {"versions": {**versions, **settings.versions}, **secrets.redacted(dict(known.facts))},
-        )
-    finally:
-        journal.close(remove=rows is not None)
-
-
-def _start(journal: journals.Journal, settings: RecordSettings, target: Target) -> None:
-    """Go on with a journal; raises InputError or OutputError if that is not possible."""
-    start = settings.beginning
-    header = settings.header(target)
-    journal.start(header, start.questions, start.sources, fresh=settings.fresh, partial=settings.partial)
-    journal.depend_on(start.sources.new())
-    start.refuse_inputs(target.files)
-
-
-def _session(settings: RecordSettings, journal: journals.Journal, watch: Watch, secrets: Secrets) -> Session:
-    return Session(
-        journal,
-        Rows(None if settings.out is None else str(settings.out), secrets),
-        settings.beginning.sources,
-        on_failure=settings.on_failure,
-        total=len(settings.beginning.questions.chosen) * settings.repeats,
-        watch=watch,
-        secrets=secrets,
-    )
-
-
-def _asked(settings: RecordSettings, system: System, session: Session, stop: Stop) -> _Known:
-    """Ask what is lacking."""
-    error: BaseException | None = None
-    try:
-        system.setup()
-        versions: dict[str, str] = {}
-        with suppress(Exception, SystemExit):  # users' code, which may not know them before it was asked
-            versions = usable_versions(_given(system.versions()))[0]
-        session.prepared(versions)
-        session.run(system, settings.calls, settings.warmup, stop)
-    except (RagContractError, KeyboardInterrupt) as raised:
-        error = raised
-    except SystemExit as raised:
-        error = InputError([f"the target ended the program (exit code {raised.code})"])
-    try:
-        return _Known(versions=system.versions(), facts=system.facts(), error=error)
-    except (Exception, SystemExit) as raised:  # noqa: BLE001 (users' code; what was answered must not be lost)
-        unknown = f"the versions of the system are not known: {type(raised).__name__}: {raised}"
-        return _Known(warnings=() if error else (shorten(unknown, bounds.MESSAGE),), error=error)
-
-
-def _released(system: System) -> list[str]:
-    """Tear a system down, and return a warning if that fails: what was answered is none the worse for it."""
-    try:
-        system.teardown()
-    except (Exception, SystemExit) as raised:  # noqa: BLE001 (users' code)
-        return [shorten(f"the teardown failed: {type(raised).__name__}: {raised}", bounds.MESSAGE)]
-    return []
-
-
-def _given(versions: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in versions.items() if value is not None}
-
-
-def _written(
-    settings: RecordSettings, session: Session, rows: Iterator[dict[str, Any]], found: Mapping[str, str]
-) -> str | Mapping[str, Mapping[str, Any]]:
-    """Write the run, or return it; raises InputError if questions failed that may not be left out."""
-    counts = session.counts
-    failed = counts.failures.total()
-    if failed and (settings.on_failure == "stop" or failed == counts.total):
-        raise InputError(problems_of(counts, None if settings.journal is None else str(settings.journal)))
-    if settings.out is None:
-        return {row.pop("query_id"): with_versions(row, found, settings.versions) for row in rows}
-    settings.beginning.refuse_inputs(())  # modules that a call has imported
-    write_run(settings.out, rows, found=found, chosen=settings.versions, repeats=settings.repeats > 1)
-    return os.fspath(settings.out)
-
-
 def _doubts(counts: Counts, questions: Questions, ids: RandomIds) -> Iterator[str]:
-    """Yield warnings about what is not in the run, and about ids in it."""
+    """Yield warnings about what the run lacks, and about its ids."""
     yield from lacking(counts)
     if questions.are_a_part:
         part = f"{len(questions.chosen):,} of {count(questions.of, 'golden query')}"
@@ -370,28 +400,3 @@ def _details(settings: RecordSettings, target: Target, counts: Counts) -> dict[s
         "answered_after_retries": counts.again,
         "failures": dict(counts.failures),
     }
-
-
-class Plan(Struct, frozen=True, kw_only=True):
-    """What a recording would ask: ``questions`` of all ``of``; a journal has ``kept`` of the ``answers`` wanted."""
-
-    questions: int
-    of: int
-    answers: int
-    kept: int
-
-
-def planned(settings: RecordSettings, target: Target) -> Plan:
-    """Return what would be asked; raises what :func:`record` raises before anything is. Writes nothing."""
-    questions = settings.beginning.questions
-    settings.beginning.sources.new()
-    settings.beginning.refuse_inputs(target.files)
-    kept = 0
-    if settings.journal and Path(settings.journal).exists() and not settings.fresh:
-        journal = journals.to_read(settings.journal)
-        journal.read(settings.header(target), questions, settings.beginning.sources, partial=settings.partial)
-        kept = journal.kept
-        journal.close()
-    return Plan(
-        questions=len(questions.chosen), of=questions.of, answers=len(questions.chosen) * settings.repeats, kept=kept
-    )

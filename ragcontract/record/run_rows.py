@@ -1,6 +1,7 @@
-"""Notices ids of documents that are made anew each time, as frameworks do where nobody names a document.
+"""Make rows of a run from responses, and write the run.
 
-Makes a row of a run from a response, and writes the run.
+A run whose document ids are random, as frameworks make them if nobody names a document, gets a warning: no golden query
+can name such documents.
 """
 
 import re
@@ -30,8 +31,107 @@ from ragcontract.record.interface import CallFailed, Response
 from ragcontract.runs.row_encoder import RowEncoder
 from ragcontract.runs.run_writer import RunWriter
 
-# Versions 1, 4, 6 and 7; those of versions 3 and 5 are made of what they stand for, and stay the same.
-# Anything may stand around one, as in `doc-<UUID>` or `<UUID>_0`, but other digits: they would make it a digest.
+# The fields of a response that a row has under the same name; `results` and `response` have rules of their own.
+FIELDS = (
+    "error",
+    "error_detail",
+    "context_chars",
+    "retrieved_contexts",
+    "tool_calls",
+    "messages",
+    "mode",
+    "label",
+    "refusal",
+    "finish_reason",
+    "llm_model",
+)
+IN_MEMORY = "(in memory)"
+
+
+class Rows:
+    """Encodes responses as rows of one run."""
+
+    def __init__(self, out: str | None, secrets: Secrets) -> None:
+        """Prepare to encode; ``out`` is the path of the run, None if it is in memory."""
+        self._encoder = RowEncoder(out or IN_MEMORY, {})
+        self._out = out
+        self._secrets = secrets
+
+    def encoded(self, query_id: str, response: Response, ms: float) -> bytes:
+        """Return the row as JSON, without secrets; raises CallFailed if the response does not fit into a run."""
+        further = {name: value for name in FIELDS if (value := getattr(response, name)) is not None}
+        if response.response is not UNSET:
+            further["response"] = response.response
+        if further and self._out is not None and is_parquet(self._out):
+            raise InputError(
+                [f"{self._out}: {next(iter(further))} is not written to Parquet; name a .jsonl with --out"]
+            )
+        results = UNSET if response.results is None else response.results
+        try:
+            line, _ = self._encoder.row(query_id, results, round(ms, 3), further)
+        except InputError as error:
+            raise CallFailed("invalid", self._secrets.redacted(error.problems[0])) from error
+        if has_more_text([response.usage, response.metadata], bounds.LINE):  # they go into the details
+            what = f"`usage` and the fields that a run does not have are longer than {mebibytes(bounds.LINE)}"
+            raise CallFailed("invalid", what)
+        if not self._secrets:
+            return line.rstrip(b"\n")
+        return msgspec.json.encode(self._secrets.redacted(msgspec.json.decode(line)))
+
+
+def write_run(
+    out: AnchoredPath,
+    rows: Iterable[dict[str, Any]],
+    *,
+    system_versions: Mapping[str, str],
+    chosen: Mapping[str, str],
+    repeats: bool,
+) -> int:
+    """Write rows as a run and return how many there are; the file appears whole at the end.
+
+    The versions in ``chosen`` win over those of the rows and of the system. The model of a row wins over the system's.
+    """
+    of_rows = {name: system_versions[name] for name in ("llm_model",) if name in system_versions and name not in chosen}
+    versions: Any = {**{name: value for name, value in system_versions.items() if name not in of_rows}, **chosen}
+    written = 0
+    with RunWriter(out, repeats=repeats, **versions) as run:
+        for row in rows:
+            fields: Any = {**of_rows, **row}
+            run.write(fields.pop("query_id"), fields.pop("results", UNSET), fields.pop("latency_ms", None), **fields)
+            written += 1
+    return written
+
+
+def with_versions(
+    row: Mapping[str, Any], system_versions: Mapping[str, str], chosen: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return a row with the versions that :func:`write_run` would write."""
+    return {**system_versions, **row, **chosen}
+
+
+def usable_versions(stated: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
+    """Return the versions that a run can have, as text, and warnings about the others that a system reported."""
+    usable = {name: str(value) for name, value in stated.items() if name in VERSION_FIELDS and value is not None}
+    fits = {name: value for name, value in usable.items() if 1 <= len(value) <= bounds.ID}
+    known = ", ".join(VERSION_FIELDS)
+    strange = [shorten(str(name), bounds.NAME) for name in stated if stated[name] is not None and name not in fits]
+    warnings = [f"the system's version {name!r} is left out: a run has {known}, each a short text" for name in strange]
+    return fits, warnings[: bounds.NAMES]
+
+
+def refuse_output(out: str, inputs: Iterable[str]) -> None:
+    """Raise OutputError, before anything is asked, if the run cannot be written at the end."""
+    problems = check_outputs([out], inputs)
+    if not problems and is_device(out):
+        problems = [f"{out}: is not a file of its own, so the run cannot be written there whole; name a file"]
+    if problems:
+        raise OutputError(problems)
+    if is_parquet(out) and find_spec("pyarrow") is None:
+        raise needs_pyarrow(out)
+
+
+# UUIDs of versions 1, 4, 6 and 7. Those of versions 3 and 5 are made from a name, so they stay the same.
+# Anything but a hexadecimal digit may stand before and after one, as in `doc-<UUID>` or `<UUID>_0`.
 RANDOM = re.compile(
     r"(?<![0-9a-f])[0-9a-f]{8}-?[0-9a-f]{4}-?[1467][0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}(?![0-9a-f])",
     re.IGNORECASE,
@@ -44,25 +144,25 @@ class _EarlierRow(Struct, frozen=True, kw_only=True):
 
 
 class RandomIds:
-    """Compares the ids of a run, as its rows are written, with those of other rows of the same queries."""
+    """Compares the ids in rows, while they are written, with those in other rows of the same queries."""
 
     def __init__(self, out: AnchoredPath | None) -> None:
         """Read the beginning of the run that is to be overwritten, if there is one."""
         self._before: dict[str, frozenset[str]] = {}
         self._differs: str | None = None
         self._is_stable = False
-        with suppress(RagContractError, OSError):  # what lies there need not be a run
+        with suppress(RagContractError, OSError):  # the file there may not be a run
             for row in _earlier(out):
                 self._compare(row.query_id, row.results)
 
     def passing(self, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Yield rows as they are, and compare them."""
+        """Yield rows unchanged, and compare their ids."""
         for row in rows:
             self._compare(row["query_id"], row.get("results"))
             yield row
 
     def warnings(self) -> Iterator[str]:
-        """Yield a warning if some ids differ from those of before, and none is the same."""
+        """Yield a warning if ids differ from earlier ones, and none is the same."""
         if self._differs is not None and not self._is_stable:
             query = shorten(self._differs, bounds.NAME)
             what = f"ids of documents look like random UUIDs, and differ from those of before (as for query {query!r})"
@@ -92,101 +192,3 @@ def _random(results: object) -> Iterator[str]:
         doc_id = result.get("doc_id") if isinstance(result, Mapping) else result
         if isinstance(doc_id, str) and RANDOM.search(doc_id):
             yield doc_id
-
-
-# The fields of a response that a row has under the same name; `results` and `response` have rules of their own.
-FIELDS = (
-    "error",
-    "error_detail",
-    "context_chars",
-    "retrieved_contexts",
-    "tool_calls",
-    "messages",
-    "mode",
-    "label",
-    "refusal",
-    "finish_reason",
-    "llm_model",
-)
-IN_MEMORY = "(in memory)"
-
-
-class Rows:
-    """Encodes responses as rows of one run."""
-
-    def __init__(self, out: str | None, secrets: Secrets) -> None:
-        """Take the path of the run, None for one in memory."""
-        self._encoder = RowEncoder(out or IN_MEMORY, {})
-        self._out = out
-        self._secrets = secrets
-
-    def encoded(self, query_id: str, response: Response, ms: float) -> bytes:
-        """Return the row as JSON, without secrets; raises CallFailed if a run cannot have it."""
-        further = {name: value for name in FIELDS if (value := getattr(response, name)) is not None}
-        if response.response is not UNSET:
-            further["response"] = response.response
-        if further and self._out is not None and is_parquet(self._out):
-            raise InputError(
-                [f"{self._out}: {next(iter(further))} is not written to Parquet; name a .jsonl with --out"]
-            )
-        results = UNSET if response.results is None else response.results
-        try:
-            line, _ = self._encoder.row(query_id, results, round(ms, 3), further)
-        except InputError as error:
-            raise CallFailed("invalid", self._secrets.redacted(error.problems[0])) from error
-        if has_more_text([response.usage, response.metadata], bounds.LINE):  # which details have
-            what = f"`usage` and the fields that a run does not have are longer than {mebibytes(bounds.LINE)}"
-            raise CallFailed("invalid", what)
-        if not self._secrets:
-            return line.rstrip(b"\n")
-        return msgspec.json.encode(self._secrets.redacted(msgspec.json.decode(line)))
-
-
-def write_run(
-    out: AnchoredPath,
-    rows: Iterable[dict[str, Any]],
-    *,
-    found: Mapping[str, str],
-    chosen: Mapping[str, str],
-    repeats: bool,
-) -> int:
-    """Write rows as a run and return how many there are; the file appears whole at the end.
-
-    ``chosen`` are the versions that win over everything, ``found`` those of the system. A model that one response
-    names wins over the system's.
-    """
-    of_rows = {name: found[name] for name in ("llm_model",) if name in found and name not in chosen}
-    versions: Any = {**{name: value for name, value in found.items() if name not in of_rows}, **chosen}
-    written = 0
-    with RunWriter(out, repeats=repeats, **versions) as run:
-        for row in rows:
-            fields: Any = {**of_rows, **row}
-            run.write(fields.pop("query_id"), fields.pop("results", UNSET), fields.pop("latency_ms", None), **fields)
-            written += 1
-    return written
-
-
-def usable_versions(found: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
-    """Return the versions that a run can have, as text, and warnings about what else a system gave as one."""
-    usable = {name: str(value) for name, value in found.items() if name in VERSION_FIELDS and value is not None}
-    fits = {name: value for name, value in usable.items() if 1 <= len(value) <= bounds.ID}
-    known = ", ".join(VERSION_FIELDS)
-    strange = [shorten(str(name), bounds.NAME) for name in found if found[name] is not None and name not in fits]
-    warnings = [f"the system's version {name!r} is left out: a run has {known}, each a short text" for name in strange]
-    return fits, warnings[: bounds.NAMES]
-
-
-def with_versions(row: Mapping[str, Any], found: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, Any]:
-    """Return a row with the versions that :func:`write_run` would write."""
-    return {**found, **row, **chosen}
-
-
-def refuse_output(out: str, inputs: Iterable[str]) -> None:
-    """Raise OutputError if the run could not be written at the end, before anything is asked."""
-    problems = check_outputs([out], inputs)
-    if not problems and is_device(out):
-        problems = [f"{out}: is not a file of its own, so the run cannot be written there whole; name a file"]
-    if problems:
-        raise OutputError(problems)
-    if is_parquet(out) and find_spec("pyarrow") is None:
-        raise needs_pyarrow(out)

@@ -1,9 +1,9 @@
-"""What git says of the folder that is recorded; nothing where there is no git, or no repository.
+"""The files that recorded answers depend on, by digest, and the git commit that is checked out.
 
-The files that answers depend on, by digest: the project's modules that were imported, and files that are watched.
+The files are the modules that were imported, and the watched files. An answer of an earlier recording is reused only if
+none of them has changed. All modules count except the standard library, installed packages and virtual environments.
 
-An answer of an earlier recording is reused only if none of them has changed. All modules count except the standard
-library, installed packages and virtual environments.
+Without git, or outside of a repository, there is no commit.
 """
 
 import hashlib
@@ -27,106 +27,44 @@ from ragcontract.core.numbers import mebibytes
 from ragcontract.files.paths import existing_files
 from ragcontract.net.secrets import PLACEHOLDER
 
-
-class Commit(Struct, frozen=True, kw_only=True):
-    """The commit that is checked out, and whether files that git knows are changed."""
-
-    sha: str
-    dirty: bool
-
-    def __str__(self) -> str:
-        """Return it as a version, as ``1a2b3c4-dirty``."""
-        return f"{self.sha[:12]}{'-dirty' if self.dirty else ''}"
-
-
-def commit_of(folder: Path = Path(), outputs: Sequence[str] = ()) -> Commit | None:
-    """Return the commit of a folder's repository; None if there is none.
-
-    ``outputs`` are files that we write: a run that is in the repository changes with every recording.
-    """
-    sha = _git(folder, "rev-parse", "--verify", "HEAD")
-    if sha is None:
-        return None
-    paths = [str(Path(output).resolve()) for output in outputs]
-    inside = [path for path in paths if _git(folder, "ls-files", "--", f":(literal){path}") is not None]
-    besides = [f":(exclude,literal){path}" for path in inside]
-    changed = _git(folder, "status", "--porcelain", "--untracked-files=no", "--", ":/", *besides)
-    return Commit(sha=sha.decode().strip(), dirty=changed != b"")
-
-
-def refuse_changed_by_others(path: str, data: bytes, environ: Mapping[str, str]) -> None:
-    """Raise InputError if a pull request may have brought in a target file that is given secrets.
-
-    A workflow for ``pull_request_target`` has the base branch's secrets, and may have checked out the pull request's
-    files: such a file must be the same as the base branch's.
-    """
-    if environ.get("GITHUB_EVENT_NAME") != "pull_request_target" or not PLACEHOLDER.search(
-        data.decode(errors="replace")
-    ):
-        return
-    folder, name = os.path.split(os.path.abspath(path))  # noqa: PTH100 (a link must not be followed)
-    # The event's commit is the base branch's; a branch may have been fetched instead.
-    base = environ.get("GITHUB_BASE_REF", "")
-    commits = [environ.get("GITHUB_SHA", ""), f"refs/remotes/origin/{base}" if base else ""]
-    stored = [_git(Path(folder), "cat-file", "blob", f"{commit}:./{name}") for commit in commits if commit]
-    if not any(one == data for one in stored):
-        found = "differs from" if any(one is not None for one in stored) else "cannot be compared with"
-        why = "a pull request could send them anywhere; check the base branch's file out, or use `pull_request`"
-        raise InputError([f"{path}: uses secrets and {found} the base branch's file in pull_request_target: {why}"])
-
-
-def _git(folder: Path, *arguments: str) -> bytes | None:
-    try:
-        done = subprocess.run(  # noqa: S603 (only commits and file names vary)
-            ["git", "--no-optional-locks", *arguments],  # noqa: S607 (as the user has it)
-            cwd=folder,
-            capture_output=True,
-            timeout=bounds.GIT,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout if done.returncode == 0 else None
-
-
 INSTALLED = ("site-packages", "dist-packages")
-# Of ourselves, a journal has the version.
+# Our own modules are not listed: a journal has the version of rag-contract.
 KNOWN = (*{sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}, str(Path(__file__).parents[1]))
 GAP = 1.0  # s
-STARTED = time.time()  # what this process imported before was imported at an unknown time
-# Which version of a file this process has imported: by the module's name, with what a reload replaces.
+STARTED = time.time()  # it is not known when earlier imports of this process happened
+# By module name: the object that a reload replaces, and the digest of the file that was imported.
 _IMPORTED: dict[str, tuple[object, str | None]] = {}
 
 
 class Source(Struct, frozen=True, kw_only=True):
-    """A file, and the module that was imported from it; None for a watched file.
+    """A file that answers depend on."""
 
-    The path is relative to the folder in which recording began. Without a digest, it is not known which version of the
-    file was used: it could not be read, or was changed while it was in use.
-    """
-
-    file: str
-    module: str | None = None
+    file: str  # relative to the folder in which recording began
+    module: str | None = None  # that was imported from the file; None for a watched file
+    # None if it is not known which version was used: the file could not be read, or was changed while it was in use.
     sha256: str | None
 
     def __str__(self) -> str:
-        """Return what people call it."""
+        """Return the name for messages."""
         return f"the module {self.module} ({self.file})" if self.module else self.file
 
 
 class Sources:
-    """The files that one recording depends on. Only one thread may ask for them."""
+    """Finds the files that one recording depends on. Only one thread may ask for them."""
 
     def __init__(self, folder: Path, watched: Sequence[str] = ()) -> None:
-        """Begin, before any code of the target is imported; raises InputError if watched files cannot be read."""
+        """Note what is imported already, before any code of the target is.
+
+        Raises InputError if watched files cannot be read.
+        """
         self._folder = folder.absolute()
         self._began = time.time()
         self._before = {name: _identity(module) for name, module in sys.modules.copy().items()}
         self._seen: dict[str, object] = {}
-        self._told: SimpleQueue[Source] = SimpleQueue()
+        self._added: SimpleQueue[Source] = SimpleQueue()
         self._watched = dict(self._read(watched))
         for file, (_, digest) in self._watched.items():
-            self._told.put(Source(file=file, sha256=digest))
+            self._added.put(Source(file=file, sha256=digest))
         self._files = set(self._watched)
         self._modules = 0
         self._next = 0.0
@@ -138,34 +76,34 @@ class Sources:
 
     @property
     def files(self) -> list[Path]:
-        """The files that were found until now."""
+        """The files that were found so far."""
         return [self._folder / file for file in sorted(self._files)]
 
-    def tell(self, sources: Iterable[Source]) -> None:
-        """Take in the sources of another process; any thread may call it."""
+    def add(self, sources: Iterable[Source]) -> None:
+        """Add the sources of another process; any thread may call it."""
         for source in sources:
-            self._told.put(source)
+            self._added.put(source)
 
     def new(self) -> list[Source]:
-        """Return the sources that were not returned before, and those that have changed since.
+        """Return the sources that were not returned before, or have changed since.
 
-        It may be called for every answer: modules that were replaced and watched files are looked at once a second.
+        It may be called for every answer: it looks for replaced modules and changed files once a second.
         """
-        found = []
-        while not self._told.empty():
-            found.append(self._told.get())
+        sources = []
+        while not self._added.empty():
+            sources.append(self._added.get())
         is_time = time.monotonic() >= self._next
         if is_time or len(sys.modules) != self._modules:
             self._modules = len(sys.modules)
-            found += self._imported()
+            sources += self._imported()
         if is_time:
-            found += self._changed()
+            sources += self._changed()
             self._next = time.monotonic() + GAP
-        self._files.update(source.file for source in found)
-        return found
+        self._files.update(source.file for source in sources)
+        return sources
 
     def differences(self, recorded: Iterable[Source]) -> Iterator[str]:
-        """Yield how the files differ from what an earlier recording says of them."""
+        """Yield how the files differ from those of an earlier recording."""
         files = set()
         for source in recorded:
             files.add(source.file)
@@ -176,11 +114,11 @@ class Sources:
         yield from (f"{file} is new" for file in sorted(self.watched - files))
 
     def _read(self, patterns: Sequence[str]) -> Iterator[tuple[str, tuple[object, str]]]:
-        found, problems = existing_files(patterns)
-        if len(found) > bounds.WATCHED:
-            raise InputError([f"--watch: names {len(found):,} files; at most {bounds.WATCHED:,} are watched"])
+        paths, problems = existing_files(patterns)
+        if len(paths) > bounds.WATCHED:
+            raise InputError([f"--watch: names {len(paths):,} files; at most {bounds.WATCHED:,} are watched"])
         wrong = [f"--watch: {problem}" for problem in problems]
-        for path in found:
+        for path in paths:
             state = _state(Path(path))
             if (digest := _digest(Path(path))) is not None:
                 yield self._name(path), (state, digest)
@@ -211,7 +149,7 @@ class Sources:
                 yield Source(file=self._name(path), module=name, sha256=_IMPORTED[name][1])
 
     def _since(self, name: str, identity: object, path: Path) -> float | None:
-        """Return since when a module's file must not have changed; None if it is known to be what was imported."""
+        """Return the time after which a change of a module's file makes its digest unknown; None if no change does."""
         if self._before.get(name) is not identity:
             return self._began
         return None if _is_compiled(identity, path) else STARTED
@@ -225,7 +163,7 @@ class Sources:
 
 
 def _fields(module: object) -> Mapping[str, Any]:
-    """Return the attributes of what is in ``sys.modules``, without loading a module that is loaded on first use."""
+    """Return the attributes of an entry of ``sys.modules``, without loading a module that is loaded on first use."""
     try:
         fields: Mapping[str, Any] = object.__getattribute__(module, "__dict__")
     except AttributeError:
@@ -238,7 +176,7 @@ def _identity(module: object) -> object:
 
 
 def _is_compiled(spec: object, path: Path) -> bool:
-    """Return whether the file in which Python keeps a compiled module was made of the source as it is."""
+    """Return whether Python's compiled file of a module was made from the current source."""
     try:
         header = Path(spec.cached).read_bytes()[4:16]  # type: ignore[attr-defined]
         source = path.stat()
@@ -252,14 +190,14 @@ def _is_installed(file: str) -> bool:
         path = Path(absolute(file))
         if not set(INSTALLED).isdisjoint(path.parts) or any(map(path.is_relative_to, KNOWN)):
             return True
-        # Code may lie in the folder of its own environment, from which Python then imports.
+        # A project may lie in the folder of its environment; Python then imports from that folder.
         if any((folder / "pyvenv.cfg").is_file() and str(folder) not in sys.path for folder in path.parents):
             return True
     return False
 
 
 def _digest(path: Path, since: float | None = None) -> str | None:
-    """Return the digest of a file; None if it cannot be read, or has changed ``since`` a moment."""
+    """Return the digest of a file; None if it cannot be read, or has changed after ``since``."""
     archive = next((folder for folder in path.parents if folder.is_file()), path)  # of a module in a zip file
     try:
         state = archive.stat()
@@ -275,7 +213,68 @@ def _digest(path: Path, since: float | None = None) -> str | None:
 
 def _state(path: Path) -> object:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+class Commit(Struct, frozen=True, kw_only=True):
+    """The commit that is checked out."""
+
+    sha: str
+    dirty: bool  # whether files that git tracks are changed
+
+    def __str__(self) -> str:
+        """Return the commit as a version, such as ``1a2b3c4d5e6f-dirty``."""
+        return f"{self.sha[:12]}{'-dirty' if self.dirty else ''}"
+
+
+def commit_of(folder: Path = Path(), outputs: Sequence[str] = ()) -> Commit | None:
+    """Return the commit of a folder's repository; None if there is none.
+
+    Changes of ``outputs``, which we write, do not count: a run in the repository changes with every recording.
+    """
+    sha = _git(folder, "rev-parse", "--verify", "HEAD")
+    if sha is None:
+        return None
+    paths = [str(Path(output).resolve()) for output in outputs]
+    inside = [path for path in paths if _git(folder, "ls-files", "--", f":(literal){path}") is not None]
+    besides = [f":(exclude,literal){path}" for path in inside]
+    changed = _git(folder, "status", "--porcelain", "--untracked-files=no", "--", ":/", *besides)
+    return Commit(sha=sha.decode().strip(), dirty=changed != b"")
+
+
+def refuse_changed_by_others(path: str, data: bytes, environ: Mapping[str, str]) -> None:
+    """Raise InputError if a target file uses secrets and a pull request may have changed it.
+
+    A workflow for ``pull_request_target`` has the base branch's secrets, and may have checked out the pull request's
+    files. Such a file must be the same as the base branch's.
+    """
+    if environ.get("GITHUB_EVENT_NAME") != "pull_request_target" or not PLACEHOLDER.search(
+        data.decode(errors="replace")
+    ):
+        return
+    folder, name = os.path.split(os.path.abspath(path))  # noqa: PTH100 (a link must not be followed)
+    # The event's commit is the base branch's; a branch may have been fetched instead.
+    base = environ.get("GITHUB_BASE_REF", "")
+    commits = [environ.get("GITHUB_SHA", ""), f"refs/remotes/origin/{base}" if base else ""]
+    stored = [_git(Path(folder), "cat-file", "blob", f"{commit}:./{name}") for commit in commits if commit]
+    if not any(blob == data for blob in stored):
+        relation = "differs from" if any(blob is not None for blob in stored) else "cannot be compared with"
+        why = "a pull request could send them anywhere; check the base branch's file out, or use `pull_request`"
+        raise InputError([f"{path}: uses secrets and {relation} the base branch's file in pull_request_target: {why}"])
+
+
+def _git(folder: Path, *arguments: str) -> bytes | None:
+    try:
+        done = subprocess.run(  # noqa: S603 (only commits and file names vary)
+            ["git", "--no-optional-locks", *arguments],  # noqa: S607 (as the user has it)
+            cwd=folder,
+            capture_output=True,
+            timeout=bounds.GIT,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None

@@ -1,6 +1,7 @@
-"""Reads ``record.yml``: which system is recorded, and what goes around it. Every problem is reported with its line.
+"""Read TARGET, the system to record.
 
-Reads TARGET: what is recorded, as ``module:attribute``, ``file.py:attribute``, a YAML file, or a Python object.
+It is ``module:attribute``, ``file.py:attribute``, a YAML file or a Python object. A YAML file such as ``record.yml``
+names one kind of target and what goes around it. Every problem in it is reported with its line.
 """
 
 import hashlib
@@ -30,6 +31,8 @@ from ragcontract.record.interface import Context, Response, Surroundings, System
 from ragcontract.record.sources import refuse_changed_by_others
 from ragcontract.record.target_registry import AROUND, KINDS, Modules, around, kind
 
+YAML = (".yml", ".yaml")
+
 Keys = tuple[str | int, ...]
 _Version = Annotated[str, Meta(min_length=1, max_length=bounds.ID, title="text that is not empty; quote numbers")]
 
@@ -46,47 +49,71 @@ class Versions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class TargetFile(Struct, frozen=True, kw_only=True):
-    """What the file says: the kind of target with its options, and the options of what goes around it.
-
-    ``data`` are the bytes of the file.
-    """
+    """A target file that was read."""
 
     path: str
-    data: bytes
-    kind: str
-    options: Any
-    around: Mapping[str, Any] = {}
-    versions: Mapping[str, str] = {}
+    data: bytes  # the content of the file
+    kind: str  # of the target, as in `KINDS`
+    options: Any  # of that kind
+    around: Mapping[str, Any] = {}  # the options of what goes around the target, by the keys of `AROUND`
+    versions: Mapping[str, str] = {}  # by the fields of run rows
+
+
+class Target(Struct, frozen=True, kw_only=True):
+    """What is recorded: a system, and the files that define it."""
+
+    name: str
+    sha256: str  # of these files: another version of the target has another digest; empty if no file is known
+    system: System
+    files: tuple[Path, ...] = ()
+
+
+def read_target(
+    target: object, surroundings: Surroundings, *, kinds: Modules = KINDS, around: Modules = AROUND
+) -> Target:
+    """Return the target for a text or an object; raises InputError if it cannot be recorded.
+
+    A text that ends in ``.yml`` or ``.yaml`` is a target file, and paths in it are relative to its folder. Any other
+    text names an attribute of a module or of a Python file, after a colon.
+    """
+    if not isinstance(target, str | os.PathLike):
+        return _of_object(target, surroundings)
+    text = os.fspath(target)
+    if text.endswith(YAML):
+        return _of_file(text, surroundings, kinds, around)
+    folder = surroundings.folder.absolute()  # before code is imported that may change the current one
+    system = python_code.system(python_code.Options(object=text), surroundings)
+    return _target(text, system, _files([], [text], folder))
 
 
 def read_target_file(path: str, secrets: Secrets, *, kinds: Modules = KINDS, around: Modules = AROUND) -> TargetFile:
-    """Read the file; raises InputError with everything that is wrong with it."""
+    """Read a target file; raises InputError with everything that is wrong with it."""
     data = _bytes_of(path)
     if not data.strip():
         raise InputError([str(Problem(path, f"is empty; write one of {', '.join(kinds)}, and what it needs"))])
     from ragcontract.files import yaml_tree  # PyYAML is imported only if there is a file
 
     document = yaml_tree.load(data, texts=VERSION_FIELDS)
-    found = [(one.line, Mismatch(one.path, one.message)) for one in document.problems]
+    problems = [(problem.line, Mismatch(problem.path, problem.message)) for problem in document.problems]
     value = yaml_tree.without_nulls(document.value)
     if value is not None:
         wrong = [*_kinds(value, kinds), *_unknown_secrets(value, secrets)]
-        found += [(document.line(one.path), one) for one in wrong]
+        problems += [(document.line(mismatch.path), mismatch) for mismatch in wrong]
         known = {**kinds, **around}
         if value != document.value:
             unknown = _unknown(document.value, record_of(known, kinds, around))
-            found += [(document.line(one.path), one) for one in unknown]
+            problems += [(document.line(mismatch.path), mismatch) for mismatch in unknown]
         record = record_of({name: known[name] for name in known if name in value}, kinds, around)
         try:
             made = msgspec.convert(value, record)
         except msgspec.ValidationError as error:
             whole = record_of(known, kinds, around)  # knows all keys, to suggest from
             wrong = mismatches(value, whole) or [Mismatch((), str(error))]
-            found += [(document.line(one.path), one) for one in wrong]
-    if found:
-        found.sort(key=lambda one: one[0])
-        lines = [Problem.of(f"{encodable(path)}:{line}", mismatch) for line, mismatch in dict.fromkeys(found)]
-        sum((Problems(problems=(str(one),)) for one in lines), Problems()).raise_if_any()
+            problems += [(document.line(mismatch.path), mismatch) for mismatch in wrong]
+    if problems:
+        problems.sort(key=lambda problem: problem[0])
+        lines = [Problem.of(f"{encodable(path)}:{line}", mismatch) for line, mismatch in dict.fromkeys(problems)]
+        sum((Problems(problems=(str(line),)) for line in lines), Problems()).raise_if_any()
     name = next(name for name in kinds if name in value)
     stated = getattr(made, "versions", None)
     versions = msgspec.structs.asdict(stated) if stated is not None else {}
@@ -100,22 +127,20 @@ def read_target_file(path: str, secrets: Secrets, *, kinds: Modules = KINDS, aro
     )
 
 
-def _unknown(value: Any, record: type[Struct]) -> list[Mismatch]:
-    """Return the unknown keys, of which those without a value would otherwise be absent."""
-    return [one for one in mismatches(value, record) if one.message.startswith("unknown key")]
-
-
-def _bytes_of(path: str) -> bytes:
-    if problem := not_readable(path):
-        raise InputError([str(Problem(path, problem))])
-    try:
-        return read_within(bounds.CONFIG, path)[0]
-    except READ_ERRORS as error:
-        raise InputError([str(Problem(path, read_problem(error)))]) from error
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of target files; ``record`` is stricter, because it knows which options fit together."""
+    modules = {**KINDS, **AROUND}
+    made = json_schema(record_of(modules, KINDS, AROUND), null_is_absent=True)
+    definitions = made["$defs"]
+    for name, module in modules.items():  # every record is called Options, so the schema has the modules' names, too
+        definitions[name] = {**definitions.pop(f"{module}.Options"), "title": name}
+        definitions["RecordFile"]["properties"][name]["anyOf"][0]["$ref"] = f"#/$defs/{name}"
+    definitions["RecordFile"]["oneOf"] = [{"required": [name]} for name in KINDS]
+    return made
 
 
 def record_of(modules: Modules, kinds: Modules, around_: Modules) -> type[Struct]:
-    """Return the record of a file with these keys beside ``versions``; only their modules are imported."""
+    """Return the record type of a file with these keys and ``versions``; imports only the modules of these keys."""
     fields: list[Any] = []
     # Null is absent: None is the default, but not among the types, since that would make messages about them vague.
     for name in modules:
@@ -126,84 +151,16 @@ def record_of(modules: Modules, kinds: Modules, around_: Modules) -> type[Struct
     return msgspec.defstruct("RecordFile", fields, namespace=doc, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
-def schema() -> dict[str, Any]:
-    """Return the JSON Schema of the file; ``record`` is stricter, since it knows which options fit together."""
-    modules = {**KINDS, **AROUND}
-    made = json_schema(record_of(modules, KINDS, AROUND), null_is_absent=True)
-    definitions = made["$defs"]
-    for name, module in modules.items():  # each has a record of the same name, so theirs are those of the modules
-        definitions[name] = {**definitions.pop(f"{module}.Options"), "title": name}
-        definitions["RecordFile"]["properties"][name]["anyOf"][0]["$ref"] = f"#/$defs/{name}"
-    definitions["RecordFile"]["oneOf"] = [{"required": [name]} for name in KINDS]
-    return made
-
-
-def _kinds(value: Mapping[str, Any], kinds: Modules) -> Iterator[Mismatch]:
-    """Yield why the file does not have exactly one kind of target."""
-    named = [name for name in value if name in kinds]
-    if not named:
-        yield Mismatch((), f"names no target; write one of {', '.join(kinds)}")
-    for name in named[1:]:
-        yield Mismatch((name,), f"is a second target beside {named[0]}; write a file for each")
-
-
-def _unknown_secrets(value: Any, secrets: Secrets, path: Keys = ()) -> Iterator[Mismatch]:
-    """Yield the secrets that the file wants and that the command line does not give."""
-    if isinstance(value, str):
-        for name in secrets.unknown_in(value):
-            why = f"the secret {name} is not given: add --secret {name} to the command, and the variable to its step"
-            yield Mismatch(path, why)
-    elif isinstance(value, dict):
-        for name, inner in value.items():
-            yield from _unknown_secrets(inner, secrets, (*path, name))
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from _unknown_secrets(inner, secrets, (*path, index))
-
-
-YAML = (".yml", ".yaml")
-
-
-class Target(Struct, frozen=True, kw_only=True):
-    """What is recorded: its name, a digest of the files that say what it is, and the system.
-
-    The digest differs from that of an earlier version of the target. It is empty if no file is known.
-    """
-
-    name: str
-    sha256: str
-    system: System
-    files: tuple[Path, ...] = ()
-
-
-def read_target(
-    given: object, surroundings: Surroundings, *, kinds: Modules = KINDS, around: Modules = AROUND
-) -> Target:
-    """Return the target that a text or an object names; raises InputError if it cannot be recorded.
-
-    A text that ends in ``.yml`` or ``.yaml`` is a file; every other one names an attribute of a module or a file of
-    Python, after a colon. Paths in a file are relative to its folder.
-    """
-    if not isinstance(given, str | os.PathLike):
-        return _of_object(given, surroundings)
-    text = os.fspath(given)
-    if text.endswith(YAML):
-        return _of_file(text, surroundings, kinds, around)
-    folder = surroundings.folder.absolute()  # before code is imported that may change the current one
-    system = python_code.system(python_code.Options(object=text), surroundings)
-    return _target(text, system, _files([], [text], folder))
-
-
-def _of_object(given: object, surroundings: Surroundings) -> Target:
-    name = python_code.name_of(given)
+def _of_object(target: object, surroundings: Surroundings) -> Target:
+    name = python_code.name_of(target)
     if surroundings.isolate:
         raise InputError([f"{name}: an object has no process of its own; name it, as in my_app.search:retrieve"])
-    made = given if inspect.isroutine(given) or isinstance(given, type) else type(given)
+    made = target if inspect.isroutine(target) or isinstance(target, type) else type(target)
     try:
         files = [Path(inspect.getfile(made))]
     except (TypeError, OSError):
         files = []
-    return _target(name, python_code.of_object(given, surroundings), files)
+    return _target(name, python_code.of_object(target, surroundings), files)
 
 
 def _of_file(path: str, surroundings: Surroundings, kinds: Modules, around_: Modules) -> Target:
@@ -226,7 +183,7 @@ def _of_file(path: str, surroundings: Surroundings, kinds: Modules, around_: Mod
 
 
 class _Versioned:
-    """A system with versions that its file states, above what it says of itself."""
+    """A system with the versions that its target file states; they win over those that the system reports."""
 
     def __init__(self, system: System, file: TargetFile) -> None:
         self._system = system
@@ -265,13 +222,13 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _files(files: list[Path], texts: list[str], folder: Path) -> list[Path]:
-    """Return files, and those that texts name: a file, or code as ``module:attribute``."""
+    """Return these files and those that the texts name, as a path or as ``module:attribute``."""
     named = [source_of(text, folder) or folder / text for text in texts if len(text) <= bounds.KEY and "\0" not in text]
     return list(dict.fromkeys([*files, *named]))
 
 
 def _target(name: str, system: System, files: list[Path]) -> Target:
-    """Return the target with one digest of all of the files that exist."""
+    """Return the target with one digest over those of its files that exist."""
     digests: dict[Path, str] = {}
     for path in files:
         with suppress(OSError):  # a name that no file can have
@@ -279,3 +236,40 @@ def _target(name: str, system: System, files: list[Path]) -> Target:
                 digests[path] = hashlib.sha256(path.read_bytes()).hexdigest()
     sha256 = hashlib.sha256("".join(digests.values()).encode()).hexdigest() if digests else ""
     return Target(name=name, sha256=sha256, system=system, files=tuple(digests))
+
+
+def _bytes_of(path: str) -> bytes:
+    if problem := not_readable(path):
+        raise InputError([str(Problem(path, problem))])
+    try:
+        return read_within(bounds.CONFIG, path)[0]
+    except READ_ERRORS as error:
+        raise InputError([str(Problem(path, read_problem(error)))]) from error
+
+
+def _kinds(value: Mapping[str, Any], kinds: Modules) -> Iterator[Mismatch]:
+    """Yield what is wrong unless the file has exactly one kind of target."""
+    named = [name for name in value if name in kinds]
+    if not named:
+        yield Mismatch((), f"names no target; write one of {', '.join(kinds)}")
+    for name in named[1:]:
+        yield Mismatch((name,), f"is a second target beside {named[0]}; write a file for each")
+
+
+def _unknown_secrets(value: Any, secrets: Secrets, path: Keys = ()) -> Iterator[Mismatch]:
+    """Yield the secrets that the file uses and the command line does not name."""
+    if isinstance(value, str):
+        for name in secrets.unknown_in(value):
+            why = f"the secret {name} is not given: add --secret {name} to the command, and the variable to its step"
+            yield Mismatch(path, why)
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _unknown_secrets(inner, secrets, (*path, name))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _unknown_secrets(inner, secrets, (*path, index))
+
+
+def _unknown(value: Any, record: type[Struct]) -> list[Mismatch]:
+    """Return the unknown keys, with those that have no value: these are taken out before the file is checked."""
+    return [mismatch for mismatch in mismatches(value, record) if mismatch.message.startswith("unknown key")]

@@ -1,7 +1,8 @@
-"""The kinds of targets, and what `record.yml` says about each.
+"""Registry of the kinds of targets, and of what goes around a target.
 
-A kind is a module with an ``Options`` record and a function ``system``, and its line in ``KINDS``. What goes around any
-of them, such as a chat after a retriever, is a module with ``Options`` and ``around``, and its line in ``AROUND``.
+A kind is a module with an ``Options`` record and a function ``system``, and a line in ``KINDS``. What goes around any
+kind, such as a chat after a retriever, is a module with ``Options`` and a function ``around``, and a line in
+``AROUND``.
 """
 
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from ragcontract.record.interface import Surroundings, System
 
 Modules = Mapping[str, str]
 
-# The key in `record.yml` and the module that reads what stands there; it is imported only for such a target.
+# The key in `record.yml` and the module that reads its value; the module is imported only for such a target.
 KINDS: Modules = {
     "python": "ragcontract.record.adapters.python_code",
     "command": "ragcontract.record.adapters.command",
@@ -43,7 +44,7 @@ PACKAGES: Mapping[str, str] = {
 
 
 class Kind(Protocol):
-    """What such a module has: the record of its options, and a function that makes a system of them."""
+    """The module of a kind: the record of its options, and a function that makes a system from them."""
 
     Options: type[Struct]
 
@@ -53,20 +54,20 @@ class Kind(Protocol):
 
 
 class OfObjects(Protocol):
-    """What the module of a framework's kind also has."""
+    """What the module of a framework has beside that."""
 
-    def of_object(self, given: Any, surroundings: Surroundings) -> System | None:
+    def of_object(self, target: Any, surroundings: Surroundings) -> System | None:
         """Return the system for an object of the framework; None if it is not one that can be asked."""
         ...
 
 
 class Around(Protocol):
-    """What a module has that puts something around a system."""
+    """A module that puts something around a system."""
 
     Options: type[Struct]
 
     def around(self, options: Any, system: System, surroundings: Surroundings) -> System:
-        """Return a system that asks the other one; raises InputError if the options contradict each other."""
+        """Return a system that asks ``system``; raises InputError if the options contradict each other."""
         ...
 
 
@@ -76,15 +77,18 @@ def kind(name: str, kinds: Modules = KINDS) -> Kind:
 
 
 def around(name: str, modules: Modules = AROUND) -> Around:
-    """Return the module that reads a key beside the kind's."""
+    """Return the module for a key that stands beside the kind."""
     return cast("Around", _module(modules[name]))
 
 
-def of_object(given: object, surroundings: Surroundings) -> System | None:
-    """Return the system for an object of a framework, recognised by the packages of its classes; None for others."""
-    packages = [one.__module__.partition(".")[0] for one in type(given).__mro__]
+def of_object(target: object, surroundings: Surroundings) -> System | None:
+    """Return the system for an object of a framework; None for other objects.
+
+    A framework is recognised by the packages of the object's classes.
+    """
+    packages = [cls.__module__.partition(".")[0] for cls in type(target).__mro__]
     name = next((PACKAGES[package] for package in packages if package in PACKAGES), None)
-    return cast("OfObjects", kind(name)).of_object(given, surroundings) if name else None
+    return cast("OfObjects", kind(name)).of_object(target, surroundings) if name else None
 
 
 def _module(name: str) -> ModuleType:

@@ -1,16 +1,9 @@
-"""The versions of the packages that are imported, for the details of a recording.
+"""Watch a recording, as the command line asks for it: progress, a stream of events, the details.
 
-The details of a recording, which a run has no fields for: what was asked, how often, how long it took, what failed.
-
-They hold an entry for every question, so these are kept in a file until the document is written.
-
-Shows how far a recording is: a bar on a terminal, now and then a line in a pipe.
-
-Writes what happens to a file as it happens, for dashboards and for people who wait: an event a line.
-
-A full disk or a pipe whose reader has left ends the stream, and not the recording.
-
-Those who watch a recording, as the command line names them.
+Progress is a bar on a terminal, and a line now and then in a pipe. The stream is a file with a line for each event,
+written as it happens, for dashboards and for people who wait. A full disk, or a pipe whose reader has left, ends the
+stream and not the recording. The details have what a run has no fields for: what was asked, how often, how long it
+took, what failed. They have an entry for every question, which a file keeps until the document is written.
 """
 
 import os
@@ -48,152 +41,48 @@ from ragcontract.statistics.means import nearest_rank
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
 
-
-def packages() -> dict[str, str]:
-    """Return the versions of all distributions of which this process has imported a module."""
-    known = packages_distributions()
-    loaded = {name.partition(".")[0] for name in list(sys.modules)}
-    names = sorted({distribution for name in loaded for distribution in known.get(name, ())}, key=str.lower)
-    return {name: version(name) for name in names}
+Format = Literal["jsonl", "json-seq"]
 
 
-class Details:
-    """Watches a recording; afterwards, ``document`` is what `--details` writes."""
+class WatchOptions(Struct, frozen=True, kw_only=True):
+    """Where events go; None for nowhere."""
 
-    def __init__(self, target: Target, *, secrets: Secrets = NO_SECRETS, commit: Commit | None = None) -> None:
-        """Begin; ``commit`` is what is checked out."""
-        self._target = target
-        self._secrets = secrets
-        self._commit = commit
-        self._began = datetime.now(UTC)
-        self._start: Start | None = None
-        self._end: End | None = None
-        self._times = array("d")
-        self._failures: list[dict[str, Any]] = []
-        self._counts: Counter[str] = Counter()
-        self._usage: Counter[str] = Counter()
-        self._models: Counter[str] = Counter()
-        self._cases = temporary_file()
-
-    def __call__(self, event: Event) -> None:
-        """Take an event in."""
-        match event:
-            case Start():
-                self._start = event
-            case Case():
-                self._case(event)
-            case End():
-                self._end = event
-            case _:
-                pass
-
-    def document(self) -> Iterator[bytes]:
-        """Yield the document as JSON, part by part; call it after the last question, before the teardown."""
-        head = msgspec.json.format(as_json(self._secrets.redacted(plain(self._head()))), indent=2)
-        yield printable(head).rstrip().removesuffix(b"}").rstrip() + b',\n  "cases": ['
-        self._cases.seek(0)
-        first = True
-        for line in self._cases:
-            yield (b"\n    " if first else b",\n    ") + line.rstrip()
-            first = False
-        yield b"\n  ]\n}\n"
-
-    def close(self) -> None:
-        """Remove the temporary file."""
-        with suppress(OSError):  # of what it could not take, nothing is wanted any more
-            self._cases.close()
-
-    def _case(self, case: Case) -> None:
-        self._counts["asked"] += 1
-        self._counts["failed"] += not case.ok
-        self._counts["needed_more_than_one_attempt"] += case.attempts > 1
-        entry: dict[str, Any] = {"query_id": case.query_id, "repeat": case.repeat, "ok": case.ok}
-        entry |= {"ms": round(case.ms, 3), "attempts": case.attempts}
-        if case.response is not None:
-            self._times.append(case.ms)
-            entry |= self._of_response(case)
-        elif case.failure is not None and len(self._failures) < bounds.DETAILED_FAILURES:
-            self._failures.append({"query_id": case.query_id, "repeat": case.repeat, **plain(case.failure)})
-        try:
-            self._cases.write(printable(as_json(self._secrets.redacted(entry))) + b"\n")
-        except OSError as error:
-            raise unwritable_temporary(error) from error
-
-    def _of_response(self, case: Case) -> dict[str, Any]:
-        response = case.response
-        if response is None:
-            return {}
-        if response.llm_model is not None:
-            self._models[response.llm_model] += 1
-        if response.error is not None:
-            self._counts["with_error"] += 1
-        usage = plain(response.usage or {})
-        self._usage.update({name: value for name, value in usage.items() if type(value) in {int, float}})
-        found = {"usage": usage or None, "metadata": plain(response.metadata), "error": response.error}
-        return {name: value for name, value in found.items() if value is not None}
-
-    def _head(self) -> dict[str, Any]:
-        commit, end, start = self._commit, self._end, self._start
-        counts = {
-            "wanted": start.total if start else None,
-            "kept_from_before": start.kept if start else None,
-            **{name: self._counts[name] for name in ("asked", "failed", "with_error", "needed_more_than_one_attempt")},
-            "attempts_repeated": end.retried if end else None,
-        }
-        facts = _told(self._target.system.facts)
-        return {
-            "details": 1,
-            "tool": {"name": "rag-contract", "version": __version__},
-            "began_at": self._began.isoformat(timespec="seconds").replace("+00:00", "Z"),
-            "ended_at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-            "target": {"name": self._target.name, "sha256": self._target.sha256},
-            "git": {"sha": commit.sha, "dirty": commit.dirty} if commit else None,
-            "python": platform.python_version(),
-            "packages": facts.pop("packages", None) or packages(),
-            "versions": _told(self._target.system.versions),
-            **facts,
-            "counts": counts,
-            "written": end.written if end else False,
-            "failures_by_kind": dict(end.failures) if end else {},
-            "latency_ms": latency(self._times),
-            "models": dict(self._models.most_common(bounds.NEAR_COMPARED)),
-            "usage": dict(self._usage),
-            "failures": self._failures,
-            "more_failures": max(0, self._counts["failed"] - len(self._failures)),
-        }
+    every: float  # seconds between two lines of progress; 0 for no progress
+    stream: AnchoredPath | None = None
+    form: Format = "jsonl"  # of the stream
+    answer_chars: int = 0  # at which answers in the stream are cut; 0 leaves them out
+    details: AnchoredPath | None = None
 
 
-def _told(ask: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what a system says; nothing if its code fails, which the recording itself warns of."""
-    try:
-        return dict(ask())
-    except (Exception, SystemExit):  # noqa: BLE001 (users' code; the run is written already)
-        return {}
+@contextmanager
+def watchers(
+    watched: WatchOptions, target: Target, commit: Commit | None, secrets: Secrets, warn: Callable[[str], object]
+) -> Iterator[Watch]:
+    """Yield a function that takes events, and close everything afterwards.
 
-
-def latency(times: "array[float]") -> Mapping[str, float] | None:
-    """Return the time of the first question, which often pays for what is loaded, and percentiles of the others.
-
-    None if there was no response.
+    The details are written at the End event.
     """
-    if not times:
-        return None
-    rest = sorted(times[1:])
-    if not rest:
-        return {"first": round(times[0], 3)}
-    found = {f"p{percent}": nearest_rank(rest, percent) for percent in (50, 95, 99)} | {"max": rest[-1]}
-    return {name: round(value, 3) for name, value in {"first": times[0], **found}.items()}
-
-
-MINUTE, HOUR = 60, 3_600  # s
+    with ExitStack() as stack:
+        every: list[Watch] = []
+        if (progress := progress_shown(watched.every)) is not None:
+            every.append(stack.enter_context(closing(progress)))
+        if watched.stream is not None:
+            stream = EventStream(
+                watched.stream, watched.form, answer_chars=watched.answer_chars, secrets=secrets, warn=warn
+            )
+            every.append(stack.enter_context(closing(stream)))
+        if watched.details is not None:
+            details = Details(target, secrets=secrets, commit=commit)
+            every.append(_writing(stack.enter_context(closing(details)), watched.details))
+        yield to_all(every)
 
 
 def progress_shown(
     every: float, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
 ) -> "Bar | Lines | None":
-    """Return what shows progress on a stream, standard error by default: a bar if it is a terminal, else lines.
+    """Return a bar if a stream is a terminal, otherwise lines; the stream is standard error by default.
 
-    A line is written at most each ``every`` seconds; with 0, nothing is shown at all. ``clock`` counts seconds.
+    A line is written at most every ``every`` seconds; 0 shows nothing. ``clock`` counts seconds.
     """
     stream = stream or sys.stderr
     if every <= 0 or stream is None:
@@ -205,7 +94,7 @@ class Lines:
     """Writes a line now and then, as ``412/1000 asked, 3 retried, 0 failed, 8.1/s, p95 210 ms, about 1 min left``."""
 
     def __init__(self, stream: TextIO, every: float, clock: Callable[[], float]) -> None:
-        """Store where lines are written; nothing is written for the first ``every`` seconds."""
+        """Prepare to write; the first line comes after ``every`` seconds."""
         self._stream = Unfailing(stream)
         self._every = every
         self._clock = clock
@@ -222,15 +111,14 @@ class Lines:
 
 
 class Bar:
-    """A bar on a terminal, with the same figures beside it."""
+    """Draws a bar on a terminal, with the same figures beside it."""
 
     def __init__(self, stream: TextIO) -> None:
-        """Store the terminal."""
         self._stream = stream
         self._bar: ProgressBar[Any] | None = None
 
     def __call__(self, event: Event) -> None:
-        """Draw the bar with the new figures."""
+        """Redraw the bar with new figures."""
         if isinstance(event, Start) and event.total:
             bar = click.progressbar(
                 length=event.total,
@@ -239,7 +127,7 @@ class Bar:
                 show_eta=False,
                 show_pos=True,
                 item_show_func=_beside,
-                width=0,  # as wide as what stands beside it leaves room for
+                width=0,  # as wide as the figures beside it allow
             )
             self._bar = bar.__enter__()
         elif isinstance(event, Progress) and self._bar is not None:
@@ -254,8 +142,11 @@ class Bar:
             self._bar = None
 
 
+MINUTE, HOUR = 60, 3_600  # s
+
+
 def line_of(progress: Progress) -> str:
-    """Return how far a recording is as a sentence."""
+    """Return the progress of a recording as a line of text."""
     parts = [f"{progress.done}/{progress.total} asked", f"{progress.retried} retried", f"{progress.failed} failed"]
     parts.append(f"{progress.rate:.1f}/s")
     if progress.p95_ms is not None:
@@ -264,7 +155,7 @@ def line_of(progress: Progress) -> str:
 
 
 def _beside(progress: Progress | None) -> str | None:
-    """Return what stands beside a bar, which needs most of the line."""
+    """Return the figures beside a bar: few, because the bar needs most of the line."""
     if progress is None:
         return None
     counts = {"retried": progress.retried, "failed": progress.failed}
@@ -277,14 +168,13 @@ def _left(progress: Progress) -> list[str]:
 
 
 def duration(seconds: float) -> str:
-    """Return a time in the unit that a person would name: ``40 s``, ``12 min``, ``3.5 h``."""
+    """Return a time in the unit that a person would use: ``40 s``, ``12 min``, ``3.5 h``."""
     if seconds < MINUTE:
         return f"{seconds:.0f} s"
     return f"{seconds / MINUTE:.0f} min" if seconds < 2 * HOUR else f"{seconds / HOUR:.1f} h"
 
 
-Format = Literal["jsonl", "json-seq"]
-RECORD_SEPARATOR = b"\x1e"  # RFC 7464: before each text, so that one that was cut off spoils no other
+RECORD_SEPARATOR = b"\x1e"  # RFC 7464: before each text, so that a text that was cut off spoils no other
 
 
 def _now() -> datetime:
@@ -292,7 +182,7 @@ def _now() -> datetime:
 
 
 class EventStream:
-    """A file of events; each has ``event``, ``at`` (UTC) and ``seq``, which counts from 1."""
+    """Writes events to a file, each with ``event``, ``at`` (UTC) and ``seq``, which counts from 1."""
 
     def __init__(
         self,
@@ -306,8 +196,8 @@ class EventStream:
     ) -> None:
         """Open the file, which the first event overwrites; raises OutputError if it cannot be written.
 
-        The answers in it are cut at ``answer_chars`` characters, and left out with 0. ``warn`` is called once if the
-        stream ends early.
+        Answers are cut at ``answer_chars`` characters; 0 leaves them out. ``warn`` is called once if the stream ends
+        early.
         """
         if problems := check_outputs([path], []):
             raise OutputError(problems)
@@ -331,11 +221,11 @@ class EventStream:
         line = {"event": fields.pop("event"), "at": at, "seq": self._seq, **self._secrets.redacted(fields)}
         data = self._start + printable(as_json(line)) + b"\n"
         end = self._end + len(data)
-        if self._seq == 1 and self._is_ours:  # only now: until a recording has begun, the file may be another one's
+        if self._seq == 1 and self._is_ours:  # not before: until then, it may be another recording's
             with suppress(OSError):  # a pipe has nothing to lose
                 self._file.truncate(0)
         try:
-            while data:  # a pipe may take a part, or nothing now if somebody made it so that it does not block
+            while data:  # a pipe may take only a part, or nothing for now if somebody made it non-blocking
                 taken = self._file.write(data)
                 if not taken:
                     select.select([], [self._file], [])
@@ -343,7 +233,7 @@ class EventStream:
             self._end = end
         except OSError as error:
             if self._is_ours:
-                with suppress(OSError):  # no half of an event
+                with suppress(OSError):  # leave no half of an event
                     self._file.truncate(self._end)
             reason = "its reader has left" if isinstance(error, BrokenPipeError) else error.strerror or error
             self._warn(f"{self._path}: the stream of events ends here ({reason}); the recording goes on")
@@ -390,34 +280,110 @@ def _document(result: Mapping[str, Any] | str | int) -> Any:
     return result["doc_id"] if isinstance(result, Mapping) else result
 
 
-class WatchOptions(Struct, frozen=True, kw_only=True):
-    """Where what happens is shown; None for nowhere. ``every`` is in seconds, 0 for no progress."""
+class Details:
+    """Collects events; after the last one, ``document`` is what `--details` writes."""
 
-    every: float
-    stream: AnchoredPath | None = None
-    form: Format = "jsonl"
-    answer_chars: int = 0
-    details: AnchoredPath | None = None
+    def __init__(self, target: Target, *, secrets: Secrets = NO_SECRETS, commit: Commit | None = None) -> None:
+        """Note the time; ``commit`` is the one that is checked out."""
+        self._target = target
+        self._secrets = secrets
+        self._commit = commit
+        self._began = datetime.now(UTC)
+        self._start: Start | None = None
+        self._end: End | None = None
+        self._times = array("d")
+        self._failures: list[dict[str, Any]] = []
+        self._counts: Counter[str] = Counter()
+        self._usage: Counter[str] = Counter()
+        self._models: Counter[str] = Counter()
+        self._cases = temporary_file()
 
+    def __call__(self, event: Event) -> None:
+        """Collect an event."""
+        match event:
+            case Start():
+                self._start = event
+            case Case():
+                self._case(event)
+            case End():
+                self._end = event
+            case _:
+                pass
 
-@contextmanager
-def watchers(
-    watched: WatchOptions, target: Target, commit: Commit | None, secrets: Secrets, warn: Callable[[str], object]
-) -> Iterator[Watch]:
-    """Open what watches, and close it at the end; the details are written at the end of the recording."""
-    with ExitStack() as stack:
-        every: list[Watch] = []
-        if (progress := progress_shown(watched.every)) is not None:
-            every.append(stack.enter_context(closing(progress)))
-        if watched.stream is not None:
-            stream = EventStream(
-                watched.stream, watched.form, answer_chars=watched.answer_chars, secrets=secrets, warn=warn
-            )
-            every.append(stack.enter_context(closing(stream)))
-        if watched.details is not None:
-            details = Details(target, secrets=secrets, commit=commit)
-            every.append(_writing(stack.enter_context(closing(details)), watched.details))
-        yield to_all(every)
+    def document(self) -> Iterator[bytes]:
+        """Yield the document as JSON, part by part; call it after the last question, before the teardown."""
+        head = msgspec.json.format(as_json(self._secrets.redacted(plain(self._head()))), indent=2)
+        yield printable(head).rstrip().removesuffix(b"}").rstrip() + b',\n  "cases": ['
+        self._cases.seek(0)
+        first = True
+        for line in self._cases:
+            yield (b"\n    " if first else b",\n    ") + line.rstrip()
+            first = False
+        yield b"\n  ]\n}\n"
+
+    def close(self) -> None:
+        """Remove the temporary file."""
+        with suppress(OSError):  # what could not be written to it is not needed any more
+            self._cases.close()
+
+    def _case(self, case: Case) -> None:
+        self._counts["asked"] += 1
+        self._counts["failed"] += not case.ok
+        self._counts["needed_more_than_one_attempt"] += case.attempts > 1
+        entry: dict[str, Any] = {"query_id": case.query_id, "repeat": case.repeat, "ok": case.ok}
+        entry |= {"ms": round(case.ms, 3), "attempts": case.attempts}
+        if case.response is not None:
+            self._times.append(case.ms)
+            entry |= self._of_response(case)
+        elif case.failure is not None and len(self._failures) < bounds.DETAILED_FAILURES:
+            self._failures.append({"query_id": case.query_id, "repeat": case.repeat, **plain(case.failure)})
+        try:
+            self._cases.write(printable(as_json(self._secrets.redacted(entry))) + b"\n")
+        except OSError as error:
+            raise unwritable_temporary(error) from error
+
+    def _of_response(self, case: Case) -> dict[str, Any]:
+        response = case.response
+        if response is None:
+            return {}
+        if response.llm_model is not None:
+            self._models[response.llm_model] += 1
+        if response.error is not None:
+            self._counts["with_error"] += 1
+        usage = plain(response.usage or {})
+        self._usage.update({name: value for name, value in usage.items() if type(value) in {int, float}})
+        fields = {"usage": usage or None, "metadata": plain(response.metadata), "error": response.error}
+        return {name: value for name, value in fields.items() if value is not None}
+
+    def _head(self) -> dict[str, Any]:
+        commit, end, start = self._commit, self._end, self._start
+        counts = {
+            "wanted": start.total if start else None,
+            "kept_from_before": start.kept if start else None,
+            **{name: self._counts[name] for name in ("asked", "failed", "with_error", "needed_more_than_one_attempt")},
+            "attempts_repeated": end.retried if end else None,
+        }
+        facts = _reported(self._target.system.facts)
+        return {
+            "details": 1,
+            "tool": {"name": "rag-contract", "version": __version__},
+            "began_at": self._began.isoformat(timespec="seconds").replace("+00:00", "Z"),
+            "ended_at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+            "target": {"name": self._target.name, "sha256": self._target.sha256},
+            "git": {"sha": commit.sha, "dirty": commit.dirty} if commit else None,
+            "python": platform.python_version(),
+            "packages": facts.pop("packages", None) or packages(),
+            "versions": _reported(self._target.system.versions),
+            **facts,
+            "counts": counts,
+            "written": end.written if end else False,
+            "failures_by_kind": dict(end.failures) if end else {},
+            "latency_ms": latency(self._times),
+            "models": dict(self._models.most_common(bounds.NEAR_COMPARED)),
+            "usage": dict(self._usage),
+            "failures": self._failures,
+            "more_failures": max(0, self._counts["failed"] - len(self._failures)),
+        }
 
 
 def _writing(details: Details, path: AnchoredPath) -> Watch:
@@ -427,3 +393,33 @@ def _writing(details: Details, path: AnchoredPath) -> Watch:
             write_files({path: details.document()})
 
     return watch
+
+
+def _reported(ask: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what a system reports; nothing if its code fails, of which the recording itself warns."""
+    try:
+        return dict(ask())
+    except (Exception, SystemExit):  # noqa: BLE001 (users' code; the run is written already)
+        return {}
+
+
+def latency(times: "array[float]") -> Mapping[str, float] | None:
+    """Return the time of the first question, and percentiles and the maximum of the others; None without responses.
+
+    The first question often pays for what is loaded, so it does not count among the others.
+    """
+    if not times:
+        return None
+    rest = sorted(times[1:])
+    if not rest:
+        return {"first": round(times[0], 3)}
+    percentiles = {f"p{percent}": nearest_rank(rest, percent) for percent in (50, 95, 99)} | {"max": rest[-1]}
+    return {name: round(value, 3) for name, value in {"first": times[0], **percentiles}.items()}
+
+
+def packages() -> dict[str, str]:
+    """Return the versions of the distributions from which this process has imported modules."""
+    known = packages_distributions()
+    loaded = {name.partition(".")[0] for name in list(sys.modules)}
+    names = sorted({distribution for name in loaded for distribution in known.get(name, ())}, key=str.lower)
+    return {name: version(name) for name in names}

@@ -211,7 +211,7 @@ def results(lab: Lab, size: int) -> bool:
 
 def a_name_of_a_score(lab: Lab, size: int) -> bool:
     write_jsonl(lab.folder / "r.jsonl", [{"id": "a", "s" * size: 1}])
-    return accepted(_scores("ragas", "r.jsonl"), "makes no name of a metric")
+    return accepted(_scores("ragas", "r.jsonl"), "cannot be the name of a metric")
 
 
 def names_of_scores(lab: Lab, size: int) -> bool:

@@ -297,7 +297,7 @@ def test_allowed_phrases_that_do_not_compile_are_left_out_with_a_warning(tmp_pat
     (warning,) = problems.warnings
     assert warning.replace(f"{tmp_path}/", "") == (
         "grounding.json:11: 2 allowed phrases ('1) said', '(said') left out: "
-        "no regex that can match, and in fitz-gov such a phrase never allows anything"
+        "not a regex that can match, and in fitz-gov such a phrase never allows anything"
     )
 
 

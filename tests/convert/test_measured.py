@@ -94,7 +94,7 @@ def test_two_names_that_become_one_are_refused_once() -> None:
 def test_a_name_without_a_letter_is_refused() -> None:
     expected = "a letter from a to z and at most 99 more letters or digits"
     (problem,) = problems_with(Measured(location="r:1", id="q1", scores={"5": 1.0}))
-    assert problem == f"r:1: '5': makes no name of a metric, which is {expected}; rename it"
+    assert problem == f"r:1: '5': cannot be the name of a metric, which is {expected}; rename it"
 
 
 def test_a_score_and_a_check_may_have_one_name() -> None:

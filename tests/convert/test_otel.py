@@ -110,7 +110,7 @@ def test_other_traces_are_left_out_with_a_warning_and_missing_queries_are_named(
     other = retriever(1, "doc9", attributes={"input.value": "Of a user"})
     ended = convert(otlp(*trace(1, BY_QUESTION)), otlp(*trace(3, other)))
     assert ended.code == 0
-    assert "traces.jsonl:2: 1 trace is of no golden query, and left out" in ended.err
+    assert "traces.jsonl:2: 1 trace belongs to no golden query and is left out" in ended.err
     assert "'q2'" in ended.err
     assert ids_in(rows()) == {"q1": ["doc1", "doc2"]}
 
@@ -148,7 +148,7 @@ def test_a_question_of_two_golden_queries_belongs_to_neither() -> None:
     [
         ([""], "traces.jsonl: is empty; expected OTLP as JSON lines"),
         ([otlp(retriever(1, "d"))], "traces.jsonl:1: no trace belongs to a golden query"),
-        ([{"resourceSpans": 7}], "traces.jsonl:1: is no OTLP as JSON"),
+        ([{"resourceSpans": 7}], "traces.jsonl:1: is not OTLP as JSON"),
         ([otlp(span(1, "LLM", attributes={"rag_contract.query_id": "q1"}))], "none of its spans is a retrieval"),
         (
             [otlp(retriever(1, "d" * 3_000, attributes={"rag_contract.query_id": "q1"}))],

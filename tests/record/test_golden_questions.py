@@ -53,9 +53,9 @@ def test_a_question_has_its_turns_and_its_metadata(tmp_path: Path) -> None:
     row = golden(turns=[{"query": "Hi", "rules": [{"type": "unknown"}]}, {"query": "Bye"}], metadata={"b": 1, "a": [2]})
     path = write_jsonl(tmp_path / "golden.jsonl", [row])
     (question,) = read_questions([str(path)], Selection()).chosen
-    assert question.said == ("Hi", "Bye")
+    assert question.user_messages == ("Hi", "Bye")
     assert question.metadata == {"b": 1, "a": [2]}
-    assert Question(id="q", query="Hi").said == ("Hi",)
+    assert Question(id="q", query="Hi").user_messages == ("Hi",)
 
 
 def test_all_that_is_wrong_is_reported_at_once(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_numbers_are_within_limits() -> None:
 def test_versions_are_those_of_a_run() -> None:
     assert wrong_versions({"index_version": "7"}) == []
     assert wrong_versions({"index_versoin": "7", "flavour": "x", "llm_model": ""}) == [
-        "index_versoin: is no version; did you mean 'index_version'?",
-        f"flavour: is no version; the versions of a run are {', '.join(VERSION_FIELDS)}",
+        "index_versoin: is not a version of a run; did you mean 'index_version'?",
+        f"flavour: is not a version of a run; the versions are {', '.join(VERSION_FIELDS)}",
         "llm_model: expected text of 1 to 2,000 characters",
     ]

@@ -155,10 +155,10 @@ REFUSED: Mapping[str, list[str]] = {
             '"python answer.py" (text); write ["python answer.py"] for a list of one'
         )
     ],
-    "command: {}": ["record.yml: command: needs one of each and serve"],
-    "command: {each: [a], serve: [b], ready: true}": ["record.yml: command: needs one of each and serve"],
+    "command: {}": ["record.yml: command: needs either `each` or `serve`"],
+    "command: {each: [a], serve: [b], ready: true}": ["record.yml: command: needs either `each` or `serve`"],
     "command: {each: [a], ready: true, folder: nowhere}": [
-        "record.yml: command.ready: is for serve; a program of each takes its question at once",
+        "record.yml: command.ready: is for `serve`; a program under `each` takes its question at once",
         "record.yml: command.folder: there is no folder nowhere",
     ],
     "command:\n  serve: [a]\n  environ:\n    KEY: ${secret:TOKEN}\n": [

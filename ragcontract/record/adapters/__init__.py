@@ -1,1 +1,1 @@
-"""Kinds of systems that can be recorded: a module each, and its line in :mod:`ragcontract.record.target_registry`."""
+"""The kinds of systems that can be recorded. Each is a module with a line in ``record/target_registry.py``."""

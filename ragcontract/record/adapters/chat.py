@@ -1,11 +1,8 @@
-"""Which of a server's models answers, where the target file says ``auto``.
+"""Ask an OpenAI-compatible model to answer from what a retriever found, as a simple RAG application does.
 
-What a model is asked: the retrieved texts, each with its source, and the question.
-
-An OpenAI-compatible model that answers from what a retriever found: the loop of a simple RAG application.
-
-A model that fails raises CallFailed with the retrieval in ``partial``. The calls are those of OpenAI's API reference,
-"Chat completions" and "Models", in the fields that servers such as vLLM, llama.cpp and LM Studio share.
+The model gets the retrieved texts, each with its source, and the question. If it fails, CallFailed has the retrieval in
+``partial``. With ``model: auto``, one of the models that the server lists is chosen. The calls are those of OpenAI's
+API reference, "Chat completions" and "Models", in the fields that servers such as vLLM, llama.cpp and LM Studio share.
 """
 
 import re
@@ -27,156 +24,6 @@ from ragcontract.record.adapters.service_client import ServiceClient, keys_in
 from ragcontract.record.adapters.templates import Template, values_of
 from ragcontract.record.interface import CallFailed, Context, Response, Surroundings, System
 from ragcontract.record.returned.returned_messages import answer_in
-
-NO_CHAT = ("embed", "rerank", "whisper", "tts", "clip", "bge-", "moderation")
-PREFERRED = ("instruct", "chat")
-NO_SUCH_PAGE = {404, 405}
-
-
-class Resolved(Struct, frozen=True, kw_only=True):
-    """The model that requests name, and ``how`` it was chosen; None if the target file names it."""
-
-    model: str
-    how: Mapping[str, Any] | None = None
-
-
-def resolve(models: Callable[[], Any]) -> Resolved:
-    """Choose a model from the answer to ``GET /models``, which ``models`` returns; raises InputError.
-
-    Those that make embeddings and the like are left out; of the others, the first that ``instruct`` or ``chat`` is in
-    the name of, else the first. A server that has no such page gets the name ``auto``.
-    """
-    try:
-        content = models()
-    except CallFailed as failure:
-        if failure.detail is None or failure.detail["status_code"] not in NO_SUCH_PAGE:
-            problem = f"chat.model: `auto` asks the server which models it has: {failure}"
-            raise InputError([f"{problem}; name the model with `model`, if the server works without"]) from None
-        why = "the server does not list its models"
-        how = {"server_models": [], "chosen_because": why, "fallback": "auto", "error": str(failure)}
-        return Resolved(model="auto", how=how)
-    rows = content.get("data") if isinstance(content, dict) else None
-    ids = [row["id"] for row in rows if _has_id(row)] if isinstance(rows, list) else []
-    fit = [name for name in ids if not any(part in name.lower() for part in NO_CHAT)]
-    preferred = [name for name in fit if any(part in name.lower() for part in PREFERRED)]
-    if not fit:
-        names = ", ".join(ids[: bounds.NAMES]) or "none"
-        raise InputError([f"chat.model: `auto` finds no model for chat among the server's ({names}); name one"])
-    why = "the first whose name has instruct or chat in it" if preferred else "the first of the server's models"
-    found: dict[str, Any] = {
-        "server_models": ids[: bounds.SERVER_MODELS],
-        "chosen_because": why,
-        "fallback": None,
-        "error": None,
-    }
-    return Resolved(model=(preferred or fit)[0], how=found)
-
-
-def _has_id(row: Any) -> bool:
-    return isinstance(row, dict) and isinstance(row.get("id"), str) and bool(row["id"])
-
-
-Message = Mapping[str, Any]
-_PLACEHOLDER = re.compile(r"\{(context|query)\}")
-
-
-class PromptContext(Struct, frozen=True, kw_only=True):
-    """A context; ``seen`` are the texts in it if some were cut, and None if they are those of the results."""
-
-    text: str
-    seen: list[str] | None
-
-
-class Prompt:
-    """Writes the messages for a model."""
-
-    def __init__(self, system: str | None, prompt: str, most: int) -> None:
-        """Use a first message, the form of the last one, and at most so many characters of context."""
-        self._system = system
-        self._prompt = prompt
-        self._most = most
-
-    def context(self, results: Sequence[Message] | None) -> PromptContext:
-        """Return results, best first, as ``[1] source=<doc_id>`` with the text on the next line, cut at the end.
-
-        Raises InputError if there are no texts at all, CallFailed if one of the results has none.
-        """
-        if results is None:
-            raise InputError(["chat: the retriever returns no results, so there is nothing to answer from"])
-        without = [result["doc_id"] for result in results if not isinstance(result.get("text"), str)]
-        if without and len(without) == len(results):
-            raise InputError(
-                ["chat: the results have no `text`, so there is nothing to answer from; let the retriever return texts"]
-            )
-        if without:
-            name = shorten(visible(str(without[0])), bounds.NAME)
-            raise CallFailed("no_text", f"{len(without)} of {len(results)} results have no `text`, the first is {name}")
-        heads = [f"[{rank}] source={result['doc_id']}\n" for rank, result in enumerate(results, 1)]
-        texts = [str(result["text"]) for result in results]
-        whole = "\n\n".join(head + text for head, text in zip(heads, texts, strict=True))
-        if len(whole) <= self._most:
-            return PromptContext(text=whole, seen=None)
-        return PromptContext(text=whole[: self._most], seen=self._seen(heads, texts))
-
-    def _seen(self, heads: Sequence[str], texts: Sequence[str]) -> list[str]:
-        left, seen = self._most, []
-        for head, text in zip(heads, texts, strict=True):
-            part = text[: max(left - len(head), 0)]
-            if part:
-                seen.append(part)
-            left -= len(head) + len(text) + 2  # and the blank line
-        return seen
-
-    def messages(self, query: str, context: str, history: Sequence[Message]) -> list[Message]:
-        """Return the messages: the first one, those before this question, and the question with its context."""
-        values = {"context": context, "query": query}
-        last = _PLACEHOLDER.sub(lambda found: values[found[1]], self._prompt)
-        first = [] if self._system is None else [{"role": "system", "content": self._system}]
-        return [*first, *_sendable(history), {"role": "user", "content": last}]
-
-
-def _sendable(history: Sequence[Message]) -> list[Message]:
-    """Return earlier messages as OpenAI's API takes them: a tool call has its result, and others have a content.
-
-    The tools that the model calls are not run, so that calls of earlier turns have no results.
-    """
-    results = {message.get("tool_call_id") for message in history if message.get("role") == "tool"} - {None}
-    asked = [_call_ids(message) for message in history]
-    whole = [ids if ids <= results else set() for ids in asked]
-    known = set().union(*whole)
-    sent: list[Message] = []
-    for message, ids in zip(history, whole, strict=True):
-        if message.get("role") == "tool":
-            if message.get("tool_call_id") in known:
-                sent.append(message)
-            continue
-        fields = dict(message) if ids else {name: value for name, value in message.items() if name != "tool_calls"}
-        sent.append(fields if ids or fields.get("content") is not None else {**fields, "content": ""})
-    return sent
-
-
-def _call_ids(message: Message) -> set[Any]:
-    """Return the ids of a message's tool calls; None stands for calls that have none."""
-    calls = message.get("tool_calls")
-    return (
-        {call.get("id") if isinstance(call, Mapping) else None for call in calls} if isinstance(calls, list) else set()
-    )
-
-
-def prompt_problems(prompt: str) -> list[str]:
-    """Return what is wrong with the form of the last message."""
-    missing = [name for name in ("context", "query") if f"{{{name}}}" not in prompt]
-    return [f"chat.prompt: has no {{{name}}} in it" for name in missing]
-
-
-# What servers say of a request with more tokens than the model takes.
-TOO_LONG = (
-    "context length", "context_length", "context window", "context size", "maximum context", "too many tokens",
-    "prompt is too long", "input is too long", "n_ctx",
-)  # fmt: skip
-TOO_LONG_STATUSES = {400, 413, 422}
-HINT = "lower context_max_chars, --top or max_tokens"
-
 
 Text = Annotated[str, Meta(title="text; quote numbers")]
 
@@ -200,20 +47,19 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     )
     extra: Annotated[dict[str, Any], Meta(description="Further fields of the request.")] = {}
     trust_env: Annotated[
-        TrustEnv, Meta(description="Whether proxies of the environment are used; auto: but for this machine.")
+        TrustEnv, Meta(description="Whether proxies of the environment are used; auto: except for this machine.")
     ] = "auto"
 
 
 def around(options: Options, system: System, surroundings: Surroundings) -> System:
-    """Return a system that retrieves with one and answers; raises InputError with what is wrong with the options."""
+    """Return a system that retrieves with ``system`` and answers; raises InputError if the options are wrong."""
     return Chat(options, system, surroundings)
 
 
 class Chat:
-    """A retriever and a model behind it."""
+    """A system of a retriever and a model that answers from its results."""
 
     def __init__(self, options: Options, retriever: System, surroundings: Surroundings) -> None:
-        """Store the parts and read the templates."""
         self.concurrency = retriever.concurrency
         self._retriever = retriever
         self._options = options
@@ -245,12 +91,12 @@ class Chat:
             self._model = resolve(lambda: self._service.json(call, self._seconds)[0])
 
     def ask(self, query: str, context: Context) -> Response:
-        """Return what was retrieved and what the model says; raises CallFailed, with the retrieval if that is there."""
+        """Return the retrieval and the model's answer; raises CallFailed, with the retrieval if there is one."""
         end = time.monotonic() + context.seconds
-        found = self._retriever.ask(query, context)
-        written = self._prompt.context(found.results)
-        seen = found.retrieved_contexts if written.seen is None else written.seen
-        kept = replace(found, context_chars=len(written.text), retrieved_contexts=seen)
+        retrieved = self._retriever.ask(query, context)
+        written = self._prompt.context(retrieved.results)
+        seen = retrieved.retrieved_contexts if written.seen is None else written.seen
+        kept = replace(retrieved, context_chars=len(written.text), retrieved_contexts=seen)
         values = values_of(query, context)
         headers = self._filled_headers(values)
         if context.traceparent:
@@ -267,12 +113,12 @@ class Chat:
 
     def _body(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         options = self._options
-        given = {"max_tokens": options.max_tokens, "temperature": options.temperature, "seed": options.seed}
-        sent = {name: value for name, value in given.items() if value is not None}
+        sampling = {"max_tokens": options.max_tokens, "temperature": options.temperature, "seed": options.seed}
+        sent = {name: value for name, value in sampling.items() if value is not None}
         return {"model": self._model.model, "messages": list(messages), "stream": False, **sent}
 
     def _answer(self, kept: Response, content: Any, answered: Answered) -> Response:
-        if error := _at(content, "error"):  # what else there is may be the beginning of an answer
+        if error := _at(content, "error"):  # a text beside it may be the beginning of an answer
             reason = shorten(visible(reason_in(content) or str(error)), bounds.SERVICE_REASON)
             failure = f"{shown(self._url)}: the answer has an error: {reason}"
             raise CallFailed("service_error", failure, detail=self._service.detail(answered))
@@ -300,11 +146,11 @@ class Chat:
         )
 
     def versions(self) -> Mapping[str, str]:
-        """Return those of the retriever; each response names its model."""
+        """Return the versions of the retriever; each response names its model."""
         return self._retriever.versions()
 
     def facts(self) -> Mapping[str, Any]:
-        """Return those of the retriever, with what is known of the model as ``llm``."""
+        """Return the facts of the retriever, and those of the model as ``llm``."""
         llm = {
             "base_url": shown(self._url),
             "model_arg": self._options.model,
@@ -322,21 +168,171 @@ class Chat:
 
 
 def _explained(failure: CallFailed, kept: Response) -> CallFailed:
-    """Return a failure of the model with what was retrieved, and with a hint where the context is too long."""
+    """Return a failure of the model with the retrieval, and with a hint if the context is too long."""
     kind, message, detail = failure.kind, str(failure), failure.detail
     if detail is not None and detail["status_code"] in TOO_LONG_STATUSES:
-        said = str(detail["response_snippet"]).lower()
-        if any(text in said for text in TOO_LONG):
+        snippet = str(detail["response_snippet"]).lower()
+        if any(text in snippet for text in TOO_LONG):
             kind, message = "context_too_long", f"{message}; {HINT}"
     partial = replace(kept, response=None, error=f"{kind}: {message}", error_detail=detail)
     return CallFailed(kind, message, again=failure.again, pause=failure.pause, detail=detail, partial=partial)
 
 
 def _at(content: Any, *path: str | int) -> Any:
-    """Return what decoded JSON has at a path; None if it has nothing there."""
+    """Return the value at a path in decoded JSON; None if there is none."""
     for step in path:
         if isinstance(step, int):
             content = content[step] if isinstance(content, list) and len(content) > step else None
         else:
             content = content.get(step) if isinstance(content, dict) else None
     return content
+
+
+# Words in servers' answers to a request with more tokens than the model takes.
+TOO_LONG = (
+    "context length", "context_length", "context window", "context size", "maximum context", "too many tokens",
+    "prompt is too long", "input is too long", "n_ctx",
+)  # fmt: skip
+TOO_LONG_STATUSES = {400, 413, 422}
+HINT = "lower context_max_chars, --top or max_tokens"
+
+NO_CHAT = ("embed", "rerank", "whisper", "tts", "clip", "bge-", "moderation")
+PREFERRED = ("instruct", "chat")
+NO_SUCH_PAGE = {404, 405}
+
+
+class Resolved(Struct, frozen=True, kw_only=True):
+    """The model that requests name."""
+
+    model: str
+    how: Mapping[str, Any] | None = None  # how it was chosen; None if the target file names it
+
+
+def resolve(models: Callable[[], Any]) -> Resolved:
+    """Choose a model from the answer to ``GET /models``, which ``models`` returns; raises InputError.
+
+    Models that make embeddings and the like are left out. Of the others, the first with ``instruct`` or ``chat`` in its
+    name is chosen, otherwise the first. If the server has no such page, requests name the model ``auto``.
+    """
+    try:
+        content = models()
+    except CallFailed as failure:
+        if failure.detail is None or failure.detail["status_code"] not in NO_SUCH_PAGE:
+            problem = f"chat.model: `auto` asks the server which models it has: {failure}"
+            raise InputError([f"{problem}; name the model with `model`, if the server works without"]) from None
+        why = "the server does not list its models"
+        how = {"server_models": [], "chosen_because": why, "fallback": "auto", "error": str(failure)}
+        return Resolved(model="auto", how=how)
+    rows = content.get("data") if isinstance(content, dict) else None
+    ids = [row["id"] for row in rows if _has_id(row)] if isinstance(rows, list) else []
+    fit = [name for name in ids if not any(part in name.lower() for part in NO_CHAT)]
+    preferred = [name for name in fit if any(part in name.lower() for part in PREFERRED)]
+    if not fit:
+        names = ", ".join(ids[: bounds.NAMES]) or "none"
+        raise InputError([f"chat.model: `auto` finds no model for chat among the server's ({names}); name one"])
+    why = "the first whose name has instruct or chat in it" if preferred else "the first of the server's models"
+    details: dict[str, Any] = {
+        "server_models": ids[: bounds.SERVER_MODELS],
+        "chosen_because": why,
+        "fallback": None,
+        "error": None,
+    }
+    return Resolved(model=(preferred or fit)[0], how=details)
+
+
+def _has_id(row: Any) -> bool:
+    return isinstance(row, dict) and isinstance(row.get("id"), str) and bool(row["id"])
+
+
+Message = Mapping[str, Any]
+_PLACEHOLDER = re.compile(r"\{(context|query)\}")
+
+
+class PromptContext(Struct, frozen=True, kw_only=True):
+    """The context of a prompt."""
+
+    text: str
+    seen: list[str] | None  # the texts in it if some were cut; None if they are those of the results
+
+
+class Prompt:
+    """Writes the messages for a model."""
+
+    def __init__(self, system: str | None, prompt: str, most: int) -> None:
+        """Use the text of the first message, the template of the last, and ``most`` characters of context."""
+        self._system = system
+        self._prompt = prompt
+        self._most = most
+
+    def context(self, results: Sequence[Message] | None) -> PromptContext:
+        """Return the context: for each result, best first, ``[1] source=<doc_id>`` and its text on the next line.
+
+        A context that is too long is cut at the end. Raises InputError if no result has a text, CallFailed if only some
+        have none.
+        """
+        if results is None:
+            raise InputError(["chat: the retriever returns no results, so there is nothing to answer from"])
+        without = [result["doc_id"] for result in results if not isinstance(result.get("text"), str)]
+        if without and len(without) == len(results):
+            raise InputError(
+                ["chat: the results have no `text`, so there is nothing to answer from; let the retriever return texts"]
+            )
+        if without:
+            name = shorten(visible(str(without[0])), bounds.NAME)
+            raise CallFailed("no_text", f"{len(without)} of {len(results)} results have no `text`, the first is {name}")
+        heads = [f"[{rank}] source={result['doc_id']}\n" for rank, result in enumerate(results, 1)]
+        texts = [str(result["text"]) for result in results]
+        whole = "\n\n".join(head + text for head, text in zip(heads, texts, strict=True))
+        if len(whole) <= self._most:
+            return PromptContext(text=whole, seen=None)
+        return PromptContext(text=whole[: self._most], seen=self._seen(heads, texts))
+
+    def _seen(self, heads: Sequence[str], texts: Sequence[str]) -> list[str]:
+        left, seen = self._most, []
+        for head, text in zip(heads, texts, strict=True):
+            part = text[: max(left - len(head), 0)]
+            if part:
+                seen.append(part)
+            left -= len(head) + len(text) + 2  # and the blank line
+        return seen
+
+    def messages(self, query: str, context: str, history: Sequence[Message]) -> list[Message]:
+        """Return the first message, those of earlier turns, and the question with its context."""
+        values = {"context": context, "query": query}
+        last = _PLACEHOLDER.sub(lambda match: values[match[1]], self._prompt)
+        first = [] if self._system is None else [{"role": "system", "content": self._system}]
+        return [*first, *_sendable(history), {"role": "user", "content": last}]
+
+
+def _sendable(history: Sequence[Message]) -> list[Message]:
+    """Return earlier messages as OpenAI's API takes them: every tool call has a result, and other messages a content.
+
+    The tools that this model calls are not run, so calls without results are removed.
+    """
+    results = {message.get("tool_call_id") for message in history if message.get("role") == "tool"} - {None}
+    asked = [_call_ids(message) for message in history]
+    whole = [ids if ids <= results else set() for ids in asked]
+    known = set().union(*whole)
+    sent: list[Message] = []
+    for message, ids in zip(history, whole, strict=True):
+        if message.get("role") == "tool":
+            if message.get("tool_call_id") in known:
+                sent.append(message)
+            continue
+        fields = dict(message) if ids else {name: value for name, value in message.items() if name != "tool_calls"}
+        sent.append(fields if ids or fields.get("content") is not None else {**fields, "content": ""})
+    return sent
+
+
+def _call_ids(message: Message) -> set[Any]:
+    """Return the ids of a message's tool calls, with None for calls without an id."""
+    calls = message.get("tool_calls")
+    return (
+        {call.get("id") if isinstance(call, Mapping) else None for call in calls} if isinstance(calls, list) else set()
+    )
+
+
+def prompt_problems(prompt: str) -> list[str]:
+    """Return what is wrong with the template of the last message."""
+    missing = [name for name in ("context", "query") if f"{{{name}}}" not in prompt]
+    return [f"chat.prompt: has no {{{name}}} in it" for name in missing]

@@ -1,6 +1,7 @@
-"""Runs a program once for each question: it reads the question and writes the answer, within a time and a size.
+"""Ask a command in any language: one process for each question, or a long-lived one that answers line by line.
 
-A command in any language: one process for each question, or a long-lived one that answers line by line.
+A program that is run for each question reads it from standard input and writes its answer to standard output, within
+limits of time and size.
 """
 
 import json
@@ -28,106 +29,6 @@ from ragcontract.record.adapters.program import Program, kill, last_words, quest
 from ragcontract.record.interface import CallFailed, Context, Response, Surroundings, System
 from ragcontract.record.returned.result_forms import DocumentIds
 from ragcontract.record.returned.returned_messages import decoded_json
-
-PART = 1 << 16  # bytes that are read at once
-GLANCE = 0.05  # s; how often a program is looked at that ended while something that it started holds its output
-
-
-class Programs:
-    """The programs that run, so that all of them can be stopped."""
-
-    def __init__(self) -> None:
-        """Start without any."""
-        self._running: set[subprocess.Popen[bytes]] = set()
-        self._stopped = False
-
-    def output(self, program: Program, given: bytes, seconds: float) -> bytes:
-        """Return what a program writes to standard output for what it is given on standard input.
-
-        Raises CallFailed if it ends with another exit code than 0, takes too long or writes too much, InputError if it
-        cannot be started. What it wrote to standard error is in the message.
-        """
-        until = time.monotonic() + seconds
-        with ExitStack() as stack:
-            stdin = stack.enter_context(_to_read(given))  # unlike a pipe, it needs nobody who writes to it
-            process = program.start(stdin)
-            self._running.add(process)
-            stack.callback(self._running.discard, process)
-            for stream in (process.stdout, process.stderr):
-                if stream is not None:
-                    stack.callback(stream.close)
-            stack.callback(kill, process)
-            if self._stopped:  # while it was started
-                raise CallFailed("process_ended", "the process was stopped")
-            return _output(process, until, seconds)
-
-    def stop(self) -> None:
-        """Kill all that run, and those that are just being started."""
-        self._stopped = True
-        for process in list(self._running):
-            kill(process)
-
-
-def _to_read(data: bytes) -> IO[bytes]:
-    """Return a temporary file with data; raises OutputError."""
-    file = temporary_file()
-    try:
-        file.write(data)
-        file.seek(0)
-    except OSError as error:
-        with suppress(OSError):
-            file.close()
-        raise unwritable_temporary(error) from error
-    return file
-
-
-def _output(process: subprocess.Popen[bytes], until: float, seconds: float) -> bytes:
-    output = bytearray()
-    tail: deque[int] = deque(maxlen=bounds.STDERR_TAIL)
-    with selectors.DefaultSelector() as selector:
-        for stream in (process.stdout, process.stderr):
-            if stream is not None:
-                os.set_blocking(stream.fileno(), False)
-                selector.register(stream, selectors.EVENT_READ)
-        while selector.get_map():
-            left = until - time.monotonic()
-            if left <= 0:
-                raise CallFailed(
-                    "read_timeout", f"no answer within {seconds:.3g} s{last_words(bytes(tail))}", again=True
-                )
-            ended = process.poll() is not None  # before looking for output: what it wrote is there then
-            ready = selector.select(min(left, GLANCE))
-            for key, _ in ready:
-                part = _part(key.fd)
-                if not part:
-                    selector.unregister(key.fileobj)
-                elif key.fileobj is process.stdout:
-                    output += part
-                else:
-                    tail.extend(part)
-            if len(output) > bounds.COMMAND_ANSWER:
-                raise CallFailed("too_large", f"wrote more than {mebibytes(bounds.COMMAND_ANSWER)} for one question")
-            if ended and not ready:
-                break
-    return _ended(process, bytes(output), bytes(tail), max(0, until - time.monotonic()))
-
-
-def _part(descriptor: int) -> bytes:
-    with suppress(BlockingIOError):
-        return os.read(descriptor, PART)
-    return b""
-
-
-def _ended(process: subprocess.Popen[bytes], output: bytes, tail: bytes, left: float) -> bytes:
-    words = last_words(tail)
-    try:
-        code = process.wait(left)
-    except subprocess.TimeoutExpired:
-        raise CallFailed("read_timeout", f"did not end after its answer{words}", again=True) from None
-    if code:
-        raise CallFailed("exit_code", f"ended with exit code {code}{words}", detail={"exit_code": code})
-    return output
-
 
 Arguments = Annotated[
     list[Annotated[str, Meta(title="text; quote numbers")]],
@@ -159,12 +60,12 @@ def system(options: Options, surroundings: Surroundings) -> System:
     """Return a system that runs the command; raises InputError."""
     problems = []
     if (options.each is None) == (options.serve is None):
-        problems.append("command: needs one of each and serve")
+        problems.append("command: needs either `each` or `serve`")
     arguments = options.each or options.serve or []
     if any(PLACEHOLDER.search(argument) for argument in arguments):
         problems.append("command: a secret in its arguments is seen by all who list processes; put it under environ")
     if options.ready and options.serve is None:
-        problems.append("command.ready: is for serve; a program of each takes its question at once")
+        problems.append("command.ready: is for `serve`; a program under `each` takes its question at once")
     folder = surroundings.folder / options.folder
     if not folder.is_dir():
         problems.append(f"command.folder: there is no folder {folder}")
@@ -179,40 +80,39 @@ def system(options: Options, surroundings: Surroundings) -> System:
 
 
 class Each:
-    """Runs the program once for each question."""
+    """A system that runs the program once for each question."""
 
     concurrency = 4
 
     def __init__(self, program: Program, ids: DocumentIds, surroundings: Surroundings) -> None:
-        """Store how the program is run."""
         self._program = program
         self._ids = ids
         self._secrets = surroundings.secrets
         self._programs = Programs()
 
     def setup(self) -> None:
-        """Do nothing: a program that is not there is found with the first question."""
+        """Do nothing: if the program is missing, the first question reports it."""
 
     def ask(self, query: str, context: Context) -> Response:
-        """Run the program, and read what it writes."""
-        given = json.dumps(question(query, context)).encode() + b"\n"
+        """Run the program and return its answer."""
+        line = json.dumps(question(query, context)).encode() + b"\n"
         program = self._program
-        if context.traceparent:  # where programs look for it that are instrumented with OpenTelemetry
+        if context.traceparent:  # programs with OpenTelemetry read it there
             program = replace(program, environ={**program.environ, "TRACEPARENT": context.traceparent})
         with redacting(self._secrets):
-            output = self._programs.output(program, given, context.seconds)
+            output = self._programs.output(program, line, context.seconds)
             try:
-                found = decoded_json(output)
+                answer = decoded_json(output)
             except (ValueError, RecursionError) as error:
                 if not output.strip():
                     problem = "ended without an answer; print it as JSON to standard output"
                     raise CallFailed("not_json", problem) from error
                 shown = shorten(visible(output[: bounds.PATTERN].decode(errors="replace")), bounds.RETURNED_SHOWN)
                 raise CallFailed("not_json", f"wrote something else than JSON ({error}): {shown}") from error
-            return response_in(found, self._ids)
+            return response_in(answer, self._ids)
 
     def versions(self) -> Mapping[str, str]:
-        """Return nothing: a command says no versions."""
+        """Return nothing: a command does not report versions."""
         return {}
 
     def facts(self) -> Mapping[str, Any]:
@@ -225,37 +125,135 @@ class Each:
 
 
 class Serve:
-    """Keeps the program running, and exchanges lines with it."""
+    """A system that keeps the program running and exchanges lines with it."""
 
-    concurrency = 1  # a program that answers one line after the other would let the others wait
+    concurrency = 1  # the others would wait for a program that answers one line after the other
 
     def __init__(
         self, program: Program, ids: DocumentIds, surroundings: Surroundings, *, says_ready: bool = False
     ) -> None:
-        """Store how the program is run."""
         self._program = program
         self._ids = ids
         self._secrets = surroundings.secrets
         self._serving = ServedProcess(program, says_ready=says_ready, secrets=surroundings.secrets)
 
     def setup(self) -> None:
-        """Start the program; raises InputError if it cannot be started, or does not get ready."""
+        """Start the program; raises InputError if it cannot be started or does not get ready."""
         with redacting(self._secrets):
             self._serving.start()
 
     def ask(self, query: str, context: Context) -> Response:
-        """Exchange a line with the program."""
+        """Send the question to the program and return its answer."""
         with redacting(self._secrets):
             return response_in(self._serving.exchange(question(query, context), context.seconds), self._ids)
 
     def versions(self) -> Mapping[str, str]:
-        """Return nothing: a command says no versions."""
+        """Return nothing: a command does not report versions."""
         return {}
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the program and its arguments, and how many of its lines were no answers."""
+        """Return the program and its arguments, and how many of its lines were not answers."""
         return {"command": {"serve": list(self._program.arguments), "stray_lines": self._serving.stray}}
 
     def teardown(self) -> None:
         """Stop the program."""
         self._serving.stop()
+
+
+PART = 1 << 16  # bytes that are read at once
+GLANCE = 0.05  # s; how often it is checked whether a program has ended while a child of it holds its output open
+
+
+class Programs:
+    """Runs programs, and can stop all that run."""
+
+    def __init__(self) -> None:
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._stopped = False
+
+    def output(self, program: Program, data: bytes, seconds: float) -> bytes:
+        """Run a program with ``data`` as its standard input, and return its standard output.
+
+        Raises CallFailed if it takes too long, writes too much or ends with an exit code other than 0, InputError if it
+        cannot be started. The message has the end of its standard error.
+        """
+        until = time.monotonic() + seconds
+        with ExitStack() as stack:
+            stdin = stack.enter_context(_to_read(data))  # unlike a pipe, it needs no thread that writes to it
+            process = program.start(stdin)
+            self._running.add(process)
+            stack.callback(self._running.discard, process)
+            for stream in (process.stdout, process.stderr):
+                if stream is not None:
+                    stack.callback(stream.close)
+            stack.callback(kill, process)
+            if self._stopped:  # while it was started
+                raise CallFailed("process_ended", "the process was stopped")
+            return _output(process, until, seconds)
+
+    def stop(self) -> None:
+        """Kill all programs that run or are being started."""
+        self._stopped = True
+        for process in list(self._running):
+            kill(process)
+
+
+def _to_read(data: bytes) -> IO[bytes]:
+    """Return a temporary file with ``data``; raises OutputError."""
+    file = temporary_file()
+    try:
+        file.write(data)
+        file.seek(0)
+    except OSError as error:
+        with suppress(OSError):
+            file.close()
+        raise unwritable_temporary(error) from error
+    return file
+
+
+def _output(process: subprocess.Popen[bytes], until: float, seconds: float) -> bytes:
+    output = bytearray()
+    tail: deque[int] = deque(maxlen=bounds.STDERR_TAIL)
+    with selectors.DefaultSelector() as selector:
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                os.set_blocking(stream.fileno(), False)
+                selector.register(stream, selectors.EVENT_READ)
+        while selector.get_map():
+            left = until - time.monotonic()
+            if left <= 0:
+                raise CallFailed(
+                    "read_timeout", f"no answer within {seconds:.3g} s{last_words(bytes(tail))}", again=True
+                )
+            ended = process.poll() is not None  # checked before reading: then all of its output is there
+            ready = selector.select(min(left, GLANCE))
+            for key, _ in ready:
+                part = _part(key.fd)
+                if not part:
+                    selector.unregister(key.fileobj)
+                elif key.fileobj is process.stdout:
+                    output += part
+                else:
+                    tail.extend(part)
+            if len(output) > bounds.COMMAND_ANSWER:
+                raise CallFailed("too_large", f"wrote more than {mebibytes(bounds.COMMAND_ANSWER)} for one question")
+            if ended and not ready:
+                break
+    return _ended(process, bytes(output), bytes(tail), max(0, until - time.monotonic()))
+
+
+def _part(descriptor: int) -> bytes:
+    with suppress(BlockingIOError):
+        return os.read(descriptor, PART)
+    return b""
+
+
+def _ended(process: subprocess.Popen[bytes], output: bytes, tail: bytes, left: float) -> bytes:
+    words = last_words(tail)
+    try:
+        code = process.wait(left)
+    except subprocess.TimeoutExpired:
+        raise CallFailed("read_timeout", f"did not end after its answer{words}", again=True) from None
+    if code:
+        raise CallFailed("exit_code", f"ended with exit code {code}{words}", detail={"exit_code": code})
+    return output

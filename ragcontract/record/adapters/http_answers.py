@@ -1,8 +1,7 @@
-"""JMESPath expressions for lists, whose projections drop nothing silently.
+"""Find the fields of a response in a service's answer, by JMESPath expressions.
 
-``hits[*].doc`` leaves out every item of ``hits`` that has no ``doc``, so a wrong name would find an empty list.
-
-Where in a service's answer the fields of a response stand, as JMESPath expressions.
+In JMESPath, ``hits[*].doc`` leaves out every item of ``hits`` that has no ``doc``, so a wrong name finds an empty list.
+Expressions for lists are therefore evaluated in a way that reports the items that a projection drops.
 """
 
 import math
@@ -20,109 +19,6 @@ from ragcontract.core.safe_text import shorten, visible
 from ragcontract.record.adapters.service_client import keys_in
 from ragcontract.record.interface import CallFailed, Response
 from ragcontract.record.returned.result_forms import DocumentIds
-
-Node = Mapping[str, Any]
-PROJECTIONS = {"projection", "value_projection", "filter_projection"}
-PATHS = {"field", "subexpression", "index_expression"}
-IDENTITY = {"type": "identity", "children": []}
-
-
-class DroppedError(Exception):
-    """A projection dropped items; the message says how many."""
-
-    def __init__(self, problem: str, *, is_absent: bool) -> None:
-        """Store the problem, and whether there is nothing of which the list could be made."""
-        super().__init__(problem)
-        self.is_absent = is_absent
-
-
-def search_of_list(expression: str) -> Callable[[Any], Any]:
-    """Return the function that finds a list; it raises DroppedError, and the function JMESPathError.
-
-    The projection that makes the list must keep all items that it gets, and the ones that it is made from at least one.
-    """
-    node = jmespath.compile(expression).parsed
-    last = {id(one) for one in _last(node)}
-    earlier = {id(one) for one in _earlier(node)}
-    return lambda content: _Interpreter(last, earlier).visit(node, content)
-
-
-def _last(node: Node) -> Iterator[Node]:
-    """Yield the projections whose items are those of the list that an expression finds."""
-    children = node["children"]
-    match node["type"]:
-        case kind if kind in PROJECTIONS:
-            yield node
-        case "or_expression" | "function_expression":
-            for child in children:
-                yield from _last(child)
-        case "pipe":
-            yield from _last(children[1])
-            if children[1]["type"] == "function_expression":  # such as sort
-                yield from _last(children[0])
-
-
-def _earlier(node: Node) -> Iterator[Node]:
-    """Yield the projections that lead to the list: those that are not within the items of another one."""
-    children: Sequence[Node] = node["children"]
-    if node["type"] in PROJECTIONS:
-        yield node
-        children = children[:1]
-    if node["type"] in {*PROJECTIONS, "flatten", "pipe", "or_expression", "function_expression", *PATHS}:
-        for child in children:
-            if isinstance(child, Mapping):
-                yield from _earlier(child)
-
-
-class _Interpreter(TreeInterpreter):
-    """Evaluates an expression, and counts what some of its projections drop."""
-
-    def __init__(self, last: set[int], earlier: set[int]) -> None:
-        super().__init__()
-        self._last, self._earlier = last, earlier
-
-    def visit_projection(self, node: Any, value: Any) -> Any:
-        return self._counted(node, value, super().visit_projection)
-
-    def visit_value_projection(self, node: Any, value: Any) -> Any:
-        return self._counted(node, value, super().visit_value_projection)
-
-    def visit_filter_projection(self, node: Any, value: Any) -> Any:
-        return self._counted(node, value, super().visit_filter_projection)
-
-    def _counted(self, node: Any, value: Any, visit: Callable[[Any, Any], Any]) -> Any:
-        base = self.visit(node["children"][0], value)
-        found = visit({**node, "children": [_literal(base), *node["children"][1:]]}, value)
-        if id(node) in self._last | self._earlier and isinstance(found, list) and base:
-            items = list(base.values()) if isinstance(base, dict) else base
-            self._check(node, items, found)
-        return found
-
-    def _check(self, node: Any, items: list[Any], found: list[Any]) -> None:
-        is_last = id(node) in self._last
-        if node["type"] == "filter_projection":
-            condition = node["children"][2]
-            if not found and any(self._never_found(part, items) for part in _compared(condition)):
-                raise DroppedError(f"its filter looks for what none of {len(items):,} items has", is_absent=not is_last)
-            passing: Any = {"type": "filter_projection", "children": [_literal(items), IDENTITY, condition]}
-            items = super().visit_filter_projection(passing, None) or []
-        dropped = len(items) - len(found)
-        if dropped and (is_last or not found):
-            raise DroppedError(f"finds nothing in {dropped:,} of {len(items):,} items", is_absent=not is_last)
-
-    def _never_found(self, path: Any, items: list[Any]) -> bool:
-        return all(self.visit(path, one) is None for one in items)
-
-
-def _literal(value: Any) -> dict[str, Any]:
-    return {"type": "literal", "value": value, "children": []}
-
-
-def _compared(condition: Node) -> list[Node]:
-    """Return the paths that a filter's condition is about."""
-    parts = condition["children"] if condition["type"] == "comparator" else [condition]
-    return [part for part in parts if part["type"] in PATHS]
-
 
 Search = Callable[[Any], Any]
 EmptyResults = Literal["error", "accept"]
@@ -155,27 +51,11 @@ LISTS = ("results", "retrieved_contexts", *OBJECTS)
 MAPPINGS = ("usage", "metadata")
 
 
-def searching(expression: str, *, as_list: bool = False) -> Search | str:
-    """Return the function that finds what a JMESPath expression stands for, or what is wrong with the expression.
-
-    One that finds a list raises DroppedError where a projection drops items.
-    """
-    try:
-        search: Search = search_of_list(expression) if as_list else jmespath.compile(expression).search
-    except JMESPathError as error:
-        reason = str(error).partition("\n")[0]
-        return f"is not a JMESPath expression: {shorten(repr(expression), bounds.VALUE)} ({reason})"
-    return search
-
-
 class AnswerMapping:
-    """Makes a response of decoded JSON; ``problems`` says which expressions are none."""
+    """Makes a response of decoded JSON; ``problems`` says what is wrong with the expressions."""
 
     def __init__(self, fields: Fields, *, doc_ids: DocumentIds, empty: EmptyResults) -> None:
-        """Compile the expressions.
-
-        ``doc_ids`` finds the documents of results without a ``doc_id``.
-        """
+        """Compile the expressions; ``doc_ids`` finds the ids of results without a ``doc_id``."""
         self.problems: list[str] = []
         self._doc_ids, self._empty = doc_ids, empty
         expressions = {name: text for name, text in asdict(fields).items() if text is not None}
@@ -193,21 +73,21 @@ class AnswerMapping:
         return search
 
     def response(self, content: Any) -> Response:
-        """Return the response in an answer; raises CallFailed if it has none of the expected form."""
-        found = {name: self._found(name, search, content) for name, search in self._searches.items()}
-        if error := found.pop("error", None):
+        """Return the response in an answer; raises CallFailed if a field has another form than expected."""
+        values = {name: self._found(name, search, content) for name, search in self._searches.items()}
+        if error := values.pop("error", None):
             reason = shorten(error if isinstance(error, str) else repr(error), bounds.SERVICE_REASON)
             raise CallFailed("service_error", f"the service answered with an error: {visible(reason)}")
-        results = self._results(found.get("results"), content)
-        texts: dict[str, Any] = {name: self._checked(name, found.get(name), str, "text") for name in TEXTS}
-        lists: dict[str, Any] = {name: self._list(name, found.get(name), Mapping, "objects") for name in OBJECTS}
+        results = self._results(values.get("results"), content)
+        texts: dict[str, Any] = {name: self._checked(name, values.get(name), str, "text") for name in TEXTS}
+        lists: dict[str, Any] = {name: self._list(name, values.get(name), Mapping, "objects") for name in OBJECTS}
         mappings: dict[str, Any] = {
-            name: self._checked(name, found.get(name), Mapping, "an object") for name in MAPPINGS
+            name: self._checked(name, values.get(name), Mapping, "an object") for name in MAPPINGS
         }
         return Response(
             results=results,
-            response=self._checked("answer", found["answer"], str, "text") if "answer" in found else UNSET,
-            retrieved_contexts=self._list("retrieved_contexts", found.get("retrieved_contexts"), str, "texts"),
+            response=self._checked("answer", values["answer"], str, "text") if "answer" in values else UNSET,
+            retrieved_contexts=self._list("retrieved_contexts", values.get("retrieved_contexts"), str, "texts"),
             **texts,
             **lists,
             **mappings,
@@ -225,15 +105,15 @@ class AnswerMapping:
             reason = shorten(str(error).partition("\n")[0], bounds.SERVICE_REASON)
             raise CallFailed("bad_answer", f"response.{name}: `{self._expressions[name]}` fails: {reason}") from None
 
-    def _checked(self, name: str, found: Any, kind: type, expected: str) -> Any:
-        if found is None or isinstance(found, kind):
-            return found
-        raise self._wrong(name, f"expected {expected}, found {_kind(found)}")
+    def _checked(self, name: str, value: Any, kind: type, expected: str) -> Any:
+        if value is None or isinstance(value, kind):
+            return value
+        raise self._wrong(name, f"expected {expected}, found {_kind(value)}")
 
-    def _list(self, name: str, found: Any, kind: type, expected: str) -> Any:
-        if found is None or (isinstance(found, list) and all(isinstance(one, kind) for one in found)):
-            return found
-        raise self._wrong(name, f"expected a list of {expected}, found {_kind(found)}")
+    def _list(self, name: str, value: Any, kind: type, expected: str) -> Any:
+        if value is None or (isinstance(value, list) and all(isinstance(item, kind) for item in value)):
+            return value
+        raise self._wrong(name, f"expected a list of {expected}, found {_kind(value)}")
 
     def _wrong(self, name: str, problem: str) -> CallFailed:
         return CallFailed("bad_answer", self._at(name, problem))
@@ -241,31 +121,31 @@ class AnswerMapping:
     def _at(self, name: str, problem: str) -> str:
         return f"response.{name}: `{self._expressions[name]}`: {problem}"
 
-    def _results(self, found: Any, content: Any) -> Sequence[Mapping[str, Any]] | None:
+    def _results(self, value: Any, content: Any) -> Sequence[Mapping[str, Any]] | None:
         if "results" not in self._expressions:
             return None
-        if found is None:
+        if value is None:
             if self._empty == "accept":
                 return []
             problem = f"`{self._expressions['results']}` finds nothing in the answer, which has: {keys_in(content)}"
             advice = "if that means that nothing was found, add `empty_results: accept`"
             raise CallFailed("no_results", f"response.results: {problem}; {advice}")
-        if not isinstance(found, list):
-            raise self._wrong("results", f"expected a list, found {_kind(found)}")
-        return [self._result(number, one) for number, one in enumerate(found)]
+        if not isinstance(value, list):
+            raise self._wrong("results", f"expected a list, found {_kind(value)}")
+        return [self._result(number, item) for number, item in enumerate(value)]
 
-    def _result(self, number: int, found: Any) -> dict[str, Any]:
-        if isinstance(found, str | int) and not isinstance(found, bool):
-            return {"doc_id": str(found)}
-        if not isinstance(found, dict):
-            raise self._wrong("results", f"expected ids or objects with a doc_id, found {_kind(found)} at [{number}]")
-        result = {name: found[name] for name in RESULT_FIELDS if found.get(name) is not None}
+    def _result(self, number: int, item: Any) -> dict[str, Any]:
+        if isinstance(item, str | int) and not isinstance(item, bool):
+            return {"doc_id": str(item)}
+        if not isinstance(item, dict):
+            raise self._wrong("results", f"expected ids or objects with a doc_id, found {_kind(item)} at [{number}]")
+        result = {name: item[name] for name in RESULT_FIELDS if item.get(name) is not None}
         if "doc_id" not in result:
-            if "doc_id" in found and found.get("id") is None and not found.get("metadata"):
+            if "doc_id" in item and item.get("id") is None and not item.get("metadata"):
                 raise CallFailed("no_doc_id", self._at("results", f"[{number}].doc_id: finds nothing"))
-            metadata = found.get("metadata")
+            metadata = item.get("metadata")
             known = metadata if isinstance(metadata, dict) else {}
-            result["doc_id"] = self._doc_ids.of(own=found.get("id"), metadata=known, text=found.get("text"))
+            result["doc_id"] = self._doc_ids.of(own=item.get("id"), metadata=known, text=item.get("text"))
         score = result.get("score")
         if score is not None and (isinstance(score, bool) or not isinstance(score, int | float) or not _finite(score)):
             shown = shorten(repr(score), bounds.VALUE)
@@ -277,6 +157,125 @@ def _finite(score: float) -> bool:
     return not isinstance(score, float) or math.isfinite(score)
 
 
-def _kind(found: Any) -> str:
+def _kind(value: Any) -> str:
     names = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
-    return names.get(type(found), "a number")
+    return names.get(type(value), "a number")
+
+
+def searching(expression: str, *, as_list: bool = False) -> Search | str:
+    """Return the function that evaluates a JMESPath expression, or what is wrong with the expression.
+
+    With ``as_list``, the function raises DroppedError if a projection drops items.
+    """
+    try:
+        search: Search = search_of_list(expression) if as_list else jmespath.compile(expression).search
+    except JMESPathError as error:
+        reason = str(error).partition("\n")[0]
+        return f"is not a JMESPath expression: {shorten(repr(expression), bounds.VALUE)} ({reason})"
+    return search
+
+
+Node = Mapping[str, Any]
+PROJECTIONS = {"projection", "value_projection", "filter_projection"}
+PATHS = {"field", "subexpression", "index_expression"}
+IDENTITY = {"type": "identity", "children": []}
+
+
+class DroppedError(Exception):
+    """A projection dropped items; the message says how many.
+
+    ``is_absent`` says whether it dropped everything of which the list could be made.
+    """
+
+    def __init__(self, problem: str, *, is_absent: bool) -> None:
+        super().__init__(problem)
+        self.is_absent = is_absent
+
+
+def search_of_list(expression: str) -> Callable[[Any], Any]:
+    """Return the function that finds a list; raises JMESPathError if the expression is wrong.
+
+    The function raises DroppedError if the projection that makes the list drops any of its items, or if an earlier
+    projection drops all of its items.
+    """
+    node = jmespath.compile(expression).parsed
+    last = {id(projection) for projection in _last(node)}
+    earlier = {id(projection) for projection in _earlier(node)}
+    return lambda content: _Interpreter(last, earlier).visit(node, content)
+
+
+def _last(node: Node) -> Iterator[Node]:
+    """Yield the projections whose items become those of the list."""
+    children = node["children"]
+    match node["type"]:
+        case kind if kind in PROJECTIONS:
+            yield node
+        case "or_expression" | "function_expression":
+            for child in children:
+                yield from _last(child)
+        case "pipe":
+            yield from _last(children[1])
+            if children[1]["type"] == "function_expression":  # such as sort
+                yield from _last(children[0])
+
+
+def _earlier(node: Node) -> Iterator[Node]:
+    """Yield the projections that lead to the list, without those within the items of another projection."""
+    children: Sequence[Node] = node["children"]
+    if node["type"] in PROJECTIONS:
+        yield node
+        children = children[:1]
+    if node["type"] in {*PROJECTIONS, "flatten", "pipe", "or_expression", "function_expression", *PATHS}:
+        for child in children:
+            if isinstance(child, Mapping):
+                yield from _earlier(child)
+
+
+class _Interpreter(TreeInterpreter):
+    """Evaluates an expression, and counts the items that some of its projections drop."""
+
+    def __init__(self, last: set[int], earlier: set[int]) -> None:
+        super().__init__()
+        self._last, self._earlier = last, earlier
+
+    def visit_projection(self, node: Any, value: Any) -> Any:
+        return self._counted(node, value, super().visit_projection)
+
+    def visit_value_projection(self, node: Any, value: Any) -> Any:
+        return self._counted(node, value, super().visit_value_projection)
+
+    def visit_filter_projection(self, node: Any, value: Any) -> Any:
+        return self._counted(node, value, super().visit_filter_projection)
+
+    def _counted(self, node: Any, value: Any, visit: Callable[[Any, Any], Any]) -> Any:
+        base = self.visit(node["children"][0], value)
+        kept = visit({**node, "children": [_literal(base), *node["children"][1:]]}, value)
+        if id(node) in self._last | self._earlier and isinstance(kept, list) and base:
+            items = list(base.values()) if isinstance(base, dict) else base
+            self._check(node, items, kept)
+        return kept
+
+    def _check(self, node: Any, items: list[Any], kept: list[Any]) -> None:
+        is_last = id(node) in self._last
+        if node["type"] == "filter_projection":
+            condition = node["children"][2]
+            if not kept and any(self._never_found(part, items) for part in _compared(condition)):
+                raise DroppedError(f"its filter looks for what none of {len(items):,} items has", is_absent=not is_last)
+            passing: Any = {"type": "filter_projection", "children": [_literal(items), IDENTITY, condition]}
+            items = super().visit_filter_projection(passing, None) or []
+        dropped = len(items) - len(kept)
+        if dropped and (is_last or not kept):
+            raise DroppedError(f"finds nothing in {dropped:,} of {len(items):,} items", is_absent=not is_last)
+
+    def _never_found(self, path: Any, items: list[Any]) -> bool:
+        return all(self.visit(path, item) is None for item in items)
+
+
+def _literal(value: Any) -> dict[str, Any]:
+    return {"type": "literal", "value": value, "children": []}
+
+
+def _compared(condition: Node) -> list[Node]:
+    """Return the paths in a filter's condition."""
+    parts = condition["children"] if condition["type"] == "comparator" else [condition]
+    return [part for part in parts if part["type"] in PATHS]

@@ -1,4 +1,4 @@
-"""A search, or a chatbot, that answers over HTTP."""
+"""Ask a search or a chatbot that answers over HTTP."""
 
 import json
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = None
     empty_results: Annotated[
         EmptyResults,
-        Meta(description="What results that are null or absent are: an error, or none found."),
+        Meta(description="What null or absent results mean: an error, or none found."),
     ] = "error"
     sse: Annotated[
         str | None,
@@ -52,7 +52,7 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ),
     ] = None
     trust_env: Annotated[
-        TrustEnv, Meta(description="Whether proxies of the environment are used; auto: but for this machine.")
+        TrustEnv, Meta(description="Whether proxies of the environment are used; auto: except for this machine.")
     ] = "auto"
     doc_id: Annotated[
         str | None, Meta(description="A JMESPath expression over `id`, `metadata` and `text` of a result.")
@@ -65,12 +65,11 @@ def system(options: Options, surroundings: Surroundings) -> "HttpService":
 
 
 class HttpService:
-    """A service that is asked with one call a question."""
+    """A service that is asked with one call per question."""
 
     concurrency = CONCURRENCY
 
     def __init__(self, options: Options, surroundings: Surroundings) -> None:
-        """Read the templates and the expressions."""
         secrets = surroundings.secrets
         self._url = options.url
         self._method = (options.method or ("GET" if options.json is None and options.form is None else "POST")).upper()
@@ -132,19 +131,19 @@ class HttpService:
             raise CallFailed(failure.kind, str(failure), detail=self._service.detail(answered)) from None
 
     def _as_row(self, content: Any) -> Response:
-        """Return the response in an answer that is one, in any of the forms that a function may return."""
+        """Return the response for an answer in any of the forms that a function may return."""
         try:
-            found = response_in(content, self._ids)
+            response = response_in(content, self._ids)
         except InputError as error:
             problem = f"{'; '.join(error.problems)}; if fields have other names, say so under `response`"
             raise CallFailed("bad_answer", problem) from None
-        if found.results is None and found.response is UNSET and found.messages is None:
+        if response.results is None and response.response is UNSET and response.messages is None:
             if self._empty == "error":
                 raise CallFailed(
                     "no_results", f"there are neither results nor a response; there are: {keys_in(content)}"
                 )
-            return replace(found, results=[])
-        return found
+            return replace(response, results=[])
+        return response
 
     def _decoded(self, answered: Answered) -> Any:
         if self._text_of is None or isinstance(self._text_of, str):
@@ -152,11 +151,11 @@ class HttpService:
         return read_stream(answered, self._text_of, self._end)
 
     def versions(self) -> Mapping[str, str]:
-        """Return nothing: what answers is not known."""
+        """Return nothing: the versions of the service are not known."""
         return {}
 
     def facts(self) -> Mapping[str, Any]:
-        """Return what is called."""
+        """Return the address and the method."""
         return {"url": shown(self._url), "method": self._method}
 
     def teardown(self) -> None:
@@ -165,13 +164,13 @@ class HttpService:
 
 
 def _fields(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values as a form has them: a list is the field several times, an object its JSON, null no field."""
+    """Return the fields of a form: a list repeats the field, an object becomes JSON, and null is left out."""
 
     def text(value: Any) -> str:
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
     return {
-        name: [text(one) for one in value] if isinstance(value, list) and _flat(value) else text(value)
+        name: [text(item) for item in value] if isinstance(value, list) and _flat(value) else text(value)
         for name, value in values.items()
         if value is not None
     }

@@ -1,4 +1,4 @@
-"""Python code in a process of its own, which can be killed when it hangs and started again when it dies."""
+"""Run Python code in a process of its own, which can be killed when it hangs and started again when it dies."""
 
 import json
 import sys
@@ -17,27 +17,30 @@ from ragcontract.record.interface import CallFailed, Context, Response, Surround
 from ragcontract.record.returned.result_forms import DocumentIds
 from ragcontract.record.sources import Source
 
-DESCRIBING = 30  # s; how long the process may take to say its versions
+DESCRIBING = 30  # s; how long the process may take to report its versions
 
 
 class IsolatedCode:
+<<<<<<< HEAD
     """Python code behind :mod:`ragcontract.record.adapters.isolated_child`."""
+=======
+    """A system whose Python code runs in :mod:`ragcontract.record.adapters.isolated_child`."""
+>>>>>>> 796cbbbb2fefa6fa88ffbadc042fe836854c3c94
 
     concurrency = 1
 
     def __init__(self, named: str, surroundings: Surroundings) -> None:
-        """Store what the process imports."""
-        given = {"folder": str(surroundings.folder.resolve()), "doc_id": surroundings.doc_id}
+        options = {"folder": str(surroundings.folder.resolve()), "doc_id": surroundings.doc_id}
         arguments = [
             sys.executable,
             "-m",
             "ragcontract.record.adapters.isolated_child",
             named,
-            json.dumps(given),
+            json.dumps(options),
         ]
         program = Program(arguments=arguments, folder=Path.cwd())
         self._serving = ServedProcess(program, says_ready=True, secrets=surroundings.secrets)
-        self._ids = DocumentIds(None)  # the process has found them already
+        self._ids = DocumentIds(None)  # the process has found the ids already
         self._secrets = surroundings.secrets
         self._sources = surroundings.sources
         self._is_set_up = False
@@ -51,14 +54,14 @@ class IsolatedCode:
         self._is_set_up = True
 
     def ask(self, query: str, context: Context) -> Response:
-        """Exchange a line with the process."""
+        """Send the question to the process and return its answer."""
         with redacting(self._secrets):
             return response_in(self._exchange(question(query, context), context.seconds), self._ids)
 
     def versions(self) -> Mapping[str, str]:
-        """Return what the process says of versions; nothing if it does not answer."""
-        found: dict[str, str] = self._description.get("versions", {})
-        return found
+        """Return the versions that the process reports; nothing if it does not answer."""
+        versions: dict[str, str] = self._description.get("versions", {})
+        return versions
 
     def facts(self) -> Mapping[str, Any]:
         """Return the versions of the packages that the process has imported."""
@@ -69,16 +72,16 @@ class IsolatedCode:
         self._serving.stop()
 
     def _exchange(self, line: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-        """Send a line and return what answers it, without what the process has imported since the last one."""
+        """Send a line and return its answer, without the modules that the process has imported since the last one."""
         answer = {**self._serving.exchange(line, seconds)}
         imported = msgspec.convert(answer.pop("sources", []), list[Source])
         if self._sources is not None:
-            self._sources.tell(imported)
+            self._sources.add(imported)
         return answer
 
     @cached_property
     def _description(self) -> Mapping[str, Any]:
-        if not self._is_set_up:  # somebody interrupted that, and must not wait for what is still imported
+        if not self._is_set_up:  # somebody interrupted the setup, and must not wait until the imports end
             return {}
         try:
             return self._exchange({"describe": True}, DESCRIBING)

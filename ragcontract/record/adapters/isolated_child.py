@@ -1,8 +1,8 @@
 """The process that runs isolated Python code; its arguments are ``my_app.search:retrieve`` and options as JSON.
 
-It speaks the protocol of a long-lived command: a line with a question in, a line with its answer out, by ``id``. What
-the code prints goes to standard error, also from C and from programs that it starts, since standard output is for
-answers; and it finds nothing on standard input, which is for questions.
+It speaks the protocol of a long-lived command: a line with a question in, a line with its answer out, by ``id``.
+Standard output is for answers, so what the code prints goes to standard error, also from C and from programs that it
+starts. Standard input is for questions, so the code finds nothing there.
 """
 
 import json
@@ -25,9 +25,9 @@ from ragcontract.record.watching import packages
 def main(arguments: Sequence[str], lines: BinaryIO, answers: BinaryIO) -> None:
     """Answer lines until there are no more; ``arguments`` are the target and the options as JSON."""
     target, options = arguments
-    given = json.loads(options)
+    settings = json.loads(options)
     hosted = IsolatedChild(answers)
-    if hosted.prepare(target, Surroundings(folder=Path(given["folder"]), doc_id=given["doc_id"])):
+    if hosted.prepare(target, Surroundings(folder=Path(settings["folder"]), doc_id=settings["doc_id"])):
         for line in lines:
             hosted.take(json.loads(line))
         hosted.stop()
@@ -37,14 +37,13 @@ class IsolatedChild:
     """Answers each line in a thread of its own: the parent decides how many questions are under way."""
 
     def __init__(self, answers: BinaryIO) -> None:
-        """Store where answers are written."""
         self._answers = answers
         self._sources = Sources(Path())
         self._lock = threading.Lock()
         self._system: System
 
     def prepare(self, target: str, surroundings: Surroundings) -> bool:
-        """Import and set up the target, say whether it is ready, and return that."""
+        """Import and set up the target; write and return whether it is ready."""
         try:
             self._system = system(Options(object=target), surroundings)
             self._system.setup()
@@ -55,7 +54,7 @@ class IsolatedChild:
         return True
 
     def take(self, line: Mapping[str, Any]) -> None:
-        """Begin to answer a line."""
+        """Start to answer a line."""
         threading.Thread(target=self._answer, args=(line,), daemon=True).start()
 
     def stop(self) -> None:
@@ -76,7 +75,7 @@ class IsolatedChild:
             self._say({**number, "unusable": error.lines()})
 
     def _say(self, line: Mapping[str, Any]) -> None:
-        with self._lock:  # also around what was imported: that must be said before any answer that depends on it
+        with self._lock:  # sources are under the lock, too: they must be written before answers that depend on them
             if "id" in line:
                 line = {**line, "sources": plain(self._sources.new())}
             self._answers.write(json.dumps(line).encode() + b"\n")

@@ -1,4 +1,4 @@
-"""Asks what is made with LlamaIndex: a retriever, a query engine, a chat engine or an agent."""
+"""Ask what is made with LlamaIndex: a retriever, a query engine, a chat engine or an agent."""
 
 import math
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ RETRIEVER, QUERY_ENGINE = "llama_index.BaseRetriever", "llama_index.BaseQueryEng
 CHAT_ENGINE, SIMPLE, AGENT = "llama_index.BaseChatEngine", "llama_index.SimpleChatEngine", "llama_index.BaseAgent"
 WORKFLOWS = frozenset({"llama_index.BaseWorkflowAgent", "llama_index.AgentWorkflow"})
 ASKED = WORKFLOWS | {RETRIEVER, QUERY_ENGINE, CHAT_ENGINE}
-# Where engines keep what they retrieve and answer with.
+# The attributes in which engines keep their retriever.
 INNER = ("", "_retriever.", "_query_engine._retriever.", "_query_engine.")
 
 
@@ -36,59 +36,58 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def system(options: Options, surroundings: Surroundings) -> System:
-    """Return the system for what the options name; raises InputError if that is nothing of LlamaIndex's."""
-    given = imported(options.object, surroundings.folder)
-    if ASKED.isdisjoint(bases(given)):
+    """Return the system for the object that the options name; raises InputError if it cannot be asked."""
+    target = imported(options.object, surroundings.folder)
+    if ASKED.isdisjoint(bases(target)):
         expected = "expected a retriever, an engine or an agent of LlamaIndex"
-        raise InputError([f"llamaindex.object: {options.object} is a {named(given)}; {expected}"])
-    return LlamaIndex(given, surroundings, options.doc_id, options.retrieved)
+        raise InputError([f"llamaindex.object: {options.object} is a {named(target)}; {expected}"])
+    return LlamaIndex(target, surroundings, options.doc_id, options.retrieved)
 
 
-def of_object(given: Any, surroundings: Surroundings) -> System | None:
+def of_object(target: Any, surroundings: Surroundings) -> System | None:
     """Return the system for an object of LlamaIndex; None if it cannot be asked."""
-    return None if ASKED.isdisjoint(bases(given)) else LlamaIndex(given, surroundings)
+    return None if ASKED.isdisjoint(bases(target)) else LlamaIndex(target, surroundings)
 
 
 class LlamaIndex(FrameworkSystem):
-    """A retriever, an engine or an agent. Several questions at once go to threads.
+    """A system that asks a retriever, an engine or an agent. Questions at the same time are asked in threads.
 
-    Agents are asynchronous. The asynchronous methods of the others are not used: by default they call those that are
-    not, and hold up their event loop.
+    Agents are asynchronous. The asynchronous methods of the others are not used: by default they call the synchronous
+    ones, which block the event loop.
     """
 
     def __init__(
-        self, given: Any, surroundings: Surroundings, doc_id: str | None = None, retrieved: Retrieved | None = None
+        self, target: Any, surroundings: Surroundings, doc_id: str | None = None, retrieved: Retrieved | None = None
     ) -> None:
-        """Store what is asked, and which retrieval of an agent counts."""
-        super().__init__(given, surroundings, doc_id)
-        self._bases = bases(given)
+        super().__init__(target, surroundings, doc_id)
+        self._bases = bases(target)
         self._retrieved = retrieved
         self._conversation = Lock()
         self._loop = EventLoop()
 
     def ask(self, query: str, context: Context) -> Response:
-        """Return what is retrieved for a question and, of an engine, the answer."""
+        """Return what is retrieved for a question and, unless a retriever is asked, the answer."""
         with self.failures():
             if RETRIEVER in self._bases:
-                return Response(results=results_of(self.given.retrieve(query), self.doc_ids))
+                return Response(results=results_of(self.target.retrieve(query), self.doc_ids))
             if CHAT_ENGINE in self._bases:
                 return self._response(self._chat(query, context))
             if not WORKFLOWS.isdisjoint(self._bases):
                 seconds = context.seconds if math.isfinite(context.seconds) else None
                 response: Response = self._loop.result(self._run(query, context), seconds)
                 return response
-            return self._response(self.given.query(query))
+            return self._response(self.target.query(query))
 
     async def _run(self, query: str, context: Context) -> Response:
-        """Run an agent, which has no memory of the question before, and return what its tools retrieved."""
-        output = await self.given.run(user_msg=query, chat_history=_history(context))
+        """Run an agent without its memory of earlier questions; return its answer and what its tools retrieved."""
+        output = await self.target.run(user_msg=query, chat_history=_history(context))
         raw = [call.tool_output.raw_output for call in output.tool_calls]
-        found = [getattr(one, "source_nodes", one) for one in raw]
-        nodes = chosen([one for one in found if _are_nodes(one)], self._retrieved, "llamaindex")
+        returned = [getattr(item, "source_nodes", item) for item in raw]
+        nodes = chosen([item for item in returned if _are_nodes(item)], self._retrieved, "llamaindex")
         return Response(
             results=None if nodes is None else results_of(nodes, self.doc_ids),
             response=output.response.content or "",
-            tool_calls=plain([{"name": one.tool_name, "arguments": one.tool_kwargs} for one in output.tool_calls]),
+            tool_calls=plain([{"name": call.tool_name, "arguments": call.tool_kwargs} for call in output.tool_calls]),
         )
 
     def _chat(self, query: str, context: Context) -> Any:
@@ -97,9 +96,9 @@ class LlamaIndex(FrameworkSystem):
             why = "the chat engine, which keeps the conversation, is still busy with another question"
             raise CallFailed("busy", f"{why}; ask with --concurrency 1", again=True)
         try:
-            # Some engines take an empty history for none, and go on with what was said about the question before.
-            self.given.reset()
-            return self.given.chat(query, chat_history=earlier)
+            # Some engines take an empty history for none, and go on with the conversation about the question before.
+            self.target.reset()
+            return self.target.chat(query, chat_history=earlier)
         finally:
             self._conversation.release()
 
@@ -109,7 +108,7 @@ class LlamaIndex(FrameworkSystem):
         nodes = returned.source_nodes
         # An engine without a retriever does not say that it found nothing.
         retrieves = bool(nodes) or SIMPLE not in self._bases
-        calls = [_call(one) for one in returned.sources] if AGENT in self._bases else None
+        calls = [_call(source) for source in returned.sources] if AGENT in self._bases else None
         return Response(
             results=results_of(nodes, self.doc_ids) if retrieves else None,
             response=None if returned.response is None else str(returned.response),
@@ -117,12 +116,12 @@ class LlamaIndex(FrameworkSystem):
         )
 
     def versions(self) -> Mapping[str, str]:
-        """Return the names of the models that the retriever and the engine were made with."""
-        embedding = text_at(self.given, *(f"{inner}_embed_model.model_name" for inner in INNER))
+        """Return the models that the retriever and the engine name."""
+        embedding = text_at(self.target, *(f"{inner}_embed_model.model_name" for inner in INNER))
         at = [f"{inner}{name}" for inner in INNER for name in ("_llm", "_response_synthesizer._llm")]
-        llm = text_at(self.given, *(f"{one}.metadata.model_name" for one in at))
-        found = {"embedding_model": embedding, "llm_model": llm}
-        return {name: value for name, value in found.items() if value}
+        llm = text_at(self.target, *(f"{path}.metadata.model_name" for path in at))
+        models = {"embedding_model": embedding, "llm_model": llm}
+        return {name: value for name, value in models.items() if value}
 
     def teardown(self) -> None:
         """Stop what still runs of the agents."""
@@ -130,7 +129,7 @@ class LlamaIndex(FrameworkSystem):
         super().teardown()
 
     def facts(self) -> Mapping[str, Any]:
-        """Return what was asked."""
+        """Return the class of the object that was asked."""
         return {"llamaindex": {"object": self.name}}
 
 
@@ -138,11 +137,11 @@ def _history(context: Context) -> list[Any]:
     """Return the conversation so far as LlamaIndex's messages."""
     from llama_index.core.llms import ChatMessage
 
-    return [ChatMessage(role=one["role"], content=one.get("content") or "") for one in context.messages]
+    return [ChatMessage(role=message["role"], content=message.get("content") or "") for message in context.messages]
 
 
-def _are_nodes(given: Any) -> bool:
-    return isinstance(given, list) and all(map(is_node, given))
+def _are_nodes(value: Any) -> bool:
+    return isinstance(value, list) and all(map(is_node, value))
 
 
 def _call(output: Any) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""A long-lived process that answers lines with lines, in any order, each with the id of its question.
+"""Exchange lines with a long-lived process, which answers in any order, each line with the id of its question.
 
-A process that does not answer in time is killed with all that it started, and another one takes its place; after three
-in a row without an answer, there is no other.
+A process that does not answer in time is killed with all processes that it started, and is started again. After three
+starts in a row without an answer, it is not started again.
 """
 
 import itertools
@@ -35,9 +35,9 @@ class ServedProcess:
     """Starts the process when it is needed, and again when it was killed or ended."""
 
     def __init__(self, program: Program, *, says_ready: bool = False, secrets: Secrets = NO_SECRETS) -> None:
-        """Store the program; one that ``says_ready`` writes a line ``{"ready": true}`` before it takes questions.
+        """Store the program; if it ``says_ready``, it writes a line ``{"ready": true}`` before it takes questions.
 
-        The lines that are passed on are without ``secrets``; failures say what the program said.
+        ``secrets`` are taken out of the lines that are passed on, but not out of failures, which quote the program.
         """
         self._program = program
         self._secrets = secrets
@@ -51,16 +51,16 @@ class ServedProcess:
 
     @property
     def stray(self) -> int:
-        """How many lines were no answers."""
+        """How many lines were not answers."""
         return self._stray + (self._process.stray if self._process else 0)
 
     def start(self) -> Line:
-        """Start the process and wait until it is ready; returns the line that says so. Raises InputError."""
+        """Start the process, wait until it is ready, and return the line that says so; raises InputError."""
         with self._lock:
             return self._started().ready()
 
     def exchange(self, line: Line, seconds: float) -> Line:
-        """Send a line and return the one that answers it; raises CallFailed, also if there is none in time."""
+        """Send a line and return its answer; raises CallFailed, also if there is no answer in time."""
         until = time.monotonic() + seconds
         if not self._lock.acquire(timeout=max(0, min(seconds, threading.TIMEOUT_MAX))):
             raise CallFailed("read_timeout", f"the process was not started within {seconds:.3g} s", again=True)
@@ -74,7 +74,7 @@ class ServedProcess:
         try:
             answer = process.exchange(next(self._numbers), line, left)
         except CallFailed:
-            if not process.lives:  # get another one going while the loop pauses before the next attempt
+            if not process.lives:  # start another one while the loop pauses before the next attempt
                 threading.Thread(target=self._start_again, daemon=True).start()
             raise
         self._in_a_row = 0
@@ -82,15 +82,15 @@ class ServedProcess:
 
     def stop(self) -> None:
         """Let the process end by itself for a moment, then kill it; it is not started again."""
-        self._stopped = True  # without the lock, which whoever waits for the process to be ready has
+        self._stopped = True  # without the lock, which is held while a process gets ready
         if self._process is not None:
             self._process.stop()
-        with self._lock:  # one that was just being started
+        with self._lock:  # a process that was being started
             if self._process is not None:
                 self._process.stop()
 
     def _start_again(self) -> None:
-        with suppress(CallFailed, InputError), self._lock:  # the next question finds out, too
+        with suppress(CallFailed, InputError), self._lock:  # the next question reports the failure
             self._started()
 
     def _started(self) -> "_Process":
@@ -152,13 +152,13 @@ class _Process:
             self._highest = max(self._highest, number)
         self._to_write.put(json.dumps({"id": number, **line}).encode() + b"\n")
         try:
-            found = answer.get(timeout=max(0, min(seconds, threading.TIMEOUT_MAX)))
+            reply = answer.get(timeout=max(0, min(seconds, threading.TIMEOUT_MAX)))
         except queue.Empty:
             self._end("was killed, because another question was not answered in time")
             raise CallFailed("read_timeout", f"no answer within {seconds:.3g} s{self.last_words}", again=True) from None
-        if isinstance(found, CallFailed):
-            raise found
-        return found
+        if isinstance(reply, CallFailed):
+            raise reply
+        return reply
 
     def stop(self) -> None:
         self._to_write.put(None)
@@ -171,14 +171,14 @@ class _Process:
         if self._ready is not None:
             return self._ready
         try:
-            found = self._readiness.get(timeout=bounds.READY)
+            line = self._readiness.get(timeout=bounds.READY)
         except queue.Empty:
             self._end("was not ready")
             raise InputError([f"{self._name}: was not ready after {bounds.READY} s{self.last_words}"]) from None
-        if isinstance(found, CallFailed):
-            raise InputError([f"{self._name}: {found}"])
-        self._ready = found
-        return found
+        if isinstance(line, CallFailed):
+            raise InputError([f"{self._name}: {line}"])
+        self._ready = line
+        return line
 
     def _end(self, why: str) -> None:
         """Kill the process if it lives, and fail the questions that it has not answered."""
@@ -255,7 +255,7 @@ class _Process:
 
 
 def _fields(line: bytes) -> dict[str, Any]:
-    """Return the object in a line; of one with a key twice, its id and the error, and nothing of any other line."""
+    """Return the object in a line. If a key is in it twice, return its id and an error; for other lines, nothing."""
     try:
         value = decoded_json(line)
     except CallFailed as failure:

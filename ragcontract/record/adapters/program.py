@@ -1,6 +1,6 @@
-"""A program that is recorded: how it is started, without a shell, and killed with all that it started.
+"""Start and kill a program, without a shell, and translate the lines that it reads and writes.
 
-The lines that a command gets and writes: a question as JSON, and its answer.
+A line is JSON: a question for the program, or its answer.
 """
 
 import os
@@ -26,14 +26,14 @@ from ragcontract.record.returned.returned_messages import plain
 
 
 class Program(Struct, frozen=True, kw_only=True):
-    """A program with its arguments, the folder that it starts in, and what its environment has beside ours."""
+    """A program and how it is started."""
 
-    arguments: Sequence[str]
-    folder: Path
-    environ: Mapping[str, str] = {}
+    arguments: Sequence[str]  # the first is the program
+    folder: Path  # that it starts in
+    environ: Mapping[str, str] = {}  # the variables that it has beside ours
 
     def start(self, stdin: IO[bytes] | int = subprocess.PIPE) -> subprocess.Popen[bytes]:
-        """Start it as the head of a process group; raises InputError if that is not possible."""
+        """Start the program as the head of a process group; raises InputError if that fails."""
         try:
             return subprocess.Popen(  # noqa: S603 (the user's own program, and no shell)
                 list(self.arguments),
@@ -50,7 +50,7 @@ class Program(Struct, frozen=True, kw_only=True):
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process with what it started, unless it has ended: its number may mean another one by now."""
+    """Kill a process with all that it started, unless it has ended: another process may have its number by now."""
     if process.poll() is None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -58,7 +58,7 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def last_words(stderr: bytes) -> str:
-    """Return the end of what a process wrote to standard error as a clause, to add to a message; empty if nothing."""
+    """Return the end of a process's standard error as a clause for a message; empty if it wrote nothing."""
     text = visible(stderr[-bounds.STDERR_TAIL :].decode(errors="replace").strip())
     return f"; its last words were: {text}" if text else ""
 
@@ -74,13 +74,13 @@ Line = Mapping[str, Any]
 
 
 def question(query: str, context: Context) -> dict[str, Any]:
-    """Return what a command gets with a question: its text, and the context."""
+    """Return the line for a question: its text and its context."""
     fields = {name: plain(context[name]) for name in context}
     return {"query": query, **fields, "seconds": context.seconds if context.seconds < bounds.MILLISECONDS else None}
 
 
 def question_of(line: Line) -> tuple[str, Context]:
-    """Return the question and the context in such a line."""
+    """Return the question and the context in a line."""
     fields = {name: line[name] for name in Context.__struct_fields__ if line.get(name) is not None}
     if "messages" in fields:
         fields["messages"] = tuple(fields["messages"])
@@ -88,7 +88,7 @@ def question_of(line: Line) -> tuple[str, Context]:
 
 
 def answer(response: Response) -> dict[str, Any]:
-    """Return the line for a response, without the fields that it does not have; raises CallFailed if it is too long."""
+    """Return the line for a response, without absent fields; raises CallFailed if it is too long."""
     fields = msgspec.structs.asdict(response)
     if has_more_text(fields, bounds.COMMAND_ANSWER):
         raise CallFailed("too_large", f"the answer is longer than {mebibytes(bounds.COMMAND_ANSWER)}")
@@ -100,22 +100,22 @@ def answer(response: Response) -> dict[str, Any]:
 
 
 def failure(failed: CallFailed) -> dict[str, Any]:
-    """Return the line for an attempt that failed."""
-    found = {
+    """Return the line for a failed attempt."""
+    fields = {
         "kind": failed.kind,
         "message": str(failed),
         "again": failed.again,
         "pause": failed.pause,
         "detail": plain(failed.detail),
     }
-    return {"failed": {name: value for name, value in found.items() if value is not None}}
+    return {"failed": {name: value for name, value in fields.items() if value is not None}}
 
 
 def response_in(line: Any, ids: DocumentIds) -> Response:
-    """Return the response in an answer, which may be anything that a function may return, as JSON.
+    """Return the response for an answer, which may be anything that a function may return, as JSON.
 
-    An answer may say instead why there is none: ``{"failed": {"message": …, "kind": …, "again": true}}``, or
-    ``{"error": …}`` alone; then CallFailed is raised. ``{"unusable": […]}`` raises InputError.
+    Raises CallFailed for ``{"failed": {"message": …, "kind": …, "again": true}}`` and for an ``{"error": …}`` alone,
+    and InputError for ``{"unusable": […]}``.
     """
     fields = line if isinstance(line, dict) else {}
     if isinstance(problems := fields.get("unusable"), list):
@@ -130,7 +130,7 @@ def response_in(line: Any, ids: DocumentIds) -> Response:
             pause=pause if isinstance(pause, int | float) else None,
             detail=detail if isinstance(detail, dict) else None,
         )
-    given = {name: value for name, value in fields.items() if name != "id"} if "id" in fields else line
-    if isinstance(given, dict) and set(given) == {"error"} and given["error"]:
-        raise CallFailed("error", shorten(str(given["error"]), bounds.FAILURE))
-    return response_of(given, ids)
+    content = {name: value for name, value in fields.items() if name != "id"} if "id" in fields else line
+    if isinstance(content, dict) and set(content) == {"error"} and content["error"]:
+        raise CallFailed("error", shorten(str(content["error"]), bounds.FAILURE))
+    return response_of(content, ids)

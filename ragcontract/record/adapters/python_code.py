@@ -1,6 +1,6 @@
-"""How a user's function is called: what it wants beside the question, by the names of its parameters.
+"""Ask Python code: a function, a class or an object with ``run``, in this process or in one of its own.
 
-Python code: a function, a class or an object with ``run``, in this process or in one of its own.
+The names of a function's parameters say what it wants beside the question.
 """
 
 import asyncio
@@ -23,79 +23,6 @@ from ragcontract.record.interface import CallFailed, Context, Response, Surround
 from ragcontract.record.returned.response_forms import response_of
 from ragcontract.record.returned.result_forms import DocumentIds
 
-TOP = ("top", "top_k", "k", "limit", "n_results")
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-_ACCEPTED = "(query), (query, context) or (query, top=…)"
-
-
-class Style(Struct, frozen=True, kw_only=True):
-    """The arguments of a call: the name of the question if it is keyword-only, and what else is handed over.
-
-    ``positional`` says whether the context is the second argument; ``named`` maps parameters to fields of the context,
-    with "" for the context itself.
-    """
-
-    query: str | None = None
-    positional: bool = False
-    named: Mapping[str, str] = {}
-
-    def call(self, function: Callable[..., Any], query: str, context: Context) -> Any:
-        """Call the function with a question."""
-        first: tuple[Any, ...] = (query,) if self.query is None else ()
-        keywords: dict[str, Any] = {} if self.query is None else {self.query: query}
-        for name, field in self.named.items():
-            value = context[field] if field else context
-            keywords[name] = list(value) if field == "messages" else value
-        return function(*first, *((context,) if self.positional else ()), **keywords)
-
-
-def style_of(function: Callable[..., Any], name: str) -> Style:
-    """Return how a function is called, of that ``name`` in messages.
-
-    The first parameter is the question. Of the others, those named after a field of the context, as ``top`` or
-    ``messages``, get it; ``top_k``, ``k``, ``limit`` and ``n_results`` mean ``top``. The second one gets the whole
-    context if it is named ``context``, or if it must be given. All others must have a default. Raises InputError.
-    """
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # of a function in C
-        return Style()
-    varied = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    fixed = [one for one in parameters if one.kind not in varied]
-    if not fixed:
-        if parameters and parameters[0].kind == inspect.Parameter.VAR_POSITIONAL:
-            return Style()
-        raise InputError([f"{name}: takes no question; write a function of {_ACCEPTED}, or name what it makes"])
-    first, *rest = fixed
-    if first.name == "self":  # or the question would be taken for the object
-        raise InputError(
-            [f"{name}: is a method of a class; make an object, and name its method, as in app.py:store.find"]
-        )
-    query = None if first.kind in _POSITIONAL else first.name
-    positional, named, unknown = False, {}, []
-    for number, one in enumerate(rest):
-        field = _field(one.name)
-        by_position = number == 0 and one.kind in _POSITIONAL
-        if field is not None and one.kind != inspect.Parameter.POSITIONAL_ONLY:
-            named[one.name] = field
-        elif one.default is inspect.Parameter.empty and by_position:
-            positional = True
-        elif one.default is inspect.Parameter.empty:
-            unknown.append(one.name)
-    if unknown:
-        raise InputError([f"{name}: nothing is known to hand over for {', '.join(unknown)}; take {_ACCEPTED}"])
-    return Style(query=query, positional=positional, named=named)
-
-
-def _field(name: str) -> str | None:
-    """Return the field of the context that a parameter is for: "" for the context itself, None if for none."""
-    if name == "context":
-        return ""
-    if name in TOP:
-        return "top"
-    return name if name in Context.__struct_fields__ else None
-
-
 Name = Annotated[str, Meta(min_length=1, title="text such as my_app.search:retrieve or search.py:retrieve")]
 
 
@@ -110,7 +37,7 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def system(options: Options, surroundings: Surroundings) -> System:
-    """Import what the options name, and return it as a system; raises InputError."""
+    """Import the object that the options name, and return it as a system; raises InputError."""
     here = replace(surroundings, doc_id=surroundings.doc_id or options.doc_id)
     if options.isolate or surroundings.isolate:
         from ragcontract.record.adapters.isolated import IsolatedCode
@@ -119,48 +46,48 @@ def system(options: Options, surroundings: Surroundings) -> System:
     return of_object(imported(options.object, surroundings.folder), here, name=options.object)
 
 
-def of_object(given: object, surroundings: Surroundings, *, name: str = "") -> System:
+def of_object(target: object, surroundings: Surroundings, *, name: str = "") -> System:
     """Return a system for a Python object; raises InputError if it cannot be asked.
 
     A class is called without arguments. Objects of LangChain, LlamaIndex and Chroma go to the modules of their kinds.
-    ``name`` is what messages call it.
+    ``name`` is the object's name in messages.
     """
-    name = name or name_of(given)
-    if isinstance(given, type):
+    name = name or name_of(target)
+    if isinstance(target, type):
         try:
             with redirect_stdout(sys.stderr):
-                given = given()
+                target = target()
         except (Exception, SystemExit) as error:
             raise InputError([f"{name}: the class cannot be made without arguments: {described(error)}"]) from error
-    if (found := targets.of_object(given, surroundings)) is not None:
-        return found
-    run = getattr(given, "run", None)
+    if (adapted := targets.of_object(target, surroundings)) is not None:
+        return adapted
+    run = getattr(target, "run", None)
     if not callable(run):
-        if not callable(given):
-            shown = shorten(repr(given), bounds.VALUE)
+        if not callable(target):
+            shown = shorten(repr(target), bounds.VALUE)
             problem = f"is neither a function nor an object with a method `run`: {shown}"
             raise InputError([f'{name}: {problem}; write `def retrieve(query, top): return ["doc_a"]`'])
-        run = given
-    return PythonCode(given, run, surroundings, name)
+        run = target
+    return PythonCode(target, run, surroundings, name)
 
 
-def name_of(given: object) -> str:
-    """Return what an object is called where it was made: its module and its name, or those of its class."""
-    named = given if hasattr(given, "__qualname__") else type(given)
+def name_of(target: object) -> str:
+    """Return the module and the name of an object, or those of its class if it has none."""
+    named = target if hasattr(target, "__qualname__") else type(target)
     return f"{named.__module__}:{named.__qualname__}"
 
 
 class PythonCode:
-    """A function or an object with ``run``, and optional ``setup``, ``teardown`` and ``versions``; each may be async.
+    """A system that calls a function or an object with ``run``. What it prints goes to standard error.
 
-    What it prints goes to standard error until the teardown.
+    An object may also have ``setup``, ``teardown`` and ``versions``. Each of these functions may be asynchronous.
     """
 
     concurrency = 1  # most code is not thread-safe, and a latency is only honest for one question at a time
 
-    def __init__(self, given: object, run: Callable[..., Any], surroundings: Surroundings, name: str) -> None:
-        """Store what is called; ``name`` is for messages. Raises InputError if it does not take a question."""
-        self._given = given
+    def __init__(self, target: object, run: Callable[..., Any], surroundings: Surroundings, name: str) -> None:
+        """Store the code; ``name`` is for messages. Raises InputError if ``run`` does not take a question."""
+        self._target = target
         self._run = run
         self._style = style_of(run, name)
         self._ids = DocumentIds(surroundings.doc_id)
@@ -180,7 +107,7 @@ class PythonCode:
             raise
 
     def ask(self, query: str, context: Context) -> Response:
-        """Call the code, and read what it returns."""
+        """Call the code, and return its response."""
         with redacting(self._secrets):
             try:
                 returned = self._style.call(self._run, query, context)
@@ -193,18 +120,20 @@ class PythonCode:
                 raise failed_attempt(error) from error
 
     def versions(self) -> Mapping[str, str]:
-        """Return what the object's own ``versions`` says."""
-        found = self._call("versions") or {}
-        if not isinstance(found, Mapping):
-            raise InputError([f"{self._name}: versions() returned {shorten(repr(found), bounds.VALUE)}, not a mapping"])
-        return {str(name): str(value) for name, value in found.items() if value is not None}
+        """Return what the object's own ``versions`` returns."""
+        versions = self._call("versions") or {}
+        if not isinstance(versions, Mapping):
+            raise InputError(
+                [f"{self._name}: versions() returned {shorten(repr(versions), bounds.VALUE)}, not a mapping"]
+            )
+        return {str(name): str(value) for name, value in versions.items() if value is not None}
 
     def facts(self) -> Mapping[str, Any]:
-        """Return nothing: all that is known of it is in its versions."""
+        """Return nothing: the versions have all that is known of the code."""
         return {}
 
     def teardown(self) -> None:
-        """Call the object's own ``teardown``; then no more of its asynchronous code runs."""
+        """Call the object's own ``teardown``, then end its asynchronous code."""
         try:
             self._call("teardown")
         finally:
@@ -217,8 +146,8 @@ class PythonCode:
             self._stdout = None
 
     def _call(self, method: str) -> Any:
-        function = getattr(self._given, method, None)
-        if not callable(function) or not hasattr(type(self._given), "run"):
+        function = getattr(self._target, method, None)
+        if not callable(function) or not hasattr(type(self._target), "run"):
             return None
         try:
             returned = function()
@@ -226,3 +155,73 @@ class PythonCode:
         except (Exception, SystemExit) as error:
             problem = self._secrets.redacted(described(error))
             raise InputError([f"{self._name}: {method}() failed: {problem}"]) from error
+
+
+TOP = ("top", "top_k", "k", "limit", "n_results")
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_ACCEPTED = "(query), (query, context) or (query, top=…)"
+
+
+class Style(Struct, frozen=True, kw_only=True):
+    """The arguments that a function is called with."""
+
+    query: str | None = None  # the parameter of the question if it is keyword-only
+    positional: bool = False  # whether the context is the second argument
+    named: Mapping[str, str] = {}  # the fields of the context by parameter; "" is the context itself
+
+    def call(self, function: Callable[..., Any], query: str, context: Context) -> Any:
+        """Call the function with a question."""
+        first: tuple[Any, ...] = (query,) if self.query is None else ()
+        keywords: dict[str, Any] = {} if self.query is None else {self.query: query}
+        for name, field in self.named.items():
+            value = context[field] if field else context
+            keywords[name] = list(value) if field == "messages" else value
+        return function(*first, *((context,) if self.positional else ()), **keywords)
+
+
+def style_of(function: Callable[..., Any], name: str) -> Style:
+    """Return how a function is called; ``name`` is its name in messages.
+
+    The first parameter is the question. A parameter that is named after a field of the context, such as ``top`` or
+    ``messages``, gets that field; ``top_k``, ``k``, ``limit`` and ``n_results`` mean ``top``. One that is named
+    ``context`` gets the whole context, and so does the second parameter if it has no default. Raises InputError if any
+    other parameter has no default.
+    """
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # of a function in C
+        return Style()
+    varied = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    fixed = [parameter for parameter in parameters if parameter.kind not in varied]
+    if not fixed:
+        if parameters and parameters[0].kind == inspect.Parameter.VAR_POSITIONAL:
+            return Style()
+        raise InputError([f"{name}: takes no question; write a function of {_ACCEPTED}, or name what it makes"])
+    first, *rest = fixed
+    if first.name == "self":  # or the question would be taken for the object
+        raise InputError(
+            [f"{name}: is a method of a class; make an object, and name its method, as in app.py:store.find"]
+        )
+    query = None if first.kind in _POSITIONAL else first.name
+    positional, named, unknown = False, {}, []
+    for number, parameter in enumerate(rest):
+        field = _field(parameter.name)
+        by_position = number == 0 and parameter.kind in _POSITIONAL
+        if field is not None and parameter.kind != inspect.Parameter.POSITIONAL_ONLY:
+            named[parameter.name] = field
+        elif parameter.default is inspect.Parameter.empty and by_position:
+            positional = True
+        elif parameter.default is inspect.Parameter.empty:
+            unknown.append(parameter.name)
+    if unknown:
+        raise InputError([f"{name}: nothing is known to hand over for {', '.join(unknown)}; take {_ACCEPTED}"])
+    return Style(query=query, positional=positional, named=named)
+
+
+def _field(name: str) -> str | None:
+    """Return the field of the context that a parameter gets: "" is the context itself, None is nothing."""
+    if name == "context":
+        return ""
+    if name in TOP:
+        return "top"
+    return name if name in Context.__struct_fields__ else None

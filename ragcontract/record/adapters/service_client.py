@@ -1,6 +1,7 @@
-"""Answers that a service streams as events (text/event-stream, section 9.2 of the HTML standard), read once whole.
+"""Call a recorded service, and read its answers: JSON, or a stream of events.
 
-Calls to a recorded service: what its answers mean for the attempt, and for the ones after it.
+A failed call says whether another attempt may succeed, and when. Streams (text/event-stream, section 9.2 of the HTML
+standard) are read after their end.
 """
 
 import re
@@ -20,65 +21,6 @@ from ragcontract.net.stopping import Timing
 from ragcontract.record.interface import CallFailed, Surroundings
 from ragcontract.record.returned.returned_messages import decoded_json
 
-EVENT_STREAM = "text/event-stream"
-LAST = "[DONE]"  # what OpenAI's API sends last
-
-
-class _Event(Struct, frozen=True):
-    name: str
-    data: str
-
-
-def read_stream(answered: Answered, text_of: Callable[[Any], Any], end: str | None = None) -> Any:
-    """Return the decoded JSON of an answer, or of a stream its ``events`` and their ``text``.
-
-    ``text_of`` returns the text in the data of an event, ``end`` is the data of the last event. Raises ValueError for
-    what is no JSON, and CallFailed for a stream that says an error, is cut off, or has something else than text.
-    """
-    if not answered.headers.get("content-type", "").lower().startswith(EVENT_STREAM):
-        return decoded_json(answered.content)
-    sent = list(_events(answered.content.decode("utf-8-sig", errors="replace")))
-    if end is not None and not any(event.data.strip() == end for event in sent):
-        raise CallFailed("bad_answer", f"http.sse_end: the stream ended without {end!r}, so the answer was cut off")
-    read = [(event, decoded_json(event.data)) for event in sent if event.data.strip() not in {"", LAST, end}]
-    for event, content in read:
-        _refuse_error(event, content)
-    events = [content for _, content in read]
-    try:
-        texts = [text_of(content) for content in events]
-    except JMESPathError as error:
-        raise ValueError(str(error)) from error
-    for number, text in enumerate(texts):
-        if not isinstance(text, str) and not _is_nothing(text):
-            raise CallFailed(
-                "bad_answer", f"http.sse: expected text, found {shorten(repr(text), bounds.VALUE)} in events[{number}]"
-            )
-    return {"text": "".join(text for text in texts if isinstance(text, str)), "events": events}
-
-
-def _refuse_error(event: _Event, content: Any) -> None:
-    """Raise CallFailed for an event that says an error: by its name, its type, or a field ``error``."""
-    fields = content if isinstance(content, Mapping) else {}
-    if "error" in (event.name, fields.get("type")) or fields.get("error"):
-        reason = reason_in(content) or event.data
-        raise CallFailed("service_error", f"the service answered with an error: {reason}")
-
-
-def _is_nothing(value: Any) -> bool:
-    """Return whether a value is what an expression finds in an event that has no text."""
-    return value is None or value is False or value in ([], {})
-
-
-def _events(stream: str) -> Iterator[_Event]:
-    """Yield the events that have data: the rest of its lines that begin with ``data:``."""
-    for event in re.split(r"\r\n\r\n|\n\n|\r\r", stream):
-        lines = [line.partition(":") for line in re.split(r"\r\n|\n|\r", event)]
-        data = "\n".join(value.removeprefix(" ") for field, colon, value in lines if field == "data" and colon)
-        names = [value.strip() for field, _, value in lines if field == "event"]
-        if data.strip():
-            yield _Event(name=names[-1] if names else "", data=data)
-
-
 KEPT_OPEN = 128
 
 
@@ -87,12 +29,12 @@ def _decoded(answered: Answered) -> Any:
 
 
 class ServiceClient:
-    """A service on one host. What it answers is returned without secrets, whatever it echoes."""
+    """Calls a service on one host. Its answers are returned without secrets, in case it echoes them."""
 
     def __init__(
         self, url: str, *, trust_env: TrustEnv, surroundings: Surroundings, timing: Timing | None = None
     ) -> None:
-        """Prepare for calls of addresses on the host of ``url``."""
+        """Prepare to call addresses on the host of ``url``."""
         self._secrets = surroundings.secrets
         self._connect_seconds = surroundings.connect_seconds
         self._timing = timing or Timing()
@@ -105,7 +47,7 @@ class ServiceClient:
     def json(self, call: Call, seconds: float, *, decode: Callable[[Answered], Any] = _decoded) -> tuple[Any, Answered]:
         """Return the decoded JSON of a successful answer, and that answer as it came; raises CallFailed.
 
-        ``decode`` reads an answer that is more than JSON; it raises ValueError for what it cannot read, and CallFailed.
+        ``decode`` reads answers that are not plain JSON; it raises CallFailed, or ValueError if it cannot read one.
         """
         answered = self._answered(call, seconds)
         try:
@@ -126,7 +68,7 @@ class ServiceClient:
         return content, answered
 
     def detail(self, answered: Answered) -> dict[str, Any]:
-        """Return what the details of a failure say of an answer."""
+        """Return the details of a failure for an answer."""
         text = answered.content[: 4 * bounds.SERVICE_SNIPPET].decode(errors="replace")
         return {
             "status_code": answered.status,
@@ -171,8 +113,67 @@ class ServiceClient:
 
 
 def keys_in(content: Any) -> str:
-    """Return the keys of decoded JSON for a message, or what else it is."""
+    """Return the keys of a decoded object for a message, or say that it is not an object."""
     if not isinstance(content, dict):
         return f"no keys, because it is {'a list' if isinstance(content, list) else 'not an object'}"
     names = [shorten(visible(name), bounds.NAME) for name in sorted(content)[: bounds.SERVICE_NAMES]]
     return ", ".join(names) or "no keys"
+
+
+EVENT_STREAM = "text/event-stream"
+LAST = "[DONE]"  # what OpenAI's API sends last
+
+
+class _Event(Struct, frozen=True):
+    name: str
+    data: str
+
+
+def read_stream(answered: Answered, text_of: Callable[[Any], Any], end: str | None = None) -> Any:
+    """Return the decoded JSON of an answer, or the ``events`` of a stream and their ``text``.
+
+    ``text_of`` returns the text in the data of an event, ``end`` is the data of the last event. Raises ValueError for
+    anything but JSON, and CallFailed for a stream that has an error, is cut off, or has something other than text.
+    """
+    if not answered.headers.get("content-type", "").lower().startswith(EVENT_STREAM):
+        return decoded_json(answered.content)
+    sent = list(_events(answered.content.decode("utf-8-sig", errors="replace")))
+    if end is not None and not any(event.data.strip() == end for event in sent):
+        raise CallFailed("bad_answer", f"http.sse_end: the stream ended without {end!r}, so the answer was cut off")
+    read = [(event, decoded_json(event.data)) for event in sent if event.data.strip() not in {"", LAST, end}]
+    for event, content in read:
+        _refuse_error(event, content)
+    events = [content for _, content in read]
+    try:
+        texts = [text_of(content) for content in events]
+    except JMESPathError as error:
+        raise ValueError(str(error)) from error
+    for number, text in enumerate(texts):
+        if not isinstance(text, str) and not _is_nothing(text):
+            raise CallFailed(
+                "bad_answer", f"http.sse: expected text, found {shorten(repr(text), bounds.VALUE)} in events[{number}]"
+            )
+    return {"text": "".join(text for text in texts if isinstance(text, str)), "events": events}
+
+
+def _refuse_error(event: _Event, content: Any) -> None:
+    """Raise CallFailed for an event that is an error by its name, its type or a field ``error``."""
+    fields = content if isinstance(content, Mapping) else {}
+    if "error" in (event.name, fields.get("type")) or fields.get("error"):
+        reason = reason_in(content) or event.data
+        raise CallFailed("service_error", f"the service answered with an error: {reason}")
+
+
+def _is_nothing(value: Any) -> bool:
+    """Return whether a value is what an expression finds in an event without text."""
+    return value is None or value is False or value in ([], {})
+
+
+def _events(stream: str) -> Iterator[_Event]:
+    """Yield the events that have data, which is in the lines that begin with ``data:``."""
+    for event in re.split(r"\r\n\r\n|\n\n|\r\r", stream):
+        lines = [line.partition(":") for line in re.split(r"\r\n|\n|\r", event)]
+        data = "\n".join(value.removeprefix(" ") for field, colon, value in lines if field == "data" and colon)
+        names = [value.strip() for field, _, value in lines if field == "event"]
+        if data.strip():
+            yield _Event(name=names[-1] if names else "", data=data)

@@ -1,6 +1,6 @@
-"""Values of a target file that are filled in for every question: ``{query}``, ``{top}``, ``${secret:NAME}``.
+"""Fill in the placeholders of a target file for every question: ``{query}``, ``{top}``, ``${secret:NAME}``.
 
-What is filled in is never read as a template again, so a question may contain anything.
+What is filled in is not read as a template again, so a question may contain anything.
 """
 
 import json
@@ -20,11 +20,10 @@ class Placeholder:
     """A name that stands for a value."""
 
     def __init__(self, name: str) -> None:
-        """Store the name."""
         self.name = name
 
     def of(self, values: Mapping[str, Any]) -> Any:
-        """Return the value; raises CallFailed if it is one of metadata that the golden row does not have."""
+        """Return the value; raises CallFailed if it is metadata that the golden row does not have."""
         if not self.name.startswith(METADATA):
             return values[self.name]
         field = self.name.removeprefix(METADATA)
@@ -34,16 +33,16 @@ class Placeholder:
 
 
 class Template:
-    """A value with placeholders in its texts; ``problems`` says what is wrong with it, if anything."""
+    """A value with placeholders in its texts; ``problems`` says what is wrong with it."""
 
     def __init__(self, value: Any, secrets: Secrets, *, at: str) -> None:
-        """Read a value, which stands ``at`` some place of the target file."""
+        """Read a value; ``at`` is its place in the target file."""
         self.problems: list[str] = []
         self._secrets = secrets
         self._value = self._read(value, at)
 
     def filled(self, values: Mapping[str, Any]) -> Any:
-        """Return the value for a question. A text that is one placeholder keeps the type of what it stands for."""
+        """Return the value for a question. A text that is only a placeholder becomes a value of that type."""
         return _filled(self._value, values)
 
     def _read(self, value: Any, at: str) -> Any:
@@ -56,14 +55,14 @@ class Template:
     def _parts(self, text: str, at: str) -> list[str | Placeholder]:
         parts: list[str | Placeholder] = []
         end = 0
-        for found in _PART.finditer(text):
-            parts.append(text[end : found.start()])
-            end = found.end()
-            secret, literal, name = found.groups()
+        for match in _PART.finditer(text):
+            parts.append(text[end : match.start()])
+            end = match.end()
+            secret, literal, name = match.groups()
             if secret:
-                parts.append(self._secret(found[0], at))
+                parts.append(self._secret(match[0], at))
             elif literal:
-                parts.append(found[0][1:-1])
+                parts.append(match[0][1:-1])
             else:
                 parts.append(self._placeholder(name, at))
         parts.append(text[end:])
@@ -111,9 +110,9 @@ def _text(value: Any) -> str:
 
 
 def values_of(query: str, context: Context) -> dict[str, Any]:
-    """Return what the placeholders stand for.
+    """Return the values of the placeholders.
 
-    ``messages`` is the conversation up to this question, which is its last message; ``history`` is what was before.
+    ``messages`` is the conversation with this question as its last message, ``history`` the conversation before it.
     """
     return {
         "query": query,

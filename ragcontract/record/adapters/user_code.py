@@ -1,7 +1,7 @@
-"""Finds what a text such as ``my_app.search:retrieve`` or ``search.py:retrieve`` names, and imports it.
+"""Import the object that a text such as ``my_app.search:retrieve`` or ``search.py:retrieve`` names.
 
-Recording is the only thing here that imports a user's code, and it imports only what was named. What the code prints
-goes to standard error: standard output is the command's.
+Only recording imports users' code, and only the code that was named. What the code prints goes to standard error:
+standard output is for the command.
 """
 
 import importlib
@@ -23,30 +23,30 @@ EXAMPLE = "my_app.search:retrieve, or search.py:retrieve"
 
 
 def imported(named: str, folder: Path = Path()) -> object:
-    """Import what ``module:attribute`` or ``file.py:attribute`` names, and return it.
+    """Import and return the object that ``module:attribute`` or ``file.py:attribute`` names.
 
     Modules are looked for in ``folder``, in the current folder and where Python looks; files in ``folder``. Raises
-    InputError if there is nothing of that name, or if the import fails.
+    InputError if there is no such object, or if the import fails.
     """
     module_name, colon, attribute = named.rpartition(":")
     if not colon or not module_name or not attribute:
         raise InputError([f"{named}: does not say what to call; write {EXAMPLE}"])
     with on_path(Path.cwd(), folder.resolve()):
         module = _file(module_name, folder) if module_name.endswith(".py") else _module(module_name)
-    found: object = module
+    target: object = module
     for part in attribute.split("."):
         with redirect_stdout(sys.stderr), _explained(named):  # a module's __getattr__ is users' code, too
-            there = hasattr(found, part)
+            there = hasattr(target, part)
         if not there:
             near = nearest(part, [name for name in vars(module) if not name.startswith("_")])
             meant = f"; did you mean {near!r}?" if near else ""
             raise InputError([f"{named}: {module_name} has no {attribute!r}{meant}"])
-        found = getattr(found, part)
-    return found
+        target = getattr(target, part)
+    return target
 
 
 def source_of(named: str, folder: Path = Path()) -> Path | None:
-    """Return the file of what a text names that may be ``module:attribute``; None if it names none."""
+    """Return the file of an object that a text may name as ``module:attribute``; None if there is none."""
     name = named.rpartition(":")[0]
     if name.endswith(".py"):
         return folder / name
@@ -56,7 +56,10 @@ def source_of(named: str, folder: Path = Path()) -> Path | None:
 
 @contextmanager
 def on_path(*folders: Path) -> Iterator[None]:
-    """Let Python look for modules in folders, the last one first; for good, since code may import later, too."""
+    """Let Python look for modules in folders, the last one first.
+
+    The folders stay on the path, because code may import later, too. What is printed goes to standard error.
+    """
     for folder in map(str, folders):
         if folder not in sys.path:
             sys.path.insert(0, folder)
@@ -67,7 +70,7 @@ def on_path(*folders: Path) -> Iterator[None]:
 def place_of(error: BaseException) -> str:
     """Return the file and line where an exception was raised, as ``search.py:17``; empty if it is not known."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_ours(frame.filename)]
-    # The last frame may be in a library; the last one in the current folder is what a user can look at.
+    # The last frame may be in a library; users can look at the last one in the current folder.
     here = [frame for frame in frames if _is_here(frame.filename)] or frames
     return f"{_relative(here[-1].filename)}:{here[-1].lineno}" if here else ""
 
@@ -128,7 +131,7 @@ def _module(name: str) -> ModuleType:
             return importlib.import_module(name)
         except ModuleNotFoundError as error:
             if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-                raise  # it is there, but imports something that is not
+                raise  # the module is there, but imports another that is not
             raise missing from error
 
 
@@ -140,7 +143,7 @@ def _hint(name: str) -> str:
 
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """Turn whatever user code raises while it is imported into an InputError."""
+    """Turn anything that users' code raises while it is imported into an InputError."""
     try:
         yield
     except (KeyboardInterrupt, InputError):

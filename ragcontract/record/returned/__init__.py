@@ -1,1 +1,1 @@
-"""What a system may return, and how it becomes a response with results."""
+"""Turn what a system returns into a response with results."""

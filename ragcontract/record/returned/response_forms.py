@@ -1,6 +1,6 @@
-"""What a system may return for a question: one table, from the forms that the frameworks have to a response.
+"""Turn what a system returns for a question into a response, by a table of the forms that frameworks return.
 
-The forms are looked at in the order of the table. Objects are recognised by the names of their attributes, so that no
+The forms are tried in the order of the table. Objects are recognised by the names of their attributes, so that no
 framework is imported for it.
 """
 
@@ -43,7 +43,8 @@ from ragcontract.record.returned.returned_messages import (
 )
 from ragcontract.runs.row_encoder import TOO_LONG
 
-# Other names of these fields, in this order: other tools' rows, LangChain's chains, OpenAI, the eval harness.
+# The fields of a response by all of their names; other names are those of other tools' rows, LangChain's chains,
+# OpenAI and the eval harness, in this order.
 FIELDS: Mapping[str, str] = {
     **{name: name for name in Response.__struct_fields__},
     **OTHER_NAMES,
@@ -53,8 +54,8 @@ FIELDS: Mapping[str, str] = {
     "model": "llm_model",
     "turn_history": "messages",
 }
-STEPS = "intermediate_steps"  # of LangChain's older agents: their last message does not have their calls
-# The fields that must be the same under all of their names, and what each is called.
+STEPS = "intermediate_steps"  # of LangChain's older agents, whose calls are not in their last message
+# The fields that must be the same under all of their names, and the words for two different ones.
 COMPARED = {
     "response": "two answers",
     "results": "two lists of results",
@@ -67,20 +68,20 @@ UNORDERED = (Mapping, set, frozenset, bytes)
 
 
 class Form(NamedTuple):
-    """A form of what may be returned: its name in the documentation, what it means, how to recognise and read it."""
+    """A form of what may be returned."""
 
-    what: str
-    becomes: str
+    what: str  # its name in the documentation
+    becomes: str  # the fields that it is read as
     fits: Callable[[Any], bool]
     read: Callable[[Any, DocumentIds], Response]
 
 
 def response_of(returned: object, ids: DocumentIds) -> Response:
-    """Return the response that something stands for which a system returned.
+    """Return the response for what a system returned.
 
-    Raises InputError if it is in none of the forms, CallFailed if a result names no document.
+    Raises InputError if it has none of the forms, CallFailed if a result names no document.
     """
-    if isinstance(returned, Iterator):  # what a generator raises is the user's, so it must be outside of what follows
+    if isinstance(returned, Iterator):  # outside of the `try`: what a generator raises comes from users' code
         returned = listed(returned)
     form = next((form for form in FORMS if form.fits(returned)), None)
     if form is None:
@@ -136,11 +137,11 @@ def _message(value: object, _ids: DocumentIds) -> Response:
 
 
 def _spoken(value: object) -> dict[str, Any]:
-    """Return a message of the assistant; raises CallFailed if it is somebody else's, or an error."""
+    """Return a message of the assistant; raises CallFailed for any other message."""
     message = as_message(value)
     if (role := message.get("role")) != ASSISTANT:
-        found = f"a message whose role or type is {shorten(repr(role), bounds.RETURNED_SHOWN)}"
-        raise CallFailed("no_answer", f"{found}; an answer is a message of the assistant")
+        shown = f"a message whose role or type is {shorten(repr(role), bounds.RETURNED_SHOWN)}"
+        raise CallFailed("no_answer", f"{shown}; an answer is a message of the assistant")
     return message
 
 
@@ -166,7 +167,7 @@ def _fields(value: object, ids: DocumentIds) -> Response:
     fields = fields_of(value)
     if fields is None:
         fields = {name: getattr(value, name) for name in FIELDS if hasattr(value, name)}
-    found: dict[str, tuple[str, Any]] = {}  # the fields of a response, each with the name that it was returned under
+    collected: dict[str, tuple[str, Any]] = {}  # by field of a response: the returned name and the value
     further: dict[str, Any] = {}
     for name, inner in fields.items():
         meant = FIELDS.get(name)
@@ -178,8 +179,8 @@ def _fields(value: object, ids: DocumentIds) -> Response:
         elif inner is not None or meant == "response":
             if meant == "retrieved_contexts" and _is_retrieved(inner):  # as LangChain's chains return it
                 meant = "results"
-            _take(found, meant, name, _field(meant, inner, ids))
-    own = {name: inner for name, (_, inner) in found.items()}
+            _take(collected, meant, name, _field(meant, inner, ids))
+    own = {name: inner for name, (_, inner) in collected.items()}
     if (metadata := own.pop("metadata", None)) is not None:
         further = {**metadata, **further} if isinstance(metadata, dict) else {"metadata": metadata, **further}
     made = {**_from_messages(own), **own}
@@ -189,17 +190,17 @@ def _fields(value: object, ids: DocumentIds) -> Response:
     return Response(**made, metadata=further or None)
 
 
-def _take(found: dict[str, tuple[str, Any]], meant: str, name: str, value: Any) -> None:
-    """Note the value of a field; raises InputError if another name of the field has something else."""
-    before, known = found.get(meant, (name, None))
+def _take(collected: dict[str, tuple[str, Any]], meant: str, name: str, value: Any) -> None:
+    """Add the value of a field; raises InputError if the field has another value under another name."""
+    before, known = collected.get(meant, (name, None))
     if known is None:
-        found[meant] = (name, value)
+        collected[meant] = (name, value)
     elif value is not None and meant in COMPARED and _compared(meant, known) != _compared(meant, value):
         raise InputError([f"the target returned {COMPARED[meant]} that differ, as {before!r} and {name!r}; {ONLY_ONE}"])
 
 
 def _compared(meant: str, value: Any) -> object:
-    """Return what must be equal where two fields have the same under two names."""
+    """Return the part of a value that must be equal if a field is returned under two names."""
     match meant:
         case "response":
             return value.split()
@@ -212,7 +213,7 @@ def _compared(meant: str, value: Any) -> object:
 
 
 def _with_message(fields: dict[str, Any], name: str, answer: object, *, has_steps: bool) -> dict[str, Any]:
-    """Return the fields of a response with what the message that is its answer has beside its text.
+    """Return the fields of a response with those of the message that is its answer, such as calls and a refusal.
 
     Raises InputError if they contradict each other.
     """
@@ -244,19 +245,21 @@ def _field(name: str, value: Any, ids: DocumentIds) -> Any:
         case "response":
             return _text(value)
         case "tool_calls":
-            return [_call(one) for one in listed(value)]
+            return [_call(call) for call in listed(value)]
         case "messages":
-            return [_as_message(one) for one in listed(value)] or None  # the eval harness has an empty list for none
+            return [
+                _as_message(message) for message in listed(value)
+            ] or None  # the eval harness has an empty list for none
         case "retrieved_contexts":
-            return [_context(one) for one in listed([value] if isinstance(value, str) else value)]
+            return [_context(context) for context in listed([value] if isinstance(value, str) else value)]
         case _:
             return plain(value)
 
 
-def _from_messages(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the answer and the tool calls of a conversation's last turn, which an agent may not return beside it."""
+def _from_messages(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answer and the tool calls of a conversation's last turn, in case they are not returned beside it."""
     turn: list[dict[str, Any]] = []
-    for message in found.get("messages") or ():
+    for message in fields.get("messages") or ():
         if message.get("role") == "user" and not is_of_tools(message):
             turn.clear()
         else:
@@ -274,11 +277,11 @@ def _from_messages(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _are_messages(value: object) -> bool:
-    return isinstance(value, list | tuple) and bool(value) and all(_is_message(one) for one in value)
+    return isinstance(value, list | tuple) and bool(value) and all(_is_message(item) for item in value)
 
 
 def _messages(value: Sequence[Any], _ids: DocumentIds) -> Response:
-    messages = [_as_message(one) for one in value]
+    messages = [_as_message(message) for message in value]
     return Response(messages=messages, **_from_messages({"messages": messages}))
 
 
@@ -295,21 +298,21 @@ def _call(value: object) -> dict[str, Any]:
 
 
 def _context(value: object) -> str:
-    found = getattr(value, "page_content", None)
-    return found if isinstance(found, str) else str(value)
+    content = getattr(value, "page_content", None)
+    return content if isinstance(content, str) else str(value)
 
 
 def _is_table(value: object) -> bool:
-    """Return whether a value is a table of pandas or polars, of which only the names of its columns are iterated."""
+    """Return whether a value is a table of pandas or polars; iterating it would yield only the names of its columns."""
     return hasattr(value, "columns")
 
 
 def _text(value: object) -> str | None:
-    """Return the text of an answer, which may be a message, or the parts of one."""
+    """Return the text of an answer, which may be a message or the parts of a message."""
     if value is None or isinstance(value, str):
         return value if value is None else str(value)
-    if isinstance(value, list) and all(isinstance(part(one, "text"), str) or isinstance(one, str) for one in value):
-        return "".join(one if isinstance(one, str) else part(one, "text") for one in value)
+    if isinstance(value, list) and all(isinstance(part(item, "text"), str) or isinstance(item, str) for item in value):
+        return "".join(item if isinstance(item, str) else part(item, "text") for item in value)
     if _is_message(value):
         return answer_in(_spoken(value))
     inner = part(value, "content")

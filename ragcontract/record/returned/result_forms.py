@@ -1,10 +1,8 @@
-"""Which document a retrieved text comes from, where a framework leaves that to its users.
+"""Turn what a system retrieved into results of a run.
 
-Which retrieval counts where one question took several.
-
-What a system may return for one retrieved item, and how it is written in a run.
-
-Objects of LangChain, LlamaIndex and Chroma are recognised by their attributes, so that nothing is imported for them.
+This includes the forms of items, their document ids, and which of several retrievals counts. Frameworks leave it to
+their users where a result names its document. Objects of LangChain, LlamaIndex and Chroma are recognised by their
+attributes, so that no framework is imported for it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,37 +16,123 @@ from ragcontract.core.safe_text import shorten, visible
 from ragcontract.record.interface import CallFailed
 from ragcontract.record.returned.returned_messages import fields_of, plain
 
-# In this order: names that people give, then those that loaders of LlamaIndex and LangChain give.
+# In this order: names that people choose, then those of loaders of LlamaIndex and LangChain.
 USUAL = ("doc_id", "source_uri", "source", "path", "file", "file_name", "filename", "url")
 
 
 class DocumentIds:
-    """Finds the id of a document from what a framework says about a result."""
+    """Finds the document id of a result."""
 
     def __init__(self, expression: str | None) -> None:
-        """Use a JMESPath expression over ``id``, ``metadata`` and ``text``; raises InputError if it is none.
+        """Use a JMESPath expression over ``id``, ``metadata`` and ``text``; raises InputError if it cannot be compiled.
 
-        Without one, the document is the first of the metadata's ``doc_id``, ``source_uri``, ``source``, ``path``,
-        ``file``, ``file_name``, ``filename`` and ``url`` that can be an id, and otherwise the result's own id.
+        Without an expression, the document id is the first of the metadata's ``doc_id``, ``source_uri``, ``source``,
+        ``path``, ``file``, ``file_name``, ``filename`` and ``url`` that can be an id, and otherwise the result's own
+        id.
         """
         self._expression = expression
         self._search = None if expression is None else _compiled(expression)
 
     def of(self, *, own: str | None, metadata: Mapping[str, Any], text: str | None = None) -> str:
-        """Return the id of a result's document; raises CallFailed if there is none. ``own`` is the result's id."""
+        """Return the document id of a result; raises CallFailed if there is none. ``own`` is the result's own id."""
         if self._search is None:
-            found = next((metadata[name] for name in USUAL if _is_id(metadata.get(name))), own)
+            doc_id = next((metadata[name] for name in USUAL if _is_id(metadata.get(name))), own)
         else:
             try:
-                found = self._search({"id": own, "metadata": dict(metadata), "text": text})
-            except ValueError:  # a function of the expression that got a value of another type, such as null
-                found = None
-        if not _is_id(found):
+                doc_id = self._search({"id": own, "metadata": dict(metadata), "text": text})
+            except ValueError:  # a function in the expression got a value of another type, such as null
+                doc_id = None
+        if not _is_id(doc_id):
             names = ", ".join(sorted(map(str, metadata))[:20]) or "none"
             looked = self._expression or "metadata." + ", metadata.".join(USUAL) + ", id"
             message = f"a result names no document under {looked} (its metadata has: {names}); say where with --doc-id"
             raise CallFailed("no_doc_id", shorten(message, 500))
-        return str(found)
+        return str(doc_id)
+
+
+PAIR = 2
+BOOLEANS = {"True", "False"}  # also numpy's
+EXAMPLE = 'return document ids, best first, as in `return ["doc_a", "doc_b"]`, or `{"results": […], "response": "…"}`'
+
+
+def results_of(value: object, ids: DocumentIds) -> list[dict[str, Any]]:
+    """Return the results of a run row for a list of retrieved items, best first.
+
+    Raises InputError if an item has none of the known forms, CallFailed if it names no document.
+    """
+    if isinstance(value, str | bytes | Mapping | set | frozenset) or not isinstance(value, Iterable):
+        raise refused(value, "where a list of results was expected, best first")
+    return [_result(item, ids) for item in listed(value)]
+
+
+def chroma_results(value: Mapping[str, Any], ids: DocumentIds) -> list[dict[str, Any]]:
+    """Return the results of a query of Chroma, in ascending order of distance; scores are 1 - distance.
+
+    Raises InputError if the query had several questions.
+    """
+    if len(value["ids"]) != 1:
+        raise refused(value, f"with the results of {len(value['ids'])} questions, not of one")
+
+    def column(name: str) -> Sequence[Any]:
+        lists = value.get(name)
+        return lists[0] if lists and lists[0] is not None else [None] * len(value["ids"][0])
+
+    rows = zip(value["ids"][0], column("documents"), column("metadatas"), column("distances"), strict=True)
+    return [
+        _result_of(
+            own=own, text=text, metadata=metadata, score=None if distance is None else 1 - float(distance), ids=ids
+        )
+        for own, text, metadata, distance in rows
+    ]
+
+
+def is_document(value: object) -> bool:
+    """Return whether a value is a document of LangChain."""
+    return hasattr(value, "page_content") and hasattr(value, "metadata")
+
+
+def is_node(value: object) -> bool:
+    """Return whether a value is a node with a score, of LlamaIndex."""
+    return hasattr(value, "node") and hasattr(value, "score")
+
+
+def is_query_result(value: object) -> bool:
+    """Return whether a value is the answer of a Chroma collection: a list of lists for each field."""
+    return (
+        isinstance(value, Mapping)
+        and isinstance(value.get("ids"), list)
+        and all(isinstance(inner, list) for inner in value["ids"])
+        and any(name in value for name in ("distances", "documents", "metadatas"))
+    )
+
+
+def listed(value: Iterable[Any]) -> list[Any]:
+    """Return the items of an iterable, such as a generator; raises InputError if there are too many."""
+    items = list(islice(value, bounds.RETURNED + 1))
+    if len(items) > bounds.RETURNED:
+        raise refused(value, f"with more than {bounds.RETURNED:,} items")
+    return items
+
+
+def refused(value: object, why: str = "") -> InputError:
+    """Return the error for a value that a system must not return; ``why`` completes "returned a value …"."""
+    if value is None and not why:
+        return InputError([f"the target returned nothing (None), as a function without `return` does; {EXAMPLE}"])
+    name = type(value).__qualname__
+    shown = shorten(visible(repr(value)), bounds.RETURNED_SHOWN)
+    problem = why or "that says neither what was retrieved nor what was answered"
+    return InputError([f"the target returned a value of type {name} {problem}: {shown}; {EXAMPLE}"])
+
+
+T = TypeVar("T")
+Retrieved = Literal["first", "last", "concat"]
+
+
+def that_counts(retrievals: Sequence[Sequence[T]], retrieved: Retrieved | None) -> Sequence[T]:
+    """Return the items of the first or last retrieval, or of all together; there must be a retrieval."""
+    if retrieved == "concat":
+        return [item for items in retrievals for item in items]
+    return retrievals[-1 if retrieved == "last" else 0]
 
 
 def _is_id(value: object) -> bool:
@@ -67,95 +151,12 @@ def _compiled(expression: str) -> Callable[[Any], Any]:
     return search
 
 
-T = TypeVar("T")
-Retrieved = Literal["first", "last", "concat"]
-
-
-def that_counts(found: Sequence[Sequence[T]], retrieved: Retrieved | None) -> Sequence[T]:
-    """Return what the first or the last of the retrievals found, or all of them together; there must be one."""
-    if retrieved == "concat":
-        return [item for items in found for item in items]
-    return found[-1 if retrieved == "last" else 0]
-
-
-PAIR = 2
-BOOLEANS = {"True", "False"}  # also numpy's
-EXAMPLE = 'return document ids, best first, as in `return ["doc_a", "doc_b"]`, or `{"results": […], "response": "…"}`'
-
-
-def refused(value: object, why: str = "") -> InputError:
-    """Return the error for a value that a system must not return; ``why`` completes "returned a value …"."""
-    if value is None and not why:
-        return InputError([f"the target returned nothing (None), as a function without `return` does; {EXAMPLE}"])
-    name = type(value).__qualname__
-    shown = shorten(visible(repr(value)), bounds.RETURNED_SHOWN)
-    problem = why or "that says neither what was retrieved nor what was answered"
-    return InputError([f"the target returned a value of type {name} {problem}: {shown}; {EXAMPLE}"])
-
-
-def listed(value: Iterable[Any]) -> list[Any]:
-    """Return the items of something that may be a generator; raises InputError if there are too many."""
-    items = list(islice(value, bounds.RETURNED + 1))
-    if len(items) > bounds.RETURNED:
-        raise refused(value, f"with more than {bounds.RETURNED:,} items")
-    return items
-
-
-def results_of(value: object, ids: DocumentIds) -> list[dict[str, Any]]:
-    """Return the results of a run row for a list of retrieved items, best first.
-
-    Raises InputError if one of them is nothing of the kind, CallFailed if it names no document.
-    """
-    if isinstance(value, str | bytes | Mapping | set | frozenset) or not isinstance(value, Iterable):
-        raise refused(value, "where a list of results was expected, best first")
-    return [_result(item, ids) for item in listed(value)]
-
-
-def is_document(value: object) -> bool:
-    """Return whether a value is a document of LangChain."""
-    return hasattr(value, "page_content") and hasattr(value, "metadata")
-
-
-def is_node(value: object) -> bool:
-    """Return whether a value is a node with a score of LlamaIndex."""
-    return hasattr(value, "node") and hasattr(value, "score")
-
-
-def is_query_result(value: object) -> bool:
-    """Return whether a value is what a collection of Chroma returns: a list of lists for each field."""
-    return (
-        isinstance(value, Mapping)
-        and isinstance(value.get("ids"), list)
-        and all(isinstance(inner, list) for inner in value["ids"])
-        and any(name in value for name in ("distances", "documents", "metadatas"))
-    )
-
-
-def chroma_results(value: Mapping[str, Any], ids: DocumentIds) -> list[dict[str, Any]]:
-    """Return the results of a query of Chroma, which ascend by distance; their scores are 1 - distance.
-
-    Raises InputError if it was a query of several questions.
-    """
-    if len(value["ids"]) != 1:
-        raise refused(value, f"with the results of {len(value['ids'])} questions, not of one")
-
-    def column(name: str) -> Sequence[Any]:
-        found = value.get(name)
-        return found[0] if found and found[0] is not None else [None] * len(value["ids"][0])
-
-    rows = zip(value["ids"][0], column("documents"), column("metadatas"), column("distances"), strict=True)
-    return [
-        _found(own=own, text=text, metadata=metadata, score=None if distance is None else 1 - float(distance), ids=ids)
-        for own, text, metadata, distance in rows
-    ]
-
-
 def _result(item: Any, ids: DocumentIds) -> dict[str, Any]:
     if isinstance(item, str):
         return {"doc_id": str(item)}  # not a subclass, as numpy's
     if isinstance(item, Integral):
         if str(item) in BOOLEANS:
-            raise refused(item, "among its results, which is no id")
+            raise refused(item, "among its results, which is not an id")
         return {"doc_id": int(item)}
     if isinstance(item, tuple | list) and not hasattr(item, "_fields"):
         if len(item) != PAIR or not isinstance(item[1], Real) or isinstance(item[0], tuple | list):
@@ -165,11 +166,11 @@ def _result(item: Any, ids: DocumentIds) -> dict[str, Any]:
         node = item.node
         own = getattr(node, "ref_doc_id", None) or getattr(node, "node_id", None)
         text = node.get_content() if hasattr(node, "get_content") else getattr(node, "text", None)
-        found = _found(own=own, text=text, metadata=getattr(node, "metadata", None), score=item.score, ids=ids)
-        return {**found, "chunk_id": getattr(node, "node_id", None)}
+        result = _result_of(own=own, text=text, metadata=getattr(node, "metadata", None), score=item.score, ids=ids)
+        return {**result, "chunk_id": getattr(node, "node_id", None)}
     if is_document(item):
         own = getattr(item, "id", None)
-        return _found(own=own, text=item.page_content, metadata=item.metadata, score=None, ids=ids)
+        return _result_of(own=own, text=item.page_content, metadata=item.metadata, score=None, ids=ids)
     fields = fields_of(item)
     if fields is None:
         raise refused(item, "among its results, which is neither an id nor something with a `doc_id`")
@@ -188,7 +189,7 @@ def _of_fields(item: object, fields: Mapping[str, Any], ids: DocumentIds) -> dic
     return {"chunk_id": own, **made} if own is not None else made
 
 
-def _found(*, own: Any, text: Any, metadata: Any, score: Any, ids: DocumentIds) -> dict[str, Any]:
+def _result_of(*, own: Any, text: Any, metadata: Any, score: Any, ids: DocumentIds) -> dict[str, Any]:
     fields = plain(metadata or {})
     made = {
         "doc_id": ids.of(own=own, metadata=fields, text=text),

@@ -1,8 +1,8 @@
-"""Turns what a system returns into values that JSON has, without importing what it was made with.
+"""Turn what a system returns into plain values, and read the messages of chat models and agents.
 
-Reads the messages that chat models and agents return, of OpenAI, Anthropic and LangChain: objects or mappings.
-
-Decodes the JSON of services and commands, and refuses what has two values for one key.
+Plain values are those that JSON has. Messages are those of OpenAI, Anthropic and LangChain, as objects or mappings;
+nothing is imported for them. The JSON of services and commands is decoded here, too: an object with two values for one
+key is refused.
 """
 
 import json
@@ -32,9 +32,9 @@ from ragcontract.record.interface import CallFailed
 
 
 def plain(value: object) -> Any:
-    """Return a value with only what JSON has; scalars of numpy become numbers, and what is unknown becomes text.
+    """Return a value as JSON has it: scalars of numpy become numbers, and unknown objects become text.
 
-    Raises ValueError if it is nested without end.
+    Raises ValueError if the value is nested without end.
     """
     try:
         return _lists(msgspec.to_builtins(value, str_keys=True, enc_hook=_other))
@@ -49,14 +49,14 @@ def fields_of(value: object) -> Mapping[str, Any] | None:
     if isinstance(value, type | str | bytes):
         return None
     if is_dataclass(value):
-        return {one.name: getattr(value, one.name, None) for one in fields(value)}
+        return {field.name: getattr(value, field.name, None) for field in fields(value)}
     cls = type(value)
     # In this order: msgspec, pydantic from version 2 on, named tuples, attrs.
     names: Iterable[str] = (
         getattr(cls, "__struct_fields__", None)
         or getattr(cls, "model_fields", None)
         or getattr(cls, "_fields", None)
-        or [one.name for one in getattr(cls, "__attrs_attrs__", ())]
+        or [field.name for field in getattr(cls, "__attrs_attrs__", ())]
     )
     return {name: getattr(value, name, None) for name in names} or None
 
@@ -67,7 +67,7 @@ def part(value: object, name: str) -> Any:
 
 
 def as_json(value: Any) -> bytes:
-    """Return JSON; halves of characters, which some services send and UTF-8 does not have, become escapes."""
+    """Return a value as JSON; lone surrogates, which some services send and UTF-8 does not have, become escapes."""
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
@@ -75,7 +75,7 @@ def as_json(value: Any) -> bytes:
 
 
 def printable(document: bytes) -> bytes:
-    """Return JSON in which nothing acts on a terminal or a CI runner; it stays equal as JSON."""
+    """Return the same JSON with escapes for all characters that act on a terminal or a CI runner."""
     return printable_json(document.decode()).encode()
 
 
@@ -88,7 +88,7 @@ def _encodable(value: Any) -> Any:
 
 
 def _lists(value: Any) -> Any:
-    """Return builtin values with lists for tuples, which whatever walks through JSON would take for a value."""
+    """Return builtin values with lists for tuples, which code that walks through JSON would take for scalars."""
     if isinstance(value, dict):
         return {name: _lists(inner) for name, inner in value.items()}
     return [_lists(inner) for inner in value] if isinstance(value, list | tuple) else value
@@ -99,9 +99,9 @@ def _other(value: Any) -> Any:
         return int(value)
     if isinstance(value, Real):
         return float(value)
-    found = fields_of(value)
-    if found is not None:
-        return dict(found)
+    mapping = fields_of(value)
+    if mapping is not None:
+        return dict(mapping)
     item = getattr(value, "item", None)  # an array of one number
     if callable(item) and getattr(value, "size", None) == 1:
         return item()
@@ -114,7 +114,10 @@ KEPT = ("refusal", "audio", *CALL_FIELDS, "tool_call_id", "name")
 
 
 def as_message(value: object) -> dict[str, Any]:
-    """Return a message in OpenAI's form, with all that may be a text or a call; raises ValueError for other calls."""
+    """Return a message in OpenAI's form, with all that may be a text or a call.
+
+    Raises ValueError if a call has an unknown form.
+    """
     if is_item(value):
         return with_role(plain(fields_of(value)))
     role = part(value, "role") or part(value, "type")
@@ -129,13 +132,13 @@ def as_message(value: object) -> dict[str, Any]:
 
 
 def is_item(value: object) -> bool:
-    """Return whether a value is an item of OpenAI's Responses API that is no message, such as a call, with any role."""
+    """Return whether a value is an item of OpenAI's Responses API other than a message, such as a call."""
     kind = part(value, "type")
     return isinstance(kind, str) and kind in ITEMS and fields_of(value) is not None
 
 
 def as_call(value: object) -> dict[str, Any]:
-    """Return a tool call as a mapping, without what is null; raises ValueError if it is none."""
+    """Return a tool call as a mapping, without null values; raises ValueError if it is not an object."""
     fields = fields_of(value)
     if fields is None:
         raise ValueError(f"a tool call looks like {CALL_EXAMPLE}, not of type {type(value).__name__}")
@@ -143,7 +146,7 @@ def as_call(value: object) -> dict[str, Any]:
 
 
 def answer_in(message: Mapping[str, Any]) -> str | None:
-    """Return what a message of the assistant says; None without a text. Raises ValueError if it cannot be read."""
+    """Return the text of a message of the assistant; None if it has none. Raises ValueError if it cannot be read."""
     if why := next(own_faults(message, "message"), None):
         raise ValueError(f"it {why}")
     answer = answer_of([message])
@@ -151,48 +154,48 @@ def answer_in(message: Mapping[str, Any]) -> str | None:
 
 
 def calls_of(message: Mapping[str, Any], finish_reason: object = None) -> list[Any] | None:
-    """Return the calls of a message; None if it is not the assistant's, which alone can have some, or has lost them.
+    """Return the calls of a message of the assistant; None for other messages, or if its calls are lost.
 
-    It has lost them if the model stopped to have tools called, and there is no call.
+    They are lost if the model stopped to call tools, and the message has no call.
     """
     calls = calls_in(message) if message.get("role") == ASSISTANT else None
     return None if not calls and is_for_calls(finish_reason) else calls
 
 
 def refusal_in(messages: Iterable[Mapping[str, Any]]) -> str | None:
-    """Return what messages refuse with, each text once; None if they do not."""
+    """Return the refusals in messages, each text once; None if there are none."""
     refusals = (text for message in messages for kind, text in texts_in(message) if kind == "refusal")
     return "\n".join(dict.fromkeys(refusals)) or None
 
 
 def finish_reason_of(value: object) -> str | None:
-    """Return why a model stopped, as OpenAI, Anthropic and LangChain say it of a message."""
+    """Return why a model stopped, from where OpenAI, Anthropic and LangChain put it; None if it is not there."""
     places = (value, part(value, "response_metadata"))
     stated = (part(place, name) for place in places if place is not None for name in ("finish_reason", "stop_reason"))
     return next((reason for reason in stated if isinstance(reason, str)), None)
 
 
 def error_of(value: object) -> str | None:
-    """Return the error that something which a system returned has beside its answer."""
+    """Return the ``error`` of a returned value as text; None if there is none."""
     error = plain(part(value, "error"))
     return error if isinstance(error, str) or not error else as_json(error).decode()
 
 
 def _content(value: object) -> Any:
-    """Return the content with each of its texts as a part with a type, where it is a list."""
+    """Return the content of a message; in a list, each text becomes a part with a type."""
     content = plain(part(value, "content"))
     if not isinstance(content, list):
         return content
-    return [{"type": "text", "text": one} if isinstance(one, str) else one for one in content]
+    return [{"type": "text", "text": item} if isinstance(item, str) else item for item in content]
 
 
 def _field(name: str, value: Any) -> Any:
     is_list = name in CALL_FIELDS and isinstance(value, list | tuple)
-    return [as_call(one) for one in value] if is_list else plain(value)
+    return [as_call(call) for call in value] if is_list else plain(value)
 
 
 def decoded_json(content: str | bytes) -> Any:
-    """Return the decoded JSON; raises ValueError if it is none, and CallFailed if an object has a key twice."""
+    """Return the decoded JSON; raises ValueError if it is not JSON, and CallFailed if an object has a key twice."""
     return json.loads(content, object_pairs_hook=_object)
 
 

@@ -1,1 +1,1 @@
-"""Traces of an application, as OpenTelemetry and OpenInference write them, and what a run has of them."""
+"""Read the traces of an application, as OpenTelemetry and OpenInference write them, for a run."""

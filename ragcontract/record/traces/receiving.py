@@ -1,8 +1,7 @@
-"""Spans that arrive while calls are under way, kept for those who wait for them.
+"""Complete a system's responses from the spans that it sends: its documents, its tool calls, its model.
 
-Takes what a system does not answer from the spans that it sends: its documents, its tool calls, its model.
-
-Each call has a trace of its own: the system continues the one in the ``traceparent`` that it gets with the question.
+Each call has its own trace: the system continues the one in the ``traceparent`` that it gets with the question. Spans
+are kept while their call is under way.
 """
 
 import re
@@ -28,70 +27,6 @@ from ragcontract.record.traces.span_receiver import Receiver
 from ragcontract.record.traces.spans import Span, SpanError
 from ragcontract.record.traces.trace_response import embedding_model, response_of_trace, trace_of
 
-
-class Arrived(Struct, frozen=True, kw_only=True):
-    """How many spans arrived: those of calls under way, and others."""
-
-    expected: int
-    others: int
-
-
-class SpanStore:
-    """Keeps the spans of the traces that somebody expects, and counts all others."""
-
-    def __init__(self) -> None:
-        """Start without any."""
-        self._changed = threading.Condition()
-        self._spans: dict[str, list[Span]] = {}
-        self._expected = self._others = 0
-
-    @property
-    def arrived(self) -> Arrived:
-        """How many have arrived."""
-        return Arrived(expected=self._expected, others=self._others)
-
-    def expect(self, trace: str) -> None:
-        """Keep the spans of a trace from now on."""
-        with self._changed:
-            self._spans[trace] = []
-
-    def forget(self, trace: str) -> None:
-        """Drop the spans of a trace, and those that are still to come."""
-        with self._changed:
-            self._spans.pop(trace, None)
-
-    def add(self, spans: Iterable[Span]) -> None:
-        """Keep the spans that are expected; beyond the limit of a trace, one is kept to show that there were more."""
-        with self._changed:
-            for span in spans:
-                kept = self._spans.get(span.trace)
-                if kept is None:
-                    self._others += 1
-                else:
-                    self._expected += 1
-                    if len(kept) <= bounds.TRACE_SPANS:
-                        kept.append(span)
-            self._changed.notify_all()
-
-    def wait(self, trace: str, seconds: float, enough: Callable[[list[Span]], bool]) -> list[Span]:
-        """Return the spans of a trace once they are ``enough``, or those that have arrived in ``seconds``.
-
-        Raises CallFailed if they are too many.
-        """
-        until = monotonic() + seconds
-        seen = 0
-        while True:
-            with self._changed:
-                while len(self._spans[trace]) == seen and (left := until - monotonic()) > 0:
-                    self._changed.wait(left)
-                spans = list(self._spans[trace])
-            if len(spans) > bounds.TRACE_SPANS:
-                raise CallFailed("too_large", f"the call made more than {bounds.TRACE_SPANS:,} spans")
-            if len(spans) == seen or enough(spans):
-                return spans
-            seen = len(spans)
-
-
 UNITS = {"": 1.0, "s": 1.0, "ms": 0.001}
 
 
@@ -111,7 +46,7 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Retrieved | None, Meta(description="Which retrieval counts where there are several for one question.")
     ] = None
     empty_results: Annotated[
-        Literal["error", "accept"], Meta(description="What a trace without documents is: an error, or none found.")
+        Literal["error", "accept"], Meta(description="What a trace without documents means: an error, or none found.")
     ] = "error"
     doc_id: Annotated[
         str | None, Meta(description="A JMESPath expression over `id`, `metadata` and `text` of a document.")
@@ -119,10 +54,10 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def around(options: Options, system: System, surroundings: Surroundings) -> System:
-    """Return a system that also hears the other one's spans; raises InputError with what is wrong."""
+    """Return a system that also receives the spans of ``system``; raises InputError if the options are wrong."""
     span_receiver.ready()
     address, seconds = _address(options.listen), _seconds(options.wait)
-    problems = [f"traces.{found}" for found in (address, seconds) if isinstance(found, str)]
+    problems = [f"traces.{problem}" for problem in (address, seconds) if isinstance(problem, str)]
     if isinstance(address, str) or isinstance(seconds, str):
         raise InputError(problems)
     reading = Reading(
@@ -135,10 +70,10 @@ def around(options: Options, system: System, surroundings: Surroundings) -> Syst
 
 
 class Traced:
-    """A system with a receiver of its spans."""
+    """A system whose spans are received."""
 
     def __init__(self, system: System, reading: Reading, address: tuple[str, int], seconds: float) -> None:
-        """Store what is asked, and how long spans are waited for."""
+        """Store the system; ``seconds`` is how long spans are waited for after an answer."""
         self.concurrency = system.concurrency
         self._system = system
         self._reading = reading
@@ -149,12 +84,12 @@ class Traced:
         self._embedding_models: set[str] = set()
 
     def setup(self) -> None:
-        """Listen, then prepare the system, which may send spans at once."""
+        """Listen, then set the system up, which may send spans at once."""
         self._receiver = Receiver(*self._address, self._store.add)
         self._system.setup()
 
     def ask(self, query: str, context: Context) -> Response:
-        """Ask the system, wait for the spans of the call, and return what both say."""
+        """Ask the system, wait for the spans of the call, and return the response with what they say."""
         trace, entry = context.traceparent.split("-")[1:3]
         self._store.expect(trace)
         try:
@@ -171,14 +106,14 @@ class Traced:
         return replace(self._merged(response, spans), latency_ms=ms)
 
     def _is_whole(self, spans: list[Span], entry: str) -> bool:
-        """Return whether nothing more is to come: the outermost span ends last, and retrievals end before it."""
+        """Return whether all spans have arrived: the outermost span ends last, and retrievals end before it."""
         known = {span.id for span in spans} | {entry}
         if not any(span.parent == entry for span in spans) or any(span.parent not in known for span in spans):
             return False
         try:
             return response_of_trace(trace_of(spans), self._reading).results is not None
         except (CallFailed, SpanError):
-            return True  # it is read again, and then raises
+            return True  # the error is raised when the trace is read again
 
     def _merged(self, response: Response, spans: list[Span]) -> Response:
         trace = trace_of(spans)
@@ -187,7 +122,7 @@ class Traced:
         except SpanError as error:
             raise CallFailed("too_large", str(error)) from error
         except CallFailed as failed:
-            if failed.kind == SEVERAL:  # as it will be for others
+            if failed.kind == SEVERAL:  # so it will be for other questions
                 raise InputError([str(failed)]) from failed
             raise
         results = response.results if heard.results is None else heard.results
@@ -217,13 +152,13 @@ class Traced:
         return CallFailed("no_spans", f"no spans of the call arrived within {seconds:.3g} s after its answer; {why}")
 
     def versions(self) -> Mapping[str, str]:
-        """Return those of the system, and the embedding model if spans named just one."""
+        """Return the versions of the system, and the embedding model if the spans named exactly one."""
         models = self._embedding_models
         named = {"embedding_model": next(iter(models))} if len(models) == 1 else {}
         return {**named, **self._system.versions()}
 
     def facts(self) -> Mapping[str, Any]:
-        """Return those of the system, and how many spans arrived."""
+        """Return the facts of the system, and how many spans arrived."""
         arrived = self._store.arrived
         return {**self._system.facts(), "traces": {"spans": arrived.expected, "others": arrived.others}}
 
@@ -254,15 +189,15 @@ def _address(text: str) -> tuple[str, int] | str:
 
 def _seconds(wait: str | float) -> float | str:
     """Return the seconds in ``5s``, or what is wrong with them."""
-    found = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,6})?) ?(ms|s|)", str(wait))
-    seconds = float(found[1]) * UNITS[found[2]] if found else -1
+    match = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,6})?) ?(ms|s|)", str(wait))
+    seconds = float(match[1]) * UNITS[match[2]] if match else -1
     if not 0 <= seconds <= bounds.TRACE_WAIT:
         return f"wait: expected up to {bounds.TRACE_WAIT} s, such as 5s or 500ms, found {wait!r}"
     return seconds
 
 
 def _calls(heard: Sequence[Json] | None, own: Sequence[Json] | None) -> Sequence[Json] | None:
-    """Return the calls of the spans, and those that only the system names; None if neither says which there are."""
+    """Return the calls in the spans, then those that only the system reports; None if neither reports calls."""
     if heard is None or own is None:
         return own if heard is None else heard
     left = Counter(call["name"] for call in heard)
@@ -278,3 +213,65 @@ def _calls(heard: Sequence[Json] | None, own: Sequence[Json] | None) -> Sequence
 def _name(call: Json) -> str:
     name, _ = written(call)
     return name if isinstance(name, str) else ""
+
+
+class Arrived(Struct, frozen=True, kw_only=True):
+    """How many spans arrived."""
+
+    expected: int  # of calls under way
+    others: int
+
+
+class SpanStore:
+    """Keeps the spans of expected traces, and counts all others."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._spans: dict[str, list[Span]] = {}
+        self._expected = self._others = 0
+
+    @property
+    def arrived(self) -> Arrived:
+        """How many spans have arrived."""
+        return Arrived(expected=self._expected, others=self._others)
+
+    def expect(self, trace: str) -> None:
+        """Keep the spans of a trace from now on."""
+        with self._changed:
+            self._spans[trace] = []
+
+    def forget(self, trace: str) -> None:
+        """Drop the spans of a trace, also those that arrive later."""
+        with self._changed:
+            self._spans.pop(trace, None)
+
+    def add(self, spans: Iterable[Span]) -> None:
+        """Keep expected spans. Of those beyond the limit of a trace, one is kept to show that there were more."""
+        with self._changed:
+            for span in spans:
+                kept = self._spans.get(span.trace)
+                if kept is None:
+                    self._others += 1
+                else:
+                    self._expected += 1
+                    if len(kept) <= bounds.TRACE_SPANS:
+                        kept.append(span)
+            self._changed.notify_all()
+
+    def wait(self, trace: str, seconds: float, enough: Callable[[list[Span]], bool]) -> list[Span]:
+        """Return the spans of a trace once they are ``enough``, or those that have arrived after ``seconds``.
+
+        Raises CallFailed if there are too many.
+        """
+        until = monotonic() + seconds
+        seen = 0
+        while True:
+            with self._changed:
+                while len(self._spans[trace]) == seen and (left := until - monotonic()) > 0:
+                    self._changed.wait(left)
+                spans = list(self._spans[trace])
+            if len(spans) > bounds.TRACE_SPANS:
+                raise CallFailed("too_large", f"the call made more than {bounds.TRACE_SPANS:,} spans")
+            if len(spans) == seen or enough(spans):
+                return spans
+            seen = len(spans)

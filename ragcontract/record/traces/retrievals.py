@@ -1,4 +1,4 @@
-"""What a trace says was retrieved: which of its spans counts, and the results in it.
+"""Find the results of a trace: which of its retrievals counts, and the documents in it.
 
 The attributes are those of OpenInference (spec at 1fe497f) and of OpenTelemetry's GenAI conventions
 (open-telemetry/semantic-conventions-genai, in development).
@@ -23,16 +23,12 @@ SEVERAL = "several_retrievals"
 
 
 class Reading(Struct, frozen=True, kw_only=True):
-    """How a trace is read: which ranking counts, and what to do where that is not certain.
-
-    ``use`` is None for a reranker's if there is one. ``retrieved`` says which of several retrievals counts. With
-    ``accept_empty``, a retrieval that says nothing of documents has found none.
-    """
+    """How a trace is read."""
 
     ids: DocumentIds
-    use: Use | None = None
-    retrieved: Retrieved | None = None
-    accept_empty: bool = False
+    use: Use | None = None  # whose ranking counts; None for the reranker's if there is one
+    retrieved: Retrieved | None = None  # which of several retrievals counts
+    accept_empty: bool = False  # whether a retrieval without documents in its span has found none
 
 
 class _Document(Struct, frozen=True, kw_only=True):
@@ -48,16 +44,16 @@ class _Ranking(Struct, frozen=True, kw_only=True):
 
     @property
     def is_cut(self) -> bool:
-        """Whether documents may be missing: each one has attributes of its own, and some were dropped."""
+        """Whether documents may be missing: attributes were dropped, and each document has its own."""
         lists = (at(self.span.attributes, path) for path in (RETRIEVED, RANKED, GENAI))
-        return self.span.dropped > 0 and not any(isinstance(parsed(one), list) for one in lists)
+        return self.span.dropped > 0 and not any(isinstance(parsed(listed), list) for listed in lists)
 
 
 def kind_of(span: Span) -> str:
-    """Return what a span stands for, in OpenInference's words; empty if that is not known."""
-    found = at(span.attributes, KIND)
-    if isinstance(found, str) and found:
-        return found.upper()
+    """Return the kind of a span in OpenInference's words, such as ``RETRIEVER``; empty if it is not known."""
+    kind = at(span.attributes, KIND)
+    if isinstance(kind, str) and kind:
+        return kind.upper()
     operation = at(span.attributes, OPERATION)
     if isinstance(operation, str) and operation in _OPERATIONS:
         return _OPERATIONS[operation]
@@ -79,8 +75,8 @@ _OPERATIONS = {
 def results_of_spans(spans: Sequence[Span], reading: Reading) -> list[dict[str, Any]] | None:
     """Return the results of the retrieval that counts, best first; None if nothing was retrieved.
 
-    Raises CallFailed if a retrieval does not say what it found, a result names no document, or several retrievals
-    would count.
+    Raises CallFailed if the span of a retrieval has no documents, a result names no document, or several retrievals
+    could count.
     """
     by_id = {span.id: span for span in spans}
     retrievers = [span for span in spans if kind_of(span) == "RETRIEVER"]
@@ -88,11 +84,13 @@ def results_of_spans(spans: Sequence[Span], reading: Reading) -> list[dict[str, 
     ranked = _outermost([(span, _ranked(span)) for span in spans if kind_of(span) == "RERANKER"], by_id)
     if reading.use == "reranker" and not ranked:
         raise CallFailed("no_documents", "the trace has no reranker with documents, and `use: reranker` asks for one")
-    if reading.use is None:  # what a retriever does within itself shows in what it returns
-        inside = {one.span.id for one in retrieved}
-        ranked = [one for one in ranked if inside.isdisjoint(span.id for span in ancestors(one.span, by_id))]
+    if reading.use is None:  # a retriever's documents include the work of the rerankers inside it
+        inside = {ranking.span.id for ranking in retrieved}
+        ranked = [
+            ranking for ranking in ranked if inside.isdisjoint(span.id for span in ancestors(ranking.span, by_id))
+        ]
         first = retrieved[0].span.start if retrieved else 0
-        ranked = [one for one in ranked if one.span.start >= first]
+        ranked = [ranking for ranking in ranked if ranking.span.start >= first]
     if ranked and reading.use != "retriever":
         # Rerankers in a row refine one retrieval; with several retrievals, each may have had its own.
         counted = ranked if len(retrieved) > 1 else ranked[-1:]
@@ -112,12 +110,12 @@ def results_of_spans(spans: Sequence[Span], reading: Reading) -> list[dict[str, 
 def _refuse_silent(
     retrievers: Iterable[Span], retrieved: Sequence[_Ranking], reading: Reading, by_id: Mapping[str, Span]
 ) -> None:
-    """Raise CallFailed if a retrieval that counts says nothing of documents, though others do.
+    """Raise CallFailed if the span of a retrieval that counts has no documents, although others have.
 
-    One that is within another or around it is the same retrieval. One that failed has found nothing.
+    A retrieval within another, or around it, is the same retrieval. One that failed has found nothing.
     """
-    having = {one.span.id for one in retrieved}
-    around = {above.id for one in retrieved for above in ancestors(one.span, by_id)}
+    having = {ranking.span.id for ranking in retrieved}
+    around = {above.id for ranking in retrieved for above in ancestors(ranking.span, by_id)}
     for span in retrievers:
         within = {above.id for above in ancestors(span, by_id)}
         if span.error is not None or span.id in having | around or within & having:
@@ -137,38 +135,47 @@ def _silent(span: Span) -> CallFailed:
 
 
 def _outermost(spans: Iterable[tuple[Span, Sequence[_Document] | None]], by_id: Mapping[str, Span]) -> list[_Ranking]:
-    """Return the rankings of those spans that have one and are not within another that has one, in time's order."""
-    having = {span.id: _Ranking(span=span, documents=found) for span, found in spans if found is not None}
-    outer = [one for one in having.values() if not any(above.id in having for above in ancestors(one.span, by_id))]
-    return sorted(outer, key=lambda one: (one.span.start, one.span.end))
+    """Return the rankings in order of time, without those within the span of another ranking."""
+    having = {span.id: _Ranking(span=span, documents=documents) for span, documents in spans if documents is not None}
+    outer = [
+        ranking
+        for ranking in having.values()
+        if not any(above.id in having for above in ancestors(ranking.span, by_id))
+    ]
+    return sorted(outer, key=lambda ranking: (ranking.span.start, ranking.span.end))
 
 
 def _chosen(rankings: Sequence[_Ranking], reading: Reading) -> Sequence[_Document]:
     if len(rankings) > 1 and reading.retrieved is None:
         why = "say which counts, first, last or concat: with `retrieved` under `traces`, or convert --retrieved"
         raise CallFailed(SEVERAL, f"retrieved {len(rankings)} times for one question; {why}")
-    lost = next((one.span for one in rankings if one.is_cut), None)
+    lost = next((ranking.span for ranking in rankings if ranking.is_cut), None)
     if lost is not None:
         name, many = shorten(visible(lost.name), 80), lost.dropped
         why = "set OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=100000 where the application runs"
         raise CallFailed("no_documents", f"the span {name!r} lost {many:,} attributes, maybe documents; {why}")
-    return that_counts([one.documents for one in rankings], reading.retrieved)
+    return that_counts([ranking.documents for ranking in rankings], reading.retrieved)
 
 
 def _filled(ranked: Sequence[_Document], retrieved: Sequence[_Ranking]) -> list[_Document]:
-    """Return what a reranker ranked with the metadata that only the retrievers said."""
-    known = [document for one in retrieved for document in one.documents]
-    by_own = {one.own: one for one in known if one.own}
-    by_text = {one.text: one for one in known if one.text}
+    """Return a reranker's documents, completed with what only the spans of the retrievers have."""
+    known = [document for ranking in retrieved for document in ranking.documents]
+    by_own = {document.own: document for document in known if document.own}
+    by_text = {document.text: document for document in known if document.text}
     filled = []
-    for one in ranked:
-        of = by_own.get(one.own or "") or by_text.get(one.text or "")
-        if of is not None:
-            one = _Document(  # noqa: PLW2901
-                own=one.own or of.own, text=one.text or of.text, score=one.score, metadata=one.metadata or of.metadata
-            )
-        filled.append(one)
+    for document in ranked:
+        same = by_own.get(document.own or "") or by_text.get(document.text or "")
+        filled.append(document if same is None else _completed(document, same))
     return filled
+
+
+def _completed(document: _Document, same: _Document) -> _Document:
+    return _Document(
+        own=document.own or same.own,
+        text=document.text or same.text,
+        score=document.score,
+        metadata=document.metadata or same.metadata,
+    )
 
 
 def _results(documents: Iterable[_Document], reading: Reading) -> list[dict[str, Any]]:
@@ -176,33 +183,33 @@ def _results(documents: Iterable[_Document], reading: Reading) -> list[dict[str,
         {
             name: value
             for name, value in (
-                ("doc_id", reading.ids.of(own=one.own, metadata=one.metadata, text=one.text)),
-                ("chunk_id", one.own),
-                ("score", one.score),
-                ("text", one.text),
-                ("metadata", one.metadata or None),
+                ("doc_id", reading.ids.of(own=document.own, metadata=document.metadata, text=document.text)),
+                ("chunk_id", document.own),
+                ("score", document.score),
+                ("text", document.text),
+                ("metadata", document.metadata or None),
             )
             if value is not None
         }
-        for one in documents
+        for document in documents
     ]
 
 
 def _retrieved(span: Span) -> list[_Document] | None:
-    """Return what a retrieval found; None if it does not say."""
-    found = listed_at(span.attributes, RETRIEVED)
-    if found is not None:
-        return list(_with_ids(map(_document, found), span))
-    found = listed_at(span.attributes, GENAI)
-    if found is not None:
-        return [_genai(one) for one in found]
+    """Return the documents in the span of a retrieval; None if it has none."""
+    items = listed_at(span.attributes, RETRIEVED)
+    if items is not None:
+        return list(_with_ids(map(_document, items), span))
+    items = listed_at(span.attributes, GENAI)
+    if items is not None:
+        return [_genai(item) for item in items]
     output = parsed(at(span.attributes, "output.value"))
     return [] if output in ([], {"documents": []}) and span.error is None else None
 
 
 def _ranked(span: Span) -> list[_Document] | None:
-    found = listed_at(span.attributes, RANKED)
-    return None if found is None else [_document(one) for one in found]
+    items = listed_at(span.attributes, RANKED)
+    return None if items is None else [_document(item) for item in items]
 
 
 def _document(item: Attributes) -> _Document:
@@ -216,20 +223,20 @@ def _document(item: Attributes) -> _Document:
 
 
 def _with_ids(documents: Iterable[_Document], span: Span) -> Iterator[_Document]:
-    """Yield documents with the ids that LangChain's instrumentation has only in the span's output."""
+    """Yield documents with their ids, which LangChain's instrumentation writes only into the span's output."""
     listed = list(documents)
-    output = parsed(at(span.attributes, "output.value")) if not any(one.own for one in listed) else None
-    said = output.get("documents") if isinstance(output, Mapping) else None
-    for number, one in enumerate(listed):
-        other = said[number] if isinstance(said, list) and len(said) == len(listed) else None
-        if isinstance(other, Mapping) and other.get("page_content") == one.text and (own := _own(other.get("id"))):
-            yield _Document(own=own, text=one.text, score=one.score, metadata=one.metadata)
+    output = parsed(at(span.attributes, "output.value")) if not any(document.own for document in listed) else None
+    from_output = output.get("documents") if isinstance(output, Mapping) else None
+    for number, document in enumerate(listed):
+        other = from_output[number] if isinstance(from_output, list) and len(from_output) == len(listed) else None
+        if isinstance(other, Mapping) and other.get("page_content") == document.text and (own := _own(other.get("id"))):
+            yield _Document(own=own, text=document.text, score=document.score, metadata=document.metadata)
         else:
-            yield one
+            yield document
 
 
 def _genai(item: Attributes) -> _Document:
-    """Return a document of OpenTelemetry's, whose fields beside ``id`` and ``score`` are the application's choice."""
+    """Return a document in OpenTelemetry's form; its fields beside ``id`` and ``score`` are up to the application."""
     further = {name: value for name, value in item.items() if name not in {"id", "score", "content", "metadata"}}
     metadata = parsed(item.get("metadata"))
     return _Document(

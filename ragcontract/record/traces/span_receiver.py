@@ -1,8 +1,7 @@
-"""Spans in OTLP's protobuf, as exporters send them by default; needs the extra ``traces``.
+"""Receive spans from OpenTelemetry's exporters over HTTP, from this machine only.
 
-Receives spans as OpenTelemetry's exporters send them over HTTP; reachable from this machine only.
-
-The protocol is OTLP/HTTP of opentelemetry-proto: protobuf or JSON, maybe in gzip, to ``/v1/traces``.
+The protocol is OTLP/HTTP of opentelemetry-proto: protobuf, which is the default of exporters, or JSON, maybe in gzip,
+to ``/v1/traces``. Protobuf needs the extra ``traces``.
 """
 
 import sys
@@ -25,7 +24,7 @@ from ragcontract.record.traces.trace_files import FAILED
 
 
 def ready() -> None:
-    """Import what decodes; raises InputError if it is not installed."""
+    """Import the decoder of protobuf; raises InputError if it is not installed."""
     try:
         from opentelemetry.proto.collector.trace.v1 import trace_service_pb2  # noqa: F401
     except ModuleNotFoundError as error:
@@ -34,7 +33,7 @@ def ready() -> None:
 
 
 def spans_of(data: bytes) -> list[Span]:
-    """Return the spans in a request; raises SpanError if it is none."""
+    """Return the spans in a request as protobuf; raises SpanError if it cannot be read."""
     from google.protobuf.message import DecodeError
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
@@ -42,7 +41,7 @@ def spans_of(data: bytes) -> list[Span]:
     try:
         request.ParseFromString(data)
     except (DecodeError, RecursionError) as error:
-        raise SpanError(f"is no OTLP as protobuf ({error})") from error
+        raise SpanError(f"is not OTLP as protobuf ({error})") from error
     scopes = [scope for resource in request.resource_spans for scope in resource.scope_spans]
     return [_span(span) for scope in scopes for span in scope.spans]
 
@@ -68,7 +67,7 @@ def _plain(value: Any) -> Any:
         case None:
             return None
         case "array_value":
-            return [_plain(one) for one in value.array_value.values]
+            return [_plain(item) for item in value.array_value.values]
         case "kvlist_value":
             return {pair.key: _plain(pair.value) for pair in value.kvlist_value.values}
         case "bytes_value":
@@ -78,16 +77,16 @@ def _plain(value: Any) -> Any:
 
 
 PATH = "/v1/traces"
-POLL = 0.05  # s; how soon it stops listening
+POLL = 0.05  # s; the time that closing may take
 GZIP = 31  # zlib's number for data with gzip's header
 READERS = {"application/json": trace_files.spans_of, "application/x-protobuf": spans_of}
 
 
 class Receiver:
-    """A server on loopback that hands over the spans that it gets."""
+    """A server on loopback that passes on the spans that it receives."""
 
     def __init__(self, host: str, port: int, take: Callable[[list[Span]], object]) -> None:
-        """Listen; raises InputError if that is not possible. ``take`` is called from several threads."""
+        """Listen, and call ``take`` with spans, from several threads; raises InputError if it cannot listen."""
         try:
             self._server = _Server(host, port, take)
         except OSError as error:
@@ -97,7 +96,7 @@ class Receiver:
         threading.Thread(target=self._server.serve_forever, args=(POLL,), name="receiving", daemon=True).start()
 
     def close(self) -> None:
-        """Stop listening; connections that are open are left to their ends."""
+        """Stop listening; open connections go on to their ends."""
         self._server.shutdown()
         self._server.server_close()
 
@@ -130,7 +129,7 @@ class _Server(ThreadingHTTPServer):
             self._room.release()
 
     def handle_error(self, request: socket | tuple[bytes, socket], client_address: Any) -> None:
-        """Say nothing: a client that goes away, or talks nonsense, is no concern of the recording."""
+        """Log nothing: clients that go away or send nonsense do not concern the recording."""
 
 
 class _Refused(Exception):  # noqa: N818
@@ -210,7 +209,7 @@ class _Handler(BaseHTTPRequestHandler):
         return bytes(data)
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def _size(digits: str, base: int) -> int:
@@ -232,7 +231,7 @@ def _unpacked(data: bytes) -> bytes:
     try:
         unpacked = unpacking.decompress(data, bounds.TRACE_BODY + 1)
     except zlib.error as error:
-        raise _Refused(400, f"is no gzip ({error})") from error
+        raise _Refused(400, f"is not gzip ({error})") from error
     if len(unpacked) > bounds.TRACE_BODY:
         raise _too_large()
     if not unpacking.eof:

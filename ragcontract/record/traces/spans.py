@@ -1,4 +1,7 @@
-"""A span of a trace, and how its attributes are read: flat, as on the wire, or nested, as some tools write them."""
+"""Define the spans of a trace, and read their attributes.
+
+Attributes are flat, as on the wire, or nested, as some tools write them.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -14,43 +17,39 @@ REDACTED = "__REDACTED__"  # what OpenInference has in place of a value that it 
 
 
 class SpanError(ValueError):
-    """Something that is no span, or that is too large to be read as one; the message says what was expected."""
+    """Something is not a span, or is too large to be read as one; the message says what was expected."""
 
 
 class Span(Struct, frozen=True, kw_only=True):
-    """What is read of a span. Ids are hexadecimal; ``parent`` is empty if it has none; times are nanoseconds.
-
-    ``error`` is the message of a span that failed, None of another one. ``dropped`` is how many of its attributes its
-    sender left out, because they were too many.
-    """
+    """What is read of a span. Ids are hexadecimal."""
 
     trace: str
     id: str
-    parent: str = ""
+    parent: str = ""  # empty if it has none
     name: str = ""
-    start: int = 0
-    end: int = 0
-    error: str | None = None
-    dropped: int = 0
+    start: int = 0  # ns
+    end: int = 0  # ns
+    error: str | None = None  # the message if the span failed
+    dropped: int = 0  # how many attributes the sender left out, because there were too many
     attributes: Attributes = {}
 
 
 def at(attributes: Attributes, path: str) -> Any:
-    """Return the attribute ``a.b.c``, however it is split into keys; None if there is none, or it is hidden."""
+    """Return the attribute ``a.b.c``, however it is split into keys; None if it is missing or hidden."""
     if path in attributes:
         return None if attributes[path] == REDACTED else attributes[path]
     head, dot, rest = path.partition(".")
     while dot:
-        if isinstance(inner := attributes.get(head), Mapping) and (found := at(inner, rest)) is not None:
-            return found
+        if isinstance(inner := attributes.get(head), Mapping) and (value := at(inner, rest)) is not None:
+            return value
         more, dot, rest = rest.partition(".")
         head = f"{head}.{more}"
     return None
 
 
 def text_at(attributes: Attributes, *paths: str) -> str | None:
-    """Return the first of several attributes that is a text, and not an empty one."""
-    return next((found for path in paths if isinstance(found := at(attributes, path), str) and found), None)
+    """Return the first of several attributes that is a text and not empty."""
+    return next((value for path in paths if isinstance(value := at(attributes, path), str) and value), None)
 
 
 def listed_at(attributes: Attributes, path: str) -> list[Attributes] | None:
@@ -58,12 +57,12 @@ def listed_at(attributes: Attributes, path: str) -> list[Attributes] | None:
 
     They may be a list, a list as JSON, or flat keys such as ``path.0.name``. Raises SpanError if there are too many.
     """
-    found = parsed(at(attributes, path))
-    if not isinstance(found, Sequence) or isinstance(found, str):
-        found = _flat(attributes, path)
-    elif len(found) > bounds.RETURNED:
+    items = parsed(at(attributes, path))
+    if not isinstance(items, Sequence) or isinstance(items, str):
+        items = _flat(attributes, path)
+    elif len(items) > bounds.RETURNED:
         raise SpanError(f"{path}: lists more than {bounds.RETURNED:,} items")
-    return None if found is None else [one for one in found if isinstance(one, Mapping)]
+    return None if items is None else [item for item in items if isinstance(item, Mapping)]
 
 
 def _flat(attributes: Attributes, path: str) -> list[Attributes] | None:
@@ -80,7 +79,7 @@ def _flat(attributes: Attributes, path: str) -> list[Attributes] | None:
 
 
 def parsed(value: Any) -> Any:
-    """Return what a text says that is a list or an object as JSON; other values as they are."""
+    """Return the list or the object that a text is as JSON; other values as they are."""
     if not isinstance(value, str) or value.lstrip()[:1] not in {"[", "{"}:
         return value
     try:
@@ -92,7 +91,7 @@ def parsed(value: Any) -> Any:
 
 
 def ancestors(span: Span, by_id: Mapping[str, Span]) -> Iterator[Span]:
-    """Yield the spans that a span is within, from the inside; hostile traces may go round in a circle."""
+    """Yield the spans around a span, from the inside out; stop at a circle, which hostile traces may have."""
     seen = {span.id}
     while (parent := by_id.get(span.parent)) is not None and parent.id not in seen:
         seen.add(parent.id)

@@ -1,10 +1,7 @@
-"""What a span says that a model wrote: the texts of its messages, and the tools that they ask for.
+"""Turn one trace into one response: what was retrieved and answered, with which tools and which models.
 
-Messages have the attributes of OpenInference, or are OpenTelemetry's with parts, as some applications write OpenAI's.
-
-The tool calls of a trace: those that models asked for, and those that the spans of tools say were made.
-
-One trace as one response: what was retrieved and answered, with which tools and which models.
+Tool calls are those that models asked for, and those that the spans of tools stand for. A model's messages have the
+attributes of OpenInference, or OpenTelemetry's form with parts, which some applications fill with OpenAI's.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +15,142 @@ from ragcontract.record.interface import Response
 from ragcontract.record.traces.retrievals import Reading, kind_of, results_of_spans
 from ragcontract.record.traces.spans import Attributes, Span, ancestors, at, listed_at, parsed, text_at
 
-NOT_CAPTURED = "(not captured)"  # as arguments: no JSON object, so that it counts as a call that cannot be read
+ANSWERING = {"CHAIN", "AGENT", "LLM"}
+ANSWERS = ("answer", "result", "output", "response", "content", "text")
+QUESTIONS = ("input", "query", "question", "message", "user_input", "query_str")
+OWN = ("assistant", "ai", "AIMessage", "AIMessageChunk")  # roles and types of a model's messages
+QUERY_ID = "rag_contract.query_id"
+
+
+class Trace(Struct, frozen=True, kw_only=True):
+    """The spans of one trace."""
+
+    spans: Sequence[Span]  # in the order of their starts
+
+    @property
+    def outermost(self) -> list[Span]:
+        """The spans that are not within another span of the trace."""
+        known = {span.id for span in self.spans}
+        return [span for span in self.spans if span.parent not in known]
+
+    @property
+    def ms(self) -> float | None:
+        """The time that the first of the outermost spans took, in milliseconds; None if it is not known."""
+        first = next(iter(self.outermost), None)
+        took = first.end - first.start if first is not None and first.start else 0
+        return took / 1e6 if 0 < took <= bounds.MILLISECONDS * 1_000_000 else None
+
+
+def trace_of(spans: Sequence[Span]) -> Trace:
+    """Return spans as a trace, without those that came twice."""
+    return Trace(spans=sorted({span.id: span for span in spans}.values(), key=lambda span: (span.start, -span.end)))
+
+
+def response_of_trace(trace: Trace, reading: Reading) -> Response:
+    """Return the response; raises CallFailed if the results are not certain, SpanError if there are too many."""
+    failed = next((span.error for span in trace.outermost if span.error is not None), None)
+    answer = _answer(trace)
+    return Response(
+        results=results_of_spans(trace.spans, reading),
+        response=answer if failed is None else None,
+        error=failed,
+        tool_calls=tool_calls_of(trace.spans),
+        llm_model=_last(trace, "LLM", "gen_ai.response.model", "llm.model_name", "gen_ai.request.model"),
+    )
+
+
+def embedding_model(trace: Trace) -> str | None:
+    """Return the model that embedded the question; None if no span names it."""
+    return _last(trace, "EMBEDDING", "embedding.model_name", "gen_ai.response.model", "gen_ai.request.model")
+
+
+def query_id_of(trace: Trace) -> str | None:
+    """Return the id of the golden query that an application or its baggage names; None if there is none."""
+    for span in trace.spans:
+        metadata = parsed(at(span.attributes, "metadata"))
+        for query_id in (
+            at(span.attributes, QUERY_ID),
+            metadata.get(QUERY_ID) if isinstance(metadata, Mapping) else None,
+        ):
+            if isinstance(query_id, str | int) and not isinstance(query_id, bool) and query_id != "":
+                return str(query_id)
+    return None
+
+
+def questions_of(trace: Trace) -> Iterator[str]:
+    """Yield texts that may be the question of a trace, trimmed; the likeliest first."""
+    retrieving = [span for span in trace.spans if kind_of(span) in {"RETRIEVER", "RERANKER"}]
+    for span in [*trace.spans[:1], *trace.outermost, *retrieving, *trace.spans]:
+        for path in ("gen_ai.retrieval.query.text", "reranker.query", "input.value"):
+            if (text := _in(at(span.attributes, path), QUESTIONS)) and text.strip():
+                yield text.strip()
+
+
+def _last(trace: Trace, kind: str, *paths: str) -> str | None:
+    """Return an attribute of the last span of a kind that has it; ``unknown`` does not count."""
+    values = [text_at(span.attributes, *paths) for span in trace.spans if kind_of(span) == kind]
+    return next((value for value in reversed(values) if value and value != "unknown"), None)
+
+
+def _answer(trace: Trace) -> str | UnsetType:
+    """Return the answer of the last of the outermost spans, or else that of the last model within it.
+
+    An earlier span never has the answer: an application may first rewrite the question.
+    """
+    by_id = {span.id: span for span in trace.spans}
+    answering = [span for span in trace.spans if kind_of(span) in ANSWERING]
+    having = {span.id for span in answering}
+    outer = [span for span in answering if having.isdisjoint(above.id for above in ancestors(span, by_id))]
+    if not outer:
+        return UNSET
+    text = _said(outer[-1])
+    if text is None:
+        models = [span for span in answering if kind_of(span) == "LLM" and outer[-1] in ancestors(span, by_id)]
+        text = _said(models[-1]) if models else None
+    return UNSET if text is None else text
+
+
+def _said(span: Span) -> str | None:
+    """Return the answer in a span: the texts of all messages, or its output; None if it is not there as a whole."""
+    messages = messages_of(span)
+    are_whole = bool(messages) and all(message.is_whole for message in messages)
+    if are_whole and (texts := [message.text for message in messages if message.text]):
+        return "\n".join(texts)
+    as_json = at(span.attributes, "output.mime_type") == "application/json"
+    if kind_of(span) == "LLM" and (are_whole or as_json):
+        return None  # the model wrote no text, and output as JSON has the form of some library
+    return _in(at(span.attributes, "output.value"), ANSWERS, as_json=as_json)
+
+
+def _in(value: Any, names: Sequence[str], *, as_json: bool = True) -> str | None:
+    """Return the text in an input or output: itself, a field of one of these names, or the last message's."""
+    value = parsed(value) if as_json else value
+    for _ in range(3):  # a message in a field, then the data of the message
+        if not isinstance(value, Mapping):
+            break
+        if isinstance(messages := value.get("messages"), list):
+            of_user = names is QUESTIONS
+            value = next((message for message in reversed(messages) if _is_own(message) is not of_user), None)
+        elif isinstance(data := value.get("data"), Mapping):
+            value = data.get("content")
+        else:
+            fields = (value.get(name) for name in (*names, "content"))
+            value = next((inner for inner in fields if isinstance(inner, str | Mapping)), None)
+    if isinstance(value, list) and len(value) == 2:  # noqa: PLR2004 (LangChain's short form of a message)
+        value = value[1]
+    return value if isinstance(value, str) else None
+
+
+def _is_own(message: Any) -> bool:
+    """Return whether a message is a model's, in OpenAI's form or in LangChain's."""
+    if isinstance(message, list):
+        return bool(message) and message[0] in OWN
+    return isinstance(message, Mapping) and (message.get("role") in OWN or message.get("type") in OWN)
+
+
+NOT_CAPTURED = "(not captured)"  # as arguments: not a JSON object, so the call counts as one that cannot be read
+
+ARGUMENTS = ("gen_ai.tool.call.arguments", "input.value")  # `tool.parameters` are the tool's, not the call's
 OPENINFERENCE, OPENTELEMETRY = "llm.output_messages", "gen_ai.output.messages"
 CALLS = {"tool_call", "server_tool_call", "tool_use", "function_call"}
 TEXTS = {"text", "output_text"}
@@ -41,24 +173,89 @@ class AskedCall(Struct, frozen=True, kw_only=True):
 
 
 class Message(Struct, frozen=True, kw_only=True):
-    """A message of a model; ``is_whole`` if nothing in it is left out or unknown."""
+    """A message of a model."""
 
     text: str = ""
     calls: Sequence[AskedCall] = ()
-    is_whole: bool = False
+    is_whole: bool = False  # whether nothing in it is left out or unknown
+
+
+def tool_calls_of(spans: Sequence[Span]) -> list[dict[str, Any]] | None:
+    """Return the tool calls in order; None if the spans do not have all of them.
+
+    A model may ask for a tool that does not exist, so that no tool has a span, and code may call a tool that no model
+    asked for. So both count, and a model's call and a tool's span of the same name are one call.
+    """
+    models = [span for span in spans if kind_of(span) == "LLM"]
+    tools = [span for span in spans if kind_of(span) == "TOOL"]
+    made = [call for span in tools if (call := _made(span)) is not None]
+    if not (models or tools) or len(made) < len(tools) or not _say_calls(models, spans):
+        return None
+    calls = with_others(_asked(models), made)
+    for span in spans:  # an agent's own messages repeat what its models asked for
+        if kind_of(span) not in {"LLM", "TOOL"}:
+            calls = with_others(calls, _asked([span]))
+    return [{"name": call.name, "arguments": call.arguments} for call in calls]
+
+
+def with_others(calls: Sequence[AskedCall], others: Sequence[AskedCall]) -> list[AskedCall]:
+    """Return calls, then those that only ``others`` have; arguments that one of two accounts lacks are filled in."""
+    merged = list(calls)
+    left: dict[str, list[int]] = {}
+    for index, call in enumerate(calls):
+        left.setdefault(call.name, []).append(index)
+    for other in others:
+        if indexes := left.get(other.name):
+            index = indexes.pop(0)
+            merged[index] = merged[index] if merged[index].is_captured else other
+        else:
+            merged.append(other)
+    return merged
+
+
+def _asked(spans: Sequence[Span]) -> list[AskedCall]:
+    return [call for span in spans for message in messages_of(span) for call in message.calls]
+
+
+def _say_calls(models: Sequence[Span], spans: Sequence[Span]) -> bool:
+    """Return whether all calls of models are known; of nested spans, one that has them is enough."""
+    by_id = {span.id: span for span in spans}
+    saying = {span.id for span in models if says_calls(span)}
+    inner = {span.id: [above for above in ancestors(span, by_id) if kind_of(above) == "LLM"] for span in models}
+    around = {above.id for within in inner.values() for above in within}
+    return all(
+        span.id in saying or span.id in around or any(above.id in saying for above in inner[span.id]) for span in models
+    )
+
+
+def _made(span: Span) -> AskedCall | None:
+    """Return the call of a tool's span; None if the span does not name the tool."""
+    name = text_at(span.attributes, "tool.name", "gen_ai.tool.name")
+    if name is None:
+        return None
+    values = (at(span.attributes, path) for path in ARGUMENTS)
+    arguments = arguments_of(next((value for value in values if value is not None), None))
+    return AskedCall(name=name, arguments=_unwrapped(arguments))
+
+
+def _unwrapped(arguments: Any) -> Any:
+    """Return the arguments without the wrapper of Python's ``args`` and ``kwargs``, as LlamaIndex writes them."""
+    parsed_kwargs = parsed(arguments.get("kwargs")) if isinstance(arguments, Mapping) else None
+    is_wrapped = isinstance(parsed_kwargs, Mapping) and not arguments.keys() - {"args", "kwargs"}
+    return parsed_kwargs if is_wrapped and not arguments.get("args") else arguments
 
 
 def messages_of(span: Span) -> list[Message]:
-    """Return the messages that a span says a model wrote; a list that cannot be read is a message that is not whole."""
-    found = [
+    """Return the messages of a model in a span; a list that cannot be read is a message that is not whole."""
+    messages = [
         *map(_openinference, _listed(span.attributes, OPENINFERENCE)),
         *map(_opentelemetry, _listed(span.attributes, OPENTELEMETRY)),
     ]
-    return [*found, Message()] if found and span.dropped else found
+    return [*messages, Message()] if messages and span.dropped else messages
 
 
 def says_calls(span: Span) -> bool:
-    """Return whether a model's span says which tools the model asked for, or that it asked for none."""
+    """Return whether a model's span has all tool calls that the model asked for, or shows that it asked for none."""
     messages = messages_of(span)
     has_calls = any(message.calls for message in messages)
     if not has_calls and any("tool" in reason or "function" in reason for reason in _finish_reasons(span)):
@@ -69,22 +266,22 @@ def says_calls(span: Span) -> bool:
 
 
 def arguments_of(value: Any) -> Any:
-    """Return the arguments; of a tool that takes a text, as its input. What else is no object stays as it is."""
+    """Return the arguments of a call; a text becomes the ``input``. Other values that are not objects stay."""
     if value is None:
         return NOT_CAPTURED
-    found = parsed(value)
-    if isinstance(found, str) and found and not found.lstrip().startswith(("{", "[", '"')):
-        return {"input": found}
-    return {} if found == "" else found
+    arguments = parsed(value)
+    if isinstance(arguments, str) and arguments and not arguments.lstrip().startswith(("{", "[", '"')):
+        return {"input": arguments}
+    return {} if arguments == "" else arguments
 
 
 def _listed(attributes: Attributes, path: str) -> list[Attributes | None]:
-    """Return the messages that an attribute lists; None for what is no message."""
-    found = parsed(at(attributes, path))
-    if isinstance(found, str):  # cut off, or no JSON
+    """Return the messages that an attribute lists, with None for anything that is not a message."""
+    listed = parsed(at(attributes, path))
+    if isinstance(listed, str):  # cut off, or not JSON
         return [None]
     messages = listed_at(attributes, path) or []
-    lost = isinstance(found, Sequence) and len(messages) < len(found)
+    lost = isinstance(listed, Sequence) and len(messages) < len(listed)
     return [*messages, None] if lost else list(messages)
 
 
@@ -92,7 +289,7 @@ def _openinference(message: Attributes | None) -> Message:
     if message is None:
         return Message()
     contents = listed_at(message, "message.contents") or []
-    texts = [text for one in contents if (text := text_at(one, "message_content.text")) and _is_text(one)]
+    texts = [text for item in contents if (text := text_at(item, "message_content.text")) and _is_text(item)]
     content = at(message, "message.content")
     asked = listed_at(message, "message.tool_calls") or []
     calls = [
@@ -112,11 +309,11 @@ def _is_text(content: Attributes) -> bool:
 
 
 def _opentelemetry(message: Attributes | None) -> Message:
-    """Return a message of OpenTelemetry's, with ``parts``, or of OpenAI's, with ``content`` and ``tool_calls``."""
+    """Return a message in OpenTelemetry's form with ``parts``, or OpenAI's with ``content`` and ``tool_calls``."""
     if message is None:
         return Message()
     content, listed = message.get("content"), [message.get(name) for name in ("parts", "content", "tool_calls")]
-    parts = [part for one in listed if isinstance(one, list) for part in one]
+    parts = [part for items in listed if isinstance(items, list) for part in items]
     asked = [part for part in parts if isinstance(part, Mapping) and part.get("type") in CALLS]
     asked += [call for call in _calls_beside(message) if call not in asked]
     calls = list(filter(None, map(_call, asked)))
@@ -136,7 +333,7 @@ def _opentelemetry(message: Attributes | None) -> Message:
 
 
 def _calls_beside(message: Attributes) -> Iterator[Any]:
-    """Yield the calls that OpenAI's messages have beside their content."""
+    """Yield the calls beside the content of a message in OpenAI's form."""
     listed = message.get("tool_calls")
     yield from listed if isinstance(listed, list) else ()
     if (call := message.get("function_call")) is not None:
@@ -155,7 +352,7 @@ def _call(part: Any) -> AskedCall | None:
 
 
 def _joined(content: Any, texts: Sequence[str]) -> str:
-    """Return the text of a message, which may have it twice: as its content, and in parts."""
+    """Return the text of a message, which may have it twice: as content and in parts."""
     whole = "".join(texts)
     if not isinstance(content, str) or content == whole:
         return whole
@@ -176,206 +373,8 @@ def _finish_reasons(span: Span) -> Iterator[str]:
 
 
 def _takes_a_prompt(span: Span) -> bool:
-    """Return whether a model completes a text, and is offered no tools."""
+    """Return whether a model completes a text and has no tools."""
     names = [name for name in span.attributes if name.startswith(("llm.prompts", "llm.tools"))]
     has_tools = any(name.startswith("llm.tools") for name in names) or at(span.attributes, "llm.tools") is not None
     is_completion = at(span.attributes, "gen_ai.operation.name") == "text_completion"
     return not has_tools and (is_completion or bool(names) or at(span.attributes, "llm.prompts") is not None)
-
-
-ARGUMENTS = ("gen_ai.tool.call.arguments", "input.value")  # `tool.parameters` are the tool's, not the call's
-
-
-def tool_calls_of(spans: Sequence[Span]) -> list[dict[str, Any]] | None:
-    """Return the tool calls, in order; None if the spans do not say all of them.
-
-    A model may ask for a tool that there is not, which no span of a tool says, and a tool may be called by code, for
-    which no model asked. So all count; a call that a model asked for and a tool's span of the same name are one.
-    """
-    models = [span for span in spans if kind_of(span) == "LLM"]
-    tools = [span for span in spans if kind_of(span) == "TOOL"]
-    made = [call for span in tools if (call := _made(span)) is not None]
-    if not (models or tools) or len(made) < len(tools) or not _say_calls(models, spans):
-        return None
-    calls = with_others(_asked(models), made)
-    for span in spans:  # an agent's own messages repeat what its models asked for
-        if kind_of(span) not in {"LLM", "TOOL"}:
-            calls = with_others(calls, _asked([span]))
-    return [{"name": call.name, "arguments": call.arguments} for call in calls]
-
-
-def with_others(calls: Sequence[AskedCall], others: Sequence[AskedCall]) -> list[AskedCall]:
-    """Return calls with those that only another account of them has; each fills in arguments that the other lacks."""
-    merged = list(calls)
-    left: dict[str, list[int]] = {}
-    for index, call in enumerate(calls):
-        left.setdefault(call.name, []).append(index)
-    for other in others:
-        if indexes := left.get(other.name):
-            index = indexes.pop(0)
-            merged[index] = merged[index] if merged[index].is_captured else other
-        else:
-            merged.append(other)
-    return merged
-
-
-def _asked(spans: Sequence[Span]) -> list[AskedCall]:
-    return [call for span in spans for message in messages_of(span) for call in message.calls]
-
-
-def _say_calls(models: Sequence[Span], spans: Sequence[Span]) -> bool:
-    """Return whether all calls of models are known; of spans within each other, one may say them for the other."""
-    by_id = {span.id: span for span in spans}
-    saying = {span.id for span in models if says_calls(span)}
-    inner = {span.id: [above for above in ancestors(span, by_id) if kind_of(above) == "LLM"] for span in models}
-    around = {above.id for within in inner.values() for above in within}
-    return all(
-        span.id in saying or span.id in around or any(above.id in saying for above in inner[span.id]) for span in models
-    )
-
-
-def _made(span: Span) -> AskedCall | None:
-    """Return the call that a tool's span stands for; None if it does not name the tool."""
-    name = text_at(span.attributes, "tool.name", "gen_ai.tool.name")
-    if name is None:
-        return None
-    values = (at(span.attributes, path) for path in ARGUMENTS)
-    arguments = arguments_of(next((value for value in values if value is not None), None))
-    return AskedCall(name=name, arguments=_unwrapped(arguments))
-
-
-def _unwrapped(arguments: Any) -> Any:
-    """Return the arguments of a tool whose span has them as a function of Python gets them, as LlamaIndex writes it."""
-    parsed_kwargs = parsed(arguments.get("kwargs")) if isinstance(arguments, Mapping) else None
-    is_wrapped = isinstance(parsed_kwargs, Mapping) and not arguments.keys() - {"args", "kwargs"}
-    return parsed_kwargs if is_wrapped and not arguments.get("args") else arguments
-
-
-ANSWERING = {"CHAIN", "AGENT", "LLM"}
-ANSWERS = ("answer", "result", "output", "response", "content", "text")
-QUESTIONS = ("input", "query", "question", "message", "user_input", "query_str")
-OWN = ("assistant", "ai", "AIMessage", "AIMessageChunk")  # roles and types of a model's messages
-QUERY_ID = "rag_contract.query_id"
-
-
-class Trace(Struct, frozen=True, kw_only=True):
-    """The spans of one trace, in the order of their starts."""
-
-    spans: Sequence[Span]
-
-    @property
-    def outermost(self) -> list[Span]:
-        """The spans that are within no other one of those that are there."""
-        known = {span.id for span in self.spans}
-        return [span for span in self.spans if span.parent not in known]
-
-    @property
-    def ms(self) -> float | None:
-        """How long the first of the outermost spans took, in milliseconds; None if it does not say."""
-        first = next(iter(self.outermost), None)
-        took = first.end - first.start if first is not None and first.start else 0
-        return took / 1e6 if 0 < took <= bounds.MILLISECONDS * 1_000_000 else None
-
-
-def trace_of(spans: Sequence[Span]) -> Trace:
-    """Return spans as a trace; a span that came twice is one."""
-    return Trace(spans=sorted({span.id: span for span in spans}.values(), key=lambda span: (span.start, -span.end)))
-
-
-def response_of_trace(trace: Trace, reading: Reading) -> Response:
-    """Return the response; raises CallFailed if what was retrieved cannot be said, SpanError if it is too much."""
-    failed = next((span.error for span in trace.outermost if span.error is not None), None)
-    answer = _answer(trace)
-    return Response(
-        results=results_of_spans(trace.spans, reading),
-        response=answer if failed is None else None,
-        error=failed,
-        tool_calls=tool_calls_of(trace.spans),
-        llm_model=_last(trace, "LLM", "gen_ai.response.model", "llm.model_name", "gen_ai.request.model"),
-    )
-
-
-def embedding_model(trace: Trace) -> str | None:
-    """Return the model that embedded the question; None if that is not said."""
-    return _last(trace, "EMBEDDING", "embedding.model_name", "gen_ai.response.model", "gen_ai.request.model")
-
-
-def query_id_of(trace: Trace) -> str | None:
-    """Return the id of the golden query that an application or its baggage named; None if there is none."""
-    for span in trace.spans:
-        metadata = parsed(at(span.attributes, "metadata"))
-        for found in (at(span.attributes, QUERY_ID), metadata.get(QUERY_ID) if isinstance(metadata, Mapping) else None):
-            if isinstance(found, str | int) and not isinstance(found, bool) and found != "":
-                return str(found)
-    return None
-
-
-def questions_of(trace: Trace) -> Iterator[str]:
-    """Yield what may be the question of a trace, trimmed; the likeliest first."""
-    retrieving = [span for span in trace.spans if kind_of(span) in {"RETRIEVER", "RERANKER"}]
-    for span in [*trace.spans[:1], *trace.outermost, *retrieving, *trace.spans]:
-        for path in ("gen_ai.retrieval.query.text", "reranker.query", "input.value"):
-            if (text := _in(at(span.attributes, path), QUESTIONS)) and text.strip():
-                yield text.strip()
-
-
-def _last(trace: Trace, kind: str, *paths: str) -> str | None:
-    """Return an attribute of the last span of a kind that has it; ``unknown`` is what frameworks say of none."""
-    found = [text_at(span.attributes, *paths) for span in trace.spans if kind_of(span) == kind]
-    return next((one for one in reversed(found) if one and one != "unknown"), None)
-
-
-def _answer(trace: Trace) -> str | UnsetType:
-    """Return the answer that the last of the outermost spans says, otherwise that of the last model within it.
-
-    An application may first rewrite the question: what an earlier span says is never taken for the answer.
-    """
-    by_id = {span.id: span for span in trace.spans}
-    answering = [span for span in trace.spans if kind_of(span) in ANSWERING]
-    having = {span.id for span in answering}
-    outer = [span for span in answering if having.isdisjoint(above.id for above in ancestors(span, by_id))]
-    if not outer:
-        return UNSET
-    text = _said(outer[-1])
-    if text is None:
-        models = [span for span in answering if kind_of(span) == "LLM" and outer[-1] in ancestors(span, by_id)]
-        text = _said(models[-1]) if models else None
-    return UNSET if text is None else text
-
-
-def _said(span: Span) -> str | None:
-    """Return what a span answers: the texts of all messages, or its output; None if it is not there as a whole."""
-    messages = messages_of(span)
-    are_whole = bool(messages) and all(message.is_whole for message in messages)
-    if are_whole and (texts := [message.text for message in messages if message.text]):
-        return "\n".join(texts)
-    as_json = at(span.attributes, "output.mime_type") == "application/json"
-    if kind_of(span) == "LLM" and (are_whole or as_json):
-        return None  # it wrote no text; and its output as JSON is what a library returned, in a form of its own
-    return _in(at(span.attributes, "output.value"), ANSWERS, as_json=as_json)
-
-
-def _in(value: Any, names: Sequence[str], *, as_json: bool = True) -> str | None:
-    """Return the text in an input or output: itself, a field of one of these names, or the last message's."""
-    value = parsed(value) if as_json else value
-    for _ in range(3):  # a message in a field, and its data
-        if not isinstance(value, Mapping):
-            break
-        if isinstance(messages := value.get("messages"), list):
-            of_user = names is QUESTIONS
-            value = next((one for one in reversed(messages) if _is_own(one) is not of_user), None)
-        elif isinstance(data := value.get("data"), Mapping):
-            value = data.get("content")
-        else:
-            found = (value.get(name) for name in (*names, "content"))
-            value = next((one for one in found if isinstance(one, str | Mapping)), None)
-    if isinstance(value, list) and len(value) == 2:  # noqa: PLR2004 (LangChain's short form of a message)
-        value = value[1]
-    return value if isinstance(value, str) else None
-
-
-def _is_own(message: Any) -> bool:
-    """Return whether a message is a model's, in OpenAI's form or in LangChain's."""
-    if isinstance(message, list):
-        return bool(message) and message[0] in OWN
-    return isinstance(message, Mapping) and (message.get("role") in OWN or message.get("type") in OWN)

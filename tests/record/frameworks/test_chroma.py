@@ -164,7 +164,7 @@ def test_versions_and_facts_say_what_was_asked(store: Path) -> None:
     system = target(store, embedding="embed.py:Embedder")
     system.setup()
     versions, facts = system.versions(), system.facts()["chroma"]
-    identity = str(system.given.id)
+    identity = str(system.target.id)
     system.teardown()
     assert versions == {"embedding_model": "toy-embedding-3", "index_version": f"chroma:{identity}:6"}
     assert (facts["collection"], facts["count"], facts["space"]) == ("cosine", 6, "cosine")
@@ -344,7 +344,7 @@ def test_a_key_is_not_in_messages(store: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_what_fails_later_is_a_failed_attempt(store: Path) -> None:
     system = target(store)
     system.setup()
-    system.given.query = None
+    system.target.query = None
     with pytest.raises(CallFailed, match="TypeError"):
         system.ask(REFUND, Context(query_id="q", top=1))
     system.teardown()

@@ -351,7 +351,7 @@ def test_every_form_of_the_table_is_tried() -> None:
         ({"a"}, "of type set"),
         (b"yes", "of type bytes"),
         (Object(columns=["doc_id"], __iter__=None), "of type Object"),
-        ([True], "which is no id"),
+        ([True], "which is not an id"),
         ([0.5], "of type float among its results"),
         ([("a", "b")], "of which a list or tuple must be a result and its score"),
         ([{"score": 1}], "which has no `doc_id`"),

@@ -31,13 +31,13 @@ def test_spans_are_read_from_protobuf() -> None:
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        (b"{", "is no OTLP as JSON"),
-        (b"[" * 10_000, "is no OTLP as JSON"),
-        (b'{"resourceSpans": 7}', "is no OTLP as JSON"),
+        (b"{", "is not OTLP as JSON"),
+        (b"[" * 10_000, "is not OTLP as JSON"),
+        (b'{"resourceSpans": 7}', "is not OTLP as JSON"),
         (b'{"resourceSpans": [{"scopeSpans": [{"spans": [{}]}]}]}', "has a span without traceId or spanId"),
         (
             json.dumps(otlp(span(1))).replace('"101"', '"x"').encode(),
-            "has a time or a count that is no number: 'x'",
+            "has a time or a count that is not a number: 'x'",
         ),
     ],
 )
@@ -48,7 +48,7 @@ def test_what_is_no_otlp_as_json_is_refused(data: bytes, problem: str) -> None:
 
 @pytest.mark.parametrize("data", [b"\xff\xff\xff", b"{}", b"\x0a\xff\xff\xff\xff\x0f"])
 def test_what_is_no_otlp_as_protobuf_is_refused(data: bytes) -> None:
-    with pytest.raises(SpanError, match="is no OTLP as protobuf"):
+    with pytest.raises(SpanError, match="is not OTLP as protobuf"):
         span_receiver.spans_of(data)
 
 

@@ -118,7 +118,7 @@ def test_what_fails_later_is_a_failed_attempt(folder: Path, monkeypatch: pytest.
     chroma(monkeypatch, folder, Collection())
     made = target(folder)
     made.setup()
-    made.given = Collection(query=None)
+    made.target = Collection(query=None)
     with pytest.raises(CallFailed, match="TypeError"):
         made.ask("?", context())
     made.teardown()
@@ -211,7 +211,7 @@ def test_a_text_is_embedded_before_the_first_question(folder: Path, monkeypatch:
         ("one", r"returned \[1.0, 2.0\]; it gets a list of texts and returns a list with a vector for each"),
         ("none", "a vector without numbers"),
         ("infinite", "a vector without numbers"),
-        ("number", "embed.py:number is a builtins.int, no function"),
+        ("number", "embed.py:number is a builtins.int, not a function"),
     ],
 )
 def test_what_makes_no_vectors_is_refused(name: str, why: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

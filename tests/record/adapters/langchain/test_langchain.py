@@ -97,9 +97,9 @@ def test_each_question_begins_a_conversation_of_its_own() -> None:
     made = returning("x")
     asked(made)
     asked(made)
-    threads = [config["configurable"]["thread_id"] for config in made.given.configs]
+    threads = [config["configurable"]["thread_id"] for config in made.target.configs]
     assert len(set(threads)) == 2
-    assert made.given.configs[0]["metadata"] == {"rag_contract.query_id": "q1"}
+    assert made.target.configs[0]["metadata"] == {"rag_contract.query_id": "q1"}
 
 
 # What it returns
@@ -187,7 +187,7 @@ def test_retrievals_within_a_retriever_and_tools_within_a_tool_are_its_own() -> 
     heard.on_tool_start({"name": "search"}, "{'q': 1}", run_id="tool", parent_run_id="chain", inputs={"q": 1})
     heard.on_tool_start(None, "?", run_id="within", parent_run_id="tool")
     heard.on_tool_start(None, "?", run_id="nameless", parent_run_id="nameless")
-    assert noted.found() == [["y"]]
+    assert noted.retrieved() == [["y"]]
     assert noted.tool_calls()[0] == {"name": "search", "arguments": {"q": 1}}
     assert [call["name"] for call in noted.tool_calls()] == ["search"]
 
