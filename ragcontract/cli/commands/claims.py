@@ -77,14 +77,9 @@ def _finished(splits: Splits, path: str) -> int:
         if splits.over is not None:
             problems.insert(0, f"{splits.over.kind}: {splits.over}")  # what there is to do about it
         else:
-<<<<<<< HEAD
-            failed = [(name, one) for name, one in splits.by_query.items() if one.status != "ok"][: bounds.NAMES]
-            problems += [f"query {shorten(name, bounds.NAME)!r}: {one.status}: {one.reason}" for name, one in failed]
-=======
-            failed = [(name, split) for name, split in splits.found.items() if split.status != "ok"][: bounds.NAMES]
+            failed = [(name, split) for name, split in splits.by_query.items() if split.status != "ok"][: bounds.NAMES]
             problems += [
                 f"query {shorten(name, bounds.NAME)!r}: {split.status}: {split.reason}" for name, split in failed
             ]
->>>>>>> 634cd6f188d786c2d9fd7fc37be41d924bfa2d4d
         raise InputError(problems)
     return ExitCode.PASS

@@ -21,11 +21,7 @@ DESCRIBING = 30  # s; how long the process may take to report its versions
 
 
 class IsolatedCode:
-<<<<<<< HEAD
-    """Python code behind :mod:`ragcontract.record.adapters.isolated_child`."""
-=======
     """A system whose Python code runs in :mod:`ragcontract.record.adapters.isolated_child`."""
->>>>>>> 796cbbbb2fefa6fa88ffbadc042fe836854c3c94
 
     concurrency = 1
 
