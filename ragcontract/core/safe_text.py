@@ -1,7 +1,4 @@
-"""Sanitizing of text from files before it is escaped for an output.
-
-Short excerpts of answers, around what matters.
-"""
+"""Functions that make text from files safe to show, and that cut it. Each output escapes the result in its own way."""
 
 import re
 
@@ -53,7 +50,7 @@ def clipped(text: str, length: int) -> str:
 
 
 def clipped_line(text: str, length: int) -> str:
-    """Return the start of a text, as :func:`clipped` does, with its line breaks and other blanks as single spaces."""
+    """Return the start of a text as one line, as :func:`clipped` does, with single spaces for all blanks."""
     return clipped(" ".join(text.split(None, length + 1)[: length + 1]), length)
 
 
@@ -84,7 +81,7 @@ def _in_json(char: str) -> str:
 def excerpt(text: str, start: int = 0, end: int = 0) -> Name:
     """Return the part of an answer around ``text[start:end]``, with ellipses where it was cut.
 
-    It has at most ``bounds.EXCERPT`` characters and one line; of a longer span, it is the beginning.
+    It is one line of at most ``bounds.EXCERPT`` characters. Of a longer span, it is the beginning.
     """
     room = bounds.EXCERPT if len(text) <= bounds.EXCERPT else bounds.EXCERPT - 2  # for the ellipses
     length = min(max(end - start, 0), room)
