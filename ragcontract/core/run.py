@@ -269,7 +269,7 @@ class QueryScore(Struct, frozen=True, kw_only=True, gc=False):
     # forbidden document was retrieved, otherwise 0. Unless it is 0, only ``must_rank_at_most`` can be violated.
     clean_rank: int = 0
     judged: Values = ()  # the share of judged results at each cut-off
-    if_relevant: Values = ()  # the best that ``values`` can be, if unjudged results are relevant; empty if all are judged
+    if_relevant: Values = ()  # the best that ``values`` can be, whatever unjudged results are; empty if all are judged
     repeats: tuple["QueryScore", ...] = ()  # the scores of the single rows, if a query has several
 
 
