@@ -14,7 +14,7 @@ from ragcontract.core.golden import ExpectedAnswer, GoldenQuery, Severity
 from ragcontract.core.ids import Rank
 from ragcontract.core.run import Means
 
-# The fields of a golden row that metrics compare an answer with: with another value, they measure something else.
+# The fields of a golden row that metrics compare an answer with. With another value, they measure something else.
 REFERENCES = (
     "reference",
     "reference_claims",
@@ -29,7 +29,7 @@ DIGEST = 32  # hexadecimal digits: 128 bits, so that nobody finds two contracts 
 
 
 class Documents(Struct, frozen=True, gc=False, array_like=True):
-    """How many documents a query names, and a digest of their ids, whatever their order."""
+    """How many documents a query names, and a digest of their ids in any order."""
 
     count: Annotated[int, Meta(ge=1)]
     digest: str
@@ -98,7 +98,7 @@ class Replaced(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def expected_of(query: GoldenQuery) -> Expected:
-    """Return what is remembered of a golden query."""
+    """Return the expectations of a golden query as a baseline remembers them."""
     return Expected(
         relevant=_documents(query.relevant_doc_ids),
         judged=_judged(query.relevance or {}),
@@ -118,12 +118,12 @@ def expected_of(query: GoldenQuery) -> Expected:
 
 
 def has_other_turns(before: Expected | None, now: Expected) -> bool:
-    """Return whether the user said something else in the turns; False where a baseline does not remember it."""
+    """Return whether the user's turns were different; False if the baseline does not remember them."""
     return before is not None and before.turns not in {"", now.turns}
 
 
 def _grades(query: GoldenQuery) -> str:
-    """Return a digest of the grades; empty where they say no more than the relevant documents, which grade 1 each."""
+    """Return a digest of the grades; empty if all relevant documents, and no others, have grade 1."""
     grades = {doc_id: grade for doc_id, grade in (query.relevance or {}).items() if grade}
     return digest(grades) if grades and grades != dict.fromkeys(query.relevant_doc_ids, 1) else ""
 
@@ -164,8 +164,8 @@ def _judged(relevance: Mapping[str, float]) -> Documents | None:
 
 
 def _references(answer: ExpectedAnswer) -> dict[str, str]:
-    given = {name: getattr(answer, name) for name in REFERENCES}
-    return {name: digest(value) for name, value in given.items() if value is not None}
+    fields = {name: getattr(answer, name) for name in REFERENCES}
+    return {name: digest(value) for name, value in fields.items() if value is not None}
 
 
 def _rules(rules: Iterable[Struct]) -> tuple[str, ...]:
