@@ -59,17 +59,15 @@ Reading: TypeAlias = Literal["text", "regex"]  # what a text without an object a
 
 
 class Single(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
-    """A text or a pattern, and how it is searched for.
-
-    ``word``: no letter, digit or underscore stands before or after the text. ``dot_all``: a dot in the pattern matches
-    line breaks, too. Exactly one of ``text`` and ``regex`` is given.
-    """
+    """A text or a pattern, and how it is searched for. Exactly one of ``text`` and ``regex`` is given."""
 
     text: MaybeEmpty | None = None
     regex: MaybeEmpty | None = None
-    word: bool | None = None
+    word: Annotated[
+        bool | None, Meta(description="No letter, digit or underscore may stand before or after the text.")
+    ] = None
     ignore_case: bool | None = None
-    dot_all: bool | None = None
+    dot_all: Annotated[bool | None, Meta(description="A dot in the pattern matches line breaks, too.")] = None
 
 
 class Matcher(Single, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):

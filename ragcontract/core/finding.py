@@ -72,9 +72,7 @@ class Message(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
 class Said(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """What the application saw, did and answered for one query.
 
-    Each text is cut, with an ellipsis. A field that the row does not have is omitted. ``contexts`` are the texts that
-    the model saw: ``retrieved_contexts`` of the row, or else the texts of its first results. ``messages`` are a
-    conversation. ``more_contexts``, ``more_tool_calls`` and ``more_messages`` count those that are not listed.
+    Each text is cut, with an ellipsis. A field that the row does not have is omitted.
     """
 
     response: Annotated[str | None, Meta(description="What the application answered.")] = None
@@ -84,11 +82,14 @@ class Said(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     refusal: Annotated[str | None, Meta(description="The model's refusal.")] = None
     finish_reason: Annotated[str | None, Meta(description="Why the model stopped.")] = None
     tool_calls: tuple[ToolCall, ...] | None = None
-    more_tool_calls: int = 0
-    messages: tuple[Message, ...] | None = None
-    more_messages: int = 0
-    contexts: tuple[str, ...] | None = None
-    more_contexts: int = 0
+    more_tool_calls: Annotated[int, Meta(description="How many tool calls are not listed.")] = 0
+    messages: Annotated[tuple[Message, ...] | None, Meta(description="The conversation.")] = None
+    more_messages: Annotated[int, Meta(description="How many messages are not listed.")] = 0
+    contexts: Annotated[
+        tuple[str, ...] | None,
+        Meta(description="The texts that the model saw: `retrieved_contexts`, or else those of the first results."),
+    ] = None
+    more_contexts: Annotated[int, Meta(description="How many contexts are not listed.")] = 0
 
     @property
     def size(self) -> int:

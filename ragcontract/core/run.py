@@ -68,8 +68,7 @@ def lacks_results(row: "RunRow") -> bool:
     return row.results is _ABSENT
 
 
-# These records hold all fields that an application can export; readers decode the `row_type` with the fields that are
-# needed. There may be millions of rows, and none is part of a reference cycle: gc=False saves garbage collection time.
+# The names that other tools have for fields of a row.
 OTHER_NAMES = {
     "answer": "response",
     "actual_output": "response",
@@ -86,6 +85,8 @@ OTHER_NAMES = {
 }
 
 
+# These records hold all fields that an application can export. Readers decode the `row_type` with the fields that are
+# needed. There may be millions of rows, and none is part of a reference cycle, so gc=False saves garbage collection.
 class Result(Struct, frozen=True, kw_only=True, gc=False):
     """One retrieved item."""
 
@@ -105,13 +106,11 @@ class ListedResult(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RunRow(Struct, frozen=True, kw_only=True, gc=False):
-    """A line of the run file. The order of ``results`` is the ranking. ``unparsed``: see :func:`row_type`.
+    """A line of the run file. The order of ``results`` is the ranking."""
 
-    ``other_names`` are names that other tools have for fields, with those fields and what to do.
-    """
-
-    unparsed: ClassVar[frozenset[str]] = frozenset()
+    unparsed: ClassVar[frozenset[str]] = frozenset()  # see :func:`row_type`
     unread_note: ClassVar[Callable[[Json], str | None] | None] = None
+    # Names that other tools have for fields, each with our field and what to do.
     other_names: ClassVar[dict[str, tuple[str, str]]] = {
         name: (field, f"did you mean {field!r}?") for name, field in OTHER_NAMES.items()
     }

@@ -36,28 +36,31 @@ class Documents(Struct, frozen=True, gc=False, array_like=True):
 
 
 class Expected(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """What a golden query expected; defaults are left out.
-
-    ``tags``, ``tier`` and ``grades`` are digests, each of ``rules`` a type and a digest. Grades that are 1 for every
-    relevant document are left out. ``judged`` are all documents with a grade, if one of them has grade 0: without their
-    labels, `unjudged: skip` would leave them out of the metrics. ``references`` has a digest of each field that metrics
-    compare the answer with. ``turns`` is a digest of what the user says in a conversation; older baselines have none.
-    """
+    """What a golden query expected; defaults are left out."""
 
     relevant: Documents | None = None
-    judged: Documents | None = None
+    # Without the labels of these documents, `unjudged: skip` would leave them out of the metrics.
+    judged: Annotated[Documents | None, Meta(description="All documents with a grade, if one of them has grade 0.")] = (
+        None
+    )
     forbidden: Documents | None = None
     must_rank_at_most: Rank | None = None
     must_include_any: bool = False
-    grades: str = ""
+    grades: Annotated[str, Meta(description="A digest; left out if all relevant documents, and no others, have 1.")] = (
+        ""
+    )
     weight: float | None = None
-    tags: str = ""
-    tier: str = ""
+    tags: Annotated[str, Meta(description="A digest.")] = ""
+    tier: Annotated[str, Meta(description="A digest.")] = ""
     severity: Severity = "error"
-    rules: tuple[str, ...] = ()
-    references: dict[str, str] = {}
+    rules: Annotated[tuple[str, ...], Meta(description="The type and a digest of each rule.")] = ()
+    references: Annotated[
+        dict[str, str], Meta(description="A digest of each field that metrics compare the answer with.")
+    ] = {}
     as_evaluated: str = ""
-    turns: str = ""
+    turns: Annotated[
+        str, Meta(description="A digest of what the user says in a conversation; older baselines have none.")
+    ] = ""
 
 
 class PastWaiver(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -81,20 +84,24 @@ class PastContract(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Replaced(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The baseline that this one replaced, and what changed from it to this one.
 
-    ``metrics`` are its means and ``metrics_shared`` those of this baseline, both over the ``shared`` queries, scored
-    with the golden files and the configuration at that time. ``accepted`` says that this needed a reason, the last one
-    of the baseline. ``runs`` are the good runs that it was the mean of. ``contract_changes`` has at most 100 items of
-    each kind, and is omitted if the older baseline did not remember its contract.
+    Both were scored with the golden files and the configuration at that time.
     """
 
     sha256: Annotated[str, Meta(description="Digest of its file.")]
     created_at: Annotated[str, Meta(description="When it was made.")]
-    shared: Annotated[int, Meta(ge=0)]
-    metrics: Means
-    metrics_shared: Means
-    accepted: bool = False
-    runs: RunCount = 1
-    contract_changes: list[ContractChange] | None = None
+    shared: Annotated[int, Meta(ge=0, description="How many queries both have.")]
+    metrics: Annotated[Means, Meta(description="Its means over these queries.")]
+    metrics_shared: Annotated[Means, Meta(description="The means of this baseline over these queries.")]
+    accepted: Annotated[
+        bool, Meta(description="Whether this needed a reason, which is the last one that the baseline has.")
+    ] = False
+    runs: Annotated[RunCount, Meta(description="How many good runs it was the mean of.")] = 1
+    contract_changes: Annotated[
+        list[ContractChange] | None,
+        Meta(
+            description="At most 100 items of each kind; left out if the older baseline did not remember its contract."
+        ),
+    ] = None
 
 
 def expected_of(query: GoldenQuery) -> Expected:
