@@ -182,22 +182,22 @@ def evaluate(contract: Contract, request: Request, replayed: "Replayed | None" =
     plan = plan_for(contract, repeats=request.repeats, keep_ids=request.store, texts=not request.no_answers)
     if replayed:
         plan = replace(plan, second_pass=replayed.second_pass, noted=tuple(replayed.found.values()))
-    scores = None
+    scores_files = None
     if request.scores:
         from ragcontract.runs.scores_files import read_scores
 
-        scores = read_scores(request.scores, plan.wanted_scores, request.progress)
-        plan = replace(plan, given=scores)
+        scores_files = read_scores(request.scores, plan.wanted_scores, request.progress)
+        plan = replace(plan, given=scores_files)
     run, baseline = evaluate_sides(plan, request.run, request.baseline)
-    if scores and scores.scored_by:
-        run = replace(run, versions={**run.versions, SCORED_BY: list(scores.scored_by)})
+    if scores_files and scores_files.scored_by:
+        run = replace(run, versions={**run.versions, SCORED_BY: list(scores_files.scored_by)})
     if request.no_answers:
         run, baseline = without_texts(run), baseline and without_texts(baseline)
-        scores = scores and replace(
-            scores, reasons={}, problems=_without_values(scores.problems)
+        scores_files = scores_files and replace(
+            scores_files, reasons={}, problems=_without_values(scores_files.problems)
         )  # reasons quote answers
     aggregates = aggregate(plan, run, baseline)
-    return Evaluation(contract=contract, run=run, baseline=baseline, aggregates=aggregates, given=scores)
+    return Evaluation(contract=contract, run=run, baseline=baseline, aggregates=aggregates, given=scores_files)
 
 
 def without_texts(side: Side) -> Side:

@@ -131,7 +131,7 @@ class RowRule(Rule, frozen=True, kw_only=True, gc=False):
 
     @property
     def judged(self) -> "RowRule":
-        """The rule that decides: this rule, or the inner one that it applies to turns."""
+        """The rule that decides: this one, or the one that it applies to turns."""
         return self
 
     def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002 (used by subclasses)
