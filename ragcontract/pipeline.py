@@ -193,9 +193,8 @@ def evaluate(contract: Contract, request: Request, replayed: "Replayed | None" =
         run = replace(run, versions={**run.versions, SCORED_BY: list(scores_files.scored_by)})
     if request.no_answers:
         run, baseline = without_texts(run), baseline and without_texts(baseline)
-        scores_files = scores_files and replace(
-            scores_files, reasons={}, problems=_without_values(scores_files.problems)
-        )  # reasons quote answers
+        if scores_files:  # reasons quote answers
+            scores_files = replace(scores_files, reasons={}, problems=_without_values(scores_files.problems))
     aggregates = aggregate(plan, run, baseline)
     return Evaluation(contract=contract, run=run, baseline=baseline, aggregates=aggregates, given=scores_files)
 
