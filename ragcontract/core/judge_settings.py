@@ -41,10 +41,10 @@ class JudgeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ] = None
     confirm: Annotated[
         Confirm | None,
-        Meta(description="Only judgments count of which failures, or all, were asked again; any by default."),
+        Meta(description="Only judgments count whose judge was asked again about these verdicts; any by default."),
     ] = None
     second_pass: Annotated[
-        bool, Meta(description="What rules find that must not be in an answer counts only if the judge confirms it.")
+        bool, Meta(description="A text that rules forbid in an answer counts only if the judge confirms it.")
     ] = False
     unconfirmed: Annotated[
         Unconfirmed,
@@ -53,8 +53,8 @@ class JudgeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     uncalibrated: Annotated[
         Literal["refuse", "advisory"],
         Meta(
-            description="A limit on what a judge without a good calibration said: refuse the run, or show it without "
-            "effect."
+            description="A limit on judgments whose judge has no good calibration: refuse the run, or show the limit "
+            "without effect."
         ),
     ] = "refuse"
     max_age_days: Annotated[
