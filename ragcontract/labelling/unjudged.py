@@ -35,7 +35,7 @@ from ragcontract.decision.gate_report import NOT_HELD, GateReport
 from ragcontract.metrics.judged import judged_documents
 from ragcontract.statistics.means import averaged_values
 
-AT_RANK, OF_QUERY = 5, 2  # how many documents the share of all counts for, beside those at a rank or of a query
+AT_RANK, OF_QUERY = 5, 2  # the weights of the share of all, in documents, beside those at a rank and of a query
 
 Lists = Sequence[Sequence[str]]  # the first k documents of each row of a query
 Scorer = Callable[[GoldenQuery, Sequence[str], bytes | None], Values]

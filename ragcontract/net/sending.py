@@ -1,4 +1,4 @@
-"""Sends one call and reads its answer, within a time and a size, and never from another host than the call's.
+"""Sends one call and reads its answer, within a time and a size, and sends nothing to another host.
 
 Addresses and headers are checked before the first call. Of a failed call, the kind of error shows whether another
 attempt may succeed.
