@@ -62,7 +62,6 @@ class _Job(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, context: Context, settings: Settings, world: World) -> "_Job":
-        """Find the files."""
         return cls(context=context, settings=settings, world=world, files=find_files(settings, context))
 
     def deliver(self, delivery: Delivery) -> bool:
@@ -70,8 +69,8 @@ class _Job(Struct, frozen=True, kw_only=True):
         return deliver(delivery, self.context, self.settings, self.world, body_file=self.files.body)
 
 
-def main(environ: Mapping[str, str], world: World, judged: Callable[[int], None] = lambda _code: None) -> int:
-    """Run the action and return its exit code; ``judged`` gets the exit code before anything is delivered to GitHub."""
+def main(environ: Mapping[str, str], world: World, decided: Callable[[int], None] = lambda _code: None) -> int:
+    """Run the action and return its exit code; ``decided`` gets it before anything is delivered to GitHub."""
     world = replace(world, stdout=Unfailing(world.stdout))
     context, settings = Context.from_environ(environ), Settings.from_environ(environ)
     if settings.mode == "post-comment":
@@ -86,10 +85,10 @@ def main(environ: Mapping[str, str], world: World, judged: Callable[[int], None]
         # There is no verdict, so an earlier comment must not keep showing one. The guard returns exit code 3.
         job.deliver(_delivery_of_bug(job))
         raise
-    judged(delivery.exit_code)
+    decided(delivery.exit_code)
     delivery, settings = accept(delivery, context, settings, world)
     job = replace(job, settings=settings)
-    judged(delivery.exit_code)
+    decided(delivery.exit_code)
     commented = job.deliver(delivery)
     if settings.comment_required and not commented and delivery.exit_code == ExitCode.PASS:
         broken = "The contract is broken and accepted by label" if delivery.accepted else NOT_ENFORCED
@@ -100,11 +99,11 @@ def main(environ: Mapping[str, str], world: World, judged: Callable[[int], None]
     return delivery.exit_code
 
 
-def report_death(environ: Mapping[str, str], world: World, judged: int | None, number: int, peak: int) -> int:
+def report_death(environ: Mapping[str, str], world: World, decided: int | None, number: int, peak: int) -> int:
     """Deliver that the check was killed by a signal and used at most ``peak`` bytes of memory; return the exit code.
 
-    If the check was ``judged`` before, with this exit code, that stands, and so do its reports. Otherwise, the system
-    kills a process when memory runs out, and any other signal is a bug, as of a library in C.
+    ``decided`` is the exit code of a check that reached its verdict before. It stands, and so do the reports. Otherwise
+    the signal shows why the check died: memory ran out, or there is a bug, such as one of a library in C.
     """
     world = replace(world, stdout=Unfailing(world.stdout))
     context, settings = Context.from_environ(environ), Settings.from_environ(environ)
@@ -113,16 +112,16 @@ def report_death(environ: Mapping[str, str], world: World, judged: int | None, n
         world.stdout.write("".join(annotation("error", problem) for problem in killed.problems))
         return ExitCode.UNUSABLE_INPUT if memory.explains(number) else ExitCode.BUG
     job = _Job.of(context, settings, world)
-    if judged is not None:
-        job.deliver(_delivery_of_cut_off(job, judged))
-        return judged
+    if decided is not None:
+        job.deliver(_delivery_of_cut_off(job, decided))
+        return decided
     delivery = _delivery_of_error(memory.killed(peak), job) if memory.explains(number) else _delivery_of_bug(job)
     job.deliver(delivery)
     return delivery.exit_code
 
 
 def _check_and_write(job: _Job) -> Delivery:
-    """Judge the run and write the report files; raises RagContractError if that is not possible."""
+    """Check the run and write the report files; raises RagContractError if that is not possible."""
     settings, context, reports = job.settings, job.context, job.files.reports
     if problems := [*settings.problems, *job.files.problems]:
         raise InputError(problems)
@@ -180,7 +179,7 @@ def _provenance(settings: Settings, context: Context) -> Provenance:
 
 
 def _numbers(report: Report) -> dict[str, str]:
-    """Return the outputs on the result: the verdict, all metrics as JSON, and the metrics that action.yml names."""
+    """Return the action's outputs: the verdict, all metrics as JSON, and the metrics that action.yml names."""
     metrics = {key: metric.current for key, metric in report.metrics.items()}
     fixed = {name: metrics.get(f"{name}_at_{max(report.k)}") for name in FIXED_OUTPUTS}
     return {
@@ -226,7 +225,7 @@ def _without_verdict(
 
 
 def _replace_reports(job: _Job, report: ErrorReport) -> dict[str, str]:
-    """Write every report that may be written, so that none of an earlier run is left; return the step's outputs."""
+    """Replace the reports of an earlier run where that is allowed, and return the step's outputs."""
     outputs = {"verdict": "error", "summary": report.summary_line}
     for form in FORMATS:
         path = job.files.on_error.get(form.name)

@@ -60,17 +60,17 @@ def check(
     plugins: Sequence[Plugin] = (),
     no_answers: bool = False,
 ) -> Report:
-    """Judge a run against its contract, as ``rag-contract check`` does, and return the report.
+    """Check a run against its contract, as ``rag-contract check`` does, and return the report.
 
     ``report.raise_if_failed()`` raises :class:`~ragcontract.ContractBroken` if the contract is broken.
     ``report.verdict`` is "pass" or "fail", ``report.failed_checks`` has the reasons, and ``report.warnings`` probable
     mistakes. Only the given files are read: an existing ``baseline.json`` is not used unless it is passed. The run may
     also be a mapping from query ids to what ``RunWriter.write`` accepts. ``scores`` are files with the scores and
-    checks that other tools computed for it, ``judgments`` files with what a judge said of it, and ``calibration`` says
-    how well that judge agrees with people. With ``tags``, only the queries with one of them and the limits of these
-    tags are judged, as with ``--tag``. With ``repeats``, a run may have several rows per query, which are averaged.
-    ``plugins`` are objects for the rule ``custom``, found by the names of their classes. With ``no_answers``, the
-    report has no text that the application or its documents said. Raises :class:`~ragcontract.InputError` if the run
+    checks that other tools computed for it, ``judgments`` are files with a judge's judgments of it, and ``calibration``
+    is the file that says how well that judge agrees with people. With ``tags``, only the queries with one of them and
+    the limits of these tags are checked, as with ``--tag``. With ``repeats``, a run may have several rows per query,
+    which are averaged. ``plugins`` are objects for the rule ``custom``, which names their classes. With ``no_answers``,
+    the report has no text of the application or of its documents. Raises :class:`~ragcontract.InputError` if the run
     cannot be judged.
     """
     request = pipeline.Request(
@@ -106,10 +106,10 @@ def valid_level(level: float) -> float:
 
 def named(paths: Path | Sequence[Path], what: str) -> list[str]:
     """Return one or several paths as a list of strings; raises :class:`InputError` if there are none."""
-    found = paths_of(paths)
-    if not found:
+    listed = paths_of(paths)
+    if not listed:
         raise InputError([f"{what}: names no file"])
-    return found
+    return listed
 
 
 def _raise_or_warn(problems: Problems) -> None:

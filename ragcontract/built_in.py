@@ -1,6 +1,6 @@
 """The built-in metrics, rules and limited quantities. A new one needs a module and a line here.
 
-A contract of documents only does without most of them: see ``ragcontract.registry.DOCUMENTS``.
+A contract about documents only needs few of them: see ``ragcontract.registry.DOCUMENTS``.
 """
 
 from ragcontract.judgments.judged_metrics import criteria_met, supported_claims

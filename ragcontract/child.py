@@ -1,4 +1,4 @@
-"""Runs a task in a child process, so that something is left to report it if the task is killed."""
+"""Runs a task in a child process, so that the parent can report it if the task is killed."""
 
 import mmap
 import os
@@ -15,11 +15,10 @@ KILLED_FIRST = "1000"  # the highest score: when memory runs out, the system kil
 
 
 class SharedExitCode:
-    """An exit code that a child process notes for its parent, in case it does not live to return it."""
+    """An exit code that a child process notes for its parent, in case it is killed before it returns it."""
 
     def __init__(self) -> None:
-        """Share a byte with all children that are started from now on; 0 means that nothing was noted."""
-        self._byte = mmap.mmap(-1, 1)
+        self._byte = mmap.mmap(-1, 1)  # shared with all children that are started from now on; 0: nothing was noted
 
     def note(self, code: int) -> None:
         """Note the exit code."""

@@ -37,28 +37,28 @@ def guarded(run: Callable[[], int], stderr: TextIO | None) -> int:
             return run()
     except RagContractError as error:
         warnings = [f"warning: {visible(line)}" for line in error.warnings]
-        _tell(stderr, [*warnings, *(f"error: {visible(line)}" for line in error.lines())])
+        _write(stderr, [*warnings, *(f"error: {visible(line)}" for line in error.lines())])
         return error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
-    except SystemExit as error:  # of code of the user: this program ends by returning its exit code
-        _tell(stderr, [f"error: code that this command runs ended the program ({shorten(repr(error), bounds.VALUE)})"])
+    except SystemExit as error:  # raised by code of the user: this program returns its exit code
+        _write(stderr, [f"error: code that this command runs ended the program ({shorten(repr(error), bounds.VALUE)})"])
         return ExitCode.UNUSABLE_INPUT
     except Exception:  # noqa: BLE001 (any other exception is a bug in rag-contract)
         with suppress(Exception):  # the exit code counts even if the message cannot be written
-            _tell(stderr, _bug())
+            _write(stderr, _bug())
         return ExitCode.BUG
 
 
 def _bug() -> list[str]:
-    """Return the traceback of the current exception and what to report, as lines."""
+    """Return the lines on a bug: the traceback of the current exception, and what to report."""
     # Not platform.platform(): it starts a subprocess, which would inherit the environment with the token.
     machine = f"{platform.system()} {platform.release()} {platform.machine()}"
     bug = BUG.format(version=__version__, python=platform.python_version(), platform=machine)
     return [*map(visible, traceback.format_exc().splitlines()), *bug.splitlines()]
 
 
-def _tell(stderr: TextIO | None, lines: list[str]) -> None:
+def _write(stderr: TextIO | None, lines: list[str]) -> None:
     if stderr is not None:
         with suppress(OSError), reader_may_leave(stderr):
             stderr.write("".join(printable(line) + "\n" for line in lines))
@@ -68,7 +68,7 @@ def _tell(stderr: TextIO | None, lines: list[str]) -> None:
 def whole_process(run: Callable[[], int]) -> int:
     """Call ``run`` as the only task of this process, and return its exit code as :func:`guarded` does.
 
-    Garbage collection is off: the process is short and its objects live until it ends, so a collection finds nothing
+    Garbage collection is off. The process is short and its objects live until it ends, so a collection finds nothing
     and takes a fifth of the time of a small check, most of it at interpreter exit. Frozen objects are skipped there.
     """
     raise_on_signals()
@@ -79,11 +79,11 @@ def whole_process(run: Callable[[], int]) -> int:
 
 
 def leave(code: int, grace: float = GRACE) -> NoReturn:
-    """End this process with an exit code, even if code of a user that is recorded still runs in a thread.
+    """End this process with an exit code, even if a recorded system still runs in a thread.
 
-    Python waits without end for threads such as those of ``asyncio.to_thread``; here they get ``grace`` seconds.
+    Python waits forever for threads such as those of ``asyncio.to_thread``. Here they get ``grace`` seconds.
     """
-    # Not imported: a process that has no threads need not load the module.
+    # Not imported, because a process without threads need not load the module.
     threading = sys.modules.get("threading")
     if threading is not None and threading.active_count() > 1:
 
@@ -117,7 +117,7 @@ def entry_point() -> None:
             return run()
         from ragcontract.child import in_child  # not for Windows
 
-        # Under `ulimit -v`, libraries in C crash where they get no memory: something must be left to say so.
+        # Under `ulimit -v`, libraries in C crash where they get no memory. The parent process reports that.
         return in_child(run, crashed)
 
     leave(whole_process(start))

@@ -13,7 +13,7 @@ from ragcontract.core.numbers import mebibytes
 ADVICE = "give it more memory, or split the inputs"
 # What libraries raise instead of MemoryError when the system refuses memory to them.
 SIGNS = ("cannot allocate memory", "failed to map segment", "can't start new thread", "out of memory")
-# The limits of a control group, as of a container: version 2, then version 1, which has a huge number for none.
+# The memory limit of a control group, such as a container's, in version 2 and 1. For no limit, 1 has a huge number.
 GROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 UNLIMITED = 1 << 60
 CRASHES = ("SIGSEGV", "SIGABRT", "SIGBUS")  # by name: Windows does not have all of them

@@ -39,72 +39,56 @@ log = logging.getLogger(__name__)
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """The inputs and options of a check. The sources are read later.
-
-    ``other_configs`` are files that may be meant as the configuration, which nobody named.
-
-    With ``tags``, only the golden queries with one of them and the limits of these tags are judged. ``repeats`` allows
-    several rows per query in a run. Without ``judge``, the run is only measured, without rules or limits; without
-    ``gates``, it is judged by the rules alone. ``scores`` are scores files for the run, ``judgments`` those of a judge,
-    and ``calibration`` says how well it agrees with people. ``store`` requires a run that can become a baseline, and
-    retains its document ids. ``detail`` says which queries report.json lists; its default
-    depends on their number. ``source`` is the origin of the report. With ``no_answers``, no text that the application
-    or its documents said is in any output. With ``awaits_baseline``, limits that need a baseline are left out where
-    there is none yet. ``plugins`` are objects for the rule ``custom``, by class name. Without ``replays``, what a judge
-    said has no part in it: neither metrics and limits on it, nor a second pass.
-    """
+    """The inputs and options of a check. The sources are read later."""
 
     golden: Sequence[str]
     run: Source
     baseline: Source | None = None
-    scores: Sequence[str] = ()
-    judgments: Sequence[str] = ()
-    calibration: str | None = None
+    scores: Sequence[str] = ()  # scores files for the run
+    judgments: Sequence[str] = ()  # judgments files
+    calibration: str | None = None  # the file that says how well the judge agrees with people
     config: str | None = None
-    other_configs: Sequence[str] = ()
+    other_configs: Sequence[str] = ()  # files that nobody named, but that may be meant as the configuration
     k: int | None = None
-    tags: Sequence[str] = ()
-    repeats: bool = False
-    judge: bool = True
-    gates: bool = True
-    store: bool = False
-    detail: Detail | None = None
-    source: Provenance | None = None
-    awaits_baseline: bool = False
-    plugins: Mapping[str, Plugin] = {}
-    no_answers: bool = False
-    replays: bool = True
+    tags: Sequence[str] = ()  # if any: only golden queries with one of them and the limits of these tags are checked
+    repeats: bool = False  # a run may have several rows per query
+    judge: bool = True  # if false, the run is only measured, without rules or limits
+    gates: bool = True  # if false, only the rules decide
+    store: bool = False  # the run must be able to become a baseline, and its document ids are kept
+    detail: Detail | None = None  # which queries report.json lists; the default depends on their number
+    source: Provenance | None = None  # the origin of the report
+    awaits_baseline: bool = False  # while there is no baseline, limits that need one are left out
+    plugins: Mapping[str, Plugin] = {}  # objects for the rule ``custom``, by class name
+    no_answers: bool = False  # no output has a text of the application or of its documents
+    replays: bool = True  # if false, judgments are ignored, with the metrics, limits and second pass that need them
     progress: Progress = no_progress
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """The result of a check. For large sets, ``report`` may list fewer queries than ``detail`` asks for.
+    """The result of a check."""
 
-    ``shows_answers`` is false where no output may have what was said; ``run`` is the source that was judged.
-    """
-
-    report: Report
+    report: Report  # of a large set, it may list fewer queries than ``detail`` asks for
     evaluation: Evaluation
     decision: Decision
     detail: Detail
-    run: Source
-    shows_answers: bool
+    run: Source  # the source that was checked
+    shows_answers: bool  # false if no output may have texts of the application or of its documents
 
     def queries(self) -> Iterator[QueryReport]:
-        """Return the queries that report.json lists; computed on each call, so that they need not be held in memory."""
+        """Return the queries that report.json lists. Each call computes them again, to save memory."""
         if self.detail == self.report.detail:
             return iter(self.report.queries)
         return query_reports(self.evaluation, self.decision, self.detail)
 
     def cases(self) -> Iterator["Case"]:
-        """Return what was answered to each query; each call reads the run again."""
+        """Return the answer to each query. Each call reads the run again."""
         from ragcontract.report.report_v2 import ANSWERED, cases
 
         return cases(self.evaluation, self.decision, self.run.rows(ANSWERED))
 
 
 def check(request: Request, *, now: datetime, registry: Registry | None = None) -> Outcome:
-    """Judge a run against its contract.
+    """Check a run against its contract.
 
     Raises :class:`~ragcontract.core.errors.InputError` with all problems of all inputs if it cannot be judged.
     """
@@ -133,8 +117,8 @@ def check(request: Request, *, now: datetime, registry: Registry | None = None) 
 def load(request: Request, registry: Registry | None = None) -> Contract:
     """Read config and golden files and resolve metrics, rules and gates; problems are collected in the contract.
 
-    By default, all that is built in may be named. Most contracts are about documents only, and are read without
-    importing the rest; where that is not enough, or anything is wrong, the files are read again.
+    By default, a contract may name everything that is built in. Most contracts are about documents only and are read
+    without importing the rest. If that is not enough, or anything is wrong, the files are read again.
     """
     if registry is None:
         contract = _load(request, DOCUMENTS)
@@ -162,11 +146,11 @@ def _load(request: Request, registry: Registry) -> Contract:
 
 
 def with_judgments(contract: Contract, request: Request, now: datetime) -> tuple[Contract, "Replayed | None"]:
-    """Return the contract with what a judge said; None if no metric needs it and none is given."""
+    """Return the contract with its judgments replayed. The second value is None if it needs none and has none."""
     if not request.replays:
         return contract.without_judged_metrics(), None
     second_pass = contract.config.judge.second_pass and bool(contract.rules)
-    if not (request.judgments or request.calibration or second_pass or any(one.task for one in contract.metrics)):
+    if not (request.judgments or request.calibration or second_pass or any(metric.task for metric in contract.metrics)):
         return contract, None
     from ragcontract.judgments.check import replayed_contract
 
@@ -178,13 +162,13 @@ def with_judgments(contract: Contract, request: Request, now: datetime) -> tuple
         request.progress,
         stored=request.store and request.judge,
     )
-    if request.no_answers:  # a judge's words quote answers and documents
+    if request.no_answers:  # judgments quote answers and documents
         replayed = replace(replayed, problems=_without_values(replayed.problems))
     return contract, replayed
 
 
 def _trusted(replayed: "Replayed", evaluation: Evaluation, request: Request, now: datetime) -> "Replayed":
-    """Return what a judge said of a run that is evaluated, and whether limits on it count."""
+    """Return the judgments that an evaluated run used, with the decision whether limits on them count."""
     from ragcontract.judgments.check import of_run, with_trust, without_words
 
     replayed = of_run(replayed)
@@ -194,28 +178,29 @@ def _trusted(replayed: "Replayed", evaluation: Evaluation, request: Request, now
 
 
 def evaluate(contract: Contract, request: Request, replayed: "Replayed | None" = None) -> Evaluation:
-    """Score both sides row by row with the same plan, and average. The sources read, locally or on a cluster."""
+    """Score both sides row by row with the same plan, and average. The sources read the rows, here or on a cluster."""
     plan = plan_for(contract, repeats=request.repeats, keep_ids=request.store, texts=not request.no_answers)
     if replayed:
         plan = replace(plan, second_pass=replayed.second_pass, noted=tuple(replayed.by_task.values()))
-    given = None
+    scores_files = None
     if request.scores:
         from ragcontract.runs.scores_files import read_scores
 
-        given = read_scores(request.scores, plan.wanted_scores, request.progress)
-        plan = replace(plan, scores_files=given)
+        scores_files = read_scores(request.scores, plan.wanted_scores, request.progress)
+        plan = replace(plan, scores_files=scores_files)
     run, baseline = evaluate_sides(plan, request.run, request.baseline)
-    if given and given.scored_by:
-        run = replace(run, versions={**run.versions, SCORED_BY: list(given.scored_by)})
+    if scores_files and scores_files.scored_by:
+        run = replace(run, versions={**run.versions, SCORED_BY: list(scores_files.scored_by)})
     if request.no_answers:
         run, baseline = without_texts(run), baseline and without_texts(baseline)
-        given = given and replace(given, reasons={}, problems=_without_values(given.problems))  # reasons quote answers
+        if scores_files:  # reasons quote answers
+            scores_files = replace(scores_files, reasons={}, problems=_without_values(scores_files.problems))
     aggregates = aggregate(plan, run, baseline)
-    return Evaluation(contract=contract, run=run, baseline=baseline, aggregates=aggregates, scores_files=given)
+    return Evaluation(contract=contract, run=run, baseline=baseline, aggregates=aggregates, scores_files=scores_files)
 
 
 def without_texts(side: Side) -> Side:
-    """Return a side whose problems quote no value of its rows."""
+    """Return the side with problems that quote no value of its rows."""
     return replace(side, problems=_without_values(side.problems))
 
 
@@ -237,7 +222,7 @@ def all_problems(evaluation: Evaluation, *, complete: bool = False) -> Problems:
 
 
 def _compared_with_itself(evaluation: Evaluation) -> Problems:
-    """Return that the baseline is the run, so that no limit on a change could ever be broken."""
+    """Report a baseline that is the run itself, so that no limit on a change could ever be broken."""
     if path := file_of_both(evaluation.run, evaluation.baseline):
         why = "is the run itself, so that nothing could ever have got worse; name a run that is known to be good"
         return Problems(problems=(f"{path}: the baseline {why}",))
@@ -245,7 +230,7 @@ def _compared_with_itself(evaluation: Evaluation) -> Problems:
 
 
 def _of_judge(evaluation: Evaluation) -> Problems:
-    """Return what is wrong with judgments, and whether their judge can be relied on, if the run was judged by any."""
+    """Report what is wrong with the judgments that the run used, and a judge that cannot be relied on."""
     replayed = evaluation.replayed
     if replayed is None or evaluation.run.problems or replayed.problems.problems:
         return replayed.problems if replayed else Problems()

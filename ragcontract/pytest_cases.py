@@ -1,4 +1,4 @@
-"""Judges a run once for all tests that need it, and makes a test of every gate and every golden query."""
+"""Checks a run once for all tests that need it, and makes a test of every gate and every golden query."""
 
 import os
 import warnings
@@ -25,12 +25,12 @@ from ragcontract.report.api_report import Report
 
 PathLike = str | os.PathLike[str]
 Paths = PathLike | Sequence[PathLike] | None
-GATE, QUERY = "gate:", "query:"  # the first characters of a test's id; of a query's only where it would be ambiguous
-_JUDGED = pytest.StashKey[dict[tuple[str, int], tuple[Any, "Judged | Exception"]]]()
+GATE, QUERY = "gate:", "query:"  # how a test's id begins; a query's only where it would be ambiguous
+_CHECKED = pytest.StashKey[dict[tuple[str, int], tuple[Any, "CheckedRun | Exception"]]]()
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """The arguments of the markers of a test; ``folder`` is where the paths start, relative to pytest's rootdir."""
+    """The arguments of a test's markers."""
 
     golden: Paths = None
     run: Paths = None
@@ -42,24 +42,24 @@ class Options(Struct, frozen=True, kw_only=True):
     k: int | None = None
     tags: str | Sequence[str] = ()
     repeats: bool = False
-    folder: PathLike = ""
+    folder: PathLike = ""  # where the paths start, relative to pytest's rootdir
 
     @classmethod
     def of(cls, node: Any) -> "Options":
-        """Return the arguments of a test's markers; those of a function come before those of its class and module."""
-        given: dict[str, Any] = {}
+        """Return the arguments of a test's markers. Those of a function override those of its class and module."""
+        arguments: dict[str, Any] = {}
         for marker in reversed([*node.iter_markers("rag_contract")]):
             if marker.args:
                 raise InputError(["@pytest.mark.rag_contract: takes keyword arguments only"])
-            given |= marker.kwargs
+            arguments |= marker.kwargs
         try:
-            return cls(**given)
+            return cls(**arguments)
         except TypeError as error:
             known = ", ".join(cls.__struct_fields__)
             raise InputError([f"@pytest.mark.rag_contract: {error}; it takes {known}"]) from None
 
     def inputs(self, folder: Path) -> InputPaths:
-        """Return the paths of the inputs, found as the command line finds them in the folder that it is called in."""
+        """Return the paths of the inputs, with the defaults that the command line has in the same folder."""
         return defaults.find_inputs(
             golden=_listed(self.golden, "golden"),
             run=_listed(self.run, "run"),
@@ -73,14 +73,14 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 class Target(Struct, frozen=True):
-    """What one test is about: the id of a gate or of a golden query."""
+    """The gate or the golden query that a test is about."""
 
     kind: Literal["gate", "query"]
     id: str
 
     @property
     def test_id(self) -> str:
-        """The part of the test's id in square brackets, different for every target; it is in the log of a runner."""
+        """The part of the test's id in square brackets, unique among the targets and safe in a runner's log."""
         name = printable(self.id)
         if self.kind == "gate":
             return GATE + name
@@ -88,15 +88,14 @@ class Target(Struct, frozen=True):
 
 
 class Case:
-    """One gate or one golden query, judged: the value of the fixture ``rag_contract_case``.
+    """The result of one gate or one golden query: the value of the fixture ``rag_contract_case``.
 
-    ``query`` is None for a gate.
+    ``query`` is None for a gate. ``skipped`` says why a gate was skipped, if it was.
     """
 
     def __init__(
         self, target: Target, query: GoldenQuery | None, findings: Sequence[Finding], skipped: str = ""
     ) -> None:
-        """Store what the case is about, the findings on it, and why it was ``skipped``, if it was."""
         self.kind, self.id, self.query = target.kind, target.id, query
         self._findings = findings
         self._skipped = skipped
@@ -104,19 +103,20 @@ class Case:
     def raise_if_failed(self) -> None:
         """Fail the test if the gate or a rule of the query is broken; xfail it if that is waived or only a warning.
 
-        A gate that was not judged, or has no effect, is skipped.
+        The test of a gate that was not evaluated, or has no effect, is skipped.
         """
         __tracebackhide__ = True
         if failing := [finding for finding in self._findings if finding.status == "fail"]:
             pytest.fail(self._message(failing), pytrace=False)
         if self._findings:
-            pytest.xfail(printable("; ".join(f"{visible(one.why)}: {_sentence(one)}" for one in self._findings)))
+            reasons = (f"{visible(finding.why)}: {_sentence(finding)}" for finding in self._findings)
+            pytest.xfail(printable("; ".join(reasons)))
             pytest.fail(self._message(self._findings), pytrace=False)  # with --runxfail, the line above does nothing
         if self._skipped:
             pytest.skip(printable(visible(self._skipped)))
 
     def __repr__(self) -> str:
-        """Return what the case is about."""
+        """Return the kind and the id of what the case is about."""
         return printable(f"<rag_contract_case {self.kind} {visible(self.id)}>")
 
     def _message(self, findings: Sequence[Finding]) -> str:
@@ -127,11 +127,10 @@ class Case:
         return printable("\n".join(lines))
 
 
-class Judged:
-    """A run that was judged: its report, and the case of every target."""
+class CheckedRun:
+    """A run that was checked: its report, and the case of every target."""
 
     def __init__(self, report: Report, contract: Contract) -> None:
-        """Group the findings by what they are about."""
         self.report = report
         self._queries = contract.queries
         self._skipped = {gate.id: gate.skipped or "skipped" for gate in report.gates if gate.status == "skipped"}
@@ -161,12 +160,12 @@ def parametrize(metafunc: pytest.Metafunc, fixture: str) -> None:
     metafunc.parametrize(fixture, targets, ids=[target.test_id for target in targets], indirect=True)
 
 
-def judged(request: pytest.FixtureRequest) -> Judged:
-    """Judge the run that a test is about; all tests of one session with the same inputs share the result."""
+def checked(request: pytest.FixtureRequest) -> CheckedRun:
+    """Check the run that a test is about. All tests of one session with the same inputs share the result."""
     try:
         options = Options.of(request.node)
         run = None if options.run is not None else request.getfixturevalue("rag_run")
-        return _judged_once(request, options, run)
+        return _checked_once(request, options, run)
     except InputError as error:
         pytest.fail(_explained(error), pytrace=False)
 
@@ -178,25 +177,25 @@ def warn_of_broken(report: object, test: str) -> None:
         warnings.warn(printable(visible(f"{test} passed, and {advice}: {report.summary()}")), stacklevel=1)
 
 
-def _judged_once(request: pytest.FixtureRequest, options: Options, run: Any) -> Judged:
-    known = request.session.stash.setdefault(_JUDGED, {})
+def _checked_once(request: pytest.FixtureRequest, options: Options, run: Any) -> CheckedRun:
+    known = request.session.stash.setdefault(_CHECKED, {})
     key = (repr(options), id(run))
     if key in known:
-        _, found = known[key]
-        if isinstance(found, Exception):
-            first, *_ = str(found).splitlines() or [type(found).__name__]
+        _, result = known[key]
+        if isinstance(result, Exception):
+            first, *_ = str(result).splitlines() or [type(result).__name__]
             raise InputError([f"{first} (the first test that failed has everything about it)"])
-        return found
+        return result
     try:
-        result = _judge(options, _folder_of(request.config, options), run)
-    except Exception as error:  # also those of the run's own function, which is called once only
+        result = _check(options, _folder_of(request.config, options), run)
+    except Exception as error:  # including those of the run's own function, which is called only once
         known[key] = run, error
         raise
     known[key] = run, result  # the run is held, so that no other object gets its identity
     return result
 
 
-def _judge(options: Options, folder: Path, run: Any) -> Judged:
+def _check(options: Options, folder: Path, run: Any) -> CheckedRun:
     paths = options.inputs(folder)
     contract = _contract_of(options, paths)
     report = check(
@@ -213,11 +212,11 @@ def _judge(options: Options, folder: Path, run: Any) -> Judged:
     )
     for warning in (*contract.config_file.problems.warnings, *report.warnings):
         warnings.warn(printable(visible(warning)), stacklevel=1)
-    return Judged(report, contract)
+    return CheckedRun(report, contract)
 
 
 def _run_of(run: Any, contract: Contract, folder: Path) -> Any:
-    """Return what the fixture ``rag_run`` gave as a mapping or as paths; a function is asked every question."""
+    """Return the value of the fixture ``rag_run`` as a mapping or as paths; a function is asked every question."""
     if isinstance(run, Mapping):
         return run
     if callable(run):
@@ -238,7 +237,7 @@ def _contract_of(options: Options, paths: InputPaths) -> Contract:
 
 
 def _folder_of(config: pytest.Config, options: Options) -> Path:
-    """Return the contract's folder, relative to the current one if possible: messages name files below it."""
+    """Return the contract's folder, relative to the current folder if possible, because messages name files in it."""
     folder = Path(config.rootpath, options.folder)
     try:
         return Path(os.path.relpath(folder))
@@ -247,12 +246,12 @@ def _folder_of(config: pytest.Config, options: Options) -> Path:
 
 
 def _listed(paths: Paths, what: str) -> list[str]:
-    """Return paths, none if they are not given; raises InputError if what is given is empty: it means no default."""
+    """Return paths as a list, which is empty for None; raises InputError for an empty list or an empty path."""
     if paths is None:
         return []
-    if "" in (given := named(paths, what)):
+    if "" in (names := named(paths, what)):
         raise InputError([f"{what}: is an empty path; name a file"])
-    return given
+    return names
 
 
 def _sentence(finding: Finding) -> str:
@@ -260,6 +259,6 @@ def _sentence(finding: Finding) -> str:
 
 
 def _explained(error: InputError) -> str:
-    """Return the message on input that cannot be judged."""
+    """Return the message about input that cannot be judged."""
     lines = ["the retrieval contract cannot be judged:", *(f"  {visible(line)}" for line in error.lines())]
     return printable("\n".join(lines))

@@ -1,4 +1,4 @@
-"""The pytest plugin: judges a run in a test suite, as ``rag-contract check`` does.
+"""The pytest plugin, which checks a run in a test suite as ``rag-contract check`` does.
 
 pytest imports this module at every start, also in projects that do not use it. It therefore imports nothing else of the
 package; ``pytest_cases`` does the work and is imported by the first test that asks for it.
@@ -50,20 +50,20 @@ def pytest_runtest_call(item: "pytest.Item") -> None:
 
 @pytest.fixture(scope="session")
 def rag_run() -> None:
-    """Override this to return the run to judge: a mapping, a function or paths; None is the run's file."""
+    """Override this to return the run to check: a mapping, a function or paths; None is the run's file."""
 
 
 @pytest.fixture
 def rag_contract(request: "pytest.FixtureRequest") -> "Report":
-    """Return the report on the run, which is judged once for all tests with the same inputs."""
-    from ragcontract.pytest_cases import judged
+    """Return the report on the run, which is checked once for all tests with the same inputs."""
+    from ragcontract.pytest_cases import checked
 
-    return judged(request).report
+    return checked(request).report
 
 
 @pytest.fixture(name=CASE)
 def _case(request: Any) -> "Case":
     """Return one gate or one golden query of the contract; the test fails if it is broken."""
-    from ragcontract.pytest_cases import judged
+    from ragcontract.pytest_cases import checked
 
-    return judged(request).case(request.param)
+    return checked(request).case(request.param)

@@ -1,4 +1,4 @@
-"""Context recall of one sample in Python, with the argument names of ragas."""
+"""Functions that compute the context recall of one sample in Python, with the argument names of ragas."""
 
 from collections.abc import Iterable, Mapping
 from math import isnan
@@ -55,10 +55,10 @@ def context_recall_ids(
     reference_context_ids: Iterable[str | int],
     user_input: str | None = None,  # noqa: ARG001 (so that all fields of a sample can be passed)
 ) -> float:
-    """Return the fraction of the different reference ids that were retrieved, whatever their rank, from 0 to 1.
+    """Return the fraction of the different reference ids that were retrieved, at any rank, from 0 to 1.
 
     An integer is the same id as its digits. ``user_input`` is not read. Raises :class:`~ragcontract.InputError` for
-    values that are no ids, and for no reference ids.
+    values that are not ids, and if there are no reference ids.
     """
     sample = _sample(
         IdSample,
@@ -81,11 +81,11 @@ def context_recall_text(
 ) -> float:
     """Return the fraction of the reference contexts that were retrieved, from 0 to 1; 0 if nothing was.
 
-    By ``coverage``, a reference was retrieved if that fraction of its sequences of three words is in the retrieved
-    contexts, at least ``threshold``. By ``levenshtein``, ``hamming``, ``jaro`` and ``jaro_winkler`` (which need
-    rapidfuzz), the similarity to one of the retrieved contexts must be above it, as in ragas. ``user_input`` is not
-    read. Raises :class:`~ragcontract.InputError` for values that are no texts, for no reference contexts, for one
-    without words (by coverage), and without rapidfuzz.
+    By ``coverage``, a reference was retrieved if at least the fraction ``threshold`` of its sequences of three words is
+    in the retrieved contexts. By ``levenshtein``, ``hamming``, ``jaro`` and ``jaro_winkler`` (which need rapidfuzz),
+    its similarity to one of the retrieved contexts must be above ``threshold``, as in ragas. ``user_input`` is not
+    read. Raises :class:`~ragcontract.InputError` for values that are not texts, if there are no reference contexts, for
+    a reference context without words (by coverage), and if rapidfuzz is needed but not installed.
     """
     sample = _sample(
         TextSample,
@@ -154,11 +154,11 @@ def context_recall(
 ) -> "JudgedRecall":
     """Return the fraction of the claims of the reference that the retrieved contexts support, as a judge says.
 
-    ``question`` and ``contexts`` are other names for ``user_input`` and ``retrieved_contexts``. ``claims`` are what the
-    reference says, one statement each; without them, the judge splits the ``reference`` first, so that the number of
-    claims is not the same each time. The value is 0 if nothing was retrieved, which is not asked. ``judge`` is a
-    :class:`~ragcontract.Judge`. Works within a running event loop, too, which it blocks meanwhile. Raises
-    :class:`~ragcontract.InputError` for arguments that are no texts, and if a claim has no verdict.
+    ``question`` and ``contexts`` are other names for ``user_input`` and ``retrieved_contexts``. ``claims`` are the
+    statements of the reference. Without them, the judge splits the ``reference`` first, and the number of claims may
+    differ from call to call. If nothing was retrieved, the value is 0 and the judge is not asked. ``judge`` is a
+    :class:`~ragcontract.Judge`. The function also works within a running event loop, which it blocks. Raises
+    :class:`~ragcontract.InputError` for arguments that are not texts, and if a claim has no verdict.
     """
     sample = _judged_sample(
         user_input=user_input,
@@ -201,20 +201,20 @@ async def acontext_recall(
 
 
 def _judged_sample(**values: Any) -> JudgedSample:
-    """Return the arguments of :func:`context_recall`, some of which have two names."""
-    given: dict[str, Any] = {"reference": values["reference"], "claims": values["claims"]}
+    """Return the arguments of :func:`context_recall` as a record; some of them have two names."""
+    arguments: dict[str, Any] = {"reference": values["reference"], "claims": values["claims"]}
     problems = []
     for name, other in OTHER_NAMES.items():
         if (values[name] is None) == (values[other] is None):
-            found = "neither" if values[name] is None else "both"
-            problems.append(f"context_recall: {name}: expected it or {other}, found {found}")
-        given[other] = values[other] if values[name] is None else values[name]
+            how_many = "neither" if values[name] is None else "both"
+            problems.append(f"context_recall: {name}: expected it or {other}, found {how_many}")
+        arguments[other] = values[other] if values[name] is None else values[name]
     if values["reference"] is None and values["claims"] is None:
         problems.append("context_recall: reference: expected it or claims, found neither")
     if problems:
         raise InputError(problems)
     try:
-        sample = _sample(JudgedSample, "context_recall", **given)
+        sample = _sample(JudgedSample, "context_recall", **arguments)
     except InputError as error:
         raise InputError([_with_given_name(problem, values) for problem in error.problems]) from error
     if sample.claims is not None and not sample.claims:
@@ -231,7 +231,7 @@ def _with_given_name(problem: str, values: Mapping[str, Any]) -> str:
 
 
 def _sample(record: type[S], location: str, **values: Any) -> S:
-    """Return the arguments as a record; a text in place of a list is refused, though Python could iterate over it."""
+    """Return the arguments as a record. A text in place of a list is refused, though Python could iterate over it."""
     listed = {name: _listed(value) for name, value in values.items()}
     try:
         return msgspec.convert(listed, record)

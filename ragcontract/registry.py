@@ -1,4 +1,4 @@
-"""What a registry is, and the registry of contracts about documents only. ``ragcontract.built_in`` has everything.
+"""The registry record, and the registry for contracts about documents only. ``ragcontract.built_in`` has everything.
 
 The registry is passed as an argument; there is no global registration. Report formats are listed in
 ``ragcontract.report.formats``, readers of run files in ``ragcontract.runs.readers``.
@@ -17,21 +17,17 @@ from ragcontract.statistics.quantities import LATENCY
 
 
 class Registry(Struct, frozen=True, kw_only=True):
-    """Providers of metrics, rule classes in the order in which reports show them, and limits on other quantities.
-
-    ``options`` are the records of the entries that built-in metrics have under ``metrics`` in the configuration, by
-    metric. Every field of such a record has a default. With ``documents_only``, a golden file is read no further than
-    its first row about an answer.
-    """
+    """The metrics, rules and limits that a contract can name."""
 
     metrics: tuple[Provider, ...]
-    rules: tuple[type[Rule], ...]
-    quantities: tuple[LimitKey, ...]
+    rules: tuple[type[Rule], ...]  # in the order in which reports show them
+    quantities: tuple[LimitKey, ...]  # limits on quantities other than metrics
+    # By metric, the record of its entry under ``metrics`` in the configuration. Every field has a default.
     options: dict[str, type[Struct]] = {}
-    documents_only: bool = False
+    documents_only: bool = False  # a golden file is read only up to its first row about an answer
 
 
-# The names of all built-in rules that are entries of a golden row, which ``built_in`` imports.
+# The names of all built-in rules that are entries of golden rows. ``built_in`` imports their classes.
 ROW_RULES = (
     "check",
     "composite",
@@ -52,7 +48,7 @@ ROW_RULES = (
     "regex_must_not_match",
     "tool_arguments_valid",
 )
-# Importing all that is built in takes a fifth of the time of a small check, which needs none of it in most teams.
+# Importing everything built in takes a fifth of the time of a small check. Most teams need none of the rest.
 DOCUMENTS = Registry(
     metrics=(ranking, judged, overlap),
     rules=(ForbiddenDocs, MustRankAtMost, MustInclude),

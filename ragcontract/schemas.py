@@ -44,7 +44,7 @@ _SECTIONS = {
 
 
 def schema_of(name: str, registry: Registry = BUILT_IN) -> dict[str, Any]:
-    """Return the schema of a format. A check of a configuration is stricter: the schema does not know its ``k``."""
+    """Return the schema of a format. A check is stricter than the schema of configurations, which ignores ``k``."""
     return SCHEMAS[name](registry)
 
 
@@ -69,7 +69,7 @@ def _refuse_null(definitions: dict[str, Any], config: type[Struct]) -> None:
         for field in definition.get("properties", {}).values():
             if "anyOf" in field:
                 field["anyOf"] = [branch for branch in field["anyOf"] if branch != null]
-            if field.get("default", ...) is None:  # what is absent has no value that could be written
+            if field.get("default", ...) is None:  # nobody can write a value that means absent
                 del field["default"]
     for record in (config, *filter(None, sections(config).values())):
         properties = definitions[record.__name__]["properties"]
@@ -78,9 +78,9 @@ def _refuse_null(definitions: dict[str, Any], config: type[Struct]) -> None:
 
 
 def _allow_declared(definitions: dict[str, Any], taken: Iterable[str]) -> None:
-    """Allow the names that a configuration declares; whether it declares them, only a check knows.
+    """Allow any name that a configuration could declare. Only a check knows whether it does declare it.
 
-    Names that are ``taken`` by built-in metrics are not allowed, at no cut-off.
+    Names that are ``taken`` by built-in metrics are not allowed, with or without a cut-off.
     """
     weaker = "A check is stricter: other metrics must be declared under `metrics`, and limits fit their scale."
     built_in = "|".join(sorted(taken))
@@ -105,7 +105,7 @@ def _patterns(definition: str, keys: list[LimitKey]) -> dict[str, Any]:
     patterns = {}
     for key in keys:
         if AT_K.search(key.name):
-            generic = next(one.name for one in keys if one.quantity == key.quantity and one.name != key.name)
+            generic = next(other.name for other in keys if other.quantity == key.quantity and other.name != key.name)
             pattern = AT_K.sub("_at_[1-9][0-9]*", key.name)
             patterns[f"^{pattern}$"] = {"$ref": f"#/$defs/{definition}/properties/{generic}"}
     return patterns

@@ -1,7 +1,4 @@
-"""Python API for Spark: :func:`ragcontract.check` and ``score`` with rows that Spark reads.
-
-The Python API for runs on a Spark cluster: ``ragcontract.spark.check`` and ``ragcontract.spark.score``.
-"""
+"""The Python API for runs that a Spark cluster reads: ``ragcontract.spark.check`` and ``ragcontract.spark.score``."""
 
 import os
 from collections.abc import Sequence
@@ -39,7 +36,7 @@ def check(
     ``run`` is anything that ``session`` can read: paths, folders and patterns of Parquet or (by their names) JSON
     lines, or a data frame with the columns of a run row. So is ``baseline``, unless it is a file that ``rag-contract
     baseline`` stored. Stored baselines, scores files, the golden queries and the configuration are read from the
-    driver's file system. With ``tags``, only the queries with one of them and the limits of these tags are judged.
+    driver's file system. With ``tags``, only the queries with one of them and the limits of these tags are checked.
     Raises :class:`~ragcontract.InputError` if the input cannot be evaluated.
     """
     request = pipeline.Request(
@@ -65,7 +62,7 @@ def score(
     k: int | None = None,
     repeats: bool = False,
 ) -> Report:
-    """Return the same metrics as :func:`check` without a baseline and without applying the contract: always a pass."""
+    """Return the metrics of :func:`check`, without a baseline, rules or limits; the verdict is always a pass."""
     request = pipeline.Request(
         golden=named(golden, "golden"),
         run=source_of(session, _rows(run, "run")),

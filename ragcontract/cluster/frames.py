@@ -1,4 +1,4 @@
-"""Opens runs in Spark: paths of Parquet and JSON lines, or a data frame, reading only the required columns."""
+"""Opens runs in Spark, from Parquet, JSON lines or a data frame, and reads only the required columns."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -22,7 +22,7 @@ from ragcontract.runs.readers import UNREAD
 DATA_FRAME = "(data frame)"
 JSON_LINES = (".jsonl", ".ndjson", ".json")
 PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
-STRICT = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}  # or rows would silently be missing
+STRICT = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}  # otherwise, rows could be missing unnoticed
 
 Rows = Sequence[str] | DataFrame
 Work = Callable[[Iterator[pa.RecordBatch], Job], Iterator[pa.RecordBatch]]
@@ -41,7 +41,7 @@ def names_of(rows: Rows) -> list[str]:
 
 
 def parts_of(session: SparkSession, rows: Rows, plan: Plan, problems: Collector) -> list[Part]:
-    """Open a run; ``problems`` collects what cannot be opened."""
+    """Open a run; ``problems`` collects the inputs that cannot be opened."""
     if isinstance(rows, DataFrame):
         return _of_frame(rows, DATA_FRAME, plan, problems)
     lines = [path for path in rows if is_json_lines(path)]
@@ -63,7 +63,7 @@ def parts_of(session: SparkSession, rows: Rows, plan: Plan, problems: Collector)
 
 
 def is_json_lines(path: str) -> bool:
-    """Return whether a file, folder or pattern is JSON lines, by its name; everything else is Parquet."""
+    """Return whether a file, folder or pattern is JSON lines according to its name. Everything else is Parquet."""
     name = path.lower().rstrip("/*.")
     for suffix in PACKED:
         name = name.removesuffix(suffix)

@@ -1,7 +1,4 @@
-"""Builds a side on the driver from the counts of all workers.
-
-Spark source: evaluates a plan on the workers of a cluster and adds up their counts.
-"""
+"""The Spark source: evaluates a plan on the workers of a cluster, and builds a side on the driver from their counts."""
 
 import re
 from collections import Counter
@@ -39,191 +36,19 @@ from ragcontract.runs.baseline_contract import REFERENCES
 from ragcontract.runs.readers import look_like_distances, out_of_order
 from ragcontract.statistics.means import averaged, averaged_values
 
-# Kinds of counts whose number has nothing to do with the number of rows.
-WHOLE = ("outcome", "first", "short", "failed", "otherwise", "tally", "depth")
-
-
-def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector) -> Side:
-    """Build the side of a run from its counts; ``names`` are its inputs, ``problems`` those found when opening it.
-
-    Memory use is proportional to the number of golden queries and their distinct outcomes, not to the size of the run.
-    """
-    plan = job.plan
-    queries = list(plan.golden.values())
-    location = names[0] + (f" (and {count(len(names) - 1, 'more file')})" if len(names) > 1 else "")
-    tally = dict.fromkeys(TALLIES, 0) | {one.key.decode(): one.rows for one in counts.here("tally") or ()}
-    _report(counts, tally, location, problems)
-    outcomes = _Outcomes(job, counts.here("outcome") or ())
-    if not plan.repeats:
-        _refuse_repeats(counts, outcomes.rows, location, problems)
-    asked_otherwise = tuple(queries[one.number].id for one in counts.here("otherwise") or ())
-    changed = asked_otherwise if plan.is_baseline else ()
-    apart = {*outcomes.scores, *changed}
-    missing = tuple([query_id for query_id in plan.golden if query_id not in apart])
-    lacking = plan.score_gaps(outcomes.columns, outcomes.gaps.lacking())
-    if not plan.is_baseline:
-        outcomes.score(missing)
-    first_ids = _first_ids(counts, job)
-    unknown = [one.key.decode() for one in counts.first("unknown", bounds.UNKNOWN)]
-    return Side(
-        scores=outcomes.scores,
-        columns=(*outcomes.columns, *columns_of(plan, outcomes.scores, outcomes.overlap)),
-        violations=outcomes.violations,
-        rows=outcomes.rows if any(several > 1 for several in outcomes.rows.values()) else {},
-        versions=_versions(counts, location, problems),
-        files=tuple(SourceFile(path=name, sha256="") for name in names),
-        missing=missing,
-        lacking=lacking,
-        undeclared=tuple(one.key.decode() for one in counts.first("undeclared", bounds.NAMES)),
-        pools=first_ids,
-        first_ids=first_ids,
-        retrieved=retrieved_of(counts, job, missing),
-        unknown=tuple(unknown),
-        more_unknown=counts.size("unknown").counts - len(unknown),
-        latency=latency_of(counts, tally["measured"]),
-        unmeasured=tally["unmeasured"],
-        failed=tuple(queries[one.number].id for one in counts.here("failed") or ()),
-        asked_otherwise=asked_otherwise,
-        changed=changed,
-        pattern_ids=PatternIds(plan).never,
-        duplicates=_duplicates(counts, tally, queries),
-        depth=depth_of(Counter({one.number: one.rows for one in counts.here("depth") or ()})),
-        distances=_are_distances(tally),
-        problems=problems.found(),
-    )
-
-
-def _duplicates(counts: Counts, tally: dict[str, int], queries: Sequence[GoldenQuery]) -> Duplicates:
-    short = counts.here("short") or []
-    return Duplicates(
-        results=tally["results"],
-        repeated=tally["repeated"],
-        short=sum(one.rows for one in short),
-        named=tuple(queries[one.number].id for one in short[: bounds.NAMES]),
-    )
-
-
-class _Outcomes:
-    """The combined outcomes of each query; ``rows`` has the number of rows per query."""
-
-    def __init__(self, job: Job, counted: Sequence[Counted]) -> None:
-        self._plan = job.plan
-        self.scores: dict[str, QueryScore] = {}
-        self.rows: dict[str, int] = {}
-        self.columns = tuple(Column(len(family.metrics), job.numbers) for family in job.plan.families)
-        self.overlap = SharedColumn()
-        self.violations: dict[str, tuple[Violation, ...]] = {}
-        self.gaps = ScoreGaps(job.plan.scores)
-        decode = msgspec.msgpack.Decoder(RowOutcome).decode
-        decoded = {key: decode(key) for key in {one.key for one in counted}}  # queries with the same ranks share one
-        by_query: dict[int, list[Counted]] = {}
-        for one in counted:
-            by_query.setdefault(one.number, []).append(one)
-        ids = list(job.plan.golden)
-        for number, several in by_query.items():
-            self._note(ids[number], [decoded[one.key] for one in several], [one.rows for one in several])
-
-    def _note(self, query_id: str, outcomes: list[RowOutcome], rows: list[int]) -> None:
-        once = sum(rows) == 1
-        self.rows[query_id] = sum(rows)
-        self.scores[query_id] = outcomes[0].score if once else averaged([one.score for one in outcomes], rows)
-        for number, column in enumerate(self.columns):
-            column.note(query_id, averaged_values([one.values[number] for one in outcomes], rows))
-        self.overlap.add(query_id, averaged_values([one.overlap for one in outcomes], rows))
-        for outcome in outcomes:
-            self.gaps.note(query_id, outcome.lacking)
-            if outcome.violations:
-                self.violations[query_id] = merged(self.violations.get(query_id, ()), outcome.violations)
-
-    def score(self, missing: Sequence[str]) -> None:
-        """Score golden queries without a row as if nothing was retrieved."""
-        for query_id in missing:
-            self._note(query_id, [self._plan.missing(self._plan.golden[query_id])], [1])
-            del self.rows[query_id]
-
-
-def _first_ids(counts: Counts, job: Job) -> dict[str, bytes]:
-    """Return the packed first ids of a baseline's rows by query; rows have no order here, so they are sorted."""
-    ids, found = list(job.plan.golden), dict[str, list[Counted]]()
-    for one in counts.here("first") or ():
-        found.setdefault(ids[one.number], []).append(one)
-    return {
-        query_id: together(key for one in several for key in repeat(one.key, one.rows))
-        for query_id, several in found.items()
-    }
-
-
-def retrieved_of(counts: Counts, job: Job, missing: Sequence[str] = ()) -> dict[str, tuple[ListedResult, ...]]:
-    """Return the results that reports list, in the order of the golden queries.
-
-    Rows have no order here: of several rows of a query, always the same one is chosen.
-    """
-    ids = list(job.plan.golden)
-    decode = msgspec.msgpack.Decoder(tuple[ListedResult, ...]).decode
-    found: dict[str, tuple[ListedResult, ...]] = {}
-    for one in counts.lowest("retrieved", bounds.RETRIEVED_QUERIES):
-        if ids[one.number] not in found:
-            found[ids[one.number]] = decode(one.key)
-    listed = ListedResults(job.plan)
-    for query_id in missing if not job.plan.is_baseline else ():
-        outcome = job.plan.missing(job.plan.golden[query_id])
-        if outcome.violations or listed.breaks(job.plan.golden[query_id], outcome.score):
-            listed.hold(query_id, ())
-    return found | listed.held
-
-
-def _refuse_repeats(counts: Counts, rows: dict[str, int], location: str, problems: Collector) -> None:
-    """Add a problem for each query id with several rows, whether or not it is a golden query."""
-    several = [(query_id, of) for query_id, of in rows.items() if of > 1]
-    if counts.size("unknown").most > 1:
-        several += [(one.key.decode(), one.rows) for one in counts.first("unknown", bounds.PROBLEMS, rows=2)]
-    for query_id, of in several:
-        problems.problem(
-            f"{location}: query_id",
-            f"{query_id!r} occurs in {count(of, 'row')} (several rows per query are averaged with --repeats)",
-        )
-
-
-def _report(counts: Counts, tally: dict[str, int], location: str, problems: Collector) -> None:
-    """Add the problems and warnings that the workers counted."""
-    if not tally["rows"] and not tally["problems"] and not problems.found():
-        problems.problem(location, "has no rows")
-    described = tuple(one.key.decode() for one in counts.first("problem", bounds.PROBLEMS))
-    problems.include(Problems(problems=described, more=tally["problems"] - len(described)))
-    if tally["unordered"] and not _are_distances(tally):
-        (first,) = counts.first("unordered", 1)
-        problems.warning(out_of_order(first.key.decode(), tally["unordered"]))
-
-
-def _are_distances(tally: dict[str, int]) -> bool:
-    return look_like_distances(tally["unordered"], tally["rising"], falling=tally["falling"] > 0)
-
-
-def _versions(counts: Counts, location: str, problems: Collector) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for number, field in enumerate(VERSION_FIELDS):
-        values = [one.key.decode() for one in counts.first("version", bounds.VERSIONS + 1, number=number)]
-        if len(values) > bounds.VERSIONS:
-            problems.warning(
-                f"{location}: has more than {bounds.VERSIONS:,} values of {field}; the others are left out"
-            )
-        if values:
-            found[field] = values[: bounds.VERSIONS]
-    return found
-
-
 NOT_INSTALLED = (
     "rag-contract is not installed where Spark's workers run; install it there, or send it along: "
     "docs/beyond-one-machine.md says how"
 )
 WITHOUT_SPARK = "and Spark judges documents and scores only; check this contract without Spark"
+# Kinds of counts whose number does not grow with the number of rows.
+WHOLE = ("outcome", "first", "short", "failed", "otherwise", "tally", "depth")
 
 
 class OnSpark:
-    """A run that Spark reads."""
+    """A run that Spark reads. Kinds with at most ``few`` counts are collected on the driver in full."""
 
     def __init__(self, session: SparkSession, rows: Rows, *, few: int = FEW) -> None:
-        """Store the rows; kinds with at most ``few`` counts are collected on the driver in full."""
         self._session = session
         self._rows = rows
         self._few = few
@@ -244,7 +69,7 @@ class OnSpark:
 
     @contextmanager
     def _counts(self, job: Job, problems: Collector) -> Iterator[Counts]:
-        """Yield the sums of what the workers count; ``problems`` collects what cannot be opened."""
+        """Yield the sums of the workers' counts; ``problems`` collects the inputs that cannot be opened."""
         with _errors_translated(names_of(self._rows)[0]):
             frame = self._counted(parts_of(self._session, self._rows, job.plan, problems), job)
             # The counts are queried several times, but the run must be read only once.
@@ -255,7 +80,7 @@ class OnSpark:
                 frame.unpersist()
 
     def rows(self, record: type[RunRow]) -> Iterator[RunRow]:  # noqa: ARG002
-        """Raise InputError: the rows stay where they are."""
+        """Raise InputError, because the rows stay where they are."""
         raise InputError(["--report-v2: lists every answer, so it needs --engine local, which reads the run here"])
 
     def _counted(self, parts: list[Part], job: Job) -> DataFrame:
@@ -285,22 +110,193 @@ class OnSpark:
 
 
 def not_on_spark(plan: Plan) -> str | None:
-    """Return which golden row first asks for what only one machine judges: answers, texts, tool calls and turns.
+    """Return the message about the first golden row that Spark cannot check; None if it can check all of them.
 
-    So nothing that a judge would confirm in a second pass, or counts of it, ever has to come back from the workers.
+    Answers, texts, tool calls and turns are checked on one machine only. So nothing that a judge would confirm in a
+    second pass, and no counts of it, ever have to come back from the workers.
     """
     refused = tuple(rule for rule in plan.row_rules if not rule.on_spark)
     fields = {family.switch for family in plan.families if isinstance(family.switch, str)} & set(REFERENCES)
     judged = [metric for family in plan.families for metric in family.metrics if metric.task]
     for query in plan.golden.values():
         rules = (rule.inner for rule in query.rules if isinstance(rule, RowRule))
-        found = [names_of_rule(type(rule))[0] for rule in rules if isinstance(rule, refused)]
-        found += [field for field in sorted(fields) if getattr(query.answer, field, None) is not None]
-        if found:
-            return f"{query.location}: {found[0]}: is about the answer, {WITHOUT_SPARK}"
-        if said := [one for one in judged if getattr(query.answer, one.asks or "", None)]:
-            return f"{query.location}: {said[0].asks}: {said[0].key} is what a judge said of texts, {WITHOUT_SPARK}"
+        names = [names_of_rule(type(rule))[0] for rule in rules if isinstance(rule, refused)]
+        names += [field for field in sorted(fields) if getattr(query.answer, field, None) is not None]
+        if names:
+            return f"{query.location}: {names[0]}: is about the answer, {WITHOUT_SPARK}"
+        if wanted := [metric for metric in judged if getattr(query.answer, metric.asks or "", None)]:
+            return f"{query.location}: {wanted[0].asks}: {wanted[0].key} is what a judge said of texts, {WITHOUT_SPARK}"
     return None
+
+
+def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector) -> Side:
+    """Build the side of a run from its counts; ``names`` are its inputs, ``problems`` those from opening it.
+
+    Memory use is proportional to the number of golden queries and their distinct outcomes, not to the size of the run.
+    """
+    plan = job.plan
+    queries = list(plan.golden.values())
+    location = names[0] + (f" (and {count(len(names) - 1, 'more file')})" if len(names) > 1 else "")
+    tally = dict.fromkeys(TALLIES, 0) | {counted.key.decode(): counted.rows for counted in counts.here("tally") or ()}
+    _report(counts, tally, location, problems)
+    outcomes = _Outcomes(job, counts.here("outcome") or ())
+    if not plan.repeats:
+        _refuse_repeats(counts, outcomes.rows, location, problems)
+    asked_otherwise = tuple(queries[counted.number].id for counted in counts.here("otherwise") or ())
+    changed = asked_otherwise if plan.is_baseline else ()
+    apart = {*outcomes.scores, *changed}
+    missing = tuple([query_id for query_id in plan.golden if query_id not in apart])
+    lacking = plan.score_gaps(outcomes.columns, outcomes.gaps.lacking())
+    if not plan.is_baseline:
+        outcomes.score(missing)
+    first_ids = _first_ids(counts, job)
+    unknown = [counted.key.decode() for counted in counts.first("unknown", bounds.UNKNOWN)]
+    return Side(
+        scores=outcomes.scores,
+        columns=(*outcomes.columns, *columns_of(plan, outcomes.scores, outcomes.overlap)),
+        violations=outcomes.violations,
+        rows=outcomes.rows if any(several > 1 for several in outcomes.rows.values()) else {},
+        versions=_versions(counts, location, problems),
+        files=tuple(SourceFile(path=name, sha256="") for name in names),
+        missing=missing,
+        lacking=lacking,
+        undeclared=tuple(counted.key.decode() for counted in counts.first("undeclared", bounds.NAMES)),
+        pools=first_ids,
+        first_ids=first_ids,
+        retrieved=retrieved_of(counts, job, missing),
+        unknown=tuple(unknown),
+        more_unknown=counts.size("unknown").counts - len(unknown),
+        latency=latency_of(counts, tally["measured"]),
+        unmeasured=tally["unmeasured"],
+        failed=tuple(queries[counted.number].id for counted in counts.here("failed") or ()),
+        asked_otherwise=asked_otherwise,
+        changed=changed,
+        pattern_ids=PatternIds(plan).never,
+        duplicates=_duplicates(counts, tally, queries),
+        depth=depth_of(Counter({counted.number: counted.rows for counted in counts.here("depth") or ()})),
+        distances=_are_distances(tally),
+        problems=problems.found(),
+    )
+
+
+def _duplicates(counts: Counts, tally: dict[str, int], queries: Sequence[GoldenQuery]) -> Duplicates:
+    short = counts.here("short") or []
+    return Duplicates(
+        results=tally["results"],
+        repeated=tally["repeated"],
+        short=sum(counted.rows for counted in short),
+        named=tuple(queries[counted.number].id for counted in short[: bounds.NAMES]),
+    )
+
+
+class _Outcomes:
+    """The combined outcomes of each query; ``rows`` has the number of rows per query."""
+
+    def __init__(self, job: Job, counts: Sequence[Counted]) -> None:
+        self._plan = job.plan
+        self.scores: dict[str, QueryScore] = {}
+        self.rows: dict[str, int] = {}
+        self.columns = tuple(Column(len(family.metrics), job.numbers) for family in job.plan.families)
+        self.overlap = SharedColumn()
+        self.violations: dict[str, tuple[Violation, ...]] = {}
+        self.gaps = ScoreGaps(job.plan.scores)
+        decode = msgspec.msgpack.Decoder(RowOutcome).decode
+        decoded = {key: decode(key) for key in {counted.key for counted in counts}}  # shared by queries of equal ranks
+        by_query: dict[int, list[Counted]] = {}
+        for counted in counts:
+            by_query.setdefault(counted.number, []).append(counted)
+        ids = list(job.plan.golden)
+        for number, several in by_query.items():
+            self._note(ids[number], [decoded[each.key] for each in several], [each.rows for each in several])
+
+    def _note(self, query_id: str, outcomes: list[RowOutcome], rows: list[int]) -> None:
+        once = sum(rows) == 1
+        self.rows[query_id] = sum(rows)
+        self.scores[query_id] = outcomes[0].score if once else averaged([outcome.score for outcome in outcomes], rows)
+        for number, column in enumerate(self.columns):
+            column.note(query_id, averaged_values([outcome.values[number] for outcome in outcomes], rows))
+        self.overlap.add(query_id, averaged_values([outcome.overlap for outcome in outcomes], rows))
+        for outcome in outcomes:
+            self.gaps.note(query_id, outcome.lacking)
+            if outcome.violations:
+                self.violations[query_id] = merged(self.violations.get(query_id, ()), outcome.violations)
+
+    def score(self, missing: Sequence[str]) -> None:
+        """Score golden queries without a row as if nothing was retrieved."""
+        for query_id in missing:
+            self._note(query_id, [self._plan.missing(self._plan.golden[query_id])], [1])
+            del self.rows[query_id]
+
+
+def _first_ids(counts: Counts, job: Job) -> dict[str, bytes]:
+    """Return the packed first ids of a baseline's rows by query. Rows have no order here, so they are sorted."""
+    ids, by_query = list(job.plan.golden), dict[str, list[Counted]]()
+    for counted in counts.here("first") or ():
+        by_query.setdefault(ids[counted.number], []).append(counted)
+    return {
+        query_id: together(key for counted in several for key in repeat(counted.key, counted.rows))
+        for query_id, several in by_query.items()
+    }
+
+
+def retrieved_of(counts: Counts, job: Job, missing: Sequence[str] = ()) -> dict[str, tuple[ListedResult, ...]]:
+    """Return the results that reports list, in the order of the golden queries.
+
+    Rows have no order here, but of several rows of a query, the same one is always chosen.
+    """
+    ids = list(job.plan.golden)
+    decode = msgspec.msgpack.Decoder(tuple[ListedResult, ...]).decode
+    results: dict[str, tuple[ListedResult, ...]] = {}
+    for counted in counts.lowest("retrieved", bounds.RETRIEVED_QUERIES):
+        if ids[counted.number] not in results:
+            results[ids[counted.number]] = decode(counted.key)
+    listed = ListedResults(job.plan)
+    for query_id in missing if not job.plan.is_baseline else ():
+        outcome = job.plan.missing(job.plan.golden[query_id])
+        if outcome.violations or listed.breaks(job.plan.golden[query_id], outcome.score):
+            listed.hold(query_id, ())
+    return results | listed.held
+
+
+def _refuse_repeats(counts: Counts, rows: dict[str, int], location: str, problems: Collector) -> None:
+    """Add a problem for each query id with several rows, whether or not it is a golden query."""
+    several = [(query_id, number) for query_id, number in rows.items() if number > 1]
+    if counts.size("unknown").most > 1:
+        unknown = counts.first("unknown", bounds.PROBLEMS, rows=2)
+        several += [(counted.key.decode(), counted.rows) for counted in unknown]
+    for query_id, number in several:
+        problems.problem(
+            f"{location}: query_id",
+            f"{query_id!r} occurs in {count(number, 'row')} (several rows per query are averaged with --repeats)",
+        )
+
+
+def _report(counts: Counts, tally: dict[str, int], location: str, problems: Collector) -> None:
+    """Add the problems and warnings that the workers counted."""
+    if not tally["rows"] and not tally["problems"] and not problems.found():
+        problems.problem(location, "has no rows")
+    described = tuple(counted.key.decode() for counted in counts.first("problem", bounds.PROBLEMS))
+    problems.include(Problems(problems=described, more=tally["problems"] - len(described)))
+    if tally["unordered"] and not _are_distances(tally):
+        (first,) = counts.first("unordered", 1)
+        problems.warning(out_of_order(first.key.decode(), tally["unordered"]))
+
+
+def _are_distances(tally: dict[str, int]) -> bool:
+    return look_like_distances(tally["unordered"], tally["rising"], falling=tally["falling"] > 0)
+
+
+def _versions(counts: Counts, location: str, problems: Collector) -> dict[str, list[str]]:
+    versions: dict[str, list[str]] = {}
+    for number, field in enumerate(VERSION_FIELDS):
+        values = [counted.key.decode() for counted in counts.first("version", bounds.VERSIONS + 1, number=number)]
+        if len(values) > bounds.VERSIONS:
+            problems.warning(
+                f"{location}: has more than {bounds.VERSIONS:,} values of {field}; the others are left out"
+            )
+        if values:
+            versions[field] = values[: bounds.VERSIONS]
+    return versions
 
 
 @contextmanager
@@ -321,6 +317,6 @@ def _errors_translated(name: str) -> Iterator[None]:
 
 
 def _reason(text: str) -> str:
-    """Return the most specific sentence: for unreadable files, Spark's message has it among other text."""
-    found = re.search(r"\[(?:FAILED_READ_FILE|CANNOT_READ)[^\n]*", text)
-    return found[0] if found else first_line(text)
+    """Return the most specific sentence of Spark's message, which for unreadable files is among other text."""
+    match = re.search(r"\[(?:FAILED_READ_FILE|CANNOT_READ)[^\n]*", text)
+    return match[0] if match else first_line(text)

@@ -1,8 +1,7 @@
-"""Access to the counts of all workers: small kinds are collected on the driver at once, large ones are queried.
+"""The work of a Spark worker, which evaluates each row with the plan and counts it, and the sums of all counts.
 
-Work done by a Spark worker on its part of a run: each row is evaluated with the plan, and counted.
-
-Workers yield counts by kind, number and key, which are summed over all workers:
+Workers yield counts by kind, number and key, which are summed over all workers. On the driver, small kinds are
+collected at once, and large ones are queried.
 
 ==========  =========================  ============================  ========================================
 kind        number                     key                           rows
@@ -15,7 +14,7 @@ latency     bits of the milliseconds                                 number with
 version     number of version field    version                       number with this version
 otherwise   number of golden query                                   number with other questions than its turns
 failed      number of golden query                                   number of rows with an error in place of
-                                                                     what they would have had
+                                                                     their fields
 unordered                              file                          number whose scores do not descend
 depth       number of results                                        number with as many results
 retrieved   number of golden query     encoded results of a row      number of rows with these results
@@ -27,9 +26,8 @@ problem                                message about a row           number with
 tally                                  one of ``TALLIES``            total
 ==========  =========================  ============================  ========================================
 
-Counts are yielded whenever there are many, to limit the memory of a worker whatever the rows contain.
-
-Exact percentiles (nearest rank) of latencies counted on a cluster, without collecting them.
+Counts are yielded whenever there are many, to limit the memory of a worker whatever the rows contain. Percentiles of
+latencies (nearest rank) are exact, although the latencies are not collected.
 """
 
 import struct
@@ -81,10 +79,12 @@ class Size(NamedTuple):
 
 
 class Counts:
-    """Counts by kind, from a data frame with one row per kind, number and key."""
+    """Counts by kind, from a data frame with one row per kind, number and key.
+
+    All counts of ``whole`` kinds are collected, and those of each other kind with at most ``few`` counts.
+    """
 
     def __init__(self, frame: DataFrame, *, whole: Collection[str], few: int = FEW) -> None:
-        """Collect all counts of ``whole`` kinds, and those of each other kind with at most ``few`` counts."""
         self._frame = frame
         sizes = frame.groupBy("kind").agg(sql.count("*"), sql.max("rows"), sql.max("number")).collect()
         self._sizes = {kind: Size(*size) for kind, *size in sizes}
@@ -111,15 +111,15 @@ class Counts:
         if (here := self.here(kind)) is not None:
             return here[:most]
         ordered = self.there(kind).orderBy("number", "key").limit(most).collect()
-        return [Counted(one.number, bytes(one.key), one.rows) for one in ordered]
+        return [Counted(row.number, bytes(row.key), row.rows) for row in ordered]
 
     def first(self, kind: str, most: int, *, number: int = 0, rows: int = 1) -> list[Counted]:
         """Return the first ``most`` counts by key, of a kind and ``number``, with at least that many ``rows``."""
         if (here := self.here(kind)) is not None:
-            return [one for one in here if one.number == number and one.rows >= rows][:most]
-        found = self.there(kind).filter((sql.col("number") == number) & (sql.col("rows") >= rows))
-        ordered = found.orderBy("key").limit(most).collect()
-        return [Counted(one.number, bytes(one.key), one.rows) for one in ordered]
+            return [counted for counted in here if counted.number == number and counted.rows >= rows][:most]
+        matching = self.there(kind).filter((sql.col("number") == number) & (sql.col("rows") >= rows))
+        ordered = matching.orderBy("key").limit(most).collect()
+        return [Counted(row.number, bytes(row.key), row.rows) for row in ordered]
 
 
 COUNTS = "kind string, number long, key binary, rows long"
@@ -132,13 +132,12 @@ Key = tuple[str, int, bytes]
 
 
 class Job:
-    """What is sent to every worker: the plan, and a number for each golden query.
+    """The data that every worker gets: the plan, and a number for each golden query.
 
-    With ``only_listed``, nothing is counted but the results of the queries that the plan lists.
+    With ``only_listed``, only the results of the queries that the plan lists are counted.
     """
 
     def __init__(self, plan: Plan, *, only_listed: bool = False) -> None:
-        """Store the plan and number its golden queries."""
         self.plan = plan
         self.only_listed = only_listed
         self.numbers = {query_id: number for number, query_id in enumerate(plan.golden)}
@@ -248,7 +247,7 @@ class _Counts:
         self._versions[versions_in(row)] += 1
 
     def _query(self, row: RunRow, file: str) -> GoldenQuery | None:
-        """Return the golden query of a row; None where there is none to score it for, which is counted."""
+        """Return the golden query to score a row for. If there is none, return None and count the row."""
         query_id = as_id(row.query_id)
         query = self._job.plan.golden.get(query_id)
         if query is None:
@@ -263,24 +262,25 @@ class _Counts:
         return query
 
     def _outcome(self, query: GoldenQuery, row: RunRow, doc_ids: list[str], file: str) -> RowOutcome | None:
-        """Return what a row comes to; None where it lacks something, which is then a problem."""
+        """Return the outcome of a row. If the row lacks something, return None and count the problem."""
         plan = self._job.plan
         score = plan.ranking.score(query, doc_ids, EVERYTHING if plan.is_baseline else plan.pools.get(query.id))
         overlap = plan.overlap_with_baseline(query, doc_ids)
         if not plan.families and not plan.row_rules:
             return RowOutcome(score=score, overlap=overlap)
-        found = plan.beside_ranks(query, row)
-        if isinstance(found, list):
-            self.bad(_location(file, query.id), [Mismatch((one.field,) if one.field else (), one.why) for one in found])
+        beside = plan.beside_ranks(query, row)
+        if isinstance(beside, list):
+            location = _location(file, query.id)
+            self.bad(location, [Mismatch((fault.field,) if fault.field else (), fault.why) for fault in beside])
             return None
         for name in self._gaps.unread(row.scores) if self._reads_scores else ():
             self._others["undeclared", 0, name.encode(errors="replace")] += 1
         return RowOutcome(
-            score=score, overlap=overlap, values=found.values, violations=found.violations, lacking=found.lacking
+            score=score, overlap=overlap, values=beside.values, violations=beside.violations, lacking=beside.lacking
         )
 
     def bad(self, location: str, mismatches: Iterable[Mismatch]) -> None:
-        """Count the problems of an invalid row; the first ``bounds.PROBLEMS`` of each part of a run are described."""
+        """Count the problems of an invalid row, and describe the first ``bounds.PROBLEMS`` of each part of a run."""
         for mismatch in mismatches:
             self._others["tally", 0, b"problems"] += 1
             if self._described < bounds.PROBLEMS:
@@ -289,7 +289,7 @@ class _Counts:
                 self._others["problem", 0, problem.encode(errors="replace")] += 1
 
     def handed_on(self, more_than: int) -> Iterator[pa.RecordBatch]:
-        """Yield the counts and reset them, if there are more than ``more_than``."""
+        """Yield the counts and reset them if there are more than ``more_than``."""
         held: list[Counter[Any]] = [self._outcomes, self._unknown, self._latencies, self._versions, self._others]
         if sum(map(len, held)) + len(self._listed.held) - self._yielded <= more_than:
             return
@@ -384,7 +384,7 @@ def latency_of(counts: Counts, rows: int) -> Latency | None:
     if not rows:
         return None
     here = counts.here("latency")
-    groups = None if here is None else [Group(one.number, one.rows, one.number, one.number) for one in here]
+    groups = None if here is None else [Group(each.number, each.rows, each.number, each.number) for each in here]
 
     def percentile(percent: int) -> float:
         rank = rank_of(rows, percent)
@@ -408,8 +408,8 @@ def at_rank(counts: DataFrame, rank: int) -> int:
     for shift in STEPS:
         prefix = sql.shiftright("number", shift)
         grouped = counts.groupBy(prefix.alias("prefix"))
-        found = grouped.agg(sql.sum("rows"), sql.min("number"), sql.max("number")).collect()
-        group, rank = _holding(sorted(Group(*row) for row in found), rank)
+        sums = grouped.agg(sql.sum("rows"), sql.min("number"), sql.max("number")).collect()
+        group, rank = _holding(sorted(Group(*row) for row in sums), rank)
         lowest = group.lowest
         if lowest == group.highest:
             break

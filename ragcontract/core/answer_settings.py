@@ -1,8 +1,6 @@
-"""How answers are compared: the section ``answers`` of the configuration.
+"""Settings for answers: the section ``answers`` of the configuration, and the matchers of golden rows.
 
-The records of matchers, as golden rows have them: what an answer is searched for.
-
-They are apart from what searches, which only contracts about answers import.
+The code that searches answers is elsewhere, because only contracts about answers import it.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -14,7 +12,7 @@ from ragcontract.core.numbers import SAME
 
 
 class Composite(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A mean of several metrics that each query must reach; a metric of which lower is better counts reversed."""
+    """A mean of several metrics that each query must reach. A metric where lower is better counts reversed."""
 
     minimum: Annotated[
         float, Meta(gt=SAME, le=1, title="a fraction above 0, which every mean reaches, and at most 1, as 0.5")
@@ -55,23 +53,21 @@ class AnswerSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 Wanted = Annotated[
     str, Meta(min_length=1, max_length=bounds.PATTERN, title=f"text of 1 to {bounds.PATTERN:,} characters")
 ]
-# Only a row imported from another benchmark may search for nothing; anywhere else, it is a fault of the matcher.
+# Only a row imported from another benchmark may search for an empty text. Anywhere else, that is a fault.
 MaybeEmpty = Annotated[str, Meta(max_length=bounds.PATTERN, title=f"text of at most {bounds.PATTERN:,} characters")]
 Reading: TypeAlias = Literal["text", "regex"]  # what a text without an object around it stands for
 
 
 class Single(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
-    """A text or a pattern, and how it is searched for.
-
-    ``word``: no letter, digit or underscore stands before or after the text. ``dot_all``: a dot in the pattern matches
-    line breaks, too. Exactly one of ``text`` and ``regex`` is given.
-    """
+    """A text or a pattern, and how it is searched for. Exactly one of ``text`` and ``regex`` is given."""
 
     text: MaybeEmpty | None = None
     regex: MaybeEmpty | None = None
-    word: bool | None = None
+    word: Annotated[
+        bool | None, Meta(description="No letter, digit or underscore may stand before or after the text.")
+    ] = None
     ignore_case: bool | None = None
-    dot_all: bool | None = None
+    dot_all: Annotated[bool | None, Meta(description="A dot in the pattern matches line breaks, too.")] = None
 
 
 class Matcher(Single, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):

@@ -1,7 +1,7 @@
-"""All numeric limits, so that every size, length, count and time is bounded: one per line.
+"""All numeric limits, one per line, so that every size, length, count and time is bounded.
 
-The comment on each line says, separated by semicolons: the unit; what is limited; what happens beyond the limit.
-A comment above a group is its heading, and further lines are its reasons. docs/limits.md is generated from them.
+The comment on each line has three parts, separated by semicolons: the unit; what is limited; what happens beyond the
+limit. A comment above a group is its heading, and further lines are its reasons. docs/limits.md is generated from them.
 """
 
 # Text in input files
@@ -261,7 +261,7 @@ READY = 600  # s; a recorded command that says when it is ready, and is not; exi
 STOPPING = 5  # s; a recorded command that is to end; it is killed
 TURN = 10  # s; another command that writes a file of the same folder; exit code 2
 GIT = 10  # s; git, asked for the commit of what is recorded; counts as unknown
-TARGET_SOURCE = 16 << 20  # bytes; a file that a target names; it may change without the recording being begun anew
+TARGET_SOURCE = 16 << 20  # bytes; a file that a target names; it may change without the recording being started again
 SOURCE = 256 << 20  # bytes; a module of a recorded system, which counts as changed, or a watched file; exit code 2
 WATCHED = 1_000  # files; those that `--watch` names; exit code 2
 COMPARED_QUESTIONS = 100  # questions; those whose ids are compared with the run of before; further ones are not

@@ -1,4 +1,4 @@
-"""Exceptions and the process exit codes they map to.
+"""Exceptions, the exit codes they map to, and the signals that stop a process.
 
 ::
 
@@ -8,8 +8,7 @@
 
 Exit code 0 is a pass and 1 a broken contract; neither is an error. Any other exception is a bug in rag-contract and
 exits with 3. The action exits with 4 if a required comment could not be posted and the exit code would otherwise be 0.
-
-Signals that ask a process to stop, and the exit code of a process that they stopped.
+A process that a signal asked to stop exits with 130.
 """
 
 import signal
@@ -29,16 +28,16 @@ class ExitCode(IntEnum):
 
 
 class RagContractError(Exception):
-    """Base class of all errors that are shown to the user without a traceback."""
+    """Base class of all errors that are shown to the user without a traceback.
+
+    Each of the ``problems`` is a full sentence that starts with its location; ``more`` counts those that are not
+    listed. ``warnings`` are printed along with the problems, because they often explain them. A misspelled field is a
+    warning, for example, and the field that is therefore missing is a problem.
+    """
 
     exit_code = ExitCode.BUG
 
     def __init__(self, problems: Sequence[str], *, more: int = 0, warnings: Sequence[str] = ()) -> None:
-        """Store the problems, each a full sentence that starts with its location, and the number of ``more`` problems.
-
-        ``warnings`` are printed along with the problems, because they often explain them: a misspelled field is a
-        warning, the field that is therefore missing is a problem.
-        """
         self.problems = list(problems)
         self.more = more
         self.warnings = list(warnings)
@@ -69,7 +68,7 @@ INTERRUPTED = 130  # 128 + SIGINT, as in shells
 def raise_on_signals() -> None:
     """Raise KeyboardInterrupt on the signals, except on those that are ignored, as in a shell's background job.
 
-    As process 1 of a container, a process has no default handlers.
+    Without this, process 1 of a container would not react to them.
     """
     for number in STOPPING:
         if signal.getsignal(number) in {signal.SIG_DFL, signal.default_int_handler}:

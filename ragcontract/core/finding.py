@@ -1,8 +1,7 @@
-"""Findings: one message per cause, rendered with the same wording in every output.
+"""What a report shows of a broken contract: findings, the answers of broken queries, changes of the contract.
 
-What an application saw, did and answered for one query, as reports show it for a broken one.
-
-Changes of a contract: what golden files and configuration ask now that they did not ask when a baseline was made.
+A finding is one message per cause, rendered with the same wording in every output. A change of the contract is what
+golden files and configuration ask now, but did not ask when the baseline was made, or the other way round.
 """
 
 from typing import Annotated, Literal, TypeAlias, get_args
@@ -15,31 +14,29 @@ FindingStatus = Literal["fail", "warn", "counted", "skipped", "waived", "known",
 
 
 class Finding(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """One cause that broke a gate, or one or more rules of a query.
-
-    ``ids`` holds the id of the gate, or of all rules that the cause violates. ``expected`` and ``found`` describe the
-    expected and the actual result. ``found`` includes the baseline ranks of documents, ``found_now`` does not.
-    ``ranks`` and ``ranks_before`` are the current and baseline ranks of the first documents involved, null for a
-    document that was not retrieved; ``ranks_before`` is null without a baseline. ``more_ranks`` is true if there are
-    further documents. ``in_baseline`` says that the baseline breaks the same rules already. ``why`` explains why a
-    finding does not fail the check, or why it does although only the pass rate decides. ``details`` are further lines
-    about it, such as why scores are low.
-    """
+    """One cause that broke a gate, or one or more rules of a query."""
 
     kind: Literal["gate", "rule"]
-    ids: tuple[str, ...]
+    ids: Annotated[tuple[str, ...], Meta(description="The id of the gate, or of all rules that the cause violates.")]
     status: FindingStatus
     location: str
     query_id: str | None = None
     expected: Phrase
-    found: Phrase
-    found_now: Phrase = ()
-    ranks: tuple[int | None, ...] = ()
-    ranks_before: tuple[int | None, ...] | None = None
-    more_ranks: bool = False
-    in_baseline: bool = False
-    why: str = ""
-    details: tuple[Phrase, ...] = ()
+    found: Annotated[Phrase, Meta(description="The actual result, with the baseline ranks of documents.")]
+    found_now: Annotated[Phrase, Meta(description="The same without baseline ranks.")] = ()
+    ranks: Annotated[
+        tuple[int | None, ...],
+        Meta(description="Ranks of the first documents involved; null for one that was not retrieved."),
+    ] = ()
+    ranks_before: Annotated[
+        tuple[int | None, ...] | None, Meta(description="Their ranks in the baseline; null without a baseline.")
+    ] = None
+    more_ranks: Annotated[bool, Meta(description="Whether further documents are involved.")] = False
+    in_baseline: Annotated[bool, Meta(description="Whether the baseline breaks the same rules already.")] = False
+    why: Annotated[
+        str, Meta(description="Why it does not fail the check, or why it does although only the pass rate decides.")
+    ] = ""
+    details: Annotated[tuple[Phrase, ...], Meta(description="Further lines about it, such as why scores are low.")] = ()
 
 
 def phrase_of(finding: Finding) -> Phrase:
@@ -66,18 +63,16 @@ class ToolCall(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
 
 
 class Message(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """A message of a conversation: who said it, and what; ``text`` includes the tools that it calls."""
+    """A message of a conversation; ``text`` includes the tools that it calls."""
 
     role: str
     text: str = ""
 
 
 class Said(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """Each text is cut, with an ellipsis; a field that the row does not have is omitted.
+    """What the application saw, did and answered for one query.
 
-    ``contexts`` are the texts that the model saw: ``retrieved_contexts`` of the row, or else the texts of its first
-    results. ``messages`` are a conversation. ``more_contexts``, ``more_tool_calls`` and ``more_messages`` count those
-    that are not listed.
+    Each text is cut, with an ellipsis. A field that the row does not have is omitted.
     """
 
     response: Annotated[str | None, Meta(description="What the application answered.")] = None
@@ -87,11 +82,14 @@ class Said(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     refusal: Annotated[str | None, Meta(description="The model's refusal.")] = None
     finish_reason: Annotated[str | None, Meta(description="Why the model stopped.")] = None
     tool_calls: tuple[ToolCall, ...] | None = None
-    more_tool_calls: int = 0
-    messages: tuple[Message, ...] | None = None
-    more_messages: int = 0
-    contexts: tuple[str, ...] | None = None
-    more_contexts: int = 0
+    more_tool_calls: Annotated[int, Meta(description="How many tool calls are not listed.")] = 0
+    messages: Annotated[tuple[Message, ...] | None, Meta(description="The conversation.")] = None
+    more_messages: Annotated[int, Meta(description="How many messages are not listed.")] = 0
+    contexts: Annotated[
+        tuple[str, ...] | None,
+        Meta(description="The texts that the model saw: `retrieved_contexts`, or else those of the first results."),
+    ] = None
+    more_contexts: Annotated[int, Meta(description="How many contexts are not listed.")] = 0
 
     @property
     def size(self) -> int:
@@ -108,7 +106,7 @@ def called(call: ToolCall) -> str:
 
 
 def unsaid(phrase: Phrase) -> Phrase:
-    """Return a phrase without the texts that the application said."""
+    """Return a phrase without the texts of the application and its documents."""
     return tuple([NOT_SHOWN if isinstance(part, Name) and part.said else part for part in phrase])
 
 
@@ -171,7 +169,7 @@ EFFECT: dict[ChangeKind, Effect] = {
 class ChangedItem(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """A query, a limit, a setting or a waiver that changed; null stands for a value that it does not have.
 
-    Of a query, the values are what changed: a rank, a weight, how many documents are relevant, judged or forbidden.
+    The values of a query are what changed: a rank, a weight, or how many documents are relevant, judged or forbidden.
     """
 
     id: str

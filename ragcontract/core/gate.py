@@ -1,7 +1,7 @@
-"""Gate interface: a limit on a quantity that has a label, a unit and a direction.
+"""The gate interface: limits on quantities.
 
-Each metric and each latency percentile is a quantity. A limit key is a key in ``ragcontract.yml`` that limits a
-quantity; a gate is a limit key with a value.
+Each metric and each latency percentile is a quantity, with a label, a unit and a direction. A limit key is a key in
+``ragcontract.yml`` that limits a quantity. A gate is a limit key with a value.
 """
 
 from collections.abc import Callable
@@ -47,53 +47,43 @@ class Measured(Protocol):
 class Quantity(Struct, frozen=True, kw_only=True):
     """Something that can be limited.
 
-    The value of a metric is its mean over all queries, or over those with a tag. Any other quantity is read from a side
-    by calling ``read``; with ``of_rules``, it is the share of the queries whose rules hold. With ``of_change``, the
-    value itself compares the run with a baseline. Limits in percent count from ``zero``, the lowest value of its scale.
-    ``absent`` and ``absent_before`` are the messages for a run or a baseline without a value, and say how to fix that.
+    The value of a metric is its mean over all queries, or over those with a tag.
     """
 
     key: str
     label: str
     unit: Unit = "points"
     better: Direction = "higher"
-    read: Callable[[Measured], float | None] | None = None
-    of_rules: bool = False
-    of_change: bool = False
-    zero: float = 0.0
-    absent: str = ""
-    absent_before: str = ""
+    read: Callable[[Measured], float | None] | None = None  # reads the value of a quantity that is not a metric
+    of_rules: bool = False  # the value is the share of the queries whose rules hold
+    of_change: bool = False  # the value itself compares the run with a baseline
+    zero: float = 0.0  # the lowest value of the scale, from which limits in percent count
+    absent: str = ""  # the message for a run without a value, which says how to fix that
+    absent_before: str = ""  # the same for a baseline
 
 
 class LimitKey(Struct, frozen=True, kw_only=True):
-    """A configuration key that limits a quantity: its section and name, the quantity, and the type of its value.
-
-    A key with ``by_tag`` may also appear under ``tags``.
-    """
+    """A configuration key that limits a quantity."""
 
     section: str
     name: str
     kind: Kind
     quantity: Quantity
-    type: Any
-    by_tag: bool = True
+    type: Any  # of the limit's value
+    by_tag: bool = True  # the key may also appear under ``tags``
 
 
 class Gate(Struct, frozen=True, kw_only=True):
-    """A limit set in the configuration at ``location``; a ``relative`` limit is a fraction of the baseline value.
-
-    That is counted from the lowest value of its scale.
-    ``tag`` or ``tier`` restricts the gate to the queries that have it; None means all queries.
-    """
+    """A limit that the configuration sets at ``location``."""
 
     id: str
     location: str
     quantity: Quantity
     kind: Kind
     limit: float
-    relative: bool = False
-    tag: str | None = None
-    tier: str | None = None
+    relative: bool = False  # the limit is a fraction of the baseline's value, counted from the lowest of its scale
+    tag: str | None = None  # if not None, only the queries with this tag count
+    tier: str | None = None  # if not None, only the queries of this tier count
 
     @property
     def compares(self) -> bool:
@@ -102,12 +92,12 @@ class Gate(Struct, frozen=True, kw_only=True):
 
     @property
     def needs_baseline(self) -> bool:
-        """Whether the gate needs a baseline: it limits a change, or something that itself compares."""
+        """Whether the gate needs a baseline, because it or its quantity compares."""
         return self.compares or self.quantity.of_change
 
 
 def every_run_keeps(kind: Kind, limit: float, scale: Scale, *, relative: bool = False) -> bool:
-    """Return whether the worst value, or the largest change, is within a limit, so that it never fails."""
+    """Return whether a limit can never fail, because the worst value or the largest change is within it."""
     if kind == "minimum":
         return limit - scale.low <= SAME
     if kind == "maximum":

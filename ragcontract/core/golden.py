@@ -16,47 +16,34 @@ RELEVANT_GRADE = 1  # the grade from which a document is relevant, unless `relev
 
 
 class Criterion(Struct, frozen=True, kw_only=True, gc=False):
-    """What an answer must be, in words that a judge reads: ``id`` is its name among those of the query."""
+    """What an answer must be, in words that a judge reads. The ``id`` is unique among the criteria of a query."""
 
     id: str
     text: str
 
 
 class ExpectedAnswer(Struct, frozen=True, kw_only=True, gc=False):
-    """What a golden query expects of the answer, apart from its rules.
+    """What a golden query expects of the answer, apart from its rules; None is a field that the row does not have."""
 
-    ``reference`` is a good answer, ``reference_claims`` what it says, one statement each; ``reference_contexts`` are
-    the texts that must be retrieved. ``reference_tool_calls`` are the calls that must be made; an empty tuple means
-    that no tool may be called. None is a field that the row does not have. ``as_evaluated`` names the benchmark whose
-    own matching applies to the row. A judge says whether the answer meets ``criteria``. ``turns`` is what the user says
-    in each turn of a conversation.
-    """
-
-    reference: str | None = None
-    reference_claims: tuple[str, ...] | None = None
-    reference_contexts: tuple[str, ...] | None = None
-    reference_tool_calls: tuple[Struct, ...] | None = None
+    reference: str | None = None  # a good answer
+    reference_claims: tuple[str, ...] | None = None  # the statements of the good answer
+    reference_contexts: tuple[str, ...] | None = None  # the texts that must be retrieved
+    reference_tool_calls: tuple[Struct, ...] | None = None  # the calls that must be made; if empty, there must be none
     expected_mode: Mode | None = None
     expected_label: str | None = None
-    criteria: tuple[Criterion, ...] | None = None
-    turns: tuple[str, ...] | None = None
+    criteria: tuple[Criterion, ...] | None = None  # a judge says whether the answer meets them
+    turns: tuple[str, ...] | None = None  # what the user says in each turn of a conversation
     tier: str | None = None
-    as_evaluated: str | None = None
+    as_evaluated: str | None = None  # the benchmark whose own matching applies to the row
 
 
 class GoldenQuery(Struct, frozen=True, kw_only=True, gc=False):
-    """A question and its expectations, with defaults filled in and ids as text.
-
-    ``location`` is the file and line of the row, such as ``golden.jsonl:17``. A query without relevant documents is
-    unanswerable. ``rules`` holds the entries of the row's ``rules`` field and the rules made from fields about the
-    answer (``answer_must_include``); rules about documents read their fields directly. ``answer`` is None for a row
-    about documents only. A row without ``relevant_doc_ids`` does not name documents: only forbidden ones are judged.
-    """
+    """A question and its expectations, with defaults filled in and ids as text."""
 
     id: str
     query: str
-    relevant_doc_ids: tuple[str, ...]
-    location: str
+    relevant_doc_ids: tuple[str, ...]  # a query without any is unanswerable
+    location: str  # the file and line of the row, such as ``golden.jsonl:17``
     must_rank_at_most: int | None = None
     must_include_any: bool = False
     forbidden_doc_ids: tuple[str, ...] = ()
@@ -64,18 +51,20 @@ class GoldenQuery(Struct, frozen=True, kw_only=True, gc=False):
     tags: tuple[str, ...] = ()
     relevance: dict[str, float] | None = None
     severity: Severity = "error"
+    # The entries of the row's ``rules``, and the rules made from fields about the answer (``answer_must_include``).
+    # Rules about documents read their fields directly.
     rules: tuple[Struct, ...] = ()
-    answer: ExpectedAnswer | None = None
-    names_documents: bool = True
+    answer: ExpectedAnswer | None = None  # None for a row about documents only
+    names_documents: bool = True  # false for a row without ``relevant_doc_ids``, of which only forbidden ones count
 
     @property
     def turns(self) -> int:
-        """How many turns the conversation has; 0 if the query is not one."""
+        """How many turns the conversation has; 0 if the query is not a conversation."""
         return len(self.answer.turns or ()) if self.answer else 0
 
     @property
     def needs_results(self) -> bool:
-        """Whether a row must say what was retrieved: documents are wanted, or forbidden."""
+        """Whether a row must say what was retrieved, because documents are wanted or forbidden."""
         return self.names_documents or bool(self.forbidden_doc_ids)
 
     @property
@@ -85,7 +74,7 @@ class GoldenQuery(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def only_forbids(self) -> bool:
-        """Whether nothing is wanted of the query but that some documents are not retrieved."""
+        """Whether all that the query expects is that some documents are not retrieved."""
         return bool(self.forbidden_doc_ids) and not self.relevant_doc_ids and not self.rules
 
 
@@ -95,5 +84,5 @@ def named_in(queries: Iterable[GoldenQuery]) -> frozenset[str]:
 
 
 def graded_from(level: float, relevance: Mapping[str, float]) -> tuple[str, ...]:
-    """Return the documents of at least that grade; a placeholder stands for one of any grade."""
+    """Return the documents with at least that grade; a placeholder counts with any grade."""
     return tuple([doc_id for doc_id, grade in relevance.items() if grade >= level or doc_id == PLACEHOLDER])

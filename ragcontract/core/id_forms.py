@@ -26,58 +26,54 @@ Pair: TypeAlias = tuple[str, str, tuple[Part, ...], str]  # longer id, shorter i
 
 
 class Match(Struct, frozen=True, kw_only=True):
-    """A ``wanted`` id that was ``found`` in another form.
-
-    One of them has the additional ``parts``: the one that was found if ``longer_found``, else the wanted one. ``cut``
-    is the text of such a part, with ``n`` for numbers: ``#n``, ``.md``; empty if there are several parts.
-    """
+    """A wanted id that a run has in another form. One of the two ids has additional parts."""
 
     wanted: str
     found: str
     parts: tuple[Part, ...]
-    longer_found: bool
-    cut: str = ""
+    longer_found: bool  # whether the id that was found has the additional parts
+    cut: str = ""  # the text of the only additional part, with ``n`` for numbers, as ``#n`` or ``.md``
 
 
-def matches(wanted: Collection[str], found: Iterable[str]) -> list[Match]:
-    """Return the wanted ids that were found in another form; an id that may stand for several others is left out."""
+def matches(wanted: Collection[str], available: Iterable[str]) -> list[Match]:
+    """Return the wanted ids that are available in another form. An id that may stand for several others is left out."""
     by_wanted: dict[str, Match] = {}
-    found = list(dict.fromkeys(found))
-    for longer, shorter, longer_found in ((found, wanted, True), (wanted, found, False)):
-        pairs = list(_pairs(longer, shorter))
+    available = list(dict.fromkeys(available))
+    for longer_ids, shorter_ids, longer_found in ((available, wanted, True), (wanted, available, False)):
+        pairs = list(_pairs(longer_ids, shorter_ids))
         several = _in_several_folders(pairs)
-        forms = set() if longer_found or not pairs else _forms(found)
-        for one, other, parts, cut in pairs:
+        forms = set() if longer_found or not pairs else _forms(available)
+        for longer, shorter, parts, cut in pairs:
             if not longer_found and set(parts) <= {"blanks", "case"}:
-                continue  # neither is longer, so the other direction has found all of these
-            if other in several or (cut, other) in forms:
+                continue  # neither is longer, so the other direction has all of these
+            if shorter in several or (cut, shorter) in forms:
                 continue
-            here, there = (other, one) if longer_found else (one, other)
+            here, there = (shorter, longer) if longer_found else (longer, shorter)
             has_parts = there != there.strip() if parts == ("blanks",) else longer_found
             match = Match(wanted=here, found=there, parts=parts, longer_found=has_parts, cut=cut)
             by_wanted.setdefault(here, match)
-    return [by_wanted[one] for one in wanted if one in by_wanted]
+    return [by_wanted[wanted_id] for wanted_id in wanted if wanted_id in by_wanted]
 
 
 def _forms(names: Iterable[str]) -> set[tuple[str, str]]:
-    """Return what can be taken off ids, and what is left: with faq_3 beside faq in a run, faq_2 is not faq there."""
+    """Return the parts that can be taken off ids, each with the rest: if a run has faq and faq_3, faq_2 is not faq."""
     return {(cut, rest) for name in names for _, rest, cut in _shortened(name.strip()) if cut}
 
 
 def _in_several_folders(pairs: Iterable[Pair]) -> set[str]:
     """Return the ids without a folder that are files of several folders, such as README.md."""
     folders: dict[str, set[str]] = {}
-    for one, other, parts, _ in pairs:
+    for longer, shorter, parts, _ in pairs:
         if "folder" in parts:
-            folders.setdefault(other, set()).add(one.replace("\\", "/").rpartition("/")[0])
-    return {other for other, names in folders.items() if len(names) > 1}
+            folders.setdefault(shorter, set()).add(longer.replace("\\", "/").rpartition("/")[0])
+    return {shorter for shorter, names in folders.items() if len(names) > 1}
 
 
-def most_common(found: Iterable[Match]) -> tuple[Match | None, int]:
+def most_common(similar: Iterable[Match]) -> tuple[Match | None, int]:
     """Return the first match with the most frequent parts, and how many have these parts."""
     first: dict[tuple[tuple[Part, ...], bool], Match] = {}
     counts: Counter[tuple[tuple[Part, ...], bool]] = Counter()
-    for match in found:
+    for match in similar:
         form = match.parts, match.longer_found
         first.setdefault(form, match)
         counts[form] += 1
@@ -86,24 +82,24 @@ def most_common(found: Iterable[Match]) -> tuple[Match | None, int]:
     return None, 0
 
 
-def same_form(one: Match, other: Match) -> bool:
+def same_form(match: Match, other: Match) -> bool:
     """Return whether two matches have the same additional parts on the same side."""
-    return (one.parts, one.longer_found) == (other.parts, other.longer_found)
+    return (match.parts, match.longer_found) == (other.parts, other.longer_found)
 
 
 def difference(match: Match) -> Phrase:
-    """Return how an id was found, as ``without the suffix #n of the run's ids (doc_sso#3 for doc_sso)``."""
+    """Describe how the two ids differ, as ``without the suffix #n of the run's ids (doc_sso#3 for doc_sso)``."""
     parts = [part for part in match.parts if part != "case"]
-    said: list[str | Name] = []
+    phrase: list[str | Name] = []
     if parts:
         *first, last = parts
         listed = f"{', '.join(first)} and {last}" if first else last
-        said.append(f"without the {listed}" if match.longer_found else f"without their {listed}")
-        said += [" ", Name(match.cut)] if match.cut else []
-        said += [" of the run's ids"] if match.longer_found else []
+        phrase.append(f"without the {listed}" if match.longer_found else f"without their {listed}")
+        phrase += [" ", Name(match.cut)] if match.cut else []
+        phrase += [" of the run's ids"] if match.longer_found else []
     if "case" in match.parts:
-        said.append(" and in other case" if parts else "in other case")
-    return (*said, " (", named(match.found), " for ", named(match.wanted), ")")
+        phrase.append(" and in other case" if parts else "in other case")
+    return (*phrase, " (", named(match.found), " for ", named(match.wanted), ")")
 
 
 def named(name: str) -> Name:
@@ -114,7 +110,7 @@ def named(name: str) -> Name:
 
 
 def _pairs(longer: Iterable[str], shorter: Iterable[str]) -> Iterator[Pair]:
-    """Yield ``(longer, shorter, parts, cut)`` for ids of which the longer one has additional parts."""
+    """Yield the pairs of ids that differ only in additional parts of the longer id."""
     plain, folded = _unique(shorter, str.strip), _unique(shorter, lambda name: name.strip().casefold())
     for name in longer:
         for parts, rest, cut in _shortened(name.strip()):
@@ -131,18 +127,18 @@ def _pairs(longer: Iterable[str], shorter: Iterable[str]) -> Iterator[Pair]:
 
 def _unique(names: Iterable[str], key: Callable[[str], str]) -> dict[str, str]:
     """Map keys to names, without keys that several names have."""
-    found: dict[str, str] = {}
+    by_key: dict[str, str] = {}
     several = set()
     for name in names:
-        if found.setdefault(key(name), name) != name:
+        if by_key.setdefault(key(name), name) != name:
             several.add(key(name))
-    for one in several:
-        del found[one]
-    return found
+    for shared in several:
+        del by_key[shared]
+    return by_key
 
 
 def _shortened(name: str) -> Iterator[tuple[tuple[Part, ...], str, str]]:
-    """Yield ``(parts, rest, cut)``: the name itself, then what is left without parts of it."""
+    """Yield ``(parts, rest, cut)`` for the whole name, and then for each rest without some parts of it."""
     yield (), name, ""
     if name.isdecimal():
         yield ("leading zeros",), name.lstrip("0") or "0", ""
@@ -159,13 +155,13 @@ def _shortened(name: str) -> Iterator[tuple[tuple[Part, ...], str, str]]:
             ((*parts, "folder"), file),
             ((*parts, "folder", "extension"), EXTENSION.sub("", file)),
         ]
-        for found, short in variants:
-            if found and short and len(short) < len(name) and not (found != parts and short == rest):
-                yield found, short, re.sub("[0-9]+", "n", name[len(short) :]) if "folder" not in found else ""
+        for taken, short in variants:
+            if taken and short and len(short) < len(name) and not (taken != parts and short == rest):
+                yield taken, short, re.sub("[0-9]+", "n", name[len(short) :]) if "folder" not in taken else ""
 
 
 def without_suffix(name: str) -> str:
-    """Return an id without the number of a chunk at its end, as in ``doc#3`` and ``doc_chunk_3``; or nothing."""
+    """Return an id without the number of a chunk at its end, as in ``doc#3`` and ``doc_chunk_3``, or an empty text."""
     if "#" in name:
         return name[: name.rindex("#")].rstrip(_SEPARATORS)
     stem = name.rstrip(_DIGITS)

@@ -1,11 +1,10 @@
-"""Identifiers: non-empty text; an integer is accepted and is the same id as its decimal digits.
+"""Identifiers: their types, their conversion to text, and the packed document ids of a baseline.
 
-One or several texts or paths, as functions for users take them.
+An id is non-empty text. An integer is accepted and is the same id as its decimal digits.
 
-The first document ids of a baseline's rows, packed: a baseline may have a hundred thousand queries.
-
-Of each query, there is one list for each row. The judged pool of a query is packed in the same way: it is the union of
-its lists, so a query whose pool is what its rows returned has one object for both.
+The first document ids of a baseline's rows are packed, because a baseline may have a hundred thousand queries. Each
+query has one list per row. The judged pool of a query, which is the union of its lists, is packed in the same way. If
+the pool is what the rows returned, one object serves both.
 """
 
 import os
@@ -55,32 +54,32 @@ def unique_ids(values: list[str | int] | None) -> tuple[str, ...]:
 def some(ids: Iterable[str], noun: str = "query") -> str:
     """Format a count with the first few ids, for example ``3 queries ('a', 'b', 'c')``."""
     every = list(ids)
-    named = [repr(shorten(one, bounds.NAME)) for one in every[: bounds.NAMES]]
+    named = [repr(shorten(name, bounds.NAME)) for name in every[: bounds.NAMES]]
     return f"{count(len(every), noun)} ({', '.join([*named, '…'] if len(every) > bounds.NAMES else named)})"
 
 
 Path = str | os.PathLike[str]
 
 
-def several(given: str | Iterable[str]) -> list[str]:
+def several(texts: str | Iterable[str]) -> list[str]:
     """Return one or several texts as a list."""
-    return [given] if isinstance(given, str) else [*given]
+    return [texts] if isinstance(texts, str) else [*texts]
 
 
-def paths_of(given: Path | Iterable[Path]) -> list[str]:
+def paths_of(paths: Path | Iterable[Path]) -> list[str]:
     """Return one or several paths as a list of texts."""
-    return [os.fspath(path) for path in ([given] if isinstance(given, str | os.PathLike) else given)]
+    return [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
 
 
-# Of a baseline's own results, the first k are judged by definition: nothing has to be looked up.
+# The pool of a baseline's own first k results, which are judged by definition, so that nothing is looked up.
 EVERYTHING = b""
 
-encode = msgspec.msgpack.Encoder().encode  # fails for what is no text; ``packed`` does not
+encode = msgspec.msgpack.Encoder().encode  # fails for half of a pair of surrogates; ``packed`` does not
 unpacked = msgspec.msgpack.Decoder(list[list[str]]).decode
 
 
 def packed(lists: object) -> bytes:
-    """Pack a list of ids, or lists of them; what is no text, as half of a pair of surrogates, is escaped."""
+    """Pack a list of ids, or lists of them; half of a pair of surrogates is escaped."""
     try:
         return encode(lists)
     except UnicodeEncodeError:
@@ -88,7 +87,7 @@ def packed(lists: object) -> bytes:
 
 
 def _escaped(lists: Any) -> Any:
-    return encodable(lists) if isinstance(lists, str) else [_escaped(one) for one in lists]
+    return encodable(lists) if isinstance(lists, str) else [_escaped(item) for item in lists]
 
 
 def first_of(doc_ids: Sequence[str], k: int, *, by_document: bool) -> Sequence[str]:
@@ -97,7 +96,7 @@ def first_of(doc_ids: Sequence[str], k: int, *, by_document: bool) -> Sequence[s
 
 
 def together(rows: Iterable[bytes]) -> bytes:
-    """Pack the rows of one query, each packed on its own; of very many, the first ``bounds.BASELINE_ROWS``."""
+    """Pack the rows of one query, each of which is packed already, up to ``bounds.BASELINE_ROWS`` of them."""
     held = [Raw(row) for _, row in zip(range(bounds.BASELINE_ROWS), rows, strict=False)]
     return encode(held)
 
@@ -109,27 +108,26 @@ def pool_of(pool: bytes) -> frozenset[str]:
 
 
 class FirstIds:
-    """Collects the first ids of a baseline's rows while they are read."""
+    """Collects the first ``k`` ids of a baseline's rows while they are read."""
 
     def __init__(self, k: int, *, by_document: bool) -> None:
-        """Collect the first ``k`` ids of each row."""
         self._k, self._by_document = k, by_document
         self._packed: dict[str, bytes] = {}
         self._repeats: dict[str, list[bytes]] = {}
 
     def note(self, retrieved: Iterable[tuple[GoldenQuery, Sequence[str]]]) -> None:
         """Add the rows of queries."""
-        k, by_document, found = self._k, self._by_document, self._packed
+        k, by_document, by_query = self._k, self._by_document, self._packed
         for query, doc_ids in retrieved:
             ids = first_of(doc_ids, k, by_document=by_document)
             try:
                 first = encode([ids])
             except UnicodeEncodeError:
                 first = packed([ids])
-            if query.id in found:
+            if query.id in by_query:
                 self._repeat(query.id, first)
             else:
-                found[query.id] = first
+                by_query[query.id] = first
 
     def _repeat(self, query_id: str, first: bytes) -> None:
         rows = self._repeats.setdefault(query_id, [self._packed[query_id][1:]])  # without the head of a list of one

@@ -1,6 +1,6 @@
 """Characters that nobody sees, which can hide a word from a comparison: ``sec<U+200B>ret`` reads "secret".
 
-They are the format characters and controls of the Unicode data in use (but for line ends and tabs) and what Unicode
+They are the format characters and controls of the Unicode data in use (except line ends and tabs) and what Unicode
 calls Default_Ignorable_Code_Point: fillers, variation selectors, tags.
 """
 
@@ -8,11 +8,11 @@ import re
 import unicodedata
 from functools import cache
 
-# What Default_Ignorable_Code_Point has beside format characters, which Python's data does not tell: the properties
-# Other_Default_Ignorable_Code_Point and Variation_Selector of Unicode's PropList.txt. Unassigned places are part of it.
+# The other characters of Default_Ignorable_Code_Point, which Python's data does not have. They are the properties
+# Other_Default_Ignorable_Code_Point and Variation_Selector of Unicode's PropList.txt, unassigned code points included.
 _IGNORABLE = (0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2065, 0x3164, 0xFFA0, *range(0x180B, 0x1810))
 _IGNORABLE_RANGES = (range(0xFE00, 0xFE10), range(0xFFF0, 0xFFF9), range(0xE0000, 0xE1000))
-# Letters and symbols that are drawn blank; what stands for a lost or embedded object.
+# Letters and symbols that are drawn blank, and replacement characters of lost or embedded objects.
 DRAWN_BLANK = frozenset("\u2800\ufffc\ufffd\U00013441\U00013442\U0001d159")
 _BLANK_CATEGORIES = frozenset("\t\n\v\f\r\x85")  # controls with the property White_Space
 _ASCII = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
@@ -30,7 +30,7 @@ def without_invisible(text: str) -> str:
 
 
 def is_visible(text: str) -> bool:
-    """Return whether a reader sees any character of a text: also punctuation, which can be searched for."""
+    """Return whether a reader sees any character of a text. Punctuation counts, because it can be searched for."""
     return any(
         not char.isspace() and char not in DRAWN_BLANK and unicodedata.category(char)[0] not in "CM"
         for char in without_invisible(text)
@@ -38,7 +38,7 @@ def is_visible(text: str) -> bool:
 
 
 def _is_seen_whole(text: str) -> bool:
-    """Return whether a text surely has no such character: a quick look, which is enough for nearly every text."""
+    """Return whether a quick look, which is enough for nearly every text, shows that it has no such character."""
     if not text.replace("\n", "").isprintable() or len(text.encode("utf-16-le", "surrogatepass")) > 2 * len(text):
         return False
     return not any(map(text.__contains__, _printable()))

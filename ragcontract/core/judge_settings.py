@@ -1,9 +1,7 @@
-"""Who the judge is, and what its judgments count for: the section ``judge`` of the configuration.
+"""Settings for judgments: the section ``judge`` of the configuration, and counts of labels that agree with a judge.
 
-Where a judge is asked, and with which key, is said by whoever asks it and never here: a pull request can change this
-file, and would send the key elsewhere.
-
-How often a judge and people said yes and no of the same items.
+The configuration never has a judge's address or key. A pull request can change the configuration, and could send the
+key elsewhere. Whoever asks the judge names both.
 """
 
 from typing import Annotated, Literal, TypeAlias, get_args
@@ -20,7 +18,7 @@ Confirmed: TypeAlias = Literal["asserts_unsupported", "denies_or_reports_absence
 Verdict: TypeAlias = bool | Confirmed
 # What further votes are for: only verdicts against the application, or all.
 Confirm: TypeAlias = Literal["failures", "all"]
-# What becomes of a flagged text without a verdict: nothing can be said of its query, or it counts.
+# What happens to a flagged text without a verdict: its query cannot be judged, or the text counts.
 Unconfirmed: TypeAlias = Literal["error", "stands"]
 
 JudgedMetric = Literal["context_recall", "criteria_met"]
@@ -43,10 +41,10 @@ class JudgeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ] = None
     confirm: Annotated[
         Confirm | None,
-        Meta(description="Only judgments count of which failures, or all, were asked again; any by default."),
+        Meta(description="Only judgments count whose judge was asked again about these verdicts; any by default."),
     ] = None
     second_pass: Annotated[
-        bool, Meta(description="What rules find that must not be in an answer counts only if the judge confirms it.")
+        bool, Meta(description="A text that rules forbid in an answer counts only if the judge confirms it.")
     ] = False
     unconfirmed: Annotated[
         Unconfirmed,
@@ -55,8 +53,8 @@ class JudgeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     uncalibrated: Annotated[
         Literal["refuse", "advisory"],
         Meta(
-            description="A limit on what a judge without a good calibration said: refuse the run, or show it without "
-            "effect."
+            description="A limit on judgments whose judge has no good calibration: refuse the run, or show the limit "
+            "without effect."
         ),
     ] = "refuse"
     max_age_days: Annotated[
@@ -69,7 +67,7 @@ Count = Annotated[int, Meta(ge=0, le=bounds.LABELS)]
 
 
 class LabelCounts(Struct, frozen=True, kw_only=True):
-    """How often a judge and people said yes and no of the same items; people are right by definition."""
+    """How often a judge and people said yes and no to the same items; people are right by definition."""
 
     tp: Annotated[Count, Meta(description="Both say yes.")]
     fp: Annotated[Count, Meta(description="Only the judge says yes.")]
@@ -78,15 +76,15 @@ class LabelCounts(Struct, frozen=True, kw_only=True):
 
     @property
     def n(self) -> int:
-        """All items that both judged."""
+        """The number of items with a label and a judgment."""
         return self.tp + self.fp + self.fn + self.tn
 
     @property
     def yes(self) -> int:
-        """Those that people say yes of."""
+        """The number of items to which people say yes."""
         return self.tp + self.fn
 
     @property
     def no(self) -> int:
-        """Those that people say no of."""
+        """The number of items to which people say no."""
         return self.fp + self.tn

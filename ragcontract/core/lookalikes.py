@@ -1,8 +1,9 @@
 """Finds ids that probably name a forbidden document in another form: ``docs/Secret.md#3`` for ``secret``.
 
-Two ids are lookalikes if they are equal but for case, blanks, invisible characters, percent-encoding, a leading ``./``,
-leading zeros of a number, and what only one of them has: a folder in front, an extension, a query as ``?page=2``, the
-number of a chunk or of a copy at the end. Numbers on both sides make siblings, which ``policy_1`` and ``policy_2`` are.
+Two ids are lookalikes if they are equal except for case, blanks, invisible characters, percent-encoding, a leading
+``./``, leading zeros of a number, and parts that only one of them has. Such a part is a folder in front, an extension,
+a query such as ``?page=2``, or the number of a chunk or a copy at the end. If both have a number, as ``policy_1`` and
+``policy_2`` do, they are siblings, not lookalikes.
 """
 
 import re
@@ -25,53 +26,62 @@ _NOTHING: frozenset[Part] = frozenset()
 
 
 class Lookalike(NamedTuple):
-    """An id that a run has in place of a ``forbidden`` one; they may be ``identical`` to a reader, or ``numbered``."""
+    """An id that a run has in place of a forbidden one."""
 
     forbidden: str
     found: str
-    identical: bool
-    numbered: bool
+    identical: bool  # they look the same to a reader
+    numbered: bool  # only a number at the end, which may be a part of the name, tells them apart
 
 
 class _Spelling(NamedTuple):
-    """What is left of an id: the ``file`` and its ``folder``, without the parts that were ``taken`` off."""
+    """An id without some of its parts."""
 
     file: str
     folder: str
-    taken: frozenset[Part]
-    number: bool  # whether the suffix is but a number, which may be a part of the name
+    taken: frozenset[Part]  # the parts that were taken off
+    number: bool  # whether the suffix is only a number, which may be a part of the name
 
 
 def lookalikes(forbidden: Sequence[str], retrieved: Sequence[str]) -> Iterator[Lookalike]:
-    """Yield each retrieved id that looks like a forbidden one, unless either is retrieved, or forbidden, as it is."""
+    """Yield each retrieved id that looks like a forbidden one.
+
+    Ids that are both retrieved and forbidden are left out, because nothing needs to be guessed about them.
+    """
     if not (likely := _likely(forbidden, retrieved)):
         return
     known: dict[str, list[tuple[str, _Spelling]]] = {}
     for doc_id in likely:
         for spelling in _spellings(doc_id) if doc_id not in retrieved else ():
             known.setdefault(spelling.file, []).append((doc_id, spelling))
-    for found in dict.fromkeys(retrieved):
-        pairs = ((doc_id, one, other) for other in _spellings(found) for doc_id, one in known.get(other.file, ()))
-        of_found = (lookalike for pair in pairs if (lookalike := _lookalike(found, *pair, retrieved)))
-        if found not in forbidden and (lookalike := next(of_found, None)):
+    for retrieved_id in dict.fromkeys(retrieved):
+        similar = (
+            lookalike
+            for theirs in _spellings(retrieved_id)
+            for doc_id, ours in known.get(theirs.file, ())
+            if (lookalike := _lookalike(doc_id, ours, retrieved_id, theirs, retrieved))
+        )
+        if retrieved_id not in forbidden and (lookalike := next(similar, None)):
             yield lookalike
 
 
-def _lookalike(found: str, doc_id: str, one: _Spelling, other: _Spelling, retrieved: Iterable[str]) -> Lookalike | None:
-    """Return the lookalike that spellings of the same file make of a retrieved and a forbidden id, if they do."""
-    shorter, longer = sorted((one.folder, other.folder), key=len)
+def _lookalike(
+    forbidden_id: str, ours: _Spelling, retrieved_id: str, theirs: _Spelling, retrieved: Iterable[str]
+) -> Lookalike | None:
+    """Return the lookalike, if these spellings of the two ids, which are of the same file, make them one."""
+    shorter, longer = sorted((ours.folder, theirs.folder), key=len)
     in_front = not shorter or shorter == longer or longer.endswith(f"/{shorter}")
-    if not in_front or not one.taken.isdisjoint(other.taken):
+    if not in_front or not ours.taken.isdisjoint(theirs.taken):
         return None
-    taken = one.taken | other.taken
-    numbered = shorter == longer and taken == {"suffix"} and (one.number or other.number)
-    if numbered and one.number and _has_sibling(other, retrieved):
+    taken = ours.taken | theirs.taken
+    numbered = shorter == longer and taken == {"suffix"} and (ours.number or theirs.number)
+    if numbered and ours.number and _has_sibling(theirs, retrieved):
         return None
-    return Lookalike(doc_id, found, identical=shorter == longer and not taken, numbered=numbered)
+    return Lookalike(forbidden_id, retrieved_id, identical=shorter == longer and not taken, numbered=numbered)
 
 
 def _likely(forbidden: Sequence[str], retrieved: Sequence[str]) -> dict[str, None]:
-    """Return the forbidden ids, without those that clearly look like no retrieved one: almost all, and fast."""
+    """Return the forbidden ids that may look like a retrieved one; a fast check, which excludes almost all."""
     text = f"{' '.join(retrieved)} "
     if not text.isprintable():
         return dict.fromkeys(forbidden)
@@ -81,11 +91,11 @@ def _likely(forbidden: Sequence[str], retrieved: Sequence[str]) -> dict[str, Non
 
 @lru_cache(_REMEMBERED)
 def _necessary(doc_id: str) -> tuple[str, ...]:
-    """Return texts of which a lookalike has one."""
+    """Return texts of which each lookalike of the id has at least one."""
     spellings = _spellings(doc_id)
-    shortest = min((one.file for one in spellings if "suffix" not in one.taken), key=len)
-    # The other id has no number where this one had one, so its file ends there.
-    ends = (one.file + end for one in spellings if "suffix" in one.taken for end in _ENDS)
+    shortest = min((spelling.file for spelling in spellings if "suffix" not in spelling.taken), key=len)
+    # Where a number was taken off this id, the other id has none, so its file ends there.
+    ends = (spelling.file + end for spelling in spellings if "suffix" in spelling.taken for end in _ENDS)
     return (shortest, *dict.fromkeys(ends))
 
 
@@ -97,44 +107,44 @@ def _plain(name: str) -> str:
 
 
 def _spellings(name: str) -> list[_Spelling]:
-    """Return the id as it is, and without parts at its end."""
+    """Return the spellings of an id: the whole one, and those without parts at its end."""
     path = _plain(name)
     if "/" in path or "\\" in path:
         path = "/".join([part for part in path.replace("\\", "/").split("/") if part and part != "."])
     elif path.isdecimal():
         path = path.lstrip("0") or "0"
-    found: dict[str, tuple[frozenset[Part], bool]] = {path or name: (_NOTHING, False)}
+    known: dict[str, tuple[frozenset[Part], bool]] = {path or name: (_NOTHING, False)}
     shortened = [path or name]
     for _ in range(_TAKEN_OFF):
-        shortened = [rest for one in shortened for rest in _without_part(one, found)]
+        shortened = [rest for whole in shortened for rest in _without_part(whole, known)]
     spellings = []
-    for rest, (taken, number) in found.items():
+    for rest, (taken, number) in known.items():
         folder, _, file = rest.rpartition("/")
         spellings.append(_Spelling(file, folder, taken, number))
     return spellings
 
 
-def _without_part(path: str, found: dict[str, tuple[frozenset[Part], bool]]) -> list[str]:
-    """Return a path without the number of a chunk, and without its extension, and note what is new in ``found``."""
-    taken, number = found[path]
+def _without_part(path: str, known: dict[str, tuple[frozenset[Part], bool]]) -> list[str]:
+    """Return a path without one part at its end, in each way that is not known yet, and add these ways to ``known``."""
+    taken, number = known[path]
     new = []
-    if (rest := without_suffix(path)) and rest not in found:
+    if (rest := without_suffix(path)) and rest not in known:
         is_number = (number or "suffix" not in taken) and _NUMBER.fullmatch(path, len(rest)) is not None
-        found[rest] = taken | {"suffix"}, is_number
+        known[rest] = taken | {"suffix"}, is_number
         new.append(rest)
-    if path.endswith(")") and (rest := _COPY.sub("", path)) and rest not in found and rest != path:
-        found[rest] = taken | {"suffix"}, True
+    if path.endswith(")") and (rest := _COPY.sub("", path)) and rest not in known and rest != path:
+        known[rest] = taken | {"suffix"}, True
         new.append(rest)
-    if "?" in path and (rest := path.partition("?")[0].rstrip("/")) and rest not in found:
-        found[rest] = taken | {"query"}, number
+    if "?" in path and (rest := path.partition("?")[0].rstrip("/")) and rest not in known:
+        known[rest] = taken | {"query"}, number
         new.append(rest)
-    if "." in path and (rest := EXTENSION.sub("", path)) and rest not in found and not rest.endswith("/"):
-        found[rest] = taken | {"extension"}, number
+    if "." in path and (rest := EXTENSION.sub("", path)) and rest not in known and not rest.endswith("/"):
+        known[rest] = taken | {"extension"}, number
         new.append(rest)
     return new
 
 
-def _has_sibling(found: _Spelling, retrieved: Iterable[str]) -> bool:
-    """Return whether the id is retrieved with numbers too: beside faq_3, faq is not faq_2."""
-    numbered = _Spelling(found.file, found.folder, frozenset({"suffix"}), number=True)
-    return any(spelling == numbered for name in retrieved for spelling in _spellings(name))
+def _has_sibling(spelling: _Spelling, retrieved: Iterable[str]) -> bool:
+    """Return whether the id is also retrieved with a number. If a run has faq and faq_3, faq is not faq_2."""
+    numbered = _Spelling(spelling.file, spelling.folder, frozenset({"suffix"}), number=True)
+    return any(other == numbered for name in retrieved for other in _spellings(name))

@@ -1,4 +1,4 @@
-"""Metric interface: a family computes several metrics of a row together.
+"""The metric interface: a family computes several metrics of a row together.
 
 All other code (configuration, gates, tags, suggestions, reports) works with single metrics. To add a family, add a
 module with a class and a provider, and register the provider in ``ragcontract.registry``.
@@ -29,11 +29,11 @@ class Scale(Struct, frozen=True):
 
     @property
     def zero(self) -> float:
-        """Where limits in percent count from: the lowest value; 0 on a scale without one."""
+        """The value from which limits in percent count: the lowest one, or 0 on a scale without one."""
         return self.low if isfinite(self.low) else 0.0
 
     def fault(self, value: float) -> str | None:
-        """Return the message on a score outside the scale, also for NaN; None if it is within."""
+        """Return the message about a score outside the scale, such as NaN; None if the score is within."""
         if self.low <= value <= self.high:
             return None
         expected = f"expected a number from {self.low:g} to {self.high:g}, found {repr(value).removesuffix('.0')}"
@@ -59,31 +59,23 @@ class Invalid(Struct, frozen=True):
 
 
 class Metric(Struct, frozen=True, kw_only=True):
-    """A number per query whose weighted mean can be limited.
+    """A number per query whose weighted mean can be limited."""
 
-    ``key`` is its name in files (``recall_at_5``), ``label`` its display name (``Recall@5``). ``aliases`` are further
-    names in the configuration; suggestions and drop limits use the first one. ``k`` is the cut-off, if there is one.
-    ``suggested`` says whether ``rag-contract suggest`` proposes limits for it. A ``diagnostic`` metric describes the
-    labels or the change, not how good the application is: it has a minimum, but no limit on drops, and no test of them.
-    One that ``needs_baseline`` compares a run with it, so that the baseline itself has no value. ``asks`` is what a
-    golden query has that the metric applies to, where that is more than the field that switches it on, and ``supply``
-    how it gets that. One with a ``task`` is what a judge said at it, and only its mean can be limited. If the
-    ``fingerprint`` of the baseline differs, its values were computed in another way and are not compared.
-    """
-
-    key: str
-    label: str
+    key: str  # the name in files: ``recall_at_5``
+    label: str  # the display name: ``Recall@5``
     better: Direction = "higher"
     scale: Scale = Scale()
-    aliases: tuple[str, ...] = ()
-    k: int | None = None
-    suggested: bool = False
+    aliases: tuple[str, ...] = ()  # further names in the configuration; suggestions and drop limits use the first one
+    k: int | None = None  # the cut-off, if there is one
+    suggested: bool = False  # ``rag-contract suggest`` proposes limits for it
+    # It describes the labels or the change, not the quality of the application. It can have a minimum, but its drops
+    # have neither a limit nor a test of significance.
     diagnostic: bool = False
-    needs_baseline: bool = False
-    asks: str = ""
-    supply: str = "add it"
-    task: str = ""
-    fingerprint: str = ""
+    needs_baseline: bool = False  # it compares the run with the baseline, which itself has no value
+    asks: str = ""  # what a golden query needs for the metric, if more than the field that switches it on
+    supply: str = "add it"  # how a golden query gets that
+    task: str = ""  # the judge's task whose judgments it is computed from; if any, only its mean can be limited
+    fingerprint: str = ""  # a baseline with another one computed its values in another way; they are not compared
 
     @property
     def worst(self) -> float:
@@ -92,7 +84,7 @@ class Metric(Struct, frozen=True, kw_only=True):
 
 
 class SwitchedOn(Enum):
-    """What switches a family on where no golden field does: nothing has to, a baseline, or a limit on its metrics."""
+    """What switches on a family that no golden field switches on."""
 
     ALWAYS = "always"
     BY_BASELINE = "by baseline"
@@ -102,8 +94,6 @@ class SwitchedOn(Enum):
 class Family(Protocol):
     """Metrics that are computed together and apply to the same queries.
 
-    ``needs`` names the fields of the run row that the family reads; other fields may not be decoded. If ``from_ids`` is
-    true, the metrics are recomputed from the document ids of a stored baseline; otherwise its stored values are used.
     A family is computed if a golden row has the field ``switch``, or if the configuration or a rule names one of its
     metrics.
     """
@@ -114,31 +104,27 @@ class Family(Protocol):
 
     @property
     def needs(self) -> frozenset[str]:
-        """Fields of the run row, such as ``response`` or ``results.text``."""
+        """The fields of the run row to read, such as ``response`` or ``results.text``; others may not be decoded."""
 
     @property
     def from_ids(self) -> bool:
-        """Whether the metrics can be computed from document ids alone."""
+        """Whether a stored baseline's metrics are computed again from its document ids. If not, its values are used."""
 
     @property
     def switch(self) -> str | SwitchedOn:
-        """The golden field that switches the family on, or what does so in its place."""
+        """The golden field that switches the family on, or what does so instead."""
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing | Invalid:
         """Return the values for a query; an empty tuple if the metrics do not apply to it."""
 
 
 class Complaint(Struct, frozen=True, kw_only=True):
-    """What is wrong with a contract for a family; with ``warns``, the contract can be used nonetheless.
-
-    It is about the golden field at ``location`` (``golden.jsonl:17: reference_contexts[0]``), or about an ``option``,
-    named by its path in the configuration: ``("metrics", "context_recall_text", "measure")``.
-    """
+    """What is wrong with a contract for a family."""
 
     message: str
-    location: str = ""
-    option: tuple[str, ...] = ()
-    warns: bool = False
+    location: str = ""  # of the golden field that is wrong: ``golden.jsonl:17: reference_contexts[0]``
+    option: tuple[str, ...] = ()  # the path of the wrong option: ``("metrics", "context_recall_text", "measure")``
+    warns: bool = False  # the contract can be used nonetheless
 
 
 @runtime_checkable
@@ -150,16 +136,13 @@ class Demanding(Protocol):
 
 
 class MetricSettings(Struct, frozen=True, kw_only=True):
-    """Metric settings from the configuration: the cut-offs, largest first, and how ranks, grades and answers count.
+    """The settings of metrics in the configuration."""
 
-    ``declared`` are the entries of its section ``metrics``, by metric.
-    """
-
-    cutoffs: tuple[int, ...]
+    cutoffs: tuple[int, ...]  # largest first
     rank_by: RankBy = "results"
     gain: Gain = "linear"
     unjudged: Unjudged = "count"
-    declared: Mapping[str, Struct] = {}
+    declared: Mapping[str, Struct] = {}  # the entries of the section ``metrics``, by metric
     answers: AnswerSettings = AnswerSettings()
 
 

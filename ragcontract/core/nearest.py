@@ -1,4 +1,4 @@
-"""Finds the known name that a misspelled one probably stands for, in bounded time however many names are known.
+"""Finds the known name that a misspelled one probably stands for, in bounded time for any number of known names.
 
 Names are indexed by the pairs of adjacent characters in them. Only the names that share the rarest pairs with the
 misspelled one are compared with it character by character.
@@ -13,17 +13,19 @@ from itertools import islice, pairwise
 
 from ragcontract.core import bounds
 
-TYPO_LENGTH = 5  # characters from which on a name, or a part of an id, can be misspelled
-TWO_TYPOS = 8  # characters from which on a name can have two of them
+TYPO_LENGTH = 5  # characters that a name, or a part of an id, needs at least to count as misspelled
+TWO_TYPOS = 8  # characters that a name needs at least to have two typing errors
 _PARTS = re.compile(r"[\W_]+")
-CUTOFF = 0.75  # of difflib's ratio, from which on a name is near
+CUTOFF = 0.75  # the least ratio of difflib for a name to be near
 
 
 class NearNames:
-    """Known names to suggest from; they are indexed on the first search."""
+    """Known names to suggest from, which are indexed on the first search.
+
+    Of names that differ only in case and hyphens, the last one is suggested.
+    """
 
     def __init__(self, known: Iterable[str]) -> None:
-        """Store the known names; of those that differ only in case and hyphens, the last one is suggested."""
         self._known = known
 
     @cached_property
@@ -48,13 +50,13 @@ class NearNames:
         return index
 
     def nearest(self, word: str) -> str | None:
-        """Return the known name most similar to ``word``, or None if none is near; ignores case, treats - like _."""
+        """Return the known name most similar to ``word``, or None if none is near; ignores case and treats - like _."""
         plain = _plain(word[: bounds.NEAR_LENGTH])
         close = difflib.get_close_matches(plain, self._candidates(plain), n=1, cutoff=CUTOFF)
         return self._names[close[0]] if close else None
 
     def misspelled(self, word: str) -> str | None:
-        """Return the known name that ``word`` is a misspelling of, or None if it is of none.
+        """Return the known name that ``word`` is a misspelling of, or None.
 
         Such a word differs by one typing error (a letter left out, added, replaced, or two exchanged), or by two if the
         name has at least eight letters. Case, separators and characters that nobody sees make no difference. A name
@@ -86,7 +88,7 @@ class NearNames:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known name most similar to ``word``, or None if none is near. For one search; see ``NearNames``."""
+    """Return the known name most similar to ``word``, or None if none is near. ``NearNames`` is for several words."""
     return NearNames(known).nearest(word)
 
 
@@ -97,7 +99,7 @@ def _typos(letters: str) -> int:
 
 def _extends(word: str, name: str) -> bool:
     """Return whether a word is a name with further parts behind it."""
-    ours, theirs = ([part for part in _PARTS.split(one.casefold()) if part] for one in (word, name))
+    ours, theirs = ([part for part in _PARTS.split(text.casefold()) if part] for text in (word, name))
     return len(ours) > len(theirs) and ours[: len(theirs)] == theirs
 
 
@@ -110,7 +112,7 @@ def _letters(name: str) -> str:
 
 
 def _edits(word: str, meant: str, most: int) -> int | None:
-    """Return the typing errors by which two names differ (Damerau–Levenshtein), or None if there are more."""
+    """Return how many typing errors two names differ by (Damerau–Levenshtein), or None if more than ``most``."""
     if abs(len(word) - len(meant)) > most or len({*word} - {*meant}) > most or len({*meant} - {*word}) > most:
         return None
     before: list[int] = []
@@ -131,21 +133,21 @@ def _edits(word: str, meant: str, most: int) -> int | None:
 def is_typo(word: str, meant: str) -> bool:
     """Return whether two ids differ by one typing error: a letter left out, added, replaced, or two exchanged.
 
-    The parts between separators must be the same but for one, which has at least five characters and no digits: names
-    that differ in a number or in a short part, as ``policy_eu`` and ``policy_us``, mean different things.
+    All parts between separators must be the same except one, which has at least five characters and no digits. Names
+    that differ in a number or in a short part, as ``policy_eu`` and ``policy_us`` do, mean different things.
     """
-    ours, theirs = _PARTS.split(word.lower()), _PARTS.split(meant.lower())
-    differing = [(one, other) for one, other in zip(ours, theirs, strict=False) if one != other]
-    if len(ours) != len(theirs) or len(differing) != 1:
+    word_parts, meant_parts = _PARTS.split(word.lower()), _PARTS.split(meant.lower())
+    differing = [pair for pair in zip(word_parts, meant_parts, strict=False) if pair[0] != pair[1]]
+    if len(word_parts) != len(meant_parts) or len(differing) != 1:
         return False
-    one, other = differing[0]
-    if max(len(one), len(other)) < TYPO_LENGTH or any(map(str.isdigit, one + other)):
+    ours, theirs = differing[0]
+    if max(len(ours), len(theirs)) < TYPO_LENGTH or any(map(str.isdigit, ours + theirs)):
         return False
-    start = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    one, other = one[start:], other[start:]
-    if len(one) == len(other):
-        return one[1:] == other[1:] or (one[:2] == other[1::-1] and one[2:] == other[2:])
-    return one[1:] == other or one == other[1:]
+    start = next((n for n, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), min(len(ours), len(theirs)))
+    ours, theirs = ours[start:], theirs[start:]
+    if len(ours) == len(theirs):
+        return ours[1:] == theirs[1:] or (ours[:2] == theirs[1::-1] and ours[2:] == theirs[2:])
+    return ours[1:] == theirs or ours == theirs[1:]
 
 
 def _plain(name: str) -> str:

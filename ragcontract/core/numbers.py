@@ -20,7 +20,7 @@ def _digits(a: float, b: float) -> int:
 
 
 def digits_beside(value: float, limit: float) -> int:
-    """Return with how many decimals (2 to 10) a value reads as below, at or above its limit, as it is.
+    """Return the number of decimals (2 to 10) with which a value reads as below, at or above its limit, as it is.
 
     The limit is shown as it was written. Without this, "0.10, allowed 0.10" could fail, and "0.09, allowed 0.088" pass.
     """
@@ -55,8 +55,9 @@ def ms_as_written(limit: float) -> str:
 def digits_that_add_up(steps: Sequence[tuple[float, float]], digits: int) -> int:
     """Return the number of decimals with which most displayed changes equal the displayed difference.
 
-    ``steps`` are pairs of a value before and now. The result is from ``digits`` to 4, or ``digits`` if that is more;
-    the fewest, where several do as well: "0.69 -> 0.67  -0.03" is correct, but looks wrong.
+    Without this, a report could have "0.69 -> 0.67  -0.03", which is correct, but looks wrong. ``steps`` are pairs of a
+    value before and now. The result is from ``digits`` to 4, or ``digits`` if that is more. If several numbers do as
+    well, it is the smallest.
     """
 
     def off(count: int) -> int:
@@ -95,7 +96,7 @@ def percent(value: float, digits: int = FEWEST) -> str:
 def ms_digits(value: float, *others: float) -> int:
     """Return the number of decimals for milliseconds: 0 for values from 100, 1 from 10, otherwise 2.
 
-    More are used if they are needed to show ``value`` as different from the ``others``, or to show the others as given.
+    It is more if that is needed to show ``value`` as different from the ``others``, or to show all of the others.
     """
     fewest = next((digits for digits, size in enumerate((100, 10)) if abs(value) >= size), FEWEST)
     apart = [
@@ -103,10 +104,10 @@ def ms_digits(value: float, *others: float) -> int:
         for other in others
         if abs(value - other) > SAME
     ]
-    given = [
+    for_others = [
         next((digits for digits in range(MOST) if abs(round(other, digits) - other) <= SAME), 0) for other in others
     ]
-    return max([fewest, *apart, *(min(digits, FEWEST) for digits in given)])
+    return max([fewest, *apart, *(min(digits, FEWEST) for digits in for_others)])
 
 
 def milliseconds(value: float, digits: int, *, sign: bool = False) -> str:
@@ -132,6 +133,6 @@ def count(number: int, noun: str) -> str:
 
 
 def is_within(value: object, least: float, most: float, *, whole: bool) -> bool:
-    """Return whether a value is a number in a range, its ends included; True is no number, and NaN is in none."""
+    """Return whether a value is a number in a range, ends included. True is not a number, and NaN is in no range."""
     is_number = type(value) is int or (not whole and type(value) is float)
     return is_number and least <= value <= most  # type: ignore[operator]

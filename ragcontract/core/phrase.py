@@ -5,23 +5,23 @@ escapes the text around them, because a downloaded report is untrusted input.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
 
 
 class Name(Struct, frozen=True, gc=False, omit_defaults=True):
-    """A name or a short text from a file; each output quotes it in its own way.
-
-    ``said`` marks a part of what the application answered, which ``--no-answers`` leaves out. ``quoted`` marks words
-    that are not ours, which outputs without a style for names put in quotation marks.
-    """
+    """A name or a short text from a file; each output quotes it in its own way."""
 
     name: str
-    said: bool = False
-    quoted: bool = False
+    said: Annotated[
+        bool, Meta(description="Whether it is part of an answer or a document, which `--no-answers` leaves out.")
+    ] = False
+    quoted: Annotated[
+        bool, Meta(description="Whether it is in quotation marks in outputs that have no style for names.")
+    ] = False
 
 
 Phrase: TypeAlias = tuple[str | Name, ...]  # in JSON: ["no ", {"name": "doc_a"}, " in top 5"]
@@ -31,8 +31,8 @@ Quote: TypeAlias = Callable[[str], str]
 def render(phrase: Phrase, name: Quote = str, text: Quote = str, *, marks: str = '"') -> str:
     """Return a phrase as one string, with names passed through ``name`` and all other text through ``text``.
 
-    Quoted words are put in ``marks``.
-    Adjacent text parts are joined before they are escaped, because a harmful sequence may be split across two parts.
+    Quoted words are put in ``marks``. Adjacent text parts are joined before they are escaped, because a harmful
+    sequence may be split across two parts.
     """
     rendered: list[str] = []
     plain = ""
@@ -47,7 +47,7 @@ def render(phrase: Phrase, name: Quote = str, text: Quote = str, *, marks: str =
 
 
 def shortened(phrase: Phrase, length: int, of_name: int) -> Phrase:
-    """Cut a phrase to ``length`` characters, ending in an ellipsis if it was cut; of a name, ``of_name`` are shown."""
+    """Cut a phrase to ``length`` characters, with an ellipsis at the end; ``of_name`` are shown of each name."""
     left = length
     for number, part in enumerate(phrase):
         left -= min(len(part.name), of_name) + 1 if isinstance(part, Name) else len(part)
@@ -57,13 +57,13 @@ def shortened(phrase: Phrase, length: int, of_name: int) -> Phrase:
 
 
 def joined(phrases: Iterable[Iterable[str | Name]], more: int = 0) -> Phrase:
-    """Return phrases with commas between them, and after them the number of others as ``3 more``, if it is positive."""
+    """Return phrases with commas between them, followed by ``3 more`` if ``more`` is 3 and by nothing if it is 0."""
     shown = [*phrases, *([[f"{more:,} more"]] if more > 0 else [])]
     return tuple([part for number, phrase in enumerate(shown) for part in ([", "] if number else []) + [*phrase]])
 
 
 def listed(names: Sequence[str], conjunction: str) -> Phrase:
-    """Return ``a, b and c``; for a long list, the first five names and the number of the others."""
+    """Return names as ``a, b and c``. Of a long list, return the first five names and the number of the others."""
     items: list[str | Name] = [Name(name) for name in names[: bounds.LISTED]]
     if len(names) > bounds.LISTED:
         items.append(f"{len(names) - bounds.LISTED:,} more")

@@ -1,4 +1,4 @@
-"""Questions: which of them are the same, and the ids that are made from them."""
+"""Questions: how duplicates are recognized, and the ids that are made from questions."""
 
 import re
 import unicodedata
@@ -11,7 +11,7 @@ COLUMNS = ("question", "query", "user input", "prompt", "input", "text")
 
 
 def same_question(question: str) -> str:
-    """Return a key that is equal for questions that differ only in case, spaces, character width or final stop."""
+    """Return a key that questions share if they differ only in case, spaces, character width or final punctuation."""
     folded = " ".join(unicodedata.normalize("NFKC", question).casefold().split())
     return folded.rstrip("?!. ") or folded
 

@@ -1,7 +1,7 @@
-"""Rule interface: an expectation on one golden query that is met or violated.
+"""The rule interface: an expectation on one golden query that is met or violated.
 
-A rule is a record. Most rules are entries in the ``rules`` of a golden row, with the class's tag as their ``type``;
-some are read from fields of their own (``must_rank_at_most: 3``). To add one, add a subclass of a class below and
+A rule is a record. Most rules are entries in the ``rules`` of a golden row, with the class's tag as their ``type``.
+Some are read from fields of their own (``must_rank_at_most: 3``). To add one, add a subclass of a class below and
 register it in ``ragcontract.registry``.
 """
 
@@ -23,33 +23,23 @@ Fault: TypeAlias = tuple[tuple[str | int, ...], str]  # the path within a value 
 
 
 class Violation(Struct, frozen=True, kw_only=True, gc=False):
-    """A violated rule; ``expected`` and ``found`` complete "expected …; found: …".
-
-    ``doc_ids`` are the documents involved, ``documents`` says which ones of the query these are if the rule is about
-    their ranks, and ``limit`` is the rank for rules about ranks. ``causes`` are the single
-    things that are wrong, for a rule where these are not the documents involved. ``in_baseline`` says that the baseline
-    violates the rule already, for the same causes; ``known`` that this violation does not count therefore. ``waived``
-    is the reason of the waiver, if there is one. ``skipped`` says why the query's tier is not judged. With ``tallied``,
-    the violation counts in the pass rate and does not fail the check by itself. With ``warns``, it is reported and does
-    not fail the check. ``turn`` is the number of the turn of a conversation, from 0, if it is about one; ``metrics``
-    are the keys of those whose values are wrong.
-    """
+    """A violated rule; ``expected`` and ``found`` complete "expected …; found: …"."""
 
     rule: str
     expected: Phrase
     found: Phrase
-    doc_ids: tuple[str, ...] = ()
-    documents: Literal["relevant", "forbidden"] | None = None
-    limit: int | None = None
-    causes: tuple[str, ...] = ()
-    in_baseline: bool = False
-    known: bool = False
-    waived: str | None = None
-    skipped: str | None = None
-    tallied: bool = False
-    warns: bool = False
-    turn: int | None = None
-    metrics: tuple[str, ...] = ()
+    doc_ids: tuple[str, ...] = ()  # the documents involved
+    documents: Literal["relevant", "forbidden"] | None = None  # which documents these are, if the rule is about ranks
+    limit: int | None = None  # the rank, if the rule is about ranks
+    causes: tuple[str, ...] = ()  # the single things that are wrong, if these are not the documents involved
+    in_baseline: bool = False  # the baseline violates the rule already, for the same causes
+    known: bool = False  # it does not count, because the baseline violates the rule already
+    waived: str | None = None  # the reason of the waiver, if there is one
+    skipped: str | None = None  # why the query's tier is not judged
+    tallied: bool = False  # it counts in the pass rate and does not fail the check by itself
+    warns: bool = False  # it is reported and does not fail the check
+    turn: int | None = None  # the number of the turn of a conversation, from 0, if it is about one turn
+    metrics: tuple[str, ...] = ()  # the keys of the metrics whose values are wrong
 
     @property
     def counts(self) -> bool:
@@ -58,7 +48,7 @@ class Violation(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def wrong(self) -> frozenset[str]:
-        """The single things that are wrong: one more of them than before makes a violation worse."""
+        """The single things that are wrong. One that was not wrong before makes a violation worse."""
         return frozenset(self.causes or self.doc_ids)
 
 
@@ -70,68 +60,52 @@ class Plugin(Protocol):
 
 
 class RuleSettings(Struct, frozen=True, kw_only=True):
-    """Rule settings: the largest cut-off, how deep documents are forbidden, how answers are compared, plugins.
+    """The settings of rules."""
 
-    ``different_documents`` are ids that stand for themselves alone, whatever they look like.
-
-    ``metrics`` are those that rules on their values name, by key.
-
-    Plugins are never named by the configuration, but by whoever runs the check, by the names of their classes.
-    """
-
-    k: int
-    forbidden_within: int | None = None
-    different_documents: frozenset[str] = frozenset()
+    k: int  # the largest cut-off
+    forbidden_within: int | None = None  # down to which rank documents are forbidden; None: at any rank
+    different_documents: frozenset[str] = frozenset()  # ids that are never another form of another id
     answers: AnswerSettings = AnswerSettings()
-    metrics: Mapping[str, Metric] = {}
-    plugins: Mapping[str, Plugin] = {}
+    metrics: Mapping[str, Metric] = {}  # by key, the metrics that rules on values name
+    plugins: Mapping[str, Plugin] = {}  # by class name; whoever runs the check names them, never the configuration
 
 
 class Turn(Struct, frozen=True, kw_only=True, gc=False):
-    """A turn of a conversation as a row of its own; ``message`` is where it begins in ``messages``, None if nowhere."""
+    """A turn of a conversation as a row of its own."""
 
     row: RunRow
-    message: int | None = None
+    message: int | None = None  # where it begins in ``messages``, if it does
 
 
 class Once:
-    """What the rules of a query share: each thing is made of a row by the first rule that reads it."""
+    """Values that the rules of a query share. The first rule that needs a value of a row makes it."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._made: dict[tuple[Callable[..., Any], int], tuple[object, Any]] = {}
 
     def made(self, make: Callable[[T], R], of: T) -> R:
         """Return what ``make`` returns for a row or a turn."""
         key = make, id(of)
         if key not in self._made:
-            self._made[key] = of, make(of)  # it is held, so that no other row gets its id
+            self._made[key] = of, make(of)  # the row is held, so that no other row gets its id
         return cast("R", self._made[key][1])
 
 
 class RowContext(Struct, frozen=True, kw_only=True):
-    """What a rule sees beside the row.
-
-    The settings, the row's metrics by key, if the rule ``needs_metrics``, the turns, if the query has any, and what
-    the rules share.
-    """
+    """What a rule sees beside the row."""
 
     settings: RuleSettings
-    metrics: Mapping[str, float] = {}
-    turns: tuple[Turn, ...] = ()
-    once: Once = msgspec.field(default_factory=Once)
+    metrics: Mapping[str, float] = {}  # the row's values by key, if the rule ``needs_metrics``
+    turns: tuple[Turn, ...] = ()  # if the query has turns
+    once: Once = msgspec.field(default_factory=Once)  # what the rules of the query share
 
 
 class Rule(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", forbid_unknown_fields=True):
-    """One expectation on one query.
+    """One expectation on one query."""
 
-    ``names`` are its names in waivers and reports, by default the class's tag. ``per_query.enforce_SWITCH`` turns it
-    off. ``in_rows`` says whether it may be an entry in the ``rules`` of a golden row.
-    """
-
-    names: ClassVar[tuple[str, ...]] = ()
-    switch: ClassVar[str] = ""
-    in_rows: ClassVar[bool] = True
+    names: ClassVar[tuple[str, ...]] = ()  # in waivers and reports; by default the class's tag
+    switch: ClassVar[str] = ""  # ``per_query.enforce_SWITCH`` turns the rule off
+    in_rows: ClassVar[bool] = True  # whether it may be an entry in the ``rules`` of a golden row
 
     @classmethod
     def of(cls, query: GoldenQuery, settings: RuleSettings) -> Iterable[Self]:  # noqa: ARG003 (used by subclasses that have fields)
@@ -144,18 +118,13 @@ class Rule(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", forbid
 
 
 class RowRule(Rule, frozen=True, kw_only=True, gc=False):
-    """A rule that is checked against the run row: an entry in the ``rules`` of its golden query.
+    """A rule that is checked against the run row: an entry in the ``rules`` of its golden query."""
 
-    ``needs`` names the fields of the row that it reads. ``about_answer`` says that the query must be answered, too.
-    ``in_turns`` says to which turns it applies, if the query has turns. ``on_spark`` says that it can be checked there.
-    ``in_any_turn`` says that it can be asked to hold in any of them; what must not be in any turn must hold in each.
-    """
-
-    needs: ClassVar[frozenset[str]] = frozenset()
+    needs: ClassVar[frozenset[str]] = frozenset()  # the fields of the row that it reads
     needs_metrics: ClassVar[bool] = False
-    about_answer: ClassVar[bool] = False
-    on_spark: ClassVar[bool] = False
-    in_any_turn: ClassVar[bool] = True
+    about_answer: ClassVar[bool] = False  # the query must be answered, too
+    on_spark: ClassVar[bool] = False  # it can be checked on Spark
+    in_any_turn: ClassVar[bool] = True  # it may be asked to hold in any turn; false for what no turn may contain
     in_turns: Annotated[
         Literal["each", "any", "last"] | None, Meta(description="In which turns it must hold; only with `turns`.")
     ] = msgspec.field(default=None, name="in")
@@ -166,7 +135,7 @@ class RowRule(Rule, frozen=True, kw_only=True, gc=False):
         return self
 
     def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002 (used by subclasses)
-        """Return what the row lacks, which makes it impossible to judge; it completes "query 'q1' …"."""
+        """Return what the row lacks, so that it cannot be judged; it completes "query 'q1' …"."""
         for field in sorted(self.needs):
             if "." not in field and getattr(row, field) is UNSET:
                 return f"has no {field}, which {names_of(type(self))[0]} needs; export it"
@@ -178,12 +147,9 @@ class RowRule(Rule, frozen=True, kw_only=True, gc=False):
 
 
 class RankRule(Rule, frozen=True, kw_only=True, gc=False):
-    """A rule about ranks; ranks are stored when the rows are gone.
+    """A rule about ranks, which are kept when the rows are gone."""
 
-    ``shortcut`` says that the rule holds for every query for which ``rules.ranks.may_be_violated`` is false.
-    """
-
-    shortcut: ClassVar[bool] = False
+    shortcut: ClassVar[bool] = False  # it holds for every query for which ``rules.ranks.may_be_violated`` is false
 
     def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
         """Yield the violations in the ranks."""

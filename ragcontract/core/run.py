@@ -1,7 +1,4 @@
-"""Records of a run: its rows, its latency and the files it was read from.
-
-The ranks and metric values stored for a run row.
-"""
+"""Records of a run: its rows, the ranks and values that are computed from them, its latency, its files."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -28,10 +25,10 @@ COMPARED_VERSIONS = (*VERSION_FIELDS, SCORED_BY)
 # Fields that every check reads. Other fields are decoded only if a metric or a rule of the contract needs them.
 ALWAYS = frozenset({"query_id", "results", "latency_ms", "error", *VERSION_FIELDS})
 RESULT_ALWAYS = frozenset({"doc_id", "score", "chunk_id", "metadata"})
-# What a judge reads of a row: what was retrieved, and what was answered, which messages may contradict.
+# The fields that a judge reads: what was retrieved, and what was answered, which messages may contradict.
 CONTEXT_FIELDS = frozenset({"retrieved_contexts", "results.text"})
 RESPONSE_FIELDS = frozenset({"response", "error", "messages"})
-# What reports show of a broken query, if metrics or rules read any of it.
+# The fields that reports show of a broken query, if metrics or rules read any of them.
 SAID = frozenset(
     {
         "response",
@@ -62,7 +59,7 @@ _ABSENT: list["Result"] = []
 
 
 def no_results() -> list["Result"]:
-    """Return the results of a row without that field; :func:`lacks_results` distinguishes them from an empty list."""
+    """Return the results of a row without that field, which :func:`lacks_results` distinguishes from an empty list."""
     return _ABSENT
 
 
@@ -71,8 +68,7 @@ def lacks_results(row: "RunRow") -> bool:
     return row.results is _ABSENT
 
 
-# These records hold all fields that an application can export; readers decode the `row_type` with the fields that are
-# needed. There may be millions of rows, and none is part of a reference cycle: gc=False saves garbage collection time.
+# The names that other tools have for fields of a row.
 OTHER_NAMES = {
     "answer": "response",
     "actual_output": "response",
@@ -89,6 +85,8 @@ OTHER_NAMES = {
 }
 
 
+# These records hold all fields that an application can export. Readers decode the `row_type` with the fields that are
+# needed. There may be millions of rows, and none is part of a reference cycle, so gc=False saves garbage collection.
 class Result(Struct, frozen=True, kw_only=True, gc=False):
     """One retrieved item."""
 
@@ -108,13 +106,11 @@ class ListedResult(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RunRow(Struct, frozen=True, kw_only=True, gc=False):
-    """A line of the run file. The order of ``results`` is the ranking. ``unparsed``: see :func:`row_type`.
+    """A line of the run file. The order of ``results`` is the ranking."""
 
-    ``other_names`` are names that other tools have for fields, with those fields and what to do.
-    """
-
-    unparsed: ClassVar[frozenset[str]] = frozenset()
+    unparsed: ClassVar[frozenset[str]] = frozenset()  # see :func:`row_type`
     unread_note: ClassVar[Callable[[Json], str | None] | None] = None
+    # Names that other tools have for fields, each with our field and what to do.
     other_names: ClassVar[dict[str, tuple[str, str]]] = {
         name: (field, f"did you mean {field!r}?") for name, field in OTHER_NAMES.items()
     }
@@ -163,12 +159,12 @@ class RunRow(Struct, frozen=True, kw_only=True, gc=False):
 
 
 def has_failed(check: object) -> bool:
-    """Return whether a check of a row, which may be any value, did not pass."""
+    """Return whether a check of a row did not pass; it may be any value."""
     return check is False or (isinstance(check, dict) and check.get("passed") is False)
 
 
 def unread_checks(row: Json) -> str | None:
-    """Return that checks of a decoded row failed, which no rule reads; None if none did."""
+    """Return a message if checks of a decoded row failed; for rows whose checks no rule reads."""
     checks = row.get("checks")
     failed = [name for name, check in checks.items() if has_failed(check)] if isinstance(checks, dict) else []
     if not failed:
@@ -177,7 +173,7 @@ def unread_checks(row: Json) -> str | None:
 
 
 def mode_of(row: RunRow) -> str | None:
-    """Return the mode of a row: None if the application failed, whatever it says, as one does that abstains then."""
+    """Return the mode of a row. It is None if the application failed, even if the row says that it abstained."""
     return None if row.error is not None else row.mode
 
 
@@ -193,10 +189,10 @@ def row_type(
 
     ``needs`` names fields of a row, such as ``response``, and of a result, such as ``results.text``. Reading any other
     field raises AttributeError, so a metric that does not declare a field fails in its first test. Only a contract with
-    queries that name no documents accepts rows without ``results``. ``unparsed`` fields remain as they are in the
-    file, ``msgspec.Raw``: nothing is checked in them, and they take no longer than fields that are skipped. With
-    ``is_judged``, ``unread_note`` says of the first rows what failed in a field that is not read. ``error``
-    is always read, because nobody knows what a row without results would have had; it is any value if nothing needs it.
+    queries that name no documents accepts rows without ``results``. ``unparsed`` fields remain as they are in the file,
+    as ``msgspec.Raw``. Nothing is checked in them, and they take no longer than fields that are skipped. With
+    ``is_judged``, ``unread_note`` reports failed checks of the first rows if ``checks`` is not read. ``error`` is
+    always read, because it explains why a row has no results. It may be any value if nothing needs it.
     """
     of_result = {name.removeprefix("results.") for name in needs | unparsed if "." in name}
     raw = {name.removeprefix("results."): Raw | UnsetType for name in unparsed}
@@ -250,35 +246,30 @@ class SourceFile(Struct, frozen=True, kw_only=True):
 
 
 Ranks: TypeAlias = tuple[int | None, ...]
-Values: TypeAlias = tuple[float, ...]  # one number per metric of a family; empty if they do not apply to the query
+Values: TypeAlias = tuple[float, ...]  # a number per metric of a family; empty if they do not apply to the query
 Means: TypeAlias = dict[str, float | None]
-# Rows by the class that was expected and the one that was found, which is None where there is none.
+# The number of rows by expected and actual class; the latter is None for a row without one.
 Confusion: TypeAlias = Mapping[tuple[str, str | None], int]
 RanksById: TypeAlias = Mapping[str, int | None]
 
 
 class QueryScore(Struct, frozen=True, kw_only=True, gc=False):
-    """The ranks and ranking metrics of one run row.
-
-    ``ranks`` and ``forbidden_ranks`` hold the 1-based rank of each relevant or forbidden document of the golden query,
-    in its order and at any depth, and None for a document that was not retrieved. ``values`` has one number per metric,
-    in the order of the requested metrics; it is empty for an unanswerable query. ``clean_rank`` is the best rank of a
-    relevant document (1 for an unanswerable query) if all of them are in the top k and no forbidden document was
-    retrieved, otherwise 0: with a nonzero ``clean_rank`` no built-in rule but ``must_rank_at_most`` can be violated.
-    ``judged`` has the share of judged results at each cut-off; ``if_relevant`` the best that ``values`` can be,
-    whatever the others are, and is empty if all are judged. If a query has several rows, ``repeats`` holds the score of
-    each, and this one combines them.
+    """The ranks and ranking metrics of one run row, or of all rows of a query together.
 
     A score contains no ids, so all queries with the same ranks share one object, which saves memory.
     """
 
+    # The 1-based rank of each relevant (forbidden) document of the golden query, in its order and at any depth. None
+    # stands for a document that was not retrieved.
     ranks: Ranks
     forbidden_ranks: Ranks
-    values: Values
+    values: Values  # a number per metric, in the order of the requested metrics; empty for an unanswerable query
+    # The best rank of a relevant document (1 for an unanswerable query) if all of them are in the top k and no
+    # forbidden document was retrieved, otherwise 0. Unless it is 0, only ``must_rank_at_most`` can be violated.
     clean_rank: int = 0
-    judged: Values = ()
-    if_relevant: Values = ()
-    repeats: tuple["QueryScore", ...] = ()
+    judged: Values = ()  # the share of judged results at each cut-off
+    if_relevant: Values = ()  # the best that ``values`` can be, whatever unjudged results are; empty if all are judged
+    repeats: tuple["QueryScore", ...] = ()  # the scores of the single rows, if a query has several
 
 
 def ranks_by_id(doc_ids: Sequence[str], ranks: Sequence[int | None]) -> dict[str, int | None]:

@@ -47,7 +47,7 @@ def clipped(text: str, length: int) -> str:
 
 
 def clipped_line(text: str, length: int) -> str:
-    """Return the start of a text, as :func:`clipped` does, with its line breaks and other blanks as single spaces."""
+    """Return the start of a text as one line, as :func:`clipped` does, with single spaces for all blanks."""
     return clipped(" ".join(text.split(None, length + 1)[: length + 1]), length)
 
 

@@ -18,33 +18,32 @@ Path = tuple[str | int, ...]
 class Kind:
     """The column type that a field of a record requires, regardless of whether null is allowed.
 
-    A record has ``fields``, each with its own kind and whether it is required; a list has a kind for its ``items``. An
-    object with arbitrary fields (metadata, grades by document, a rule) has ``is_object`` set; a field that may hold any
-    value has ``is_anything``.
+    It is made from a type ``described`` by ``msgspec.inspect``.
     """
 
     def __init__(self, described: Any) -> None:
-        """Build the kind from a type described by ``msgspec.inspect``."""
-        self.fields: dict[str, tuple[Kind, bool]] = {}
-        self.items: Kind | None = None
+        self.fields: dict[
+            str, tuple[Kind, bool]
+        ] = {}  # of a record: the kind of each field, and whether it is required
+        self.items: Kind | None = None  # of a list
         self.scalars: set[str] = set()
-        self.is_object = False
-        self.is_anything = False
-        alternatives = list(_alternatives(described))
-        if any(isinstance(one, msgspec.inspect.StrType) for one in alternatives):  # a column has a text, or an object
-            alternatives = [one for one in alternatives if not isinstance(one, msgspec.inspect.StructType)]
-        several = sum(isinstance(one, msgspec.inspect.StructType) for one in alternatives) > 1
-        for one in alternatives:
-            if isinstance(one, msgspec.inspect.StructType) and one.fields and not several:
-                self.fields = {field.encode_name: (Kind(field.type), field.required) for field in one.fields}
-            elif isinstance(one, msgspec.inspect.ListType | msgspec.inspect.VarTupleType):
-                self.items = Kind(one.item_type)
-            elif isinstance(one, msgspec.inspect.DictType | msgspec.inspect.StructType):
+        self.is_object = False  # an object with arbitrary fields: metadata, grades by document, a rule
+        self.is_anything = False  # any value
+        types = list(_alternatives(described))
+        if any(isinstance(kind, msgspec.inspect.StrType) for kind in types):  # a column has texts or objects, not both
+            types = [kind for kind in types if not isinstance(kind, msgspec.inspect.StructType)]
+        several = sum(isinstance(kind, msgspec.inspect.StructType) for kind in types) > 1
+        for kind in types:
+            if isinstance(kind, msgspec.inspect.StructType) and kind.fields and not several:
+                self.fields = {field.encode_name: (Kind(field.type), field.required) for field in kind.fields}
+            elif isinstance(kind, msgspec.inspect.ListType | msgspec.inspect.VarTupleType):
+                self.items = Kind(kind.item_type)
+            elif isinstance(kind, msgspec.inspect.DictType | msgspec.inspect.StructType):
                 self.is_object = True
-            elif isinstance(one, msgspec.inspect.AnyType | msgspec.inspect.RawType):
+            elif isinstance(kind, msgspec.inspect.AnyType | msgspec.inspect.RawType):
                 self.is_anything = True
             else:
-                self.scalars.add(_SCALARS[type(one)])
+                self.scalars.add(_SCALARS[type(kind)])
 
     @property
     def described(self) -> str:
@@ -75,15 +74,15 @@ def _alternatives(described: Any) -> Iterator[Any]:
     if isinstance(described, msgspec.inspect.Metadata):
         yield from _alternatives(described.type)
     elif isinstance(described, msgspec.inspect.UnionType):
-        for one in described.types:
-            yield from _alternatives(one)
+        for alternative in described.types:
+            yield from _alternatives(alternative)
     elif not isinstance(described, msgspec.inspect.NoneType):
         yield described
 
 
-def column_mismatches(kind: Kind, found: pa.DataType | pa.Schema, path: Path = ()) -> Iterator[Mismatch]:
+def column_mismatches(kind: Kind, columns: pa.DataType | pa.Schema, path: Path = ()) -> Iterator[Mismatch]:
     """Yield a mismatch for each column that does not fit its field, and for each required field without a column."""
-    names = [field.name for field in found]
+    names = [field.name for field in columns]
     for name, (wanted, required) in kind.fields.items():
         at = (*path, name)
         if name not in names:
@@ -92,7 +91,7 @@ def column_mismatches(kind: Kind, found: pa.DataType | pa.Schema, path: Path = (
         elif names.count(name) > 1:
             yield Mismatch(at, "occurs more than once; rename one of the columns")
         else:
-            yield from _type_mismatches(wanted, found.field(name).type, at)
+            yield from _type_mismatches(wanted, columns.field(name).type, at)
 
 
 def _instead(name: str, kind: Kind, names: list[str]) -> str:
@@ -102,76 +101,80 @@ def _instead(name: str, kind: Kind, names: list[str]) -> str:
     return f"; found instead: {', '.join(map(repr, strangers[: bounds.NAMES]))}" if strangers else ""
 
 
-def _type_mismatches(kind: Kind, found: pa.DataType, path: Path) -> Iterator[Mismatch]:
-    if kind.items and kind.items.fields and is_list(found) and pa.types.is_struct(found.value_type):
-        yield from column_mismatches(kind.items, found.value_type, path)
+def _type_mismatches(kind: Kind, arrow_type: pa.DataType, path: Path) -> Iterator[Mismatch]:
+    if kind.items and kind.items.fields and is_list(arrow_type) and pa.types.is_struct(arrow_type.value_type):
+        yield from column_mismatches(kind.items, arrow_type.value_type, path)
         return
-    if _fits(kind, found):
-        if (name := _doubled_field(found)) is not None:
+    if _fits(kind, arrow_type):
+        if (name := _doubled_field(arrow_type)) is not None:
             yield Mismatch(path, f"has two fields named {shorten(name, bounds.NAME)!r}; rename one of them")
         return
     advice = "" if kind.items or kind.is_object else "; cast it"
     yield Mismatch(
-        path, f"expected {kind.described}, found a column of type {shorten(str(found), bounds.VALUE)}{advice}"
+        path, f"expected {kind.described}, found a column of type {shorten(str(arrow_type), bounds.VALUE)}{advice}"
     )
 
 
-def _doubled_field(found: pa.DataType) -> str | None:
-    """Return the name of a field that a struct at any depth has twice: nothing could tell its values apart."""
-    inner = [found.field(number) for number in range(found.num_fields)]
-    names: list[str] = [field.name for field in inner] if pa.types.is_struct(found) else []
+def _doubled_field(arrow_type: pa.DataType) -> str | None:
+    """Return the name of a field that a struct at any depth has twice, so that its values cannot be told apart."""
+    inner = [arrow_type.field(number) for number in range(arrow_type.num_fields)]
+    names: list[str] = [field.name for field in inner] if pa.types.is_struct(arrow_type) else []
     if (name := first_doubled(names)) is not None:
         return name
     return next((name for field in inner if (name := _doubled_field(field.type)) is not None), None)
 
 
-def _fits(kind: Kind, found: pa.DataType) -> bool:
-    if kind.is_anything or pa.types.is_null(found):
+def _fits(kind: Kind, arrow_type: pa.DataType) -> bool:
+    if kind.is_anything or pa.types.is_null(arrow_type):
         return True
     if kind.items:
-        return is_list(found) and _fits(kind.items, found.value_type)
+        return is_list(arrow_type) and _fits(kind.items, arrow_type.value_type)
     if kind.is_object:
-        return is_object(found) or is_text(found)
-    return _is_scalar(kind, found)
+        return is_object(arrow_type) or is_text(arrow_type)
+    return _is_scalar(kind, arrow_type)
 
 
-def _is_scalar(kind: Kind, found: pa.DataType) -> bool:
-    if is_text(found):
+def _is_scalar(kind: Kind, arrow_type: pa.DataType) -> bool:
+    if is_text(arrow_type):
         return "text" in kind.scalars
-    if pa.types.is_integer(found):
+    if pa.types.is_integer(arrow_type):
         return bool(kind.scalars & {"whole numbers", "numbers"})
-    if pa.types.is_floating(found) or pa.types.is_decimal(found):
+    if pa.types.is_floating(arrow_type) or pa.types.is_decimal(arrow_type):
         return "numbers" in kind.scalars
-    return bool(pa.types.is_boolean(found)) and "true or false" in kind.scalars
+    return bool(pa.types.is_boolean(arrow_type)) and "true or false" in kind.scalars
 
 
-def is_text(found: pa.DataType) -> bool:
-    """Check whether a column holds text, in any encoding."""
-    if pa.types.is_dictionary(found):
-        found = found.value_type
-    return bool(pa.types.is_string(found) or pa.types.is_large_string(found) or pa.types.is_string_view(found))
+def is_text(arrow_type: pa.DataType) -> bool:
+    """Return whether a column holds text, in any encoding."""
+    if pa.types.is_dictionary(arrow_type):
+        arrow_type = arrow_type.value_type
+    return bool(
+        pa.types.is_string(arrow_type) or pa.types.is_large_string(arrow_type) or pa.types.is_string_view(arrow_type)
+    )
 
 
-def is_list(found: pa.DataType) -> bool:
-    """Check whether a column holds lists."""
-    return bool(pa.types.is_list(found) or pa.types.is_large_list(found) or pa.types.is_fixed_size_list(found))
+def is_list(arrow_type: pa.DataType) -> bool:
+    """Return whether a column holds lists."""
+    return bool(
+        pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type) or pa.types.is_fixed_size_list(arrow_type)
+    )
 
 
-def is_object(found: pa.DataType) -> bool:
-    """Check whether a column holds objects with arbitrary fields."""
-    return bool(pa.types.is_map(found) or pa.types.is_struct(found))
+def is_object(arrow_type: pa.DataType) -> bool:
+    """Return whether a column holds objects with arbitrary fields."""
+    return bool(pa.types.is_map(arrow_type) or pa.types.is_struct(arrow_type))
 
 
-def leaves(kind: Kind | None, found: pa.DataType | pa.Schema) -> list[bool]:
+def leaves(kind: Kind | None, columns: pa.DataType | pa.Schema) -> list[bool]:
     """Return, for each leaf column in file order, whether it belongs to a field of the record."""
     is_any = kind if kind and kind.is_object else None
-    if isinstance(found, pa.Schema) or pa.types.is_struct(found):
+    if isinstance(columns, pa.Schema) or pa.types.is_struct(columns):
         fields = kind.fields if kind else {}
-        inner = [(is_any or fields.get(field.name, (None,))[0], field.type) for field in found]
-    elif pa.types.is_map(found):
-        inner = [(is_any, found.key_type), (is_any, found.item_type)]
-    elif is_list(found):
-        inner = [(is_any or (kind and kind.items), found.value_type)]
+        inner = [(is_any or fields.get(field.name, (None,))[0], field.type) for field in columns]
+    elif pa.types.is_map(columns):
+        inner = [(is_any, columns.key_type), (is_any, columns.item_type)]
+    elif is_list(columns):
+        inner = [(is_any or (kind and kind.items), columns.value_type)]
     else:
         return [kind is not None]
-    return [read for one, of_type in inner for read in leaves(one, of_type)]
+    return [read for inner_kind, arrow_type in inner for read in leaves(inner_kind, arrow_type)]

@@ -1,7 +1,4 @@
-"""How much text a value has, before it is written as JSON.
-
-Reader for JSON lines: one object per line, as typed records, with each problem reported by file and line.
-"""
+"""The reader for JSON lines: one object per line, as typed records, with each problem reported by file and line."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,40 +24,10 @@ from ragcontract.files.opening import READ_ERRORS, UTF8_BOM, InputFile, Progress
 from ragcontract.files.problems import Batch, Event, FileRead, MoreProblems, Problem, Warned
 from ragcontract.files.schema import Mismatch, mismatches
 
-SCALARS = frozenset({int, float, bool, type(None)})
-
-
-def has_more_text(value: Any, limit: int) -> bool:
-    """Return whether a value is certainly longer than ``limit`` bytes as JSON, without spending memory on it.
-
-    A character of a text takes a byte or more, and an item of a list two or more with its comma.
-    """
-    length = 0
-    waiting = [[value]]
-    while waiting:
-        items: Any = waiting.pop()
-        length += 2 * len(items)
-        if length > limit:
-            return True
-        for inner in items.values() if isinstance(items, dict) else items:
-            kind = type(inner)  # of which most are one of the first two
-            if kind is str:
-                length += len(inner)
-            elif kind in SCALARS:
-                continue
-            elif isinstance(inner, dict | list | tuple):
-                waiting.append(inner)  # type: ignore[arg-type]
-            elif isinstance(inner, str):
-                length += len(inner)
-            elif isinstance(inner, Mapping):
-                waiting.append(dict(inner))  # type: ignore[arg-type]
-    return length > limit
-
-
 HEAD, HEAD_LINES = 1 << 16, 40  # bytes and lines that show what a file is
 CONFLICT = b"<<<<<<< "
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-
+SCALARS = frozenset({int, float, bool, type(None)})
 T = TypeVar("T", bound=msgspec.Struct)
 
 
@@ -77,9 +44,9 @@ def read_jsonl(
     """Yield the rows of one or more files as ``row_type``, and the problems in them.
 
     The fields of the first ``spell_check`` rows of each file (by default, of all rows) are compared with those of
-    ``known`` (by default, the row type). There is one warning for each name that looks misspelled; where ``known`` has
-    ``own_fields``, one for each unknown field of each row. A key that an object has twice is a problem in the first
-    ``compare_keys`` bytes (by default, anywhere).
+    ``known`` (by default, the row type). There is one warning for each name that looks misspelled. If ``known`` has
+    ``own_fields``, there is one for each unknown field of each row. A key that an object has twice is a problem in the
+    first ``compare_keys`` bytes (by default, anywhere).
     """
     reader = _Reader(row_type, known or row_type, spell_check, compare_keys, may_be_empty=may_be_empty)
     for path in paths:
@@ -111,7 +78,7 @@ class _Reader(Generic[T]):
         self._to_spell_check = sys.maxsize if spell_check is None else spell_check
         self._decode_strictly: Callable[[bytes], T] | None = None
         if spell_check is None and known is row_type and not any(_known_fields(row_type).values()):
-            # To check all fields of all rows, let the decoder detect unknown fields, which costs nothing.
+            # If all fields of all rows are checked, the decoder detects unknown fields, which costs nothing.
             self._decode_strictly = msgspec.json.Decoder(_strict(row_type)).decode
             self._to_spell_check = 0
         self._named: set[str] | None = None if hasattr(known, "own_fields") else set()  # by a warning
@@ -166,13 +133,13 @@ class _Reader(Generic[T]):
             yield Batch(path, number, [row])
 
     def _second_look(self, line: bytes, location: str, error: Exception, *, first: bool) -> Iterator[Event[T]]:
-        """Decode a row again without refusing unknown fields; report the problems of a row that is still invalid."""
+        """Decode a row again without refusing unknown fields, and report the problems if it is still invalid."""
         if self._decode_strictly is not None:
             try:
                 row = self._decode(line)
                 yield from self._check_spelling(line, location)
-            except UNDECODABLE as found:
-                error = found
+            except UNDECODABLE as still_invalid:
+                error = still_invalid
             else:
                 path, _, number = location.rpartition(":")
                 yield Batch(path, int(number), [row])
@@ -236,18 +203,19 @@ class _Reader(Generic[T]):
 def explained(line: bytes, error: Exception, record: type) -> list[Mismatch]:
     """Return the reasons why a line does not fit the record; ``error`` is one of ``UNDECODABLE``.
 
-    If the line is very long, only the first reason: as plain objects, a line may need twenty times its size.
+    If the line is very long, it is only the first reason, because as plain objects a line may need twenty times its
+    size.
     """
-    found: list[Mismatch] = []
+    reasons: list[Mismatch] = []
     if _is_explained(line, error):
         try:
             check_nesting(line)
-            found = mismatches(msgspec.json.decode(line), record)
+            reasons = mismatches(msgspec.json.decode(line), record)
         except NestingError:
-            pass  # in a field that is not read: what is wrong with the others counts
+            pass  # in a field that is not read, so the decoder's error counts
         except UNDECODABLE as undecodable:
             error = undecodable
-    return found or [Mismatch((), malformed(line, error)[1])]
+    return reasons or [Mismatch((), malformed(line, error)[1])]
 
 
 def _is_explained(line: bytes, error: Exception) -> bool:
@@ -261,9 +229,9 @@ def _strict(record: type[T]) -> type[T]:
 
 
 def unread_fields(value: dict[str, Any], read: type, known: type) -> Iterator[tuple[str, str, str]]:
-    """Yield each field that is not read and stands for one that is, with that one, and what to do.
+    """Yield each field that is not read but probably stands for one that is, the name of the latter, and what to do.
 
-    Where ``known`` says what to do about ``own_fields``, yield all others that are not read, too, without such a one.
+    If ``known`` says what to do about ``own_fields``, all other fields that are not read follow, with an empty name.
     """
     entries: Mapping[str, tuple[str, str]] = getattr(known, "entries", {})
     unread = {name: (meant, advice) for name, meant, advice in renamed_fields(value, read, known)}
@@ -278,7 +246,7 @@ def unread_fields(value: dict[str, Any], read: type, known: type) -> Iterator[tu
 
 
 def strange_fields(value: dict[str, Any], record: type) -> Iterator[tuple[str, str]]:
-    """Yield each unknown field that looks like a known one, with that one, including fields in lists of records."""
+    """Yield each unknown field and the known one that it looks like, including fields in lists of records."""
     known = _known_fields(record)
     for name, inner in value.items():
         if name in known:
@@ -290,9 +258,10 @@ def strange_fields(value: dict[str, Any], record: type) -> Iterator[tuple[str, s
 
 
 def renamed_fields(value: dict[str, Any], read: type, known: type) -> Iterator[tuple[str, str, str]]:
-    """Yield each field that ``known`` lists in ``other_names`` for one that is ``read`` and absent, and what to do.
+    """Yield each field that is another name for one that is ``read`` and absent, that one's name, and what to do.
 
-    Those that it lists in ``entries`` belong into a list, which may be there.
+    ``known`` has the other names in ``other_names``, and those of entries that belong into a list in ``entries``. The
+    list may be there.
     """
     entries: Mapping[str, tuple[str, str]] = getattr(known, "entries", {})
     others: Mapping[str, tuple[str, str]] = getattr(known, "other_names", {})
@@ -327,3 +296,30 @@ def _known_fields(record: type) -> dict[str, type | None]:
         inner = getattr(field.type.type if described else field.type, "item_type", None)
         elements[field.encode_name] = inner.cls if isinstance(inner, msgspec.inspect.StructType) else None
     return elements
+
+
+def has_more_text(value: Any, limit: int) -> bool:
+    """Return whether a value is certainly longer than ``limit`` bytes as JSON, without spending memory on it.
+
+    A character of a text takes a byte or more, and an item of a list two or more with its comma.
+    """
+    length = 0
+    waiting = [[value]]
+    while waiting:
+        items: Any = waiting.pop()
+        length += 2 * len(items)
+        if length > limit:
+            return True
+        for inner in items.values() if isinstance(items, dict) else items:
+            kind = type(inner)  # of which most are one of the first two
+            if kind is str:
+                length += len(inner)
+            elif kind in SCALARS:
+                continue
+            elif isinstance(inner, dict | list | tuple):
+                waiting.append(inner)  # type: ignore[arg-type]
+            elif isinstance(inner, str):
+                length += len(inner)
+            elif isinstance(inner, Mapping):
+                waiting.append(dict(inner))  # type: ignore[arg-type]
+    return length > limit

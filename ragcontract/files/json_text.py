@@ -1,15 +1,11 @@
-"""Splits an input file into lines of bytes, regardless of their content.
+"""JSON as bytes and text: lines of a file, depth of nesting, errors, keys that occur twice, lines of values.
 
-A limit on how deeply JSON may be nested, the same for every version of Python.
+Errors are explained for users who know their export but not the parser. Of a key that occurs twice in an object,
+decoders silently take the last value, so such keys are refused.
 
-Decoders have limits of their own, which differ between decoders, between versions of Python, and with the depth of the
-stack that calls them: what one has just decoded, the next one may refuse. Below this limit, none of them does.
-
-Explains where and why bytes are not valid JSON, for users who know their export but not the parser.
-
-Finds keys that a JSON object has twice, of which decoders silently take the last value.
-
-Finds the line numbers of values in a JSON document, for use in messages.
+Nesting has the same limit for every version of Python. Decoders have limits of their own, which differ between
+decoders, between versions of Python, and with the depth of the calling stack, so that one may refuse what another has
+just decoded. Below this limit, none of them does.
 """
 
 import json
@@ -38,7 +34,6 @@ class UnreadableError(Exception):
     """The rest of the file cannot be read as lines; ``lines_on`` is the offset from the last line read."""
 
     def __init__(self, message: str, *, lines_on: int = 0) -> None:
-        """Store the message and the offset of the line that it is about."""
         super().__init__(message)
         self.lines_on = lines_on
 
@@ -54,7 +49,7 @@ def lines_of(file: InputFile, expected: str) -> Iterator[bytes]:
 
 
 def line_blocks_of(file: InputFile, expected: str) -> Iterator[list[bytes]]:
-    """Yield the lines that end in each block, without line feeds but with byte order marks.
+    """Yield the lines of the file in blocks, without line feeds but with byte order marks.
 
     Raises the same errors as :func:`lines_of`.
     """
@@ -87,7 +82,7 @@ def line_blocks_of(file: InputFile, expected: str) -> Iterator[list[bytes]]:
 
 
 def _is_utf_16(head: bytes) -> bool:
-    """Return whether the first characters are UTF-16 of JSON, which is mostly ASCII, without a byte order mark."""
+    """Return whether a file without a byte order mark starts like JSON, which is mostly ASCII, in UTF-16."""
     return head[:2] in {b"{\0", b"\0{", b"[\0", b"\0["}
 
 
@@ -151,8 +146,8 @@ def malformed(data: bytes, error: Exception) -> tuple[int, str]:
             return line, _truncated(data)
         return line, f"is not UTF-8 (byte 0x{data[bad.start]:02x} at column {column}); save the file as UTF-8"
     text = str(error)
-    if found := _REASON.fullmatch(text):
-        return _explain(data, found["reason"], int(found["at"]))
+    if match := _REASON.fullmatch(text):
+        return _explain(data, match["reason"], int(match["at"]))
     if "truncated" in text:
         return _position(data, len(data.rstrip()))[0], _truncated(data)
     if "out of range" in text:
@@ -198,17 +193,17 @@ class _DoubledError(Exception):
 
 
 def doubled_key(data: bytes) -> str | None:
-    """Return a key that an object within a JSON document has twice; None if there is none, or it is not JSON."""
+    """Return a key that an object within a document has twice; None without such a key, and if it is not JSON."""
     if b"\\" not in data:
         names = _NAME.findall(data)
         if len(set(names)) == len(names):
-            return None  # nearly all rows but those of runs, in which each result has a doc_id
+            return None  # nearly all rows, except those of runs, in which each result has a doc_id
     try:
         json.loads(data, object_pairs_hook=_refuse_doubled, parse_int=len, parse_float=len)
     except _DoubledError as doubled:
         return str(doubled)
     except (ValueError, RecursionError):
-        pass  # which the decoder reports
+        pass  # the decoder reports it
     return None
 
 
@@ -220,7 +215,7 @@ def _refuse_doubled(pairs: Sequence[tuple[str, object]]) -> None:
 
 
 def first_doubled(names: Iterable[Name]) -> Name | None:
-    """Return the first name that has come before; None if each comes once."""
+    """Return the first name that occurs a second time; None if each occurs once."""
     seen: set[Name] = set()
     for name in names:
         if name in seen:
@@ -230,49 +225,50 @@ def first_doubled(names: Iterable[Name]) -> Name | None:
 
 
 def fault(key: str) -> str:
-    """Return what is wrong with an object that has a key twice."""
+    """Return the message about an object that has a key twice."""
     return f"duplicate key {shorten(key, bounds.NAME)!r} in one object; leave one of the two values"
 
 
 class DoubledKeys:
-    """Compares the keys of the rows of a file, of a run those of its first rows: all would take longer than reading."""
+    """Finds keys that occur twice in the rows of a file.
+
+    The first ``limit`` bytes are searched, up to the end of the row that goes beyond them. None is no limit. Runs have
+    one, because a search of all rows would take longer than reading them. Rows that are decoded as ``row_type`` are
+    searched faster.
+    """
 
     def __init__(self, limit: int | None, row_type: type[msgspec.Struct] | None = None) -> None:
-        """Compare the keys in so many bytes, and in the row that goes beyond them; by default, in all rows.
-
-        Rows that are decoded as ``row_type`` are compared quicker.
-        """
         self._left: float = math.inf if limit is None else limit
         fields = msgspec.structs.fields(row_type) if row_type else ()
         has_only_none = all(field.required or field.default is None for field in fields)
         self._fields = len(fields) if has_only_none else 0
 
     def of_row(self, line: bytes) -> str | None:
-        """Return a key that a row has twice, if its keys are compared."""
+        """Return a key that a row has twice, if the row is searched."""
         if self._left <= 0:
             return None
         self._left -= len(line)
         return doubled_key(line)
 
     def of_rows(self, lines: Sequence[bytes], rows: Sequence[msgspec.Struct] | None = None) -> dict[int, str]:
-        """Return the keys that rows have twice, by the index of their lines; ``rows`` are the rows, if all are known.
+        """Return the keys that rows have twice, by the index of their lines; ``rows`` are the rows, if all are decoded.
 
-        A row has a colon for each key, and a key for each field that is not None: with as many of both, no key is there
-        twice. This is an optimization, by a factor of four.
+        A row has a colon for each key, and a key for each field that is not None. If there are as many colons as such
+        fields, no key occurs twice. This makes it four times as fast.
         """
         if self._left <= 0:
             return {}
         if rows is None or not self._fields:
             return {index: key for index, line in enumerate(lines) if (key := self.of_row(line)) is not None}
-        given = [self._fields - values.count(None) for values in map(astuple, rows)]
-        if sum(map(bytes.count, lines, repeat(b":"))) == sum(given):
+        key_counts = [self._fields - values.count(None) for values in map(astuple, rows)]
+        if sum(map(bytes.count, lines, repeat(b":"))) == sum(key_counts):
             return {}
-        unclear = [index for index, line in enumerate(lines) if _most_keys(line) != given[index]]
+        unclear = [index for index, line in enumerate(lines) if _most_keys(line) != key_counts[index]]
         return {index: key for index in unclear if (key := self.of_row(lines[index])) is not None}
 
 
 def _most_keys(line: bytes) -> int:
-    """Return how many keys a row can have, in objects within it, too: behind each one are blanks, or a colon."""
+    """Return how many keys a row and the objects in it can have at most. A blank or a colon follows each key."""
     return sum(map(line.count, (b'":', b" :", b"\t:", b"\r:")))
 
 
@@ -280,10 +276,9 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 class JsonLocator:
-    """Locates the values of a valid JSON document."""
+    """Locates the values of a valid JSON document, which is scanned only when a line is requested."""
 
     def __init__(self, text: str) -> None:
-        """Store the document; it is scanned only when a line is requested."""
         self._text = text
         self._decode = json.JSONDecoder(parse_int=str, parse_float=str).raw_decode  # Python limits the digits of int()
         self._starts: dict[int, tuple[dict[str | int, int], Iterator[tuple[str | int, int]]]] = {}
@@ -301,11 +296,11 @@ class JsonLocator:
 
     @cached_property
     def _root(self) -> int:
-        """The offset of the whole value, which any number of blank lines may precede."""
+        """The offset of the whole value, which may follow any number of blank lines."""
         return self._skip(0)
 
     def _line_at(self, at: int) -> int:
-        """Count from the last line found: values are mostly located in order, and whole documents precede them."""
+        """Return the line of an offset, counted from the last one, because values are mostly located in order."""
         start, line = self._last if self._last[0] <= at else (0, 1)
         self._last = at, line + self._text.count("\n", start, at)
         return self._last[1]
@@ -313,18 +308,18 @@ class JsonLocator:
     def _child(self, at: int, part: str | int) -> int | None:
         """Return the offset of the value at a key or index of the object or list at ``at``.
 
-        Scans only as far as necessary: the offsets of millions of values need more memory than the document.
+        Scans only as far as necessary, because the offsets of millions of values need more memory than the document.
         """
         if at not in self._starts:
             self._starts[at] = {}, self._scan(at)
-        found, rest = self._starts[at]
-        while part not in found:
+        offsets, rest = self._starts[at]
+        while part not in offsets:
             try:
                 name, start = next(rest)
             except StopIteration:
                 return None
-            found[name] = start
-        return found[part]
+            offsets[name] = start
+        return offsets[part]
 
     def _scan(self, at: int) -> Iterator[tuple[str | int, int]]:
         if self._text[at] not in "{[":

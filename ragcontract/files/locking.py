@@ -1,11 +1,8 @@
-"""Files that one process at a time writes, and turns in which several write those of a folder.
+"""Locks and turns for files that several processes write, so that nothing is lost.
 
-A lock is gone with the process that has it, however it ends.
-
-Files that are read, changed and written, so that nothing is lost which another program wrote meanwhile.
-
-Commands of ours write in turns. Other programs know nothing of turns, so directly before a file is replaced, it is
-compared with what was read.
+A process locks a file, or waits for its turn to write in a folder. The lock is gone with the process that has it,
+however the process ends. Our commands write in turns. Other programs ignore turns, so directly before a file is
+replaced, it is compared with the content that was read.
 """
 
 import errno
@@ -29,14 +26,14 @@ LOCKS = Path("/proc/locks")  # on Linux
 
 @contextmanager
 def turn(path: Path) -> Iterator[None]:
-    """Keep other processes that wait for their turn from writing in the folder of a file until the block ends.
+    """Wait for the turn to write in the folder of a file, and keep it until the block ends.
 
-    Raises OutputError if another one does not end its turn. The folder itself is locked, so no file is left over. Where
-    that is not possible (on Windows, and on some network file systems), nobody waits.
+    Raises OutputError if another process does not end its turn. The folder itself is locked, so no file is left over.
+    Where that is not possible (on Windows, and on some network file systems), nobody waits.
     """
     try:
         folder = os.open(path.parent, os.O_RDONLY)
-    except OSError:  # Windows; or there is no such folder yet, which is reported when the file is written
+    except OSError:  # Windows; or the folder does not exist yet, which is reported when the file is written
         yield
         return
     try:
@@ -53,7 +50,7 @@ def turn(path: Path) -> Iterator[None]:
 
 
 def _holder(folder: int) -> str:
-    """Return who has the lock of a folder, as far as the system says so."""
+    """Name the process that has the lock of a folder, if the system shows it."""
     try:
         locks = [line.split() for line in LOCKS.read_text().splitlines()]
     except OSError:
@@ -65,11 +62,11 @@ def _holder(folder: int) -> str:
 
 
 def locked(path: Path) -> IO[bytes] | None:
-    """Open or create a file to read and write that no other process has locked; None if one has. Raises OSError.
+    """Open or create a file, lock it and return it; return None if another process has locked it. Raises OSError.
 
     The lock is gone when the file is closed. Missing folders are created. A link is refused, and so is a file that has
-    a second name: nobody names these files, so one that is there may be of somebody who wants what it leads to
-    overwritten. A pipe is refused, too: reading it could block.
+    a second name. Nobody names these files, so somebody may have put a link there to have its target overwritten. A
+    pipe is refused because reading it could block.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     while True:
@@ -83,22 +80,22 @@ def locked(path: Path) -> IO[bytes] | None:
 
 
 def _opened(path: Path) -> IO[bytes]:
-    if problem := not_ours(path):  # said plainly; where the system can, opening it refuses links, too
+    if problem := not_ours(path):  # for a clear message; where the system can, opening refuses links, too
         raise OSError(errno.ELOOP, f"{problem}; delete it")
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666), "r+b")
 
 
 def not_ours(path: Path) -> str | None:
-    """Return why what is at a path that nobody names is not a file that we made there; None also if nothing is."""
+    """Return why a path that nobody names does not have a file that we made; None if it does, or has nothing."""
     try:
-        found = path.lstat()
+        status = path.lstat()
     except FileNotFoundError:
         return None
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         return "it is a link"
-    if stat.S_ISREG(found.st_mode):
-        return "it has a second name, a hard link" if found.st_nlink > 1 else None
-    return None if stat.S_ISDIR(found.st_mode) else "it is not a regular file"
+    if stat.S_ISREG(status.st_mode):
+        return "it has a second name, a hard link" if status.st_nlink > 1 else None
+    return None if stat.S_ISDIR(status.st_mode) else "it is not a regular file"
 
 
 def _lock(file: IO[bytes] | int, *, where_possible: bool = False) -> bool:
@@ -120,28 +117,28 @@ Digest = bytes
 
 
 def digest_of(data: bytes) -> Digest:
-    """Return what tells one content of a file from another."""
+    """Return the digest of a file's content."""
     return hashlib.blake2b(data).digest()
 
 
 def file_digest(path: str) -> Digest:
-    """Return the digest of a file; one that is not there is as if it were empty. Raises OutputError."""
-    found = hashlib.blake2b()
+    """Return the digest of a file. A missing file counts as empty. Raises OutputError."""
+    digest = hashlib.blake2b()
     if not is_device(path):
         try:
             with Path(path).open("rb") as file:
                 while part := file.read(PART):
-                    found.update(part)
+                    digest.update(part)
         except FileNotFoundError:
             pass
         except OSError as error:
             raise OutputError([f"{path}: cannot be read ({error.strerror or error})"]) from error
-    return found.digest()
+    return digest.digest()
 
 
 @contextmanager
 def in_turn(path: str) -> Iterator[None]:
-    """Keep other commands of ours from writing a file until the block ends; raises OutputError if one does not end."""
+    """Keep our other commands from writing a file until the block ends; raises OutputError if one of them hangs."""
     if is_device(path):
         yield
         return
@@ -150,13 +147,13 @@ def in_turn(path: str) -> Iterator[None]:
 
 
 def require_unchanged(path: str, read: Digest) -> None:
-    """Raise OutputError if a file is not what was ``read`` any more."""
+    """Raise OutputError if a file has changed since it was ``read``."""
     if file_digest(path) != read:
         changed = "was changed by another program since it was read, so it is not overwritten"
         raise OutputError([f"{path}: {changed}; run the command again to go on from what is in it"])
 
 
 def rewrite(path: str, content: Content, read: Digest) -> None:
-    """Replace a file in turn, whole or not at all, unless it is not what was ``read`` any more; raises OutputError."""
+    """Replace a file in turn, whole or not at all; raises OutputError if it has changed since it was ``read``."""
     with in_turn(path):
         write_files({path: content}, before=partial(require_unchanged, path, read))

@@ -1,6 +1,6 @@
 """Recognizes a file that is not what was expected: a run given as the golden file, CSV given as JSON lines.
 
-Only files whose first row is invalid are examined, so that each is reported once instead of with every row.
+Only files whose first row is invalid are examined. Each is reported once instead of with every row.
 """
 
 import re
@@ -14,7 +14,7 @@ from ragcontract.files.problems import Problems
 RUN, GOLDEN, BASELINE, CONFIG = "a run", "a golden file", "a baseline", "a configuration"
 SCORES, TSV = "a scores file", "tab-separated (TSV)"
 JUDGMENTS = "a judgments file"
-# What an object is, by the names of its fields; the first entry that fits counts.
+# Files by the fields of their objects; the first entry that fits counts.
 _FIELDS: tuple[tuple[str, frozenset[str]], ...] = (
     (BASELINE, frozenset({"format_version", "golden_sha256"})),
     ("a report", frozenset({"schema_version", "verdict"})),
@@ -37,41 +37,41 @@ _EXAMPLE = {
     GOLDEN: '{"id": "q1", "query": "How do I log in?", "relevant_doc_ids": ["doc_a"]}',
     SCORES: '{"query_id": "q1", "scores": {"faithfulness": 0.9}}',
 }
-_FROM_TABLE = {  # what makes JSON lines of a table, by what it is
+_FROM_TABLE = {  # how a table becomes JSON lines, by the file that was expected and the format of the table
     (GOLDEN, "CSV"): "convert it with `rag-contract convert --from csv`",
     **dict.fromkeys(((SCORES, "CSV"), (SCORES, TSV)), "convert it with `rag-contract convert --from table`"),
 }
 _FIELD = re.compile(rb'^[ \t]{0,4}"([a-z_0-9]{1,40})"[ \t]*:', re.MULTILINE)
 _CELL = re.compile(r'"?\w[\w .#/-]*"?')
 _YAML = re.compile(r"[A-Za-z_]\w*:(\s|$)")
-_TREC = {"Q0": "a run", "q0": "a run", "0": "qrels"}  # by the second of four to six columns
+_TREC = {"Q0": "a run", "q0": "a run", "0": "qrels"}  # by the second column of four to six
 _TREC_COLUMNS = range(4, 7)
 
 
 def expected_of(record: type) -> str:
-    """Return what a file with rows of this type is; empty if it is none of the files of a contract."""
+    """Name the file that has rows of this type; the text is empty if it is not a file of a contract."""
     names = frozenset(getattr(record, "__struct_fields__", ()))
     return next((what for what, needed in _FIELDS if needed <= names), "")
 
 
 def instead_of(expected: str, head: bytes) -> str | None:
-    """Return why a file is not what was ``expected``, from its first lines; None if they do not show another file."""
+    """Return the message that a file is not what was ``expected``; None if its first lines do not show another file."""
     names = _names(head)
-    found = next((what for what, needed in _FIELDS if needed <= names), expected)
-    return None if found == expected or not expected else instead_said(found, expected)
+    actual = next((what for what, needed in _FIELDS if needed <= names), expected)
+    return None if actual == expected or not expected else mistaken_for(actual, expected)
 
 
-def instead_said(found: str, expected: str) -> str:
-    """Return the message that a file is not the expected one but another one of the contract."""
-    also = f", and this file as the {found[2:]}" if found in _RIGHT else ""
-    return f"is {found}, not {expected}; give {_RIGHT[expected]} here{also}"
+def mistaken_for(actual: str, expected: str) -> str:
+    """Return the message that a file is another one than expected."""
+    also = f", and this file as the {actual[2:]}" if actual in _RIGHT else ""
+    return f"is {actual}, not {expected}; give {_RIGHT[expected]} here{also}"
 
 
 def not_json_lines(expected: str, head: bytes) -> str | None:
-    """Return what a file is whose first line is not JSON, and the way out; None if that is not known."""
+    """Return the message about a file whose first line is not JSON; None if its format is not known."""
     right = f"not {BASELINE if expected == BASELINE else 'JSON lines'}"
     lines = [line for line in head.decode(errors="replace").splitlines() if line.strip()]
-    if not lines:  # a blank that is none in ASCII, such as a no-break space
+    if not lines:  # only blanks that are not ASCII, such as a no-break space
         return None
     first, second = lines[0].strip(), lines[1] if len(lines) > 1 else ""
     words = first.split()
@@ -91,7 +91,7 @@ def not_json_lines(expected: str, head: bytes) -> str | None:
 
 
 def one_object(expected: str, head: bytes, record: type) -> str | None:
-    """Return the way out if the first line is an object without any field of the record, and the only line."""
+    """Return the message about a file whose only line is an object without any field of the record; None for others."""
     names = list(_decoded(head.strip()))
     if not names or not expected or not set(names).isdisjoint(getattr(record, "__struct_fields__", ())):
         return None
@@ -101,18 +101,17 @@ def one_object(expected: str, head: bytes, record: type) -> str | None:
 
 
 def without_swapped(problems: Problems) -> Problems:
-    """Return the problems with one instead of two that name the golden file a run and the run a golden file."""
-    runs, goldens = (
-        [problem for problem in problems.problems if problem.endswith(f": {said}")]
-        for said in (instead_said(RUN, GOLDEN), instead_said(GOLDEN, RUN))
-    )
+    """Return the problems; if golden file and run are swapped, one problem replaces those about either file."""
+    run_as_golden, golden_as_run = mistaken_for(RUN, GOLDEN), mistaken_for(GOLDEN, RUN)
+    runs = [problem for problem in problems.problems if problem.endswith(f": {run_as_golden}")]
+    goldens = [problem for problem in problems.problems if problem.endswith(f": {golden_as_run}")]
     if not runs or not goldens:
         return problems
-    golden, run = goldens[0].removesuffix(instead_said(GOLDEN, RUN)), runs[0].removesuffix(instead_said(RUN, GOLDEN))
+    golden, run = goldens[0].removesuffix(golden_as_run), runs[0].removesuffix(run_as_golden)
     name = run.removesuffix(": ").rpartition(":")[0]
-    said = f"{golden}golden and run are swapped: this is the golden file, and {name} is the run; exchange the paths"
+    swapped = f"{golden}golden and run are swapped: this is the golden file, and {name} is the run; exchange the paths"
     rest = [problem for problem in problems.problems if problem not in {*runs, *goldens}]
-    return msgspec.structs.replace(problems, problems=(said, *rest))
+    return msgspec.structs.replace(problems, problems=(swapped, *rest))
 
 
 def _as_rows(expected: str) -> str:
@@ -137,7 +136,7 @@ def _decoded(line: bytes) -> dict[str, msgspec.Raw]:
 
 
 def _separated(first: str, second: str) -> str | None:
-    """Return which table this is: a first line of plain names, and as many separators in the next one."""
+    """Return the format of a table. Its first line is plain names, and its second has at least as many separators."""
     for what, mark in ((TSV, "\t"), ("CSV", ","), ("CSV", ";")):
         cells = [cell.strip() for cell in first.split(mark)]
         is_header = len(cells) > 1 and all(map(_CELL.fullmatch, cells))

@@ -18,12 +18,83 @@ GZIP_MAGIC = b"\x1f\x8b"
 UTF8_BOM = b"\xef\xbb\xbf"
 BUFFER = 1 << 18  # bytes; a block of this size fits into the processor cache
 READ_ERRORS = (OSError, EOFError, zlib.error)
-
 Progress = Callable[[int], object]
 
 
 def no_progress(_bytes_read: int) -> None:
-    """Ignore progress, for output that is not a terminal."""
+    """Do nothing; for output that is not a terminal."""
+
+
+class InputFile:
+    """An open input file, decompressed if its content (not its name) is gzip, and hashed while it is read.
+
+    Opening it raises OSError. ``longest`` is the most bytes that one line, or the whole file if it is read at once, may
+    have in memory; None if only the reader sets a limit. A small gzip file can unpack to a thousand times its size.
+    """
+
+    def __init__(self, path: str, progress: Progress = no_progress) -> None:
+        self.path = path
+        self.longest: int | None = None
+        file = io.FileIO(path)
+        self._raw = _HashingReader(file, progress)
+        packed = io.BufferedReader(self._raw, BUFFER)
+        self.stream: io.BufferedReader[Any] = packed
+        if packed.peek(2)[:2] == GZIP_MAGIC:
+            size = os.fstat(file.fileno()).st_size  # 0 for a pipe, in which only the fixed limits hold
+            self.longest = max(bounds.UNPACKED, bounds.UNPACKED_RATIO * size)
+            total = max(bounds.UNPACKED_TOTAL, bounds.UNPACKED_TOTAL_RATIO * size)
+            self.stream = io.BufferedReader(_Unpacker(packed, total), BUFFER)
+
+    def source(self) -> SourceFile:
+        """Return the path and the digest of the bytes on disk; call this after reading the file to its end."""
+        return SourceFile(path=self.path, sha256=self._raw.digest.hexdigest())
+
+    def __enter__(self) -> Self:
+        """Return the open file."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file, whether or not it was read to its end."""
+        self.stream.close()
+        self._raw.close()
+
+
+def read_whole(path: str, progress: Progress = no_progress) -> tuple[bytes, SourceFile]:
+    """Read a whole file without its byte order mark.
+
+    Raises one of ``READ_ERRORS``, among them TooLargeError if a gzip file unpacks to far more than its size.
+    """
+    with InputFile(path, progress) as file:
+        if file.longest is None:
+            data = file.stream.read()
+        elif len(data := file.stream.read(file.longest + 1)) > file.longest:
+            raise TooLargeError(too_large(file.longest))
+        return data.removeprefix(UTF8_BOM), file.source()
+
+
+def read_within(
+    limit: int, path: str, progress: Progress = no_progress, *, beyond: str = ""
+) -> tuple[bytes, SourceFile]:
+    """Read a file of at most ``limit`` bytes without its byte order mark; of a larger one, little more is read.
+
+    Raises one of ``READ_ERRORS``, among them TooLargeError for a larger file; ``beyond`` ends its message.
+    """
+    with InputFile(path, progress) as file:
+        data = file.stream.read(len(UTF8_BOM) + limit + 1).removeprefix(UTF8_BOM)
+        if len(data) > limit:
+            raise TooLargeError(f"is larger than {mebibytes(limit)}{beyond}")
+        return data, file.source()
+
+
+def unpacked_size(path: str) -> int:
+    """Return how many bytes a file has once it is unpacked, without holding them.
+
+    Raises one of ``READ_ERRORS``, among them TooLargeError if a gzip file unpacks to far more than its size.
+    """
+    with InputFile(path) as file:
+        if file.longest is None:
+            return Path(path).stat().st_size
+        return sum(map(len, iter(partial(file.stream.read, BUFFER), b"")))
 
 
 def read_problem(error: Exception) -> str:
@@ -35,6 +106,15 @@ def read_problem(error: Exception) -> str:
     if isinstance(error, OSError | EOFError | zlib.error):  # gzip's own OSError has no errno
         return f"the gzip data is damaged or cut off ({error})"
     return f"cannot be read ({error})"
+
+
+class TooLargeError(OSError):
+    """A file is too large, or unpacks to too much, so that reading on could exhaust memory or take hours."""
+
+
+def too_large(most: int) -> str:
+    """Return the message about a gzip file of which the whole or a line unpacks to more than ``most`` bytes."""
+    return f"unpacks to more than {mebibytes(most)}, which is too much for a gzip file of its size; give it unpacked"
 
 
 class _HashingReader(io.RawIOBase):
@@ -65,10 +145,6 @@ class _HashingReader(io.RawIOBase):
         super().close()
 
 
-class TooLargeError(OSError):
-    """A file is, or unpacks to, more than it may: reading on could exhaust memory or take hours."""
-
-
 class _Unpacker(io.RawIOBase):
     """Decompresses gzip; raises TooLargeError beyond ``most`` bytes."""
 
@@ -86,81 +162,3 @@ class _Unpacker(io.RawIOBase):
         if self._unpacked > self._most:
             raise TooLargeError(too_large(self._most))
         return count
-
-
-def too_large(most: int) -> str:
-    """Return the problem with a gzip file in which a file or a line unpacks to more than ``most`` bytes."""
-    return f"unpacks to more than {mebibytes(most)}, which is too much for a gzip file of its size; give it unpacked"
-
-
-class InputFile:
-    """An open input file, decompressed if its content (not its name) is gzip, and hashed while it is read.
-
-    ``longest`` is the most bytes that one line, or the whole file if it is read at once, may have in memory; None if
-    only the reader sets a limit. A small gzip file can unpack to a thousand times its size.
-    """
-
-    def __init__(self, path: str, progress: Progress = no_progress) -> None:
-        """Open the file; raises OSError."""
-        self.path = path
-        self.longest: int | None = None
-        file = io.FileIO(path)
-        self._raw = _HashingReader(file, progress)
-        packed = io.BufferedReader(self._raw, BUFFER)
-        self.stream: io.BufferedReader[Any] = packed
-        if packed.peek(2)[:2] == GZIP_MAGIC:
-            size = os.fstat(file.fileno()).st_size  # 0 for a pipe, in which only the fixed limits hold
-            self.longest = max(bounds.UNPACKED, bounds.UNPACKED_RATIO * size)
-            total = max(bounds.UNPACKED_TOTAL, bounds.UNPACKED_TOTAL_RATIO * size)
-            self.stream = io.BufferedReader(_Unpacker(packed, total), BUFFER)
-
-    def source(self) -> SourceFile:
-        """Return the path and the digest of the bytes on disk; call this after reading the file to its end."""
-        return SourceFile(path=self.path, sha256=self._raw.digest.hexdigest())
-
-    def __enter__(self) -> Self:
-        """Return the open file."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the file, whether or not it was read to its end."""
-        self.stream.close()
-        self._raw.close()
-
-
-def unpacked_size(path: str) -> int:
-    """Return how many bytes a file has once it is unpacked; none of them are held.
-
-    Raises one of ``READ_ERRORS``, among them TooLargeError if a gzip file unpacks to far more than its size.
-    """
-    with InputFile(path) as file:
-        if file.longest is None:
-            return Path(path).stat().st_size
-        return sum(map(len, iter(partial(file.stream.read, BUFFER), b"")))
-
-
-def read_whole(path: str, progress: Progress = no_progress) -> tuple[bytes, SourceFile]:
-    """Read a whole file without its byte order mark.
-
-    Raises one of ``READ_ERRORS``, among them TooLargeError if a gzip file unpacks to far more than its size.
-    """
-    with InputFile(path, progress) as file:
-        if file.longest is None:
-            data = file.stream.read()
-        elif len(data := file.stream.read(file.longest + 1)) > file.longest:
-            raise TooLargeError(too_large(file.longest))
-        return data.removeprefix(UTF8_BOM), file.source()
-
-
-def read_within(
-    limit: int, path: str, progress: Progress = no_progress, *, beyond: str = ""
-) -> tuple[bytes, SourceFile]:
-    """Read a file of at most ``limit`` bytes without its byte order mark; of a larger one, little more is read.
-
-    Raises one of ``READ_ERRORS``, among them TooLargeError for a larger file; ``beyond`` ends its message.
-    """
-    with InputFile(path, progress) as file:
-        data = file.stream.read(len(UTF8_BOM) + limit + 1).removeprefix(UTF8_BOM)
-        if len(data) > limit:
-            raise TooLargeError(f"is larger than {mebibytes(limit)}{beyond}")
-        return data, file.source()

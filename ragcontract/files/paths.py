@@ -1,7 +1,4 @@
-"""Paths that lead to the same file after the current folder has changed.
-
-Resolves paths and glob patterns to input files.
-"""
+"""Resolves paths and patterns to input files, and keeps paths that a later change of the current folder cannot move."""
 
 import difflib
 import glob
@@ -15,27 +12,8 @@ from ragcontract.files.opening import read_problem
 from ragcontract.files.problems import Problem
 
 
-class AnchoredPath(os.PathLike[str]):
-    """A path as a person typed it. As text it is that, for messages; opened, it is where it led when it was made."""
-
-    def __init__(self, typed: str | os.PathLike[str]) -> None:
-        """Find out where the path leads now."""
-        self._typed = str(typed) if isinstance(typed, AnchoredPath) else os.fspath(typed)
-        self._absolute = os.fspath(typed)
-        with suppress(FileNotFoundError):  # the current folder was deleted: writing to it will say so
-            self._absolute = str(Path(typed).absolute())
-
-    def __fspath__(self) -> str:
-        """Return the absolute path."""
-        return self._absolute
-
-    def __str__(self) -> str:
-        """Return what was typed."""
-        return self._typed
-
-
 def existing_files(patterns: Sequence[str]) -> tuple[list[str], list[Problem]]:
-    """Return the existing files for paths and globs, in order and without duplicates, and a problem for each other one.
+    """Return the files for paths and globs, in order and without duplicates, and a problem for each that fails.
 
     An existing path is used literally, even if it contains brackets; the matches of a glob are sorted. Unlike in the
     standard library, ``**`` does not follow links to folders.
@@ -72,8 +50,29 @@ def not_readable(name: str) -> str | None:
     return None
 
 
+class AnchoredPath(os.PathLike[str]):
+    """A path that leads where it led when this was made, even after the current folder has changed.
+
+    As text, for messages, it is what a person typed.
+    """
+
+    def __init__(self, typed: str | os.PathLike[str]) -> None:
+        self._typed = str(typed) if isinstance(typed, AnchoredPath) else os.fspath(typed)
+        self._absolute = os.fspath(typed)
+        with suppress(FileNotFoundError):  # the current folder was deleted, which an attempt to write reports
+            self._absolute = str(Path(typed).absolute())
+
+    def __fspath__(self) -> str:
+        """Return the absolute path."""
+        return self._absolute
+
+    def __str__(self) -> str:
+        """Return what was typed."""
+        return self._typed
+
+
 def _expand(pattern: str) -> list[str]:
-    # glob.glob follows links in `**`: it visits circular links repeatedly, and can leave the workspace.
+    # Not glob.glob, which follows links in `**`. It visits circular links repeatedly, and can leave the workspace.
     path = Path(pattern)
     *above, last = path.relative_to(path.anchor).parts
     folders = [path.anchor]
@@ -88,17 +87,17 @@ def _matches(folders: Iterable[str], part: str) -> list[str]:
 
 def _below(folders: Iterable[str]) -> list[str]:
     """Return the folders and all their subfolders, except hidden ones and links."""
-    found = dict.fromkeys(folders)
-    waiting = list(found)
+    known = dict.fromkeys(folders)
+    waiting = list(known)
     while waiting:
         folder = waiting.pop()
         with suppress(OSError), os.scandir(folder or None) as entries:
             for entry in entries:
                 name = f"{folder}{entry.name}{os.sep}"
-                if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False) and name not in found:
-                    found[name] = None
+                if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False) and name not in known:
+                    known[name] = None
                     waiting.append(name)
-    return list(found)
+    return list(known)
 
 
 def _exists(name: str) -> bool:

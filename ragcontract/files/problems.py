@@ -1,12 +1,7 @@
-"""One problem of an input file, with its location.
+"""Problems and warnings of input files, collected so that all are reported at once, and the events of readers.
 
-Problems that repeat from row to row: one mistake of an export is one message, with the lines that have it.
-
-Problems and warnings of input files, collected so that all are reported at once.
-
-Events that readers yield, in reading order: rows, files read to the end, problems and warnings.
-
-Problems and warnings without the values that they quote, for runs whose texts must not be shown.
+Problems that repeat from row to row are one message, with the lines that have them, because they are one mistake of an
+export. If texts of a run must not be shown, messages lose the values that they quote.
 """
 
 import re
@@ -39,97 +34,41 @@ class Problem(Struct, frozen=True):
         return f"{shorten(self.location, bounds.MESSAGE)}: {shorten(self.message, bounds.MESSAGE)}"
 
 
-FEW = 3  # problems that are each described in full
-# Patterns are compiled on first use: most checks have no problem at all.
-_LOCATION = r"(?s:(?P<file>.+?):(?P<line>[0-9]+)(?:: (?P<field>.*))?)"
-_QUERY = r'query "(?:[^"\\]|\\.)*" '  # whom a message is about
-_SORT = r"[^'\"0-9\[{]*"  # a message up to the first value in it
+class MoreProblems(Struct, frozen=True):
+    """Problems that are only counted, because enough others are described."""
+
+    count: int
 
 
-def key_of(problem: Problem) -> tuple[str, str, str] | Problem:
-    """Return what problems of one sort have in common: file, field, start of the message."""
-    if not (found := re.fullmatch(_LOCATION, problem.location)):
-        return problem
-    start = re.match(_SORT, re.sub(_QUERY, "", problem.message, count=1))
-    return found["file"], re.sub(r"\[[0-9]+\]", "[]", found["field"] or ""), start[0] if start else ""
+class Warned(Struct, frozen=True):
+    """A warning, which does not change the verdict. All but the message is about a field that is not read."""
+
+    message: str
+    field: str = ""
+    meant: str = ""  # the right name, if the field looks misspelled
+    location: str = ""
+    advice: str = ""  # what to do
+
+    @classmethod
+    def of_field(cls, location: str, field: str, meant: str, advice: str) -> Self:
+        """Return the warning about a field that is not read."""
+        return cls(_not_read(location, field, advice), field=field, meant=meant, location=location, advice=advice)
+
+    def in_rows(self, count: int) -> "Warned":
+        """Return the warning about a field that is not read in ``count`` rows, of which this is the first."""
+        more = f" (and {count - 1:,} more such rows)" if count > 1 else ""
+        return Warned(_not_read(self.location, self.field, self.advice, more))
 
 
-class Repeated:
-    """Problems of one sort."""
-
-    def __init__(self, first: Problem, number: int) -> None:
-        """Start with the first of them; ``number`` is its position among all problems."""
-        self._first = [(number, first)]
-        self._count = 1
-        self._lines = _Ranges()
-
-    @property
-    def is_folded(self) -> bool:
-        """Whether only the first problem is described, because there are more than a few."""
-        return self._count > FEW
-
-    def add(self, problem: Problem, number: int) -> int:
-        """Add a problem; returns how many more descriptions there are, which is negative once they are folded."""
-        self._count += 1
-        if self._count <= FEW:
-            self._first.append((number, problem))
-            return 1
-        if self._count == FEW + 1:
-            for _, one in self._first:
-                self._lines.add(_line_of(one))
-        self._lines.add(_line_of(problem))
-        return 1 - FEW if self._count == FEW + 1 else 0
-
-    def described(self, others: int = 0) -> list[tuple[int, str]]:
-        """Return number and text of each problem, or one text for all; ``others`` are further ones of unknown lines."""
-        if not self.is_folded:
-            return [(number, str(problem)) for number, problem in self._first]
-        number, first = self._first[0]
-        more = f"{self._count - 1 + others:,} more like this"
-        where = f"in lines {self._lines.text(open_ended=others > 0)}" if self._lines.several else "in this line"
-        return [(number, f"{first} (and {more}, {where})")]
-
-
-class _Ranges:
-    """Line numbers in ascending order, as ranges."""
-
-    def __init__(self) -> None:
-        self._ranges: list[list[int]] = []
-        self._cut = False
-
-    @property
-    def several(self) -> bool:
-        return len(self._ranges) > 1 or self._ranges[0][0] < self._ranges[0][1]
-
-    def add(self, line: int) -> None:
-        if self._ranges and self._ranges[-1][0] <= line <= self._ranges[-1][1] + 1:
-            self._ranges[-1][1] = max(line, self._ranges[-1][1])
-        elif len(self._ranges) < bounds.LINE_RANGES:
-            self._ranges.append([line, line])
-        else:
-            self._cut = True
-
-    def text(self, *, open_ended: bool) -> str:
-        ranges = [str(first) if first == last else f"{first} to {last}" for first, last in self._ranges]
-        return ", ".join([*ranges, *(["…"] if self._cut or open_ended else [])])
-
-
-def _line_of(problem: Problem) -> int:
-    found = re.fullmatch(_LOCATION, problem.location)
-    return int(found["line"]) if found else 0
-
-
-__all__ = ["Collector", "MoreProblems", "Problem", "Problems", "Warned"]
+def _not_read(location: str, field: str, advice: str, more: str = "") -> str:
+    return f"{location}: unknown field {shorten(field, bounds.NAME)!r} is not read{more}; {advice}"
 
 
 class Problems(Struct, frozen=True, kw_only=True):
-    """Problems, which make the input unusable, and warnings, which do not.
+    """Problems, which make the input unusable, and warnings, which do not."""
 
-    At most ``bounds.PROBLEMS`` are described; ``more`` counts the others.
-    """
-
-    problems: tuple[str, ...] = ()
-    more: int = 0
+    problems: tuple[str, ...] = ()  # at most ``bounds.PROBLEMS``
+    more: int = 0  # how many other problems there are
     warnings: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
@@ -151,45 +90,38 @@ class Problems(Struct, frozen=True, kw_only=True):
             raise InputError(self.problems, more=self.more, warnings=self.warnings)
 
 
-class MoreProblems(Struct, frozen=True):
-    """Problems that are only counted, because enough others are described."""
-
-    count: int
+Row = TypeVar("Row")
 
 
-class Warned(Struct, frozen=True):
-    """A warning, which does not change the verdict.
+class Batch(Struct, Generic[Row], frozen=True):
+    """Valid rows of consecutive lines; ``line`` is the number of the first.
 
-    Of a ``field`` at ``location`` that is not read, ``meant`` is the right name if it looks misspelled, and ``advice``
-    says what to do.
+    A batch holds as many rows as fit into one block of the file, because yielding single rows would take as long as
+    decoding them.
     """
 
-    message: str
-    field: str = ""
-    meant: str = ""
-    location: str = ""
-    advice: str = ""
+    path: str
+    line: int
+    rows: list[Row]
 
-    @classmethod
-    def of_field(cls, location: str, field: str, meant: str, advice: str) -> Self:
-        """Return the warning about a field that is not read."""
-        return cls(_not_read(location, field, advice), field=field, meant=meant, location=location, advice=advice)
-
-    def in_rows(self, count: int) -> "Warned":
-        """Return the warning about a field that is not read in so many rows, of which this is the first."""
-        more = f" (and {count - 1:,} more such rows)" if count > 1 else ""
-        return Warned(_not_read(self.location, self.field, self.advice, more))
+    def location(self, index: int) -> str:
+        """Return the location of a row, such as ``golden.jsonl:17``."""
+        return f"{self.path}:{self.line + index}"
 
 
-def _not_read(location: str, field: str, advice: str, more: str = "") -> str:
-    return f"{location}: unknown field {shorten(field, bounds.NAME)!r} is not read{more}; {advice}"
+class FileRead(Struct, frozen=True):
+    """A file was read to its end, or as far as possible."""
+
+    file: SourceFile
+
+
+Event: TypeAlias = Batch[Row] | FileRead | Problem | MoreProblems | Warned
 
 
 class Collector:
-    """Collects problems and warnings while input is read; problems that repeat in a file are described once."""
+    """Collects problems and warnings while input is read. Problems that repeat in a file are described once."""
 
     def __init__(self) -> None:
-        """Start without problems and warnings."""
         self._problems: dict[object, Repeated] = {}
         self._included: list[tuple[int, str]] = []
         self._described = self._number = 0
@@ -247,45 +179,17 @@ class Collector:
         """Return the problems and warnings collected so far."""
         groups, more = list(self._problems.values()), self._more
         only = groups[0] if len(groups) == 1 and not self._included else None
-        if only and only.is_folded:  # what was only counted is of this sort, too
+        if only and only.is_folded:  # the problems that were only counted are of this sort, too
             numbered, more = only.described(more), 0
         else:
-            numbered = sorted([*self._included, *(one for group in groups for one in group.described())])
+            numbered = sorted([*self._included, *(item for group in groups for item in group.described())])
         described = tuple(text for _, text in numbered)
         more += len(described[bounds.PROBLEMS :])
         return Problems(problems=described[: bounds.PROBLEMS], more=more, warnings=tuple(self._warnings))
 
 
-Row = TypeVar("Row")
-
-
-class Batch(Struct, Generic[Row], frozen=True):
-    """Valid rows of consecutive lines; ``line`` is the number of the first.
-
-    A batch holds as many rows as fit into one block of the file, because yielding single rows would take as long as
-    decoding them.
-    """
-
-    path: str
-    line: int
-    rows: list[Row]
-
-    def location(self, index: int) -> str:
-        """Return the location of a row, such as ``golden.jsonl:17``."""
-        return f"{self.path}:{self.line + index}"
-
-
-class FileRead(Struct, frozen=True):
-    """A file was read to its end, or as far as possible."""
-
-    file: SourceFile
-
-
-Event: TypeAlias = Batch[Row] | FileRead | Problem | MoreProblems | Warned
-
-
 def located(events: Iterable[Event[Row]], problems: Collector) -> Iterator[tuple[str, Row]]:
-    """Yield each valid row with its location; all other events are added to ``problems``."""
+    """Yield each valid row with its location, and add all other events to ``problems``."""
     for event in events:
         match event:
             case Batch():
@@ -297,27 +201,108 @@ def located(events: Iterable[Event[Row]], problems: Collector) -> Iterator[tuple
                 problems.add(event)
 
 
+FEW = 3  # problems that are each described in full
+# Patterns are compiled on first use: most checks have no problem at all.
+_LOCATION = r"(?s:(?P<file>.+?):(?P<line>[0-9]+)(?:: (?P<field>.*))?)"
+_QUERY = r'query "(?:[^"\\]|\\.)*" '  # the query that a message is about
+_SORT = r"[^'\"0-9\[{]*"  # a message up to the first value in it
+
+
+def key_of(problem: Problem) -> tuple[str, str, str] | Problem:
+    """Return a key that problems of one sort share: file, field and start of the message."""
+    if not (match := re.fullmatch(_LOCATION, problem.location)):
+        return problem
+    start = re.match(_SORT, re.sub(_QUERY, "", problem.message, count=1))
+    return match["file"], re.sub(r"\[[0-9]+\]", "[]", match["field"] or ""), start[0] if start else ""
+
+
+class Repeated:
+    """Problems of one sort; each has a ``number``, which is its position among all problems."""
+
+    def __init__(self, first: Problem, number: int) -> None:
+        self._first = [(number, first)]
+        self._count = 1
+        self._lines = _Ranges()
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether only the first problem is described, because there are more than a few."""
+        return self._count > FEW
+
+    def add(self, problem: Problem, number: int) -> int:
+        """Add a problem; return how many descriptions that adds, which is negative when they are folded."""
+        self._count += 1
+        if self._count <= FEW:
+            self._first.append((number, problem))
+            return 1
+        if self._count == FEW + 1:
+            for _, first in self._first:
+                self._lines.add(_line_of(first))
+        self._lines.add(_line_of(problem))
+        return 1 - FEW if self._count == FEW + 1 else 0
+
+    def described(self, others: int = 0) -> list[tuple[int, str]]:
+        """Return the number and text of each problem, or one text for all; ``others`` counts more on unknown lines."""
+        if not self.is_folded:
+            return [(number, str(problem)) for number, problem in self._first]
+        number, first = self._first[0]
+        more = f"{self._count - 1 + others:,} more like this"
+        where = f"in lines {self._lines.text(open_ended=others > 0)}" if self._lines.several else "in this line"
+        return [(number, f"{first} (and {more}, {where})")]
+
+
+class _Ranges:
+    """Line numbers in ascending order, as ranges."""
+
+    def __init__(self) -> None:
+        self._ranges: list[list[int]] = []
+        self._cut = False
+
+    @property
+    def several(self) -> bool:
+        return len(self._ranges) > 1 or self._ranges[0][0] < self._ranges[0][1]
+
+    def add(self, line: int) -> None:
+        if self._ranges and self._ranges[-1][0] <= line <= self._ranges[-1][1] + 1:
+            self._ranges[-1][1] = max(line, self._ranges[-1][1])
+        elif len(self._ranges) < bounds.LINE_RANGES:
+            self._ranges.append([line, line])
+        else:
+            self._cut = True
+
+    def text(self, *, open_ended: bool) -> str:
+        ranges = [str(first) if first == last else f"{first} to {last}" for first, last in self._ranges]
+        return ", ".join([*ranges, *(["…"] if self._cut or open_ended else [])])
+
+
+def _line_of(problem: Problem) -> int:
+    match = re.fullmatch(_LOCATION, problem.location)
+    return int(match["line"]) if match else 0
+
+
 LEFT_OUT = "(not shown)"
-# Everything behind the start of a value goes, the advice too: a value can look like any text of ours.
+# Everything after the start of a value is removed, advice included, because a value can look like any text of ours.
 _VALUES = (
     re.compile(
         r"(, found |, before |its JSON object: |, which failed: |; found instead: |with the keys |duplicate key ).*",
         re.DOTALL,
     ),
-    # The item of a judgment that was edited; an item that a judge was asked about has a name as `claim:3`.
+    # The item of an edited judgment. The items that a judge is asked about have names such as `claim:3`.
     re.compile(r"( has a judgment on )(?![a-z_]+:[0-9]+ that ).*", re.DOTALL),
-    # Why a judge gave no verdict, in words that may quote its reply.
+    # The reason why a judge gave no verdict, which may quote its reply.
     re.compile(r"( has no verdict on .*?\((?:unsure|compromised|failed): ).*", re.DOTALL),
-    # What is wrong with the row of a query: `query "q1" has the mode "x", expected …`. A long id is cut. What is behind
-    # a semicolon is advice, unless a value was before it; and an index (`messages[2]`) is none.
+    # A problem with the row of a query: `query "q1" has the mode "x", expected …`. A long id is cut. The text after a
+    # semicolon is advice, unless a value comes before it. An index (`messages[2]`) is not a value.
     re.compile(r'(: query "(?:[^"\\…]|\\.)*(?:…"?|")(?:[^"\[{;]|(?<=\w)\[[0-9]+\])*+)["\[{].*', re.DOTALL),
 )
 
 
-def without_values(found: Problems) -> Problems:
-    """Return the problems of files, in which ``(not shown)`` stands for each value of a field."""
+def without_values(problems: Problems) -> Problems:
+    """Return problems of files in which ``(not shown)`` stands for each value of a field."""
     return replace(
-        found, problems=tuple(map(_without_value, found.problems)), warnings=tuple(map(_without_value, found.warnings))
+        problems,
+        problems=tuple(map(_without_value, problems.problems)),
+        warnings=tuple(map(_without_value, problems.warnings)),
     )
 
 

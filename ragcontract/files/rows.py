@@ -1,4 +1,4 @@
-"""Reads the rows of a contract's files; the only module that chooses the format by the file name."""
+"""Reads the rows of a contract's files. Only this module chooses the format by the file name."""
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
@@ -18,7 +18,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 def is_parquet(path: str) -> bool:
-    """Return whether a file is Parquet, by its name."""
+    """Return whether a file is Parquet according to its name."""
     return path.lower().endswith(PARQUET)
 
 
@@ -35,7 +35,7 @@ def read_rows(
 ) -> Iterator[Event[T]]:
     """Yield the rows of files as ``row_type``, in file order; see :func:`~ragcontract.files.json_lines.read_jsonl`.
 
-    Fields in ``unread``, such as ``results.metadata``, are not loaded if the format can skip them. Without rows, a file
+    Fields in ``unread``, such as ``results.metadata``, are not loaded if the format can skip them. A file without rows
     is a problem, unless it ``may_be_empty``.
     """
     for parquet, group in groupby(paths, is_parquet):
@@ -59,7 +59,7 @@ def read_rows(
 
 
 def parquet_columns(path: str) -> list[str]:
-    """Return the names of the columns of a Parquet file; none if it cannot be read, which reading its rows reports."""
+    """Return the names of a Parquet file's columns, or none if it cannot be read, which ``read_rows`` reports."""
     try:
         from ragcontract.files.parquet import column_names
     except ImportError:

@@ -1,12 +1,11 @@
-"""A validator for JSON Schema whose errors can be read one by one, in the order of the value.
-
-jsonschema finds all errors of an ``anyOf`` before it yields the first, and takes additional properties from a set.
-
-JSON Schemas of record types, and explanations of why a value does not fit one.
+"""JSON Schemas of record types, and explanations of why a value does not fit one.
 
 The field types of a record carry limits (``Meta(ge=1)``) and, if the limits are not self-explanatory, a description of
 the expected value (``Meta(title=…)``). Valid rows are validated by msgspec at C speed. Only invalid values are
 validated again here with jsonschema, which reports every error.
+
+The validator changes jsonschema in two ways, so that errors can be read one by one, in the order of the value.
+jsonschema finds all errors of an ``anyOf`` before it yields the first, and takes additional properties from a set.
 """
 
 import json
@@ -26,7 +25,7 @@ from ragcontract.core.safe_text import shorten
 
 @cache
 def validator_class() -> Any:
-    """Return the class of validators; called with a schema, its ``iter_errors`` yields the errors of a value."""
+    """Return the class of validators; one that is made with a schema yields the errors of a value (``iter_errors``)."""
     # jsonschema takes a tenth of a second to import; only invalid input pays for it.
     import jsonschema
 
@@ -72,7 +71,7 @@ def validator_class() -> Any:
     )
 
 
-LEAST_PERCENT, PERCENT = 5, 100  # a number that is probably meant as a percentage; 2 may be any mistake
+LEAST_PERCENT, PERCENT = 5, 100  # the range of a number that is probably meant as a percentage; 2 may be any mistake
 _WORDS = {
     "string": "text",
     "integer": "a whole number",
@@ -98,8 +97,8 @@ def json_schema(record: type, *inner: type, null_is_absent: bool = False) -> dic
     ``null_is_absent``, every optional field may be null, for readers that drop null fields before validation.
     """
     schema: dict[str, Any] = msgspec.json.schema(record)
-    for one in (record, *inner):
-        schema["$defs"][one.__name__] |= getattr(one, "schema_extra", {})
+    for part in (record, *inner):
+        schema["$defs"][part.__name__] |= getattr(part, "schema_extra", {})
     if null_is_absent:
         for definition in schema["$defs"].values():
             required = definition.get("required", [])
@@ -112,13 +111,13 @@ def json_schema(record: type, *inner: type, null_is_absent: bool = False) -> dic
 def mismatches(value: object, record: type) -> list[Mismatch]:
     """Return the reasons why a decoded JSON value does not fit the record type, outermost first.
 
-    At most the first ``bounds.FAULTS`` of them: validation stops there, and a last one says that there are more.
+    Validation stops after ``bounds.FAULTS`` of them; one more says that there are others.
     """
     schema = _schema_of(record)
     errors = validator_class()(schema).iter_errors(value)
-    found = (mismatch for error in errors for mismatch in _explain(error, schema["$defs"]))
-    once: dict[Mismatch, None] = {}  # each error for a missing field yields all of them
-    for mismatch in found:
+    explained = (mismatch for error in errors for mismatch in _explain(error, schema["$defs"]))
+    once: dict[Mismatch, None] = {}  # each error about a missing field yields all missing fields
+    for mismatch in explained:
         if len(once) == bounds.FAULTS and mismatch not in once:
             break
         once[mismatch] = None
@@ -133,8 +132,8 @@ def _schema_of(record: type) -> dict[str, Any]:
     return msgspec.json.schema(record)
 
 
-def _outermost_first(found: Iterable[Mismatch]) -> list[Mismatch]:
-    return sorted(found, key=lambda mismatch: [(isinstance(part, str), part) for part in mismatch.path])
+def _outermost_first(reasons: Iterable[Mismatch]) -> list[Mismatch]:
+    return sorted(reasons, key=lambda mismatch: [(isinstance(part, str), part) for part in mismatch.path])
 
 
 def dotted(path: Iterable[str | int]) -> str:
@@ -152,7 +151,7 @@ def _json(value: object) -> str:
 
 
 def _brief(value: object, *, levels: int) -> str:
-    """Format a value as JSON: the first three items of each list and object, ``levels`` deep."""
+    """Format a value as JSON, ``levels`` deep, with the first three items of each list and object."""
     if isinstance(value, str):
         return _json(shorten(value, bounds.VALUE_TEXT))
     if not isinstance(value, dict | list):
@@ -170,7 +169,7 @@ def _brief(value: object, *, levels: int) -> str:
 
 
 def _explain(error: Any, definitions: dict[str, Any]) -> Iterator[Mismatch]:
-    """Yield the mismatches of one jsonschema error; for an anyOf, those of the branch whose outer type fits."""
+    """Yield the mismatches of one jsonschema error; for an anyOf, yield those of the branch whose outer type fits."""
     optional = error.validator == "anyOf" and {"type": "null"} in error.validator_value[1:2]  # a record or null
     inner = [
         cause
@@ -205,7 +204,7 @@ def _explain(error: Any, definitions: dict[str, Any]) -> Iterator[Mismatch]:
 
 
 def _instead(missing: str, instance: dict[str, Any], schema: dict[str, Any], definitions: dict[str, Any]) -> str:
-    """Name the field that was probably meant, or else the unknown fields that are there."""
+    """Name the field that was probably meant, or else the unknown fields of the object."""
     if tags := schema.get("discriminator"):
         for name, value in instance.items():
             if near := nearest(name, tags["mapping"]):
@@ -217,7 +216,7 @@ def _instead(missing: str, instance: dict[str, Any], schema: dict[str, Any], def
 
 
 def _as_tagged(tag: str, value: object, tags: dict[str, Any], definitions: dict[str, Any]) -> str:
-    """Return the object that was meant by ``{tag: value}``: its fields, or the value of its first field."""
+    """Return the object that ``{tag: value}`` probably means. The value has its fields, or is that of the first one."""
     record = definitions[tags["mapping"][tag].rsplit("/", 1)[-1]]
     fields = [name for name in record["properties"] if name not in {tags["propertyName"], "in"}]
     written = [f"{_json(tags['propertyName'])}: {_json(tag)}"]
@@ -259,7 +258,9 @@ def _mismatch(instance: object, schema: dict[str, Any], definitions: dict[str, A
         near = nearest(instance, tags["mapping"])
         return f"{message}; write {{{_json(tags['propertyName'])}: {_json(near)}, …}}" if near else f"{message} (text)"
     branches = [schema, *schema.get("anyOf", ())]
-    if isinstance(instance, str) and (values := next((one["enum"] for one in branches if "enum" in one), None)):
+    if isinstance(instance, str) and (
+        values := next((branch["enum"] for branch in branches if "enum" in branch), None)
+    ):
         near = nearest(instance, [value for value in values if isinstance(value, str)])
         if near or "enum" in schema:
             return f"{message}; did you mean {_json(near)}?" if near else message
@@ -290,14 +291,14 @@ def _meant_value(instance: object, schema: dict[str, Any], definitions: dict[str
 
 
 def _takes_any_text(schema: dict[str, Any], definitions: dict[str, Any]) -> bool:
-    """Return whether a schema accepts texts without a form of their own, and no numbers."""
+    """Return whether a schema accepts any text, and no numbers."""
     branches = schema.get("anyOf", [schema])
-    free = [one for one in branches if one.get("type") == "string" and not {"pattern", "enum"} & one.keys()]
+    free = [part for part in branches if part.get("type") == "string" and not {"pattern", "enum"} & part.keys()]
     return bool(free) and not _types(schema, definitions) & {"integer", "number"}
 
 
 def _number(instance: object) -> float | None:
-    """Return a number, or that of a percentage such as "80%"; None for anything else."""
+    """Return a number, or the number of a percentage such as "80%"; None for anything else."""
     if isinstance(instance, str):
         return float(instance[:-1]) if re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,9})?%", instance) else None
     return instance if isinstance(instance, int | float) and not isinstance(instance, bool) else None

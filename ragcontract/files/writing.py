@@ -1,13 +1,8 @@
-"""Temporary files, and the error of one that cannot be written.
-
-Files that grow: on a full disk, no half of a line is left in them.
-
-JSON that is easy to read in a diff and is written incrementally: indented, with long lists one item per line.
-
-Atomic writing of files: all of them or none, and never over an input.
+"""Writes files: all of them or none, and never over an input; also temporary files, files that grow, and JSON.
 
 Each file is written under a temporary name in its folder and then renamed, so a reader never sees a partial file, and a
-failure leaves the old one unchanged.
+failure leaves the old one unchanged. If the disk is full, a file that grows is not left with half of a line. JSON that
+people compare is indented, with long lists one item per line, and written in parts.
 """
 
 import os
@@ -24,141 +19,22 @@ from msgspec import Struct
 from ragcontract.core.errors import OutputError
 from ragcontract.core.safe_text import printable_json, printable_xml
 
-
-def temporary_file() -> IO[bytes]:
-    """Open a file that is gone when it is closed; raises OutputError."""
-    import tempfile  # slow to import, and few commands need it
-
-    try:
-        return tempfile.TemporaryFile()
-    except OSError as error:
-        raise unwritable_temporary(error) from error
-
-
-def unwritable_temporary(error: OSError) -> OutputError:
-    """Return the error of a temporary file that cannot be written."""
-    return OutputError([f"a temporary file: cannot be written ({error.strerror or error}); TMPDIR says where"])
-
-
-def append(path: Path, data: bytes) -> None:
-    """Add data at the end of a file, or make it; all of it or nothing. Raises OSError."""
-    is_new = not path.exists()
-    with path.open("ab", buffering=0) as file:
-        end = path.stat().st_size
-        left = memoryview(data)
-        try:
-            while left:  # a disk that is nearly full takes a part
-                left = left[file.write(left) :]
-        except BaseException:  # also on an interrupt
-            with suppress(OSError):
-                file.truncate(end)
-                if is_new:
-                    path.unlink()
-            raise
-
+STDOUT, STDERR = 1, 2
+PART = 1 << 20  # bytes that are copied at once
+Content = bytes | Iterable[bytes]
+Output = str | os.PathLike[str]
+AnyOutput = TypeVar("AnyOutput", bound=Output)
 
 # The items of fields that are lists, or the lists within fields that are objects.
 Lists: TypeAlias = Mapping[str, "Iterable[object] | Lists"]
 
 
-def document(record: Struct, lists: Lists) -> Iterator[bytes]:
-    """Yield the record as indented JSON; ``lists`` has the items of the fields that are written one item per line."""
-    yield from _object(msgspec.json.encode(record), lists, b"\n")
-    yield b"\n"
-
-
-def _object(json: bytes, lists: Lists, margin: bytes) -> Iterator[bytes]:
-    """Yield an object with its fields two blanks right of the ``margin``, which begins with a line break."""
-    inner = margin + b"  "
-    before = b"{"
-    for name, value in msgspec.json.decode(json, type=dict[str, msgspec.Raw]).items():
-        yield before + inner + msgspec.json.encode(name) + b": "
-        within = lists.get(name)
-        if within is None:
-            yield msgspec.json.format(bytes(value), indent=2).replace(b"\n", inner)  # never in a string
-        elif isinstance(within, Mapping):
-            yield from _object(bytes(value), within, inner)
-        else:
-            yield from _rows(within, inner)
-        before = b","
-    yield margin + b"}"
-
-
-def _rows(items: Iterable[object], margin: bytes) -> Iterator[bytes]:
-    encode = msgspec.json.Encoder().encode
-    before = b"[" + margin + b"  "
-    for item in items:
-        yield before + encode(item)
-        before = b"," + margin + b"  "
-    yield margin + b"]" if before.startswith(b",") else b"[]"
-
-
-STDOUT, STDERR = 1, 2
-PART = 1 << 20  # bytes that are copied at once
-
-Content = bytes | Iterable[bytes]
-Output = str | os.PathLike[str]
-AnyOutput = TypeVar("AnyOutput", bound=Output)
-
-
-def check_outputs(outputs: Iterable[Output], inputs: Iterable[Output]) -> list[str]:
-    """Return the problems with the paths to write to; called before any work is done."""
-    problems = []
-    taken = {_identity(Path(path)): "an input" for path in inputs}
-    for output in outputs:
-        if problem := _not_writable(output):
-            problems.append(f"{str(output) or repr('')}: {problem}")
-        elif use := taken.get(_identity(Path(output))):
-            problems.append(f"{output}: is {use}; write to another file")
-        elif os.fspath(output) != os.devnull:
-            taken[_identity(Path(output))] = "another output"
-    return problems
-
-
-def check_existing(outputs: Iterable[str]) -> list[str]:
-    """Return a problem for each file that exists already, broken links included; devices are written to anyway."""
-    return [
-        f"{output}: exists already; use --force to overwrite it"
-        for output in outputs
-        if os.path.lexists(output) and not is_device(output)
-    ]
-
-
-def wrong_unless_named(output: str) -> str | None:
-    """Return why nothing is written to a path that nobody named, such as a default; None if it may be written.
-
-    Whoever brings files into a folder, as a pull request does, could lead such a path to any other file. Links on the
-    way to it count, as far as it is written. Hard links do not: the file is replaced, and the other name keeps the old.
-    """
-    steps = (Path(output), *Path(output).parents)
-    link = next((step for step in steps if os.path.islink(step)), None)  # noqa: PTH114 (raises where none may look)
-    if link is not None:
-        return f"is {'' if link == steps[0] else f'behind {link}, which is '}a symbolic link, which nobody named"
-    return "is not a regular file, and nobody named it" if is_device(output) else None
-
-
-def refuse_existing(outputs: Iterable[str]) -> None:
-    """Raise OutputError if one of the files exists already."""
-    if problems := check_existing(outputs):
-        raise OutputError(problems)
-
-
-def goes_to_a_stream(output: str) -> bool:
-    """Return whether a path is a standard stream of this process, or the terminal itself."""
-    return descriptor_of(output) in {STDOUT, STDERR} or output == "/dev/tty"
-
-
-def goes_to_stdout(output: str) -> bool:
-    """Return whether a path is the standard output of this process."""
-    return descriptor_of(output) == STDOUT
-
-
 def write_files(contents: Mapping[AnyOutput, Content], before: Callable[[], None] = lambda: None) -> list[Path]:
-    """Write all files or none, and return their paths; content in parts is written part by part.
+    """Write all files or none, and return their paths. Content in parts is written part by part.
 
     Raises :class:`OutputError`. Missing folders are created, links are followed. Devices such as ``/dev/stdout`` are
-    written to directly, after all files have been staged on disk. What ``before`` raises when all is staged keeps
-    everything as it was.
+    written to directly, after all files have been staged on disk. ``before`` is called when all is staged. If it
+    raises, nothing is changed.
     """
     devices = [output for output in contents if is_device(output)]
     files = [output for output in contents if output not in devices]
@@ -225,6 +101,137 @@ class _Staged:
                 self._old.unlink()
 
 
+def check_outputs(outputs: Iterable[Output], inputs: Iterable[Output]) -> list[str]:
+    """Return the problems with the paths to write to, before any work is done."""
+    problems = []
+    taken = {_identity(Path(path)): "an input" for path in inputs}
+    for output in outputs:
+        if problem := _not_writable(output):
+            problems.append(f"{str(output) or repr('')}: {problem}")
+        elif use := taken.get(_identity(Path(output))):
+            problems.append(f"{output}: is {use}; write to another file")
+        elif os.fspath(output) != os.devnull:
+            taken[_identity(Path(output))] = "another output"
+    return problems
+
+
+def check_existing(outputs: Iterable[str]) -> list[str]:
+    """Return a problem for each file that exists already, broken links included. Devices may be written to."""
+    return [
+        f"{output}: exists already; use --force to overwrite it"
+        for output in outputs
+        if os.path.lexists(output) and not is_device(output)
+    ]
+
+
+def wrong_unless_named(output: str) -> str | None:
+    """Return why nothing is written to a path that nobody named, such as a default; None if it may be written.
+
+    Whoever adds files to a folder, as a pull request does, could make such a path lead to any other file. Links in its
+    folders count, too. Hard links do not, because the file is replaced and the other name keeps the old content.
+    """
+    steps = (Path(output), *Path(output).parents)
+    link = next((step for step in steps if os.path.islink(step)), None)  # noqa: PTH114 (raises where none may look)
+    if link is not None:
+        return f"is {'' if link == steps[0] else f'behind {link}, which is '}a symbolic link, which nobody named"
+    return "is not a regular file, and nobody named it" if is_device(output) else None
+
+
+def refuse_existing(outputs: Iterable[str]) -> None:
+    """Raise OutputError if one of the files exists already."""
+    if problems := check_existing(outputs):
+        raise OutputError(problems)
+
+
+def goes_to_a_stream(output: str) -> bool:
+    """Return whether a path is a standard stream of this process, or the terminal itself."""
+    return descriptor_of(output) in {STDOUT, STDERR} or output == "/dev/tty"
+
+
+def goes_to_stdout(output: str) -> bool:
+    """Return whether a path is the standard output of this process."""
+    return descriptor_of(output) == STDOUT
+
+
+def is_device(output: Output) -> bool:
+    """Return whether a path exists and is neither a file nor a folder, or is a standard stream."""
+    path = Path(output)
+    return descriptor_of(output) is not None or (path.exists() and not path.is_file() and not path.is_dir())
+
+
+def descriptor_of(output: Output) -> int | None:
+    """Return the descriptor of this process that a path such as ``/dev/stdout`` means; None for other paths."""
+    name = os.fspath(output)
+    if name in {"/dev/stdout", "/dev/stderr"}:
+        return STDOUT if name == "/dev/stdout" else STDERR
+    match = re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", name)
+    return int(match[1]) if match else None
+
+
+def append(path: Path, data: bytes) -> None:
+    """Append data to a file, all of it or nothing; create the file if it is missing. Raises OSError."""
+    is_new = not path.exists()
+    with path.open("ab", buffering=0) as file:
+        end = path.stat().st_size
+        left = memoryview(data)
+        try:
+            while left:  # a disk that is nearly full takes only a part
+                left = left[file.write(left) :]
+        except BaseException:  # also on an interrupt
+            with suppress(OSError):
+                file.truncate(end)
+                if is_new:
+                    path.unlink()
+            raise
+
+
+def temporary_file() -> IO[bytes]:
+    """Open a file that is gone when it is closed; raises OutputError."""
+    import tempfile  # slow to import, and few commands need it
+
+    try:
+        return tempfile.TemporaryFile()
+    except OSError as error:
+        raise unwritable_temporary(error) from error
+
+
+def unwritable_temporary(error: OSError) -> OutputError:
+    """Return the error for a temporary file that cannot be written."""
+    return OutputError([f"a temporary file: cannot be written ({error.strerror or error}); TMPDIR says where"])
+
+
+def document(record: Struct, lists: Lists) -> Iterator[bytes]:
+    """Yield the record as indented JSON; ``lists`` has the items of the fields that are written one item per line."""
+    yield from _object(msgspec.json.encode(record), lists, b"\n")
+    yield b"\n"
+
+
+def _object(json: bytes, lists: Lists, margin: bytes) -> Iterator[bytes]:
+    """Yield an object, its fields indented by two blanks from the ``margin``, which begins with a line break."""
+    inner = margin + b"  "
+    before = b"{"
+    for name, value in msgspec.json.decode(json, type=dict[str, msgspec.Raw]).items():
+        yield before + inner + msgspec.json.encode(name) + b": "
+        within = lists.get(name)
+        if within is None:
+            yield msgspec.json.format(bytes(value), indent=2).replace(b"\n", inner)  # never in a string
+        elif isinstance(within, Mapping):
+            yield from _object(bytes(value), within, inner)
+        else:
+            yield from _rows(within, inner)
+        before = b","
+    yield margin + b"}"
+
+
+def _rows(items: Iterable[object], margin: bytes) -> Iterator[bytes]:
+    encode = msgspec.json.Encoder().encode
+    before = b"[" + margin + b"  "
+    for item in items:
+        yield before + encode(item)
+        before = b"," + margin + b"  "
+    yield margin + b"]" if before.startswith(b",") else b"[]"
+
+
 def beside(path: Path) -> Path:
     """Return a temporary path in the same folder."""
     # Does not contain the file's own name, which may already have the maximum length.
@@ -232,7 +239,7 @@ def beside(path: Path) -> Path:
 
 
 def _second_name(path: Path, other: Path) -> None:
-    """Give a file, which may be larger than memory, a second name; where there are no hard links, copy it."""
+    """Give a file a second name, or copy it part by part where there are no hard links."""
     try:
         other.hardlink_to(path)
     except OSError:
@@ -245,10 +252,10 @@ def _second_name(path: Path, other: Path) -> None:
 def take_after(new: Path, old: Path) -> None:
     """Give a new file the mode and, if permitted, the owner of the file that it replaces."""
     with suppress(FileNotFoundError):
-        found = old.stat()
+        status = old.stat()
         with suppress(OSError):
-            os.chown(new, found.st_uid, found.st_gid)
-        new.chmod(stat.S_IMODE(found.st_mode))
+            os.chown(new, status.st_uid, status.st_gid)
+        new.chmod(stat.S_IMODE(status.st_mode))
 
 
 def _write_device(output: Output, content: Content) -> None:
@@ -259,9 +266,9 @@ def _write_device(output: Output, content: Content) -> None:
 
 
 def _printable(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield JSON or XML, equal in what it says, without what would act on a terminal or a CI runner; other text as is.
+    """Yield JSON or XML with everything escaped that would act on a terminal or a CI runner; other text is unchanged.
 
-    The reports as text have nothing that acts, wherever they are written.
+    It stays equal as JSON or XML. Reports that are plain text have nothing that acts, wherever they are written.
     """
     escape: Callable[[str], str] = str
     for number, part in enumerate(parts):
@@ -306,25 +313,10 @@ def _not_writable_file(path: Path) -> str | None:
     return None
 
 
-def is_device(output: Output) -> bool:
-    """Return whether a path exists and is neither a file nor a folder, or is a standard stream."""
-    path = Path(output)
-    return descriptor_of(output) is not None or (path.exists() and not path.is_file() and not path.is_dir())
-
-
-def descriptor_of(output: Output) -> int | None:
-    """Return the descriptor of this process that a path such as ``/dev/stdout`` means; None for other paths."""
-    name = os.fspath(output)
-    if name in {"/dev/stdout", "/dev/stderr"}:
-        return STDOUT if name == "/dev/stdout" else STDERR
-    found = re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", name)
-    return int(found[1]) if found else None
-
-
 def _identity(path: Path) -> tuple[int, int] | Path:
     """Identify a file by device and inode, so that links and different spellings of its path are recognized."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return Path(os.path.realpath(path))  # Path.resolve() refuses a link to itself
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino

@@ -1,4 +1,4 @@
-"""YAML reader that records the line of every key and accepts only what a configuration needs.
+"""The reader for YAML, which records the line of every key and accepts only what a configuration needs.
 
 PyYAML reads ``1e-2`` as text, ``010`` as 8 and ``no`` as false, and accepts duplicate keys. Here scalars are typed as
 in the core schema of YAML 1.2, and duplicate keys, aliases, tags and lone surrogates are refused.
@@ -21,17 +21,17 @@ HALF = r"contains half of a surrogate pair (\ud800 to \udfff), which is not a ch
 
 
 class Problem(Struct, frozen=True, kw_only=True):
-    """A problem with the YAML itself: the 1-based line, the path of the key (may be empty) and a message."""
+    """A problem with the YAML itself."""
 
-    line: int
-    path: Path = ()
+    line: int  # from 1
+    path: Path = ()  # of the key, if it is about one
     message: str
 
 
 class Document(Struct, frozen=True, kw_only=True):
-    """A parsed document. In ``value``, a key without a value has None; keys with ``problems`` are left out."""
+    """A parsed document."""
 
-    value: Any
+    value: Any  # a key without a value has None; keys with problems are left out
     lines: dict[Path, int]
     problems: list[Problem]
 
@@ -86,7 +86,7 @@ def _decode(data: bytes) -> tuple[str, Problem | None]:
 
 
 class _Loader(yaml.SafeLoader):
-    """Counts the values: PyYAML needs so much time and memory for each that a megabyte could take a minute."""
+    """Counts the values, because PyYAML needs so much time and memory for each that a megabyte could take a minute."""
 
     values = 0
 
@@ -135,7 +135,7 @@ class _Tree:
             message = f"has a character that YAML does not allow (U+{code:04X})"
             self.problems.append(Problem(line=line, message=message))
             return None
-        except (ValueError, OverflowError):  # PyYAML hands what follows a \\U to chr()
+        except (ValueError, OverflowError):  # PyYAML passes the number after a \\U to chr()
             self.problems.append(Problem(line=1, message=r"has an escape \U… that is not a character"))
             return None
         if node is None or (isinstance(node, yaml.ScalarNode) and node.style is None and _scalar(node) is None):
@@ -175,7 +175,7 @@ class _Tree:
         return self._value(node, path)
 
     def _mapping(self, node: Any, path: Path) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if key_node.id != "scalar":
                 self._refuse(key_node.start_mark, path, "has a key that is not plain text")
@@ -197,19 +197,19 @@ class _Tree:
             problems = len(self.problems)
             value = self._value(value_node, here)
             if value is not None or len(self.problems) == problems:
-                found[key] = value
-        return found
+                values[key] = value
+        return values
 
 
 def _hint(message: str, text: str, mark: Any) -> str:
-    """Return the way out of a frequent mistake, to add to YAML's message."""
+    """Return the advice on a frequent mistake, to add to PyYAML's message."""
     if r"'\t'" in message:
         return "; indent with spaces, not tabs"
     if "mapping values are not allowed" not in message:
         return ""
     for number, line in enumerate(text.splitlines()[: mark.line + 1 if mark else 0], 1):
-        if found := re.match(r"\s*([A-Za-z_]\w{0,60}):[^\s:/]", line):
-            return f"; write a blank after the colon of {found[1]!r} in line {number}"
+        if match := re.match(r"\s*([A-Za-z_]\w{0,60}):[^\s:/]", line):
+            return f"; write a blank after the colon of {match[1]!r} in line {number}"
     return "; indent all keys of one level by as many blanks"
 
 

@@ -54,7 +54,7 @@ def item(candidate: Candidate, mark: str) -> str:
 
 
 def quoted_id(name: str) -> str:
-    """Return an id as it is, or as JSON where it would not end at the first blank, or has invisible characters."""
+    """Return an id as it is, or as JSON if it would not end at the first blank or has invisible characters."""
     if visible(name) != name:
         return json.dumps(name)
     is_plain = name.split() == [name] and not name.startswith(('"', "("))
@@ -62,19 +62,16 @@ def quoted_id(name: str) -> str:
 
 
 class _Ticked(Struct, kw_only=True):
-    """What is marked for one question, as it is read.
-
-    ``grades`` are decided, infinite where a document is just ticked; ``unmarked`` are the documents without a mark.
-    """
+    """The marks of one question, which grow while the file is read."""
 
     query: GoldenQuery
     level: float
-    grades: dict[str, float] = {}
-    unmarked: list[str] = []
+    grades: dict[str, float] = {}  # infinite for a document that is ticked without a grade
+    unmarked: list[str] = []  # the documents without a mark
     nothing: str | None = None  # the location of the tick
 
     def mark(self, doc_id: str, mark: str) -> None:
-        """Note a mark; of several for one document, the highest grade counts."""
+        """Note a mark. If a document has several, the highest grade counts."""
         if mark == UNMARKED:
             self.unmarked.append(doc_id)
         elif mark != OPEN:
@@ -87,7 +84,7 @@ class _Ticked(Struct, kw_only=True):
         return any(grade >= self.level for grade in self.grades.values())
 
     def labels(self) -> Labels | None:
-        """Return the labels of the question, or None if nothing is decided. What was decided earlier stays."""
+        """Return the labels of the question, or None if nothing is decided. Earlier labels stay."""
         before = labels_of(self.query, self.level)
         decided = {doc_id: self._grade(doc_id, before) for doc_id in self.grades}
         closed = self.any_relevant or self.nothing
@@ -106,9 +103,9 @@ class _Ticked(Struct, kw_only=True):
 def read_checklist(
     path: str, queries: Mapping[str, GoldenQuery], problems: Collector, level: float = RELEVANT_GRADE
 ) -> dict[str, Labels]:
-    """Return the labels in a ticked file by query id; ``problems`` collects what is wrong with it, by line.
+    """Return the labels in a ticked file by query id; ``problems`` collects its problems, by line.
 
-    What is ticked has the grade ``level``, the one from which documents are relevant.
+    A ticked document gets the grade ``level``, from which documents are relevant.
     """
     reader = _Reader(path, queries, problems, level)
     text = read_text(path, bounds.TICKED, "candidates")
@@ -188,8 +185,8 @@ class _Reader:
             elif ticked.nothing and ticked.query.must_rank_at_most is not None:
                 message = f"{NOTHING} is ticked, but {query_id!r} has must_rank_at_most, which needs a document"
                 self._problems.problem(ticked.nothing, message)
-            elif (one := ticked.labels()) is not None:
-                labels[query_id] = one
+            elif (of_query := ticked.labels()) is not None:
+                labels[query_id] = of_query
         if not self._ticked and not self._problems.found():
             self._problems.problem(self._path, f"has no questions; {EXPECTED}")
         return labels

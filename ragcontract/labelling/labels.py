@@ -1,6 +1,6 @@
-"""What is decided about the documents of a question, and the questions that are still to be labelled.
+"""Labels: the grades of a question's documents, the questions to label, and the golden file that has the labels.
 
-A golden file whose labels change: every other line, and every other field, stays as it is, byte for byte.
+When labels are saved, every other line and every other field of the golden file stays as it is, byte for byte.
 """
 
 import json
@@ -28,14 +28,11 @@ NOT_RELEVANT = 0
 
 
 class Labels(Struct, frozen=True, kw_only=True):
-    """The grades of documents, relevant from the ``level`` of the config, without the placeholder of ``init``.
+    """The labels of a question's documents."""
 
-    ``unanswerable`` is true once it is decided that nothing answers the question.
-    """
-
-    grades: Mapping[str, float] = {}
-    unanswerable: bool = False
-    level: float = RELEVANT_GRADE
+    grades: Mapping[str, float] = {}  # by document, without the placeholder of ``init``
+    unanswerable: bool = False  # true once it is decided that nothing answers the question
+    level: float = RELEVANT_GRADE  # the grade from which a document is relevant
 
     @property
     def relevant(self) -> list[str]:
@@ -43,7 +40,7 @@ class Labels(Struct, frozen=True, kw_only=True):
         return [doc_id for doc_id, grade in self.grades.items() if grade >= self.level]
 
     def graded(self, grades: Mapping[str, float]) -> Self:
-        """Return these labels with more grades, or other ones; a relevant document answers the question."""
+        """Return these labels with added or changed grades; they no longer say that nothing answers the question."""
         return replace(self, grades={**self.grades, **grades}, unanswerable=False)
 
     def relevance(self) -> dict[str, float]:
@@ -58,32 +55,29 @@ class Labels(Struct, frozen=True, kw_only=True):
 
 
 def labels_of(query: GoldenQuery, level: float = RELEVANT_GRADE) -> Labels:
-    """Return the labels in a golden row; documents without a grade that are relevant have that of the level."""
+    """Return the labels in a golden row. Relevant documents without a grade get the grade ``level``."""
     grades = dict.fromkeys(query.relevant_doc_ids, float(level)) if query.relevance is None else query.relevance
     labelled = {doc_id: grade for doc_id, grade in grades.items() if doc_id != PLACEHOLDER}
     return Labels(grades=labelled, unanswerable=not query.answerable, level=level)
 
 
 class Candidate(Struct, frozen=True, kw_only=True, gc=False):
-    """A retrieved document: its best rank, the score there, and the start of its text (empty if the run has none)."""
+    """A retrieved document."""
 
     doc_id: str
-    rank: int
-    score: float | None = None
-    text: str = ""
+    rank: int  # the best one
+    score: float | None = None  # at that rank
+    text: str = ""  # the start of the text, empty if the run has none
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """A question and the documents to judge for it, best first; ``labels`` are those of the golden file.
-
-    ``can_be_unanswerable`` is false if a rule of its row needs a relevant document.
-    """
+    """A question and the documents to label for it."""
 
     id: str
     text: str
-    candidates: tuple[Candidate, ...]
-    labels: Labels = Labels()
-    can_be_unanswerable: bool = True
+    candidates: tuple[Candidate, ...]  # best first
+    labels: Labels = Labels()  # those of the golden file
+    can_be_unanswerable: bool = True  # false if a rule of its row needs a relevant document
 
     def undecided(self, labels: Labels) -> list[Candidate]:
         """Return the candidates without a grade; none if nothing answers the question."""
@@ -101,12 +95,11 @@ LABELS = ("relevant_doc_ids", "relevance")
 
 
 class GoldenRows:
-    """The lines of a golden file, and the queries in them."""
+    """The lines of a golden file, and the queries in them by id. Both are empty for a file that does not exist yet."""
 
     def __init__(
         self, path: str, data: bytes, queries: Mapping[str, GoldenQuery], level: float = RELEVANT_GRADE
     ) -> None:
-        """Store the file's bytes, and its queries by id; both are empty for a file that does not exist yet."""
         self.path = path
         self.queries = queries
         self.level = level
@@ -121,12 +114,12 @@ class GoldenRows:
         """
         lines = list(self._lines)
         added = []
-        for query_id, one in labels.items():
+        for query_id, of_query in labels.items():
             if query_id not in self._rows:
-                added.append(_new_row(query_id, texts[query_id], one))
-            elif one != labels_of(self.queries[query_id], self.level):
+                added.append(_new_row(query_id, texts[query_id], of_query))
+            elif of_query != labels_of(self.queries[query_id], self.level):
                 at = self._rows[query_id]
-                lines[at] = relabelled(lines[at], one)
+                lines[at] = relabelled(lines[at], of_query)
         if added and lines[-1].strip():
             lines.append(b"")
         return b"\n".join([*lines[:-1], *added, lines[-1]]) if added else b"\n".join(lines)
@@ -134,7 +127,7 @@ class GoldenRows:
     def save(self, labels: Mapping[str, Labels], texts: Mapping[str, str]) -> None:
         """Write the file with these labels, unless nothing changes.
 
-        Raises :class:`OutputError` if the file is not as it was read or last written: somebody else is editing it.
+        Raises :class:`OutputError` if somebody else has changed the file since it was read or last written.
         """
         self._save(self.with_labels(labels, texts))
 
@@ -154,9 +147,9 @@ class GoldenRows:
 def read_golden_rows(
     path: str, *, must_exist: bool = True, level: float = RELEVANT_GRADE, allow_fields: Sequence[str] = ()
 ) -> tuple[GoldenRows, Problems]:
-    """Read the golden file to label, and the problems in it; the rest as in :func:`read_golden`.
+    """Return the golden file to label and the problems in it, as :func:`read_golden` reads it.
 
-    Raises :class:`InputError` if it cannot be edited: a folder, a pipe, gzip or Parquet; or if it is missing.
+    Raises :class:`InputError` if it is missing, or cannot be edited because it is a folder, a pipe, gzip or Parquet.
     """
     if not Path(path).exists() and not must_exist:
         if problems := check_outputs([path], []):
@@ -185,29 +178,29 @@ def _not_editable(path: str) -> str | None:
 
 
 def relabelled(line: bytes, labels: Labels) -> bytes:
-    """Return a golden row with other labels, in ``relevance``; its other fields stay as they are, byte for byte."""
+    """Return a golden row with other labels, in ``relevance``. Its other fields stay as they are, byte for byte."""
     return _replaced(line, LABELS, "relevance", labels.relevance())
 
 
 def with_field(line: bytes, name: str, value: object) -> bytes:
-    """Return a golden row with another value of a field; its other fields stay as they are, byte for byte."""
+    """Return a golden row with another value of a field. Its other fields stay as they are, byte for byte."""
     return _replaced(line, (name,), name, value)
 
 
 def _replaced(line: bytes, names: Sequence[str], name: str, value: object) -> bytes:
-    """Return a row in which a field stands in place of the first of some, or at the end."""
+    """Return a row in which the field ``name`` replaces the first of ``names``, or is at the end; the others go."""
     start = UTF8_BOM if line.startswith(UTF8_BOM) else b""
     body = line[len(start) :]
     space = b" " if SPACED.match(body) else b""
     written = _json(value, spaced=bool(space))
     changed: dict[str, bytes] = {}
-    for other, given in msgspec.json.decode(body, type=dict[str, msgspec.Raw]).items():
-        if other not in names:
-            changed[other] = bytes(given)
+    for field, raw in msgspec.json.decode(body, type=dict[str, msgspec.Raw]).items():
+        if field not in names:
+            changed[field] = bytes(raw)
         elif name not in changed:
             changed[name] = written
     changed.setdefault(name, written)
-    row = (b"," + space).join(_json(one) + b":" + space + given for one, given in changed.items())
+    row = (b"," + space).join(_json(field) + b":" + space + encoded for field, encoded in changed.items())
     return start + b"{" + row + b"}" + body[len(body.rstrip()) :]
 
 

@@ -1,18 +1,16 @@
-"""How likely a document that nobody has judged is to be relevant, from what is judged at its rank and for its query.
+"""Pairs of query and document that nobody has labelled, in the order in which to label them. Reads no files.
 
-Both shares are smoothed towards that of all judged results of the run, as if a few more had been judged with that
-result; where little is judged, the chance is nearly the same for all. It serves to order documents, no more.
+Labelling a pool is more work than there is time for, so pairs that can change the result come first (Carterette, Allan
+and Sitaraman, *Minimal test collections for retrieval evaluation*, SIGIR 2006). Two numbers give the order.
 
-How far labels move the limits of a contract: what is lacking to each, and what a relevant document adds to it.
+The first is how far a label moves the limits of the contract. A limit on a mean is linear in the means of run and
+baseline: they must satisfy ``now + before * factor >= limit``, with the factor 0 for a minimum, -1 for a drop in
+points, and -(1 - p) for a drop of p of the baseline. A label changes the values of one query on both sides, so its move
+is the weighted change of that sum.
 
-A limit on a mean is linear in the means of run and baseline: they must satisfy ``now + before * factor >= limit``, with
-the factor 0 for a minimum, -1 for a drop in points, and -(1 - p) for a drop of p of the baseline. A label changes the
-values of one query on both sides, so its move is the weighted change of that sum.
-
-Pairs of query and document that nobody has judged, in the order in which to judge them. Reads no files.
-
-Judging a pool is more work than there is time for, so what can change the result is judged first (Carterette, Allan and
-Sitaraman, *Minimal test collections for retrieval evaluation*, SIGIR 2006).
+The second is the chance that the document is relevant, from the shares of relevant documents at its rank and for its
+query. Both shares are smoothed towards that of all labelled results of the run, as if a few more had been labelled with
+that share. If few are labelled, the chance is nearly the same for all. It only serves to order documents.
 """
 
 from array import array
@@ -20,6 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from heapq import nsmallest
 from itertools import chain, pairwise
 from math import fsum
+from operator import itemgetter
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
@@ -36,14 +35,108 @@ from ragcontract.decision.gate_report import NOT_HELD, GateReport
 from ragcontract.metrics.judged import judged_documents
 from ragcontract.statistics.means import averaged_values
 
-AT_RANK, OF_QUERY = 5, 2  # documents that the share of all counts for, beside those at a rank and those of a query
+AT_RANK, OF_QUERY = 5, 2  # the weights of the share of all, in documents, beside those at a rank and of a query
+
+Lists = Sequence[Sequence[str]]  # the first k documents of each row of a query
+Scorer = Callable[[GoldenQuery, Sequence[str], bytes | None], Values]
+
+Key = tuple[float, float, int, int]
+
+
+class UnjudgedPair(Struct, frozen=True, kw_only=True, gc=False):
+    """A query and a document that nobody has labelled for it."""
+
+    query_id: str
+    doc_id: str
+    rank: int | None = None  # the best one in the run
+    baseline_rank: int | None = None  # the best one in the baseline
+    limit: str  # the limit, or else the metric, that the pair moves most if the document is relevant
+    label: str  # of that limit or metric
+    move: float  # how far, in points of the metric; positive is towards the limit
+    share: float = 0.0  # the move as a share of what a broken limit lacks
+    chance: float  # an estimate of how likely the document is relevant
+
+
+class Outlook(Struct, frozen=True, kw_only=True):
+    """What labels can do for a broken limit."""
+
+    report: GateReport
+    lacking: float  # the points that it lacks
+    least: int | None  # the smallest number of relevant documents that close the gap; None if even all cannot
+
+
+class UnjudgedPairs(Struct, frozen=True, kw_only=True):
+    """The first pairs to label, and what labels can do for each broken limit."""
+
+    pairs: list[UnjudgedPair]
+    total: int  # the number of all pairs
+    of_run: int  # those with a document of the run
+    documents: int  # the documents in the top k of these queries, labelled or not
+    queries: int  # the queries with relevant documents
+    k: int
+    outlooks: list[Outlook]
+
+
+def unjudged_pairs(
+    evaluation: Evaluation, reports: Sequence[GateReport], first_ids: Mapping[str, bytes], top: int
+) -> UnjudgedPairs:
+    """Return the ``top`` pairs to label first; ``first_ids`` are the packed results of each query that count."""
+    search = _Search(evaluation, limits_of(evaluation, reports), first_ids)
+    keyed = nsmallest(top, search.keyed(), key=itemgetter(0))
+    return UnjudgedPairs(
+        pairs=[pair for _, pair in keyed],
+        total=search.total,
+        of_run=search.of_run,
+        documents=search.documents,
+        queries=search.queries,
+        k=evaluation.contract.k,
+        outlooks=list(search.outlooks()),
+    )
+
+
+class Limit(Struct, frozen=True, kw_only=True):
+    """A limit on the mean of a ranking metric, or only that metric if nothing is limited."""
+
+    id: str
+    label: str
+    column: int  # of the metric
+    factor: float = 0.0  # of the baseline's mean, in the sum that is limited
+    compares: bool = False
+    tag: str | None = None
+    total: float  # of the weights of the queries
+    lacking: float = 0.0  # how much the sum must rise to be within the limit; 0 if it is
+    slack: float | None = None  # how much the sum may fall
+    report: GateReport | None = None
+
+    def move(self, query: GoldenQuery, now: Values, before: Values) -> float:
+        """Return how far the sum moves, given the changes of the query's values, which are empty for a side without."""
+        if (self.tag is not None and self.tag not in query.tags) or not now or (self.compares and not before):
+            return 0.0
+        change = now[self.column] + (self.factor * before[self.column] if self.compares else 0.0)
+        return query.weight * change / self.total
+
+
+def limits_of(evaluation: Evaluation, reports: Iterable[GateReport]) -> list[Limit]:
+    """Return the limits on ranking metrics. If there are none, return one per ranking metric at the largest cut-off."""
+    contract = evaluation.contract
+    columns = {metric.key: column for column, metric in enumerate(contract.ranking.metrics)}
+    by_id = {report.id: report for report in reports}
+    gates = [gate for gate in contract.gates if gate.quantity.key in columns]
+    totals = _totals(evaluation, {gate.tag for gate in gates})
+    limits = [
+        _limit(gate, by_id[gate.id], columns[gate.quantity.key], totals[gate.tag, gate.compares], evaluation)
+        for gate in gates
+    ]
+    return limits or [
+        Limit(id=metric.key, label=metric.label, column=columns[metric.key], total=totals[None, False])
+        for metric in _at_largest_k(contract.ranking.metrics, contract.k)
+    ]
 
 
 class RelevanceChances:
-    """Counts the judged results of a run."""
+    """Counts the judged results of a run, to estimate how likely others are relevant."""
 
     def __init__(self) -> None:
-        """Count nothing yet."""
         self._judged: dict[int, int] = {}
         self._relevant: dict[int, int] = {}
         self._all_judged = self._all_relevant = 0
@@ -60,62 +153,15 @@ class RelevanceChances:
 
     @property
     def overall(self) -> float:
-        """The share of the judged results that are relevant; never 0, as if one more of each were."""
+        """The share of the judged results that are relevant, as if one more were relevant and one more not: never 0."""
         return (self._all_relevant + 1) / (self._all_judged + 2)
 
     def of(self, rank: int, judged: int, relevant: int) -> float:
-        """Return the chance of a document at a rank, of a query with so many judged and relevant documents."""
+        """Return the chance of a document at ``rank`` for a query with so many judged and relevant documents."""
         overall = self.overall
         at_rank = (self._relevant.get(rank, 0) + AT_RANK * overall) / (self._judged.get(rank, 0) + AT_RANK)
         of_query = (relevant + OF_QUERY * overall) / (judged + OF_QUERY)
         return min(1.0, at_rank * of_query / overall)
-
-
-Lists = Sequence[Sequence[str]]  # the first k documents of each row of a query
-Scorer = Callable[[GoldenQuery, Sequence[str], bytes | None], Values]
-
-
-class Limit(Struct, frozen=True, kw_only=True):
-    """A limit on the mean of a ranking metric, or only that metric where nothing is limited.
-
-    ``column`` is that of the metric, ``factor`` and ``total`` (of weights) are those of the sum that it limits.
-    ``lacking`` is by how much the sum must rise to be within the limit, 0 if it is; ``slack`` by how much it may fall.
-    """
-
-    id: str
-    label: str
-    column: int
-    factor: float = 0.0
-    compares: bool = False
-    tag: str | None = None
-    total: float
-    lacking: float = 0.0
-    slack: float | None = None
-    report: GateReport | None = None
-
-    def move(self, query: GoldenQuery, now: Values, before: Values) -> float:
-        """Return how far the sum moves, given the changes of the query's values; empty ones of a side without any."""
-        if (self.tag is not None and self.tag not in query.tags) or not now or (self.compares and not before):
-            return 0.0
-        change = now[self.column] + (self.factor * before[self.column] if self.compares else 0.0)
-        return query.weight * change / self.total
-
-
-def limits_of(evaluation: Evaluation, reports: Iterable[GateReport]) -> list[Limit]:
-    """Return the limits on ranking metrics; without any, one for each ranking metric at the largest cut-off."""
-    contract = evaluation.contract
-    columns = {metric.key: column for column, metric in enumerate(contract.ranking.metrics)}
-    by_id = {report.id: report for report in reports}
-    gates = [gate for gate in contract.gates if gate.quantity.key in columns]
-    totals = _totals(evaluation, {gate.tag for gate in gates})
-    found = [
-        _limit(gate, by_id[gate.id], columns[gate.quantity.key], totals[gate.tag, gate.compares], evaluation)
-        for gate in gates
-    ]
-    return found or [
-        Limit(id=metric.key, label=metric.label, column=columns[metric.key], total=totals[None, False])
-        for metric in _at_largest_k(contract.ranking.metrics, contract.k)
-    ]
 
 
 def _at_largest_k(metrics: Iterable[Metric], k: int) -> list[Metric]:
@@ -123,7 +169,7 @@ def _at_largest_k(metrics: Iterable[Metric], k: int) -> list[Metric]:
 
 
 def _totals(evaluation: Evaluation, tags: Iterable[str | None]) -> Mapping[tuple[str | None, bool], float]:
-    """Return the weights of all queries, and of those in both sides, in the means of each tag (None: of all)."""
+    """Return the weights of all queries, and of those in both sides, by tag; None stands for all queries."""
     wanted = {None, *tags}
     totals = dict.fromkeys([(tag, shared) for tag in wanted for shared in (False, True)], 0.0)
     now, before = evaluation.run.scores, evaluation.baseline.scores if evaluation.baseline else {}
@@ -163,19 +209,18 @@ def _limit(gate: Gate, report: GateReport, column: int, total: float, evaluation
 
 
 class Effects:
-    """What the values of a query become when some of its documents are relevant."""
+    """Computes the values of a query as if more of its documents were relevant."""
 
     def __init__(self, score: Scorer, level: float) -> None:
-        """Store how a row is scored, and the grade from which documents are relevant."""
         self._score = score
-        self._level = level
+        self._level = level  # the grade from which documents are relevant
 
     def values(self, query: GoldenQuery, rows: Lists, pool: bytes | None) -> Values:
-        """Return the values of a query with a judged pool, the means over its rows; empty without rows."""
+        """Return the values of a query with a judged pool, which are means over its rows; empty without rows."""
         return averaged_values([self._score(query, row, pool) for row in rows]) if rows else ()
 
     def with_relevant(self, query: GoldenQuery, doc_ids: Sequence[str]) -> GoldenQuery:
-        """Return a query with more relevant documents, of its highest grade; the placeholder makes room for them."""
+        """Return a query with more relevant documents, of its highest grade and in place of the placeholder."""
         known = tuple([doc_id for doc_id in query.relevant_doc_ids if doc_id != PLACEHOLDER])
         relevance = query.relevance
         if relevance is not None:
@@ -186,73 +231,8 @@ class Effects:
 
 
 def changes(values: Values, before: Values) -> Values:
-    """Return the differences between two rows of values; empty if either is."""
+    """Return the differences between two rows of values; empty if either is empty."""
     return tuple([now - then for now, then in zip(values, before, strict=True)]) if values and before else ()
-
-
-class UnjudgedPair(Struct, frozen=True, kw_only=True, gc=False):
-    """A query and a document that nobody has judged, at its best ranks in the run and in the baseline.
-
-    ``limit`` is the limit, or else the metric, that it moves most if the document is relevant, and ``move`` how far, in
-    points of the metric: up towards the limit. ``share`` is that as a share of what a broken limit lacks. ``chance``
-    is an estimate of how likely it is relevant.
-    """
-
-    query_id: str
-    doc_id: str
-    rank: int | None = None
-    baseline_rank: int | None = None
-    limit: str
-    label: str
-    move: float
-    share: float = 0.0
-    chance: float
-
-
-class Outlook(Struct, frozen=True, kw_only=True):
-    """What labels can do for a broken limit: it lacks ``lacking`` points.
-
-    ``least`` is the smallest number of relevant documents that close the gap, None if even all cannot.
-    """
-
-    report: GateReport
-    lacking: float
-    least: int | None
-
-
-class UnjudgedPairs(Struct, frozen=True, kw_only=True):
-    """The first pairs to judge, the number of all of them, and what they can do for each broken limit.
-
-    ``documents`` counts the documents in the top k of the ``queries`` with relevant documents, judged or not.
-    """
-
-    pairs: list[UnjudgedPair]
-    total: int
-    of_run: int
-    documents: int
-    queries: int
-    k: int
-    outlooks: list[Outlook]
-
-
-def unjudged_pairs(
-    evaluation: Evaluation, reports: Sequence[GateReport], first_ids: Mapping[str, bytes], top: int
-) -> UnjudgedPairs:
-    """Return what to judge first, given the packed results of each query of the run, as far as they count."""
-    found = _Search(evaluation, limits_of(evaluation, reports), first_ids)
-    keyed = nsmallest(top, found.keyed(), key=lambda one: one[0])
-    return UnjudgedPairs(
-        pairs=[pair for _, pair in keyed],
-        total=found.total,
-        of_run=found.of_run,
-        documents=found.documents,
-        queries=found.queries,
-        k=evaluation.contract.k,
-        outlooks=list(found.outlooks()),
-    )
-
-
-Key = tuple[float, float, int, int]
 
 
 class _Search:
@@ -272,7 +252,7 @@ class _Search:
         self.total = self.of_run = self.documents = self.queries = 0
 
     def keyed(self) -> Iterator[tuple[Key, UnjudgedPair]]:
-        """Yield all pairs with what they are ordered by: shares, moves, the golden order, ranks."""
+        """Yield all pairs with the keys that order them: shares, moves, the golden order, ranks."""
         for query in self._queries.values():
             if query.answerable:
                 judged = judged_documents(query, self._pools.get(query.id))
@@ -338,8 +318,8 @@ class _Search:
     def _most(self, moves: Sequence[float]) -> tuple[tuple[float, float], Limit, float]:
         """Return the order of a pair, and the limit that it moves most.
 
-        What brings a broken limit closer comes first, by the share of what it lacks; then what moves another one most,
-        measured by what is left to it. Both are multiplied by the chance that the document is relevant.
+        Pairs that bring a broken limit closer come first, by the share of what it lacks. Then come those that move
+        another limit most, measured by its slack. Both are multiplied by the chance that the document is relevant.
         """
         broken = [
             (move / limit.lacking, limit, move)
@@ -347,22 +327,22 @@ class _Search:
             if limit.lacking and move > SAME
         ]
         if broken:
-            share, limit, move = max(broken, key=lambda one: one[0])
+            share, limit, move = max(broken, key=itemgetter(0))
             return (-share, 0.0), limit, move
         held = [
             (abs(move) if limit.slack is None else abs(move) / limit.slack, limit, move)
             for limit, move in zip(self._limits, moves, strict=True)
             if not limit.lacking
         ] or [(abs(move), limit, move) for limit, move in zip(self._limits, moves, strict=True)]
-        size, limit, move = max(held, key=lambda one: one[0])
+        size, limit, move = max(held, key=itemgetter(0))
         return (0.0, -size), limit, move
 
     def _note_gains(
         self, query: GoldenQuery, both: tuple[Lists, Lists], doc_ids: Sequence[str], now: tuple[Values, Values]
     ) -> None:
-        """Note what one, two, three … relevant documents of a query can add at most to each broken limit.
+        """Note how much one, two, three … relevant documents of a query can add at most to each broken limit.
 
-        Of so many documents, those at the best ranks add the most to every ranking metric.
+        Of any number of documents, those at the best ranks add the most to every ranking metric.
         """
         sums = [self._moves(query, both, doc_ids[:number], now) for number in range(1, len(doc_ids) + 1)]
         columns = [column for column, limit in enumerate(self._limits) if limit.lacking]
@@ -370,15 +350,15 @@ class _Search:
             gains.extend(rises([moves[column] for moves in sums]))
 
     def outlooks(self) -> Iterator[Outlook]:
-        """Yield what the documents can do for the broken limits."""
+        """Yield the outlook for each broken limit."""
         for limit, gains in zip(self._broken, self._gains, strict=True):
             if limit.report is not None:
                 yield Outlook(report=limit.report, lacking=limit.lacking, least=least(gains, limit.lacking))
 
 
 def _lists(first_ids: Mapping[str, bytes], query_id: str) -> list[list[str]]:
-    found = first_ids.get(query_id)
-    return unpacked(found) if found else []
+    ids = first_ids.get(query_id)
+    return unpacked(ids) if ids else []
 
 
 def _ranks(rows: Lists, k: int) -> dict[str, int]:
@@ -387,29 +367,29 @@ def _ranks(rows: Lists, k: int) -> dict[str, int]:
     for row in rows:
         for rank, doc_id in enumerate(row[:k], start=1):
             best[doc_id] = min(rank, best.get(doc_id, rank))
-    return dict(sorted(best.items(), key=lambda one: one[1])) if len(rows) > 1 else best
+    return dict(sorted(best.items(), key=itemgetter(1))) if len(rows) > 1 else best
 
 
 def rises(sums: Sequence[float]) -> list[float]:
-    """Return the rises of the smallest concave curve above 0 and these sums, largest first; no falls.
+    """Return the rises, largest first, of the smallest concave curve above 0 and these sums; falls are left out.
 
-    With them, taking the largest rises of all queries needs no more documents than any real choice.
+    The largest of these rises over all queries need no more documents than any real choice of documents.
     """
     hull = [(0, 0.0)]
     for point in enumerate(sums, start=1):
         while len(hull) > 1 and _slope(hull[-2], hull[-1]) <= _slope(hull[-1], point):
             hull.pop()
         hull.append(point)
-    steps = ([_slope(one, other)] * (other[0] - one[0]) for one, other in pairwise(hull))
+    steps = ([_slope(start, end)] * (end[0] - start[0]) for start, end in pairwise(hull))
     return [slope for slope in chain.from_iterable(steps) if slope > 0]
 
 
-def _slope(one: tuple[int, float], other: tuple[int, float]) -> float:
-    return (other[1] - one[1]) / (other[0] - one[0])
+def _slope(start: tuple[int, float], end: tuple[int, float]) -> float:
+    return (end[1] - start[1]) / (end[0] - start[0])
 
 
 def least(gains: Sequence[float], lacking: float) -> int | None:
-    """Return how many of the largest gains make up for what is lacking; None if all do not."""
+    """Return how many of the largest gains add up to what is lacking; None if all together do not."""
     if fsum(gains) < lacking - SAME:
         return None
     done = 0.0

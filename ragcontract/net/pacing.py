@@ -1,10 +1,9 @@
-"""How long to wait before a call is sent again: what a server asks for, in every form that is in use, or a guess.
+"""When a call may be sent: after the pause that a server asks for or a guess, and at the rate that the user allows.
 
-Servers write ``Retry-After`` as seconds or as a date (RFC 9110, section 10.2.3); some write durations such as
-``1m30s``, times as in ISO 8601, or milliseconds in ``retry-after-ms``. Without it, the headers of a rate limit say when
-it is over, one for each thing that is counted: ``x-ratelimit-reset-tokens`` beside ``x-ratelimit-remaining-tokens``.
-
-When the next call may start: the rate that the user allows, and the pauses that the server asks for.
+Servers write ``Retry-After`` as seconds or as a date (RFC 9110, section 10.2.3). Some write durations such as
+``1m30s``, times as in ISO 8601, or milliseconds in ``retry-after-ms``. Without it, the headers of rate limits show when
+these are over. There is one for each thing that is counted: ``x-ratelimit-reset-tokens`` beside
+``x-ratelimit-remaining-tokens``.
 """
 
 import math
@@ -17,7 +16,7 @@ from email.utils import parsedate_to_datetime
 from ragcontract.core import bounds
 
 JITTER = random.Random()  # noqa: S311 (not a secret; a separate instance leaves the global random state unchanged)
-EPOCH = 1_000_000_000  # in seconds, the year 2001: larger numbers are times, smaller ones are seconds from now
+EPOCH = 1_000_000_000  # in seconds, the year 2001. Larger numbers are times, smaller ones are seconds from now.
 EPOCH_MS = 1_000 * EPOCH
 UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 # Compiled on first use, since most calls need no pause.
@@ -28,20 +27,20 @@ _RESET = r"(?:[a-z]+-)*ratelimit-(?:[a-z-]+-)?reset(?:-[a-z-]+)?"
 def backoff(
     attempt: int, *, first: float = bounds.FIRST_PAUSE, longest: float = math.inf, chance: random.Random = JITTER
 ) -> float:
-    """Return the seconds to wait after a failed attempt, which is counted from 1, where no server asks for a pause.
+    """Return the seconds to wait after a failed attempt, counted from 1, if no server asks for a pause.
 
-    The time is random, so that those who failed together do not come back together: at most ``first`` seconds, doubled
-    with each further attempt up to ``longest``, and at least half of that.
+    It is at most ``first`` seconds, doubled with each further attempt up to ``longest``, and at least half of that. It
+    is random, so that callers that failed together do not come back together.
     """
     most = min(first * 2.0 ** (attempt - 1), longest)  # there are few tries
     return most * chance.uniform(0.5, 1.0)
 
 
 def asked_pause(headers: Mapping[str, str], now: float) -> float | None:
-    """Return for how many seconds a server asks to be left alone; None if its answer does not say.
+    """Return the pause that a server asks for, in seconds; None if its answer asks for none.
 
-    ``headers`` have names in lower case, or in any case if looking them up ignores it; ``now`` is the time in seconds
-    since 1970. The longest pause counts, of the limits that are used up if the answer says which ones these are.
+    ``headers`` have names in lower case, or ignore case; ``now`` is the time in seconds since 1970. Of several pauses,
+    the longest counts. If the answer shows which limits are used up, only theirs count.
     """
     milliseconds = number(headers.get("retry-after-ms"))
     if milliseconds is not None:
@@ -61,56 +60,58 @@ def _resets(headers: Mapping[str, str], now: float) -> Iterator[tuple[str, float
 
 
 def seconds_in(text: str | None, now: float) -> float | None:
-    """Return the seconds from now that a text stands for; None if it is none of the forms, or says the past."""
+    """Return the seconds from now that a text stands for; None if it has another form, or stands for the past."""
     text = (text or "").strip()
-    found = number(text)
-    if found is not None:
-        if found >= EPOCH:
-            found = (found / 1_000 if found >= EPOCH_MS else found) - now
+    seconds = number(text)
+    if seconds is not None:
+        if seconds >= EPOCH:
+            seconds = (seconds / 1_000 if seconds >= EPOCH_MS else seconds) - now
     elif re.fullmatch(f"(?:{_PART})+", text):
-        found = sum(float(amount) * UNITS[unit] for amount, unit in re.findall(_PART, text))
+        seconds = sum(float(amount) * UNITS[unit] for amount, unit in re.findall(_PART, text))
     else:
-        found = _time(text, now)
-    return found if found is not None and 0 <= found < math.inf else None
+        seconds = _time(text, now)
+    return seconds if seconds is not None and 0 <= seconds < math.inf else None
 
 
 def number(text: str | None) -> float | None:
-    """Return the number that a text is; None if it is none, negative, or not finite."""
+    """Return the number in a text; None if the text is not a number, or if that is negative or not finite."""
     try:
-        found = float(text or "")
+        value = float(text or "")
     except ValueError:
         return None
-    return found if 0 <= found < math.inf else None
+    return value if 0 <= value < math.inf else None
 
 
 def _time(text: str, now: float) -> float | None:
-    """Return the seconds until a date of HTTP or of ISO 8601; without a zone, it is UTC."""
+    """Return the seconds until a date of HTTP or ISO 8601. A date without a zone is UTC."""
     for read in (parsedate_to_datetime, datetime.fromisoformat):
         try:
-            found = read(text)
-            return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() - now
+            date = read(text)
+            return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now
         except (ValueError, TypeError, IndexError, OverflowError):
             continue
     return None
 
 
-FIRST_BACKOFF = 0.5  # s; what a server gets to recover from a first failure
+FIRST_BACKOFF = 0.5  # s; the time that a server gets to recover from a first failure
 
 
 class RateLimiter:
-    """Times are seconds of a clock that never goes back, such as ``time.monotonic``."""
+    """Allows ``rate`` calls per second, evenly spaced, or any number for None.
+
+    Times are seconds of a clock that never goes back, such as ``time.monotonic``.
+    """
 
     def __init__(self, rate: float | None = None) -> None:
-        """Allow ``rate`` calls a second, evenly spaced; None for as many as there are."""
         self._gap = 1 / rate if rate else 0.0
         self.next = 0.0
 
     def started(self, now: float) -> None:
-        """Note a call; the next one may start a gap later, counted from when this one was due if it is hardly late."""
+        """Note a call. The next one may start a gap after this one, or after this one was due if it is hardly late."""
         if self._gap:
             was_due = now - self.next < self._gap
             self.next = (self.next if was_due else now) + self._gap
 
     def pause(self, seconds: float, now: float) -> None:
-        """Let no call start for some time, whoever makes it."""
+        """Let no call start for ``seconds``."""
         self.next = max(self.next, now + min(max(seconds, 0.0), bounds.ASKED_PAUSE))

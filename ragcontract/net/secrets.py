@@ -1,8 +1,6 @@
-"""Takes secrets out of what a server answers, so that nothing made of an answer can publish them.
+"""The secrets of a command: they fill placeholders in texts, and are redacted from everything that servers answer.
 
-A proxy or a server may echo a request's header in an error, a link or an address: whole, cut off, or encoded.
-
-Secrets of a command: where they may be written, and how they are kept out of everything else.
+A proxy or a server may echo a request's header in an error, a link or an address, as a whole, cut off, or encoded.
 """
 
 import re
@@ -19,11 +17,11 @@ from ragcontract.core import bounds
 from ragcontract.core.safe_text import shorten
 
 REDACTED = "***"
-# Of each form of a secret, every piece of 12 characters contains one of the windows of 8 that start at every fifth.
+# Every piece of 12 characters of a form of a secret contains one of its windows of 8, which start at every fifth.
 WINDOW, STEP = 8, 5
 IN_HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 MARK = "\0"  # in place of a piece of a secret, and part of the word around it
-# Runs of what may stand for characters of a secret: encoders differ in which characters they write in this way.
+# Runs of escapes, which may stand for characters of a secret. Encoders differ in which characters they escape.
 ESCAPES = re.compile(
     r"(?P<url>(?:%[0-9A-Fa-f]{2})+)"
     r"|(?P<html>(?:&(?:#[0-9]{1,9};?|#[xX][0-9A-Fa-f]{1,8};?|[A-Za-z][A-Za-z0-9]{1,31};))+)"
@@ -35,10 +33,9 @@ ESCAPES = re.compile(
 
 
 class Redaction:
-    """Replaces every word that contains a piece of a secret; a secret shorter than a window is too short to be one."""
+    """Replaces every word that contains a piece of a secret. A secret shorter than a window is ignored."""
 
     def __init__(self, *secrets: str) -> None:
-        """Prepare the pieces to look for."""
         self._windows = {
             form[at : at + WINDOW] for secret in secrets for form in _forms(secret) for at in _starts(form)
         }
@@ -69,7 +66,7 @@ class Redaction:
         return value
 
     def _pieces(self, value: str) -> Iterator[tuple[int, int]]:
-        """Yield where windows begin and end in a text."""
+        """Yield the begin and the end of each window in a text."""
         if not self._in(value):
             return
         for window in self._windows:
@@ -86,8 +83,8 @@ class Redaction:
 
 
 def _as_written(value: str, pieces: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield where pieces of a text that was decoded begin and end in the text; a run of escapes counts as a whole."""
-    # Where each part begins, decoded and as written: every other part is a run. Arrays, because there may be millions.
+    """Yield the begin and the end, in the text as written, of pieces of the decoded text; runs of escapes are whole."""
+    # Where each part begins, decoded and as written. Every other part is a run. Arrays, because there may be millions.
     begins, origins = array("Q"), array("Q")
     begin = end = 0
     for escapes in ESCAPES.finditer(value):
@@ -107,7 +104,7 @@ def _as_written(value: str, pieces: Iterable[tuple[int, int]]) -> Iterator[tuple
 
 
 def _meant(escapes: re.Match[str]) -> str:
-    """Return what a run of escapes stands for; what is encoded twice is still encoded."""
+    """Return the characters that a run of escapes stands for. A text that is encoded twice is still encoded once."""
     run = escapes[0]
     match escapes.lastgroup:
         case "url":
@@ -130,7 +127,7 @@ def _forms(secret: str) -> Iterator[str]:
     in_json = dumps(secret)[1:-1]
     yield from (secret.translate(IN_HTML), in_json, in_json.replace("/", r"\/"))
     for offset in range(3):
-        # Of 6 bits each; the first and the last may also depend on what stands before and behind the secret.
+        # Each digit has 6 bits. The first and the last may also depend on the text before and after the secret.
         whole = slice(offset and offset + 1, (offset + len(data)) * 8 // 6)
         for encode in (b64encode, urlsafe_b64encode):
             yield encode(bytes(offset) + data).decode()[whole]
@@ -146,37 +143,39 @@ ESCAPE = re.compile(r"\\(?:u00([0-7][0-9A-Fa-f])|([/\\]))")  # of ASCII in JSON;
 
 
 class Secrets:
-    """The secrets that the command line names, by name; ``${secret:NAME}`` in a text stands for one."""
+    """The secrets that the command line names, with values from the environment.
+
+    ``${secret:NAME}`` in a text stands for a secret.
+    """
 
     def __init__(self, values: Mapping[str, str]) -> None:
-        """Store the values, which come from the environment."""
         self._values = dict(values)
         self._redaction = Redaction(*values.values())
 
     def __bool__(self) -> bool:
-        """Whether there is any."""
+        """Whether there is any secret."""
         return bool(self._values)
 
     def unknown_in(self, text: str) -> list[str]:
-        """Return the names in a text that the command line does not give."""
+        """Return the names in a text that the command line does not name."""
         return [name for name in PLACEHOLDER.findall(text) if name not in self._values]
 
     def filled(self, text: str) -> str:
         """Return a text with the values in place of the names; all of them must be known."""
-        return PLACEHOLDER.sub(lambda found: self._values[found[1]], text)
+        return PLACEHOLDER.sub(lambda match: self._values[match[1]], text)
 
     def redacted(self, value: Any) -> Any:
         """Return a text, or decoded JSON, without the secrets in any form that a server may echo them in."""
         return self._redaction.json(value) if self._values else value
 
     def redacted_json(self, document: str) -> str:
-        r"""Return a text that may be JSON without the secrets, also where ``\u`` escapes hide them from a search.
+        r"""Return a text that may be JSON without the secrets, including those that ``\u`` escapes hide from a search.
 
-        It is the text itself if it has no secret. The rest need not be JSON any more.
+        A text without secrets is returned as it is. The result need not be JSON any more.
         """
         if not self._values:
             return document
-        plain = ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else found[2], document)
+        plain = ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else match[2], document)
         redacted: str = self._redaction.text(plain)
         return document if redacted == plain else redacted
 
@@ -185,14 +184,14 @@ NO_SECRETS = Secrets({})
 
 
 def wrong_names(names: Iterable[str], environ: Mapping[str, str]) -> list[str]:
-    """Return what is wrong with names of secrets in the environment, as sentences that begin with the name.
+    """Return the problems with names of secrets in the environment, as sentences that begin with the name.
 
-    A short secret looks like ordinary text, so it could not be redacted from files.
+    A short secret is a problem, because it looks like ordinary text and could not be redacted from files.
     """
     wrong = []
     for name in names:
         if not re.fullmatch(NAME, name):
-            wrong.append(f"{shorten(name, bounds.NAME)!r}: is no name of an environment variable")
+            wrong.append(f"{shorten(name, bounds.NAME)!r}: is not a name of an environment variable")
         elif name not in environ:
             wrong.append(f"{name}: there is no environment variable of this name")
         elif len(environ[name]) < bounds.SECRET_LEAST:
@@ -202,5 +201,5 @@ def wrong_names(names: Iterable[str], environ: Mapping[str, str]) -> list[str]:
 
 
 def of_environment(names: Iterable[str], environ: Mapping[str, str]) -> Secrets:
-    """Return the secrets of these names, with which nothing may be wrong."""
+    """Return the secrets with these names, which must have no problems."""
     return Secrets({name: environ[name] for name in names})

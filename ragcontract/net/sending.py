@@ -1,8 +1,7 @@
-"""What a call is made of, checked before the first one: addresses, and names and values of headers.
+"""Sends one call and reads its answer, within a time and a size, and sends nothing to another host.
 
-What it means that a call failed: whether another one may succeed, and the reason that a server gives.
-
-Sends one call and reads its answer: within a time and a size, and to no other host than the one it is meant for.
+Addresses and headers are checked before the first call. Of a failed call, the kind of error shows whether another
+attempt may succeed.
 """
 
 import math
@@ -22,72 +21,9 @@ from ragcontract.net.sessions import Deadline
 
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
-
-def header(text: Any) -> bytes:
-    """Return the value of a header; characters that would end it become blanks."""
-    return re.sub(r"[\x00-\x1f\x7f]+", " ", str(text)).strip().encode()
-
-
-def header_problems(at: str, headers: Mapping[str, str]) -> list[str]:
-    """Return what is wrong with the names of headers."""
-    wrong = [name for name in headers if not HEADER_NAME.fullmatch(name)]
-    return [f"{at}: {shorten(name, bounds.NAME)!r} is not the name of a header" for name in wrong]
-
-
-def url_problems(at: str, url: str) -> list[str]:
-    """Return what is wrong with an address. It is shown in messages, and a question must not lead to another host."""
-    if not is_url(url):
-        found = re.sub("//[^/]*@", "//", url).partition("?")[0]
-        return [f"{at}: expected an address such as https://search.example/api, found {shorten(found, bounds.VALUE)!r}"]
-    if has_credentials(url):
-        return [f"{at}: has a user name or a password in it; give them as a header with ${{secret:NAME}}"]
-    if "{" in url:
-        return [f"{at}: has no placeholders; write them under `query`, `json`, `form` or `headers`"]
-    return []
-
-
-def is_url(url: str) -> bool:
-    """Return whether a text is an address that can be called."""
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    return usable and not re.search(r"[\x00-\x20\x7f]", url)
-
-
-def has_credentials(url: str) -> bool:
-    """Return whether an address has a user name or a password in it."""
-    parts = urlsplit(url)
-    return parts.username is not None or parts.password is not None
-
-
-def shown(url: str) -> str:
-    """Return an address for messages: without credentials and without what follows a question mark."""
-    parts = urlsplit(url)
-    return visible(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}")
-
-
-# What another attempt may change. Others would get the same answer: a wrong address, a wrong key, a wrong question.
+# Kinds of failures after which another attempt may succeed. After others, such as a wrong key, it would fail again.
 AGAIN = {"connect_timeout", "unreachable", "proxy_error", "connection_lost"}
 AGAIN_STATUSES = {408, 409, 425, 429}
-
-
-def may_succeed_later(status: int) -> bool:
-    """Return whether the same call may be accepted later."""
-    return status in AGAIN_STATUSES or 500 <= status < 600  # noqa: PLR2004
-
-
-def reason_in(content: Any) -> str:
-    """Return the reason in the content of a failure, in the forms that are common; empty if there is none."""
-    for name in ("error", "message", "detail", "error_description", "title"):
-        found = content.get(name) if isinstance(content, dict) else None
-        if isinstance(found, dict):
-            found = reason_in(found)
-        if isinstance(found, str) and found:
-            return found
-    return ""
-
 
 PIECE = 1 << 16
 REDIRECTS = {301, 302, 303, 307, 308}
@@ -97,36 +33,35 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class Call(Struct, frozen=True, kw_only=True):
-    """What is sent: ``json`` or ``form`` is the body, ``query`` goes into the address."""
+    """A request to a server."""
 
     method: str
     url: str
     headers: Mapping[str, str | bytes] = {}
-    query: Mapping[str, Any] = {}
-    json: Any = None
+    query: Mapping[str, Any] = {}  # goes into the address
+    json: Any = None  # the body, unless it is ``form``
     form: Mapping[str, Any] | None = None
 
 
 class Answered(Struct, frozen=True, kw_only=True):
-    """An answer; looking up ``headers`` ignores case. ``next_page`` is the link to it, empty if there is none."""
+    """An answer, whatever its status."""
 
     status: int
     reason: str
-    headers: Mapping[str, str]
+    headers: Mapping[str, str]  # a look-up ignores case
     content: bytes
-    next_page: str = ""
+    next_page: str = ""  # the link to the next page, empty if there is none
 
 
 class Unanswered(Exception):  # noqa: N818 (it is what happened, not a fault in how something was called)
-    """There is no answer, or it is not read.
+    """There is no answer, or it is not read. The message has no address and no header in it.
 
     ``kind`` is one of ``connect_timeout``, ``unreachable`` (refused, or no such host), ``proxy_error``, ``tls_error``,
     ``read_timeout``, ``connection_lost``, ``too_large``, ``bad_encoding``, ``redirect`` and ``bad_request``. ``unsent``
-    says that nothing was sent, and ``name`` what the library calls it.
+    says that nothing was sent. ``name`` is that of the library's error.
     """
 
     def __init__(self, kind: str, message: str, *, unsent: bool = False, name: str = "") -> None:
-        """Store the attributes; the message has no address and no header in it."""
         super().__init__(message)
         self.kind = kind
         self.unsent = unsent
@@ -144,9 +79,9 @@ def send(
 ) -> Answered:
     """Send a call and return the answer, whatever its status; raises :class:`Unanswered`.
 
-    A setting of the machine that is wrong, such as a file of certificates that does not exist, raises OSError.
-    It ends after ``seconds``, or if there is no connection after ``connect_seconds``, or if nothing is received for
-    ``read_seconds``. Redirects are followed, so many of them, on the same host only.
+    A wrong setting of the machine, such as a file of certificates that does not exist, raises OSError. The call ends
+    after ``seconds``, or if there is no connection after ``connect_seconds``, or if nothing is received for
+    ``read_seconds``. At most ``redirects`` redirects are followed, and only on the same host.
     """
     end = time.monotonic() + seconds
     read = min(seconds, math.inf if read_seconds is None else read_seconds)
@@ -157,7 +92,7 @@ def send(
                 answered = _once(session, call, timeout)
             except (requests.RequestException, HTTPError, ValueError, TimeoutError, ConnectionError) as error:
                 raise _unanswered(error, over=deadline.over or time.monotonic() >= end) from None
-            if deadline.over:  # what was cut off may look like an answer
+            if deadline.over:  # a part of an answer may look like an answer
                 raise _unanswered(TimeoutError(), over=True)
             if answered.status not in REDIRECTS or "location" not in answered.headers or not redirects:
                 return answered
@@ -193,7 +128,7 @@ def _once(session: requests.Session, call: Call, timeout: tuple[float, float | N
 
 
 def _redirected(call: Call, answered: Answered) -> Call:
-    """Return the call that a redirect asks for; another host must not get what is meant for this one."""
+    """Return the call that a redirect asks for. Another host must not get the data that is meant for this one."""
     try:
         target = urljoin(call.url, answered.headers["location"])
         before, after = urlsplit(call.url), urlsplit(target)
@@ -218,7 +153,7 @@ def _unanswered(error: Exception, *, over: bool) -> Unanswered:
 
 
 def _kind(error: Exception, *, over: bool) -> tuple[str, str]:
-    """Return the kind of an error and what it means. The libraries' own messages may have secrets in them."""
+    """Return the kind of an error and a message. The libraries' own messages may have secrets in them."""
     if isinstance(error, requests.ConnectTimeout):
         return "connect_timeout", "there was no connection in time"
     if isinstance(error, requests.exceptions.ProxyError):
@@ -234,3 +169,65 @@ def _kind(error: Exception, *, over: bool) -> tuple[str, str]:
     if isinstance(error, ValueError):  # of an address or a header
         return "bad_request", "the address or a header cannot be sent"
     return "connection_lost", "the connection was lost before the answer was complete"
+
+
+def may_succeed_later(status: int) -> bool:
+    """Return whether the same call may be accepted later."""
+    return status in AGAIN_STATUSES or 500 <= status < 600  # noqa: PLR2004
+
+
+def reason_in(content: Any) -> str:
+    """Return the reason in the content of a failure, if it has a common form; empty if there is none."""
+    for name in ("error", "message", "detail", "error_description", "title"):
+        reason = content.get(name) if isinstance(content, dict) else None
+        if isinstance(reason, dict):
+            reason = reason_in(reason)
+        if isinstance(reason, str) and reason:
+            return reason
+    return ""
+
+
+def header(text: Any) -> bytes:
+    """Return the value of a header; characters that would end it become blanks."""
+    return re.sub(r"[\x00-\x1f\x7f]+", " ", str(text)).strip().encode()
+
+
+def header_problems(at: str, headers: Mapping[str, str]) -> list[str]:
+    """Return the problems with the names of headers."""
+    wrong = [name for name in headers if not HEADER_NAME.fullmatch(name)]
+    return [f"{at}: {shorten(name, bounds.NAME)!r} is not the name of a header" for name in wrong]
+
+
+def url_problems(at: str, url: str) -> list[str]:
+    """Return the problems with an address, which is shown in messages, and which a question must not change."""
+    if not is_url(url):
+        address = re.sub("//[^/]*@", "//", url).partition("?")[0]
+        value = shorten(address, bounds.VALUE)
+        return [f"{at}: expected an address such as https://search.example/api, found {value!r}"]
+    if has_credentials(url):
+        return [f"{at}: has a user name or a password in it; give them as a header with ${{secret:NAME}}"]
+    if "{" in url:
+        return [f"{at}: has no placeholders; write them under `query`, `json`, `form` or `headers`"]
+    return []
+
+
+def is_url(url: str) -> bool:
+    """Return whether a text is an address that can be called."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    return usable and not re.search(r"[\x00-\x20\x7f]", url)
+
+
+def has_credentials(url: str) -> bool:
+    """Return whether an address has a user name or a password in it."""
+    parts = urlsplit(url)
+    return parts.username is not None or parts.password is not None
+
+
+def shown(url: str) -> str:
+    """Return an address for messages, without credentials and query."""
+    parts = urlsplit(url)
+    return visible(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}")

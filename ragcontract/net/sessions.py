@@ -1,9 +1,7 @@
-"""Connections that a deadline can end, whatever they wait for.
+"""Sessions of requests whose calls have deadlines, and that take no credentials or cookies from the machine.
 
-The timeouts of sockets apply between two bytes, so a server that sends a byte now and then is waited for without end,
-in the headers of an answer as in its body. Here, a connection is shut down when the time of its call is over.
-
-Sessions of requests, without what requests takes from the machine on its own: credentials, cookies, proxies.
+The timeouts of sockets apply between two bytes, so a server that sends a byte now and then, in the headers of an answer
+or in its body, could keep a call waiting forever. Here, a connection is shut down when the time of its call is over.
 """
 
 import contextlib
@@ -34,17 +32,19 @@ _thread = threading.local()
 
 
 class Deadline:
-    """Context manager around a call; ``over`` says whether it was ended because it took longer than ``seconds``."""
+    """Context manager that ends a call after ``seconds``, which begin with the ``with`` block.
+
+    ``over`` says whether the call was ended.
+    """
 
     def __init__(self, seconds: float) -> None:
-        """Store the seconds, which begin with the ``with`` block."""
         self.over = False
         self._seconds = seconds
         self._connections: set[Any] = set()
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
-        """Begin to count."""
+        """Start the clock."""
         _thread.deadline = self
         if self._seconds < math.inf:
             _WATCH.add(self, time.monotonic() + self._seconds)
@@ -53,7 +53,7 @@ class Deadline:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Leave the connections alone from now on."""
+        """Stop watching the connections."""
         _thread.deadline = None
         _WATCH.remove(self)
         with self._lock:
@@ -68,19 +68,19 @@ class Deadline:
             self._connections.add(connection)
 
     def end(self) -> None:
-        """Shut the connections down; what reads from them fails."""
+        """Shut the connections down, so that reading from them fails."""
         with self._lock:
             self.over = True
             for connection in self._connections:
                 # Another call may have taken the connection from the pool already.
                 if connection.deadline is self and connection.sock is not None:
                     with contextlib.suppress(OSError):
-                        # Not the method of a TLS socket, which would forget what another thread reads from.
+                        # Not the method of a TLS socket, which would drop the object that another thread reads from.
                         socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)
 
 
 class _Watch:
-    """One thread for all deadlines, which begins with the first: a thread for each would cost more than a call."""
+    """One thread for all deadlines, started with the first. A thread for each would cost more than a call."""
 
     def __init__(self) -> None:
         self._ends: dict[Deadline, float] = {}
@@ -119,7 +119,7 @@ class _Watch:
                 for deadline in over:
                     del self._ends[deadline]
                 if not over:
-                    # What is added later ends later, as a rule; the thread sleeps on then.
+                    # A deadline that is added later usually ends later. Then the thread sleeps on.
                     self._wakes = min(self._ends.values(), default=math.inf)
                     self._changed.wait(min(self._wakes - now, threading.TIMEOUT_MAX))
             for deadline in over:
@@ -130,7 +130,7 @@ _WATCH = _Watch()
 
 
 class _Watched:
-    """What is added to plain and encrypted connections."""
+    """Mixin for plain and encrypted connections, which adds them to the deadline of the thread."""
 
     def connect(self) -> None:
         self._take()
@@ -167,7 +167,7 @@ class _EncryptedPool(HTTPSConnectionPool):
 
 
 class Connections(HTTPAdapter):
-    """Makes the connections of a session, directly or through a proxy, such that a deadline can end them."""
+    """Makes the connections of a session, directly or through a proxy, so that a deadline can end them."""
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         """Use these pools for direct connections."""
@@ -175,7 +175,7 @@ class Connections(HTTPAdapter):
         _watch(self.poolmanager)
 
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
-        """Use these pools for connections through a proxy, unless it is one of SOCKS, which has its own."""
+        """Use these pools for connections through a proxy, except a SOCKS proxy, which has its own."""
         manager = super().proxy_manager_for(proxy, **kwargs)
         if not proxy.lower().startswith("socks"):
             _watch(manager)
@@ -191,7 +191,7 @@ CERTIFICATES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 
 
 class NoAuth(AuthBase):
-    """Adds no credentials; without an object in its place, requests would use those in a .netrc file."""
+    """Adds no credentials. Without such an object, requests would use those in a .netrc file."""
 
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         """Return the request as it is."""
@@ -206,7 +206,7 @@ def prepare(session: requests.Session, *, auth: AuthBase | None = None, at_once:
     session.auth = auth or NoAuth()
     session.headers["User-Agent"] = f"rag-contract/{__version__}"
     session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-    # Redirects are not looked at: requests would read the whole body of one, even where it does not follow it.
+    # Redirects are hidden from requests, which would read the whole body of one even if it does not follow it.
     session.get_redirect_target = _nowhere  # type: ignore[method-assign, assignment]
     for scheme in ("http://", "https://"):
         session.mount(scheme, Connections(pool_maxsize=at_once))
@@ -221,7 +221,7 @@ def open_session(
 ) -> requests.Session:
     """Return a session for one host, whose proxies are found once and not for every call.
 
-    With ``trust_env: auto``, the proxies that the environment names are used unless the host is this machine: many
+    With ``trust_env: auto``, the proxies that the environment names are used unless the host is this machine. Many
     environments name a proxy that cannot reach it, and leave 127.0.0.1 out of ``NO_PROXY``.
     """
     session = requests.Session()
@@ -235,7 +235,7 @@ def open_session(
 
 
 def is_this_machine(host: str) -> bool:
-    """Return whether a host is the one that the program runs on, by its name or its loopback address."""
+    """Return whether a host is this machine, by name or by loopback address."""
     host = host.lower().rstrip(".")
     if host == "localhost" or host.endswith(".localhost"):
         return True

@@ -1,6 +1,6 @@
-"""Clocks and waiting, which tests replace.
+"""Stops many calls on Ctrl-C, and the clocks for waiting, which tests replace.
 
-Stops many calls on Ctrl-C: once lets those under way end, twice ends at once.
+After the first Ctrl-C, calls that are under way may end. A second one ends them at once.
 """
 
 import signal
@@ -25,15 +25,14 @@ STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
 class Stop:
-    """Whether somebody asked to stop, and who waits to hear of it."""
+    """Whether somebody asked to stop, and the function that wakes up whoever waits."""
 
     def __init__(self) -> None:
-        """Start with nobody asking."""
         self.asked = False
         self._wake: Callable[[], object] = lambda: None
 
     def on_asking(self, wake: Callable[[], object]) -> None:
-        """Call a function that a signal handler may call when somebody asks."""
+        """Set the function to call when somebody asks; it must be safe in a signal handler."""
         self._wake = wake
 
     def ask(self) -> None:
@@ -46,7 +45,7 @@ class Stop:
 
 @contextmanager
 def by_signals(stop: Stop) -> Iterator[None]:
-    """Ask to stop on SIGINT and SIGTERM; those that are ignored, as in a shell's background job, still are.
+    """Ask to stop on SIGINT and SIGTERM, except on those that are ignored, as in a shell's background job.
 
     Python lets only the main thread handle signals; in others, nothing changes.
     """

@@ -14,7 +14,7 @@ from ragcontract.core.golden import ExpectedAnswer, GoldenQuery, Severity
 from ragcontract.core.ids import Rank
 from ragcontract.core.run import Means
 
-# The fields of a golden row that metrics compare an answer with: with another value, they measure something else.
+# The fields of a golden row that metrics compare an answer with. With another value, they measure something else.
 REFERENCES = (
     "reference",
     "reference_claims",
@@ -29,35 +29,38 @@ DIGEST = 32  # hexadecimal digits: 128 bits, so that nobody finds two contracts 
 
 
 class Documents(Struct, frozen=True, gc=False, array_like=True):
-    """How many documents a query names, and a digest of their ids, whatever their order."""
+    """How many documents a query names, and a digest of their ids in any order."""
 
     count: Annotated[int, Meta(ge=1)]
     digest: str
 
 
 class Expected(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """What a golden query expected; defaults are left out.
-
-    ``tags``, ``tier`` and ``grades`` are digests, each of ``rules`` a type and a digest. Grades that are 1 for every
-    relevant document are left out. ``judged`` are all documents with a grade, if one of them has grade 0: without their
-    labels, `unjudged: skip` would leave them out of the metrics. ``references`` has a digest of each field that metrics
-    compare the answer with. ``turns`` is a digest of what the user says in a conversation; older baselines have none.
-    """
+    """What a golden query expected; defaults are left out."""
 
     relevant: Documents | None = None
-    judged: Documents | None = None
+    # Without the labels of these documents, `unjudged: skip` would leave them out of the metrics.
+    judged: Annotated[Documents | None, Meta(description="All documents with a grade, if one of them has grade 0.")] = (
+        None
+    )
     forbidden: Documents | None = None
     must_rank_at_most: Rank | None = None
     must_include_any: bool = False
-    grades: str = ""
+    grades: Annotated[str, Meta(description="A digest; left out if all relevant documents, and no others, have 1.")] = (
+        ""
+    )
     weight: float | None = None
-    tags: str = ""
-    tier: str = ""
+    tags: Annotated[str, Meta(description="A digest.")] = ""
+    tier: Annotated[str, Meta(description="A digest.")] = ""
     severity: Severity = "error"
-    rules: tuple[str, ...] = ()
-    references: dict[str, str] = {}
+    rules: Annotated[tuple[str, ...], Meta(description="The type and a digest of each rule.")] = ()
+    references: Annotated[
+        dict[str, str], Meta(description="A digest of each field that metrics compare the answer with.")
+    ] = {}
     as_evaluated: str = ""
-    turns: str = ""
+    turns: Annotated[
+        str, Meta(description="A digest of what the user says in a conversation; older baselines have none.")
+    ] = ""
 
 
 class PastWaiver(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -81,24 +84,28 @@ class PastContract(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Replaced(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The baseline that this one replaced, and what changed from it to this one.
 
-    ``metrics`` are its means and ``metrics_shared`` those of this baseline, both over the ``shared`` queries, scored
-    with the golden files and the configuration at that time. ``accepted`` says that this needed a reason, the last one
-    of the baseline. ``runs`` are the good runs that it was the mean of. ``contract_changes`` has at most 100 items of
-    each kind, and is omitted if the older baseline did not remember its contract.
+    Both were scored with the golden files and the configuration at that time.
     """
 
     sha256: Annotated[str, Meta(description="Digest of its file.")]
     created_at: Annotated[str, Meta(description="When it was made.")]
-    shared: Annotated[int, Meta(ge=0)]
-    metrics: Means
-    metrics_shared: Means
-    accepted: bool = False
-    runs: RunCount = 1
-    contract_changes: list[ContractChange] | None = None
+    shared: Annotated[int, Meta(ge=0, description="How many queries both have.")]
+    metrics: Annotated[Means, Meta(description="Its means over these queries.")]
+    metrics_shared: Annotated[Means, Meta(description="The means of this baseline over these queries.")]
+    accepted: Annotated[
+        bool, Meta(description="Whether this needed a reason, which is the last one that the baseline has.")
+    ] = False
+    runs: Annotated[RunCount, Meta(description="How many good runs it was the mean of.")] = 1
+    contract_changes: Annotated[
+        list[ContractChange] | None,
+        Meta(
+            description="At most 100 items of each kind; left out if the older baseline did not remember its contract."
+        ),
+    ] = None
 
 
 def expected_of(query: GoldenQuery) -> Expected:
-    """Return what is remembered of a golden query."""
+    """Return the expectations of a golden query as a baseline remembers them."""
     return Expected(
         relevant=_documents(query.relevant_doc_ids),
         judged=_judged(query.relevance or {}),
@@ -118,12 +125,12 @@ def expected_of(query: GoldenQuery) -> Expected:
 
 
 def has_other_turns(before: Expected | None, now: Expected) -> bool:
-    """Return whether the user said something else in the turns; False where a baseline does not remember it."""
+    """Return whether the user's turns were different; False if the baseline does not remember them."""
     return before is not None and before.turns not in {"", now.turns}
 
 
 def _grades(query: GoldenQuery) -> str:
-    """Return a digest of the grades; empty where they say no more than the relevant documents, which grade 1 each."""
+    """Return a digest of the grades; empty if all relevant documents, and no others, have grade 1."""
     grades = {doc_id: grade for doc_id, grade in (query.relevance or {}).items() if grade}
     return digest(grades) if grades and grades != dict.fromkeys(query.relevant_doc_ids, 1) else ""
 
@@ -164,8 +171,8 @@ def _judged(relevance: Mapping[str, float]) -> Documents | None:
 
 
 def _references(answer: ExpectedAnswer) -> dict[str, str]:
-    given = {name: getattr(answer, name) for name in REFERENCES}
-    return {name: digest(value) for name, value in given.items() if value is not None}
+    fields = {name: getattr(answer, name) for name in REFERENCES}
+    return {name: digest(value) for name, value in fields.items() if value is not None}
 
 
 def _rules(rules: Iterable[Struct]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Records and reader of ``baseline.json``, a stored run with its scores."""
+"""The records and the reader of ``baseline.json``, a stored run with its scores."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +13,7 @@ from ragcontract.core.ids import Id, Rank, as_id
 from ragcontract.core.run import Latency, Means, SourceFile
 from ragcontract.files.json_lines import HEAD, UNDECODABLE, explained
 from ragcontract.files.json_text import DoubledKeys, JsonLocator, check_nesting, doubled_key, fault, malformed
-from ragcontract.files.mistaken import BASELINE, RUN, instead_of, instead_said, not_json_lines
+from ragcontract.files.mistaken import BASELINE, RUN, instead_of, mistaken_for, not_json_lines
 from ragcontract.files.opening import READ_ERRORS, Progress, no_progress, read_problem, read_whole
 from ragcontract.files.problems import FileRead, MoreProblems, Problem
 from ragcontract.files.schema import Mismatch
@@ -31,17 +31,17 @@ class Tool(Struct, frozen=True, kw_only=True):
 
 
 class Accepted(Struct, frozen=True, kw_only=True):
-    """A broken contract that was accepted as the baseline. ``failed`` is the number of all failed checks."""
+    """A broken contract that was accepted as the baseline."""
 
     reason: Annotated[str, Meta(min_length=1, description="Why, as it was given to --accept-regressions.")]
     at: Annotated[str, Meta(description="When, ISO 8601, UTC.")]
-    by_version: Annotated[str | None, Meta(description="Which rag-contract judged it.")] = None
-    failed: Annotated[int, Meta(ge=0)]
+    by_version: Annotated[str | None, Meta(description="The version of rag-contract that checked it.")] = None
+    failed: Annotated[int, Meta(ge=0, description="The number of all failed checks.")]
     failed_checks: Annotated[list[str], Meta(description="What was broken, gates first; the first hundred.")]
 
 
 class ComparedQuery(Struct, frozen=True, kw_only=True, gc=False):
-    """The part of a stored query that is compared: question, all document ids, judged pool, what the query expected."""
+    """The part of a stored query that is compared with a run."""
 
     id: Id
     query: str
@@ -123,7 +123,7 @@ class _Packed(StoredHead, frozen=True, kw_only=True):
 
 
 class _DuplicateError(Exception):
-    """A query occurs twice; the whole file is then validated again, to report all duplicates."""
+    """A query occurs twice. The whole file is then validated again, to report all duplicates."""
 
 
 def stored_events(path: str, *, with_metrics: bool = False, progress: Progress = no_progress) -> Iterator[StoredEvent]:
@@ -164,7 +164,7 @@ def stored_events(path: str, *, with_metrics: bool = False, progress: Progress =
 
 
 def _doubled_key(data: bytes, queries: Sequence[msgspec.Raw]) -> str | None:
-    """Return a key that one of the first queries has twice, or the object around all of them."""
+    """Return a key that occurs twice in one of the first queries, or in the object around all of them."""
     if not queries:
         return doubled_key(data)
     begin, end = data.rfind(bytes(queries[0])), data.rfind(bytes(queries[-1]))
@@ -208,7 +208,7 @@ def read_stored(path: str, expected: SourceFile | None = None) -> BaselineFile:
 def _not_a_baseline(data: bytes, path: str, error: Exception) -> Iterator[Problem | MoreProblems]:
     """Yield the problems of a file that cannot be decoded: it may have another version, or not be a baseline."""
     if other := instead_of(BASELINE, data[:HEAD]):
-        also = "; a run can serve as one if its name ends in .jsonl" if other == instead_said(RUN, BASELINE) else ""
+        also = "; a run can serve as one if its name ends in .jsonl" if other == mistaken_for(RUN, BASELINE) else ""
         yield Problem(path, other + also)
         return
     try:
@@ -244,14 +244,14 @@ def _unknown_format(version: object) -> str:
 
 
 def _explain(data: bytes, path: str, error: Exception) -> Iterator[Problem | MoreProblems]:
-    """Yield all problems in a file; ``error`` is the first."""
-    found: Iterable[Mismatch] = ()
+    """Yield all problems in a file; ``error`` is the first one."""
+    reasons: Iterable[Mismatch] = ()
     if isinstance(error, msgspec.ValidationError | _DuplicateError):
-        found = _all_mismatches(data)
+        reasons = _all_mismatches(data)
     locate = JsonLocator(data.decode(errors="replace"))
     shown = 0
     try:
-        for mismatch in found:
+        for mismatch in reasons:
             if shown < bounds.PROBLEMS:
                 shown += 1
                 yield Problem.of(f"{path}:{locate.line(mismatch.path)}", mismatch)
@@ -267,7 +267,7 @@ def _explain(data: bytes, path: str, error: Exception) -> Iterator[Problem | Mor
 def _all_mismatches(data: bytes) -> Iterator[Mismatch]:
     """Yield the problems of the file, then those of its queries, including duplicate ones.
 
-    Queries are decoded one by one: as plain objects, a file may need twenty times its size.
+    Queries are decoded one by one, because as plain objects a file may need twenty times its size.
     """
     try:
         fields = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
@@ -289,10 +289,10 @@ def _all_mismatches(data: bytes) -> Iterator[Mismatch]:
         try:
             query_id = as_id(msgspec.json.decode(raw, type=BaselineQuery).id)
         except msgspec.ValidationError as error:
-            found = (
+            reasons = (
                 explained(bytes(raw), error, BaselineQuery) if wrong < bounds.PROBLEMS else [Mismatch((), "is faulty")]
             )
-            for mismatch in found:
+            for mismatch in reasons:
                 yield Mismatch(("queries", index, *mismatch.path), mismatch.message)
             wrong += 1
             if wrong > bounds.FAULTY_ROWS:

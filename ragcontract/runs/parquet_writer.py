@@ -17,12 +17,11 @@ RESULTS = 500_000  # maximum number of results, plus rows, in a row group; they 
 class ParquetStream:
     """A stream that takes lines of JSON and writes them to a file as Parquet.
 
-    All ids are written as text, and ``metadata`` as JSON text. A row group is written when it is full, and the footer
-    on ``close``, which does not close the file itself.
+    All ids are written as text, and ``metadata`` as JSON text. A row group is written when it has ``full`` results and
+    rows, and the footer on ``close``, which does not close the file itself. To start writing may raise OSError.
     """
 
     def __init__(self, file: IO[bytes], *, full: int = RESULTS) -> None:
-        """Start writing to the file; ``full`` is the size of a row group. Raises OSError."""
         self._schema = _schema()
         self._rows: list[dict[str, Any]] = []
         self._held = 0

@@ -1,13 +1,9 @@
-"""Where the journal of a recording lies: beside the run, for as long as the recording has not ended.
+"""The readers of runs and stored baselines, and the check of the order of scores.
 
-Readers of runs and stored baselines.
+The order of results is the ranking, and scores never reorder them. If scores rise in every row in which they differ,
+they are distances, of which the smallest is the best. Otherwise, a warning reports rows whose scores do not descend.
 
-Checks the order of scores. The order of results is the ranking: scores never reorder them.
-
-Where scores rise in every row in which they differ, they are distances, of which the smallest is the best; otherwise a
-warning says so.
-
-Reads only the document ids of runs, without a contract, for commands that do not evaluate them.
+The journal of a recording lies beside the run until the recording has ended. A run with a journal may be old.
 """
 
 import hashlib
@@ -30,39 +26,18 @@ from ragcontract.files.rows import PARQUET, is_parquet, parquet_columns, read_ro
 from ragcontract.runs.baseline_file import StoredEvent, stored_events
 from ragcontract.runs.row_encoder import Id, Result, RowEncoder
 
-AGAIN = "run `rag-contract record` again, which goes on where it ended, or delete that file"
-
-
-def journal_beside(run: str | os.PathLike[str]) -> Path:
-    """Return where the journal of a run is; if the run is a link, beside the file that it leads to."""
-    path = Path(run)
-    path = Path(os.path.realpath(path)) if path.is_symlink() else path
-    return path.with_name(f".{path.name}.journal")
-
-
-def is_journal(path: Path) -> bool:
-    """Return whether a file has the name of a journal."""
-    return path.name.startswith(".") and path.name.endswith(".journal")
-
-
-def unfinished(run: str) -> str | None:
-    """Return what is wrong with a run whose recording did not end: what is there is of an earlier one."""
-    journal = journal_beside(run)
-    if not os.path.lexists(journal):
-        return None
-    return f"may be old: a recording of it did not end, as {journal} shows; {AGAIN}"
-
-
-# Reading chunks from Parquet would take a third more time, and only reports on broken queries would show them.
-UNREAD = ("results.chunk_id", "results.metadata")  # not loaded if the format can skip them, as unparsed fields
-# A column of structs has the fields of all of its rows: each call would have the arguments of all others, as nulls.
+# Fields that are not loaded if the format can skip them. Reading chunks from Parquet would take a third more time, and
+# only reports on broken queries would show them.
+UNREAD = ("results.chunk_id", "results.metadata")
+# Fields not read from Parquet. A column of structs has the fields of all of its rows, so each call would have the
+# arguments of all others, as nulls.
 OBJECTS = ("tool_calls", "messages", "checks")
 RUN_SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz", PARQUET)
 IN_MEMORY = "(in memory)"
-
+AGAIN = "run `rag-contract record` again, which goes on where it ended, or delete that file"
 RunEvent: TypeAlias = Event[RunRow] | StoredEvent
 Row: TypeAlias = Iterable[Result] | Mapping[str, Any]
-# Mapping is invariant in its key type: a dict[str, …] is not a Mapping[str | int, …].
+# Mapping is invariant in its key type, so a dict[str, …] is not a Mapping[str | int, …].
 RunMapping: TypeAlias = Mapping[str, Row] | Mapping[int, Row] | Mapping[Id, Row]
 
 
@@ -81,16 +56,16 @@ class RunFiles(Struct, frozen=True, kw_only=True):
 
     def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[Event[RunRow]]:  # noqa: ARG002
         """Yield the events of all files."""
-        found, problems = existing_files(self.paths)
+        files, problems = existing_files(self.paths)
         yield from problems
-        yield from (Problem(path, problem) for path in found if (problem := unfinished(path)) is not None)
-        unreadable = {path: field for path in filter(is_parquet, found) if (field := _objects_in(path, rows))}
+        yield from (Problem(path, problem) for path in files if (problem := unfinished(path)) is not None)
+        unreadable = {path: field for path in filter(is_parquet, files) if (field := _objects_in(path, rows))}
         for path, field in unreadable.items():
             yield Problem(path, f"is Parquet, from which {field} are not read; export the run as JSON lines")
-        found = [path for path in found if path not in unreadable]
+        files = [path for path in files if path not in unreadable]
         unread = (*UNREAD, *rows.unparsed)
         yield from read_rows(
-            found,
+            files,
             rows,
             known=RunRow,
             spell_check=bounds.SPELL_CHECKED,
@@ -101,9 +76,9 @@ class RunFiles(Struct, frozen=True, kw_only=True):
 
 
 def _objects_in(path: str, rows: type[RunRow]) -> str | None:
-    """Return a field that is wanted of a Parquet file and cannot be read from it.
+    """Return a field that is wanted from a Parquet file and cannot be read from it.
 
-    Messages are read wherever an answer is, in case they contradict it: where there are none, nothing does.
+    Messages are read with every answer, because they may contradict it. A file without messages has none that do.
     """
     wanted = [name for name in OBJECTS if name in rows.__struct_fields__ and name not in rows.unparsed]
     if wanted == ["messages"] and "messages" not in parquet_columns(path):
@@ -119,12 +94,12 @@ class StoredFile(Struct, frozen=True, kw_only=True):
 
     def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[RunEvent]:  # noqa: ARG002
         """Yield the events of the file."""
-        found, problems = existing_files(self.paths)
+        files, problems = existing_files(self.paths)
         yield from problems
-        if len(found) > 1:
-            yield Problem(found[0], "is one of several baselines; give one baseline.json, or run files (.jsonl)")
-        elif found:
-            yield from stored_events(found[0], with_metrics=with_metrics, progress=self.progress)
+        if len(files) > 1:
+            yield Problem(files[0], "is one of several baselines; give one baseline.json, or run files (.jsonl)")
+        elif files:
+            yield from stored_events(files[0], with_metrics=with_metrics, progress=self.progress)
 
 
 class InMemory(Struct, frozen=True, kw_only=True):
@@ -136,12 +111,12 @@ class InMemory(Struct, frozen=True, kw_only=True):
     run: RunMapping
 
     def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[RunEvent]:  # noqa: ARG002
-        """Yield the rows, and a file with the digest of the one that ``RunWriter`` would write."""
+        """Yield the rows, and a file with the digest of the file that ``RunWriter`` would write."""
         encoder = RowEncoder(IN_MEMORY, {}, rows)
         digest = hashlib.sha256()
         seen: set[str] = set()
-        for query_id, given in self.run.items():
-            fields: dict[str, Any] = dict(given) if isinstance(given, Mapping) else {"results": given}
+        for query_id, value in self.run.items():
+            fields: dict[str, Any] = dict(value) if isinstance(value, Mapping) else {"results": value}
             try:
                 line, row = encoder.row(query_id, fields.pop("results", UNSET), fields.pop("latency_ms", None), fields)
             except InputError as error:
@@ -159,7 +134,7 @@ class InMemory(Struct, frozen=True, kw_only=True):
 
 
 def is_run(path: str) -> bool:
-    """Return whether a baseline is a run file, by its name."""
+    """Return whether a baseline is a run file according to its name."""
     return path.lower().endswith(RUN_SUFFIXES)
 
 
@@ -174,10 +149,59 @@ def open_stored(path: str, progress: Progress = no_progress) -> Reader:
 
 
 def open_baseline(paths: Sequence[str], progress: Progress = no_progress) -> Reader:
-    """Return the reader of a baseline: a run if all names are those of JSON lines or Parquet, else a stored one."""
+    """Return the reader of a baseline, which is a run if all names are those of JSON lines or Parquet."""
     if all(map(is_run, paths)):
         return RunFiles(paths=paths, progress=progress)
     return StoredFile(paths=paths, progress=progress)
+
+
+def read_doc_ids(paths: Sequence[str]) -> tuple[dict[str, list[str]], Problems]:
+    """Return the document ids of each query, best first, and the problems. A second row of a query is a problem.
+
+    A row without ``results``, which is about an answer only, has no ids.
+    """
+    problems = Collector()
+    rows: dict[str, list[str]] = {}
+    first: dict[str, str] = {}
+    for query_id, doc_ids, location in doc_id_rows(paths, problems, results_required=False):
+        if query_id in rows:
+            problems.problem(f"{location}: query_id", f"duplicate id {query_id!r}, first defined at {first[query_id]}")
+        else:
+            rows[query_id], first[query_id] = doc_ids, location
+    return rows, problems.found()
+
+
+def doc_id_rows(
+    paths: Sequence[str], problems: Collector, progress: Progress = no_progress, *, results_required: bool = True
+) -> Iterator[tuple[str, list[str], str]]:
+    """Yield ``(query_id, doc_ids, location)`` of each valid row; ``problems`` collects problems and warnings."""
+    events = RunFiles(paths=paths, progress=progress).events(row_type(results_required=results_required))
+    order = OrderCheck()
+    for location, row in located(events, problems):
+        order.note([result.score for result in row.results], location)
+        yield as_id(row.query_id), row.doc_ids, location
+    if warning := order.warning():
+        problems.warning(warning)
+
+
+def journal_beside(run: str | os.PathLike[str]) -> Path:
+    """Return the path of a run's journal. If the run is a link, the journal is beside the file that it leads to."""
+    path = Path(run)
+    path = Path(os.path.realpath(path)) if path.is_symlink() else path
+    return path.with_name(f".{path.name}.journal")
+
+
+def is_journal(path: Path) -> bool:
+    """Return whether a file has the name of a journal."""
+    return path.name.startswith(".") and path.name.endswith(".journal")
+
+
+def unfinished(run: str) -> str | None:
+    """Return the message about a run whose recording did not end, so that the file may be of an earlier recording."""
+    journal = journal_beside(run)
+    if not os.path.lexists(journal):
+        return None
+    return f"may be old: a recording of it did not end, as {journal} shows; {AGAIN}"
 
 
 Scores = list[float | None]
@@ -196,7 +220,6 @@ class OrderCheck:
     """Counts the rows whose scores do not descend; ``falling`` says whether scores fall in any other row."""
 
     def __init__(self) -> None:
-        """Start without rows."""
         self.falling = False
         self._unordered = self._rising = 0
         self._first = ""
@@ -225,10 +248,10 @@ class OrderCheck:
 
 
 def look_like_distances(unordered: int, rising: int, *, falling: bool) -> bool:
-    """Return whether scores look like distances: they rise in every row in which they differ; one row may by chance.
+    """Return whether scores rise in every row in which they differ, as distances do. A single row may do so by chance.
 
-    ``unordered`` is the number of rows that do not descend, ``rising`` that of those which rise; ``falling`` says
-    whether scores fall in any other row.
+    ``unordered`` counts the rows that do not descend, and ``rising`` those of them that rise. ``falling`` says whether
+    scores fall in any other row.
     """
     return rising == unordered > 1 and not falling
 
@@ -255,37 +278,8 @@ def _present(scores: Scores) -> list[float]:
 
 
 def out_of_order(location: str, rows: int) -> str:
-    """Return the warning about rows with unordered scores; ``location`` is that of the first, ``rows`` their number."""
+    """Return the warning about ``rows`` rows with unordered scores, of which the first is at ``location``."""
     return (
         f"{location}: the scores are not in descending order ({count(rows, 'such row')}); "
         "ranks are the order of the results, scores never reorder them"
     )
-
-
-def read_doc_ids(paths: Sequence[str]) -> tuple[dict[str, list[str]], Problems]:
-    """Return the document ids of each query, best first, and the problems found; a second row of a query is one.
-
-    A row without ``results``, which is one about an answer only, has no ids.
-    """
-    problems = Collector()
-    rows: dict[str, list[str]] = {}
-    first: dict[str, str] = {}
-    for query_id, doc_ids, location in doc_id_rows(paths, problems, results_required=False):
-        if query_id in rows:
-            problems.problem(f"{location}: query_id", f"duplicate id {query_id!r}, first defined at {first[query_id]}")
-        else:
-            rows[query_id], first[query_id] = doc_ids, location
-    return rows, problems.found()
-
-
-def doc_id_rows(
-    paths: Sequence[str], problems: Collector, progress: Progress = no_progress, *, results_required: bool = True
-) -> Iterator[tuple[str, list[str], str]]:
-    """Yield ``(query_id, doc_ids, location)`` of each valid row; ``problems`` collects problems and warnings."""
-    events = RunFiles(paths=paths, progress=progress).events(row_type(results_required=results_required))
-    order = OrderCheck()
-    for location, row in located(events, problems):
-        order.note([result.score for result in row.results], location)
-        yield as_id(row.query_id), row.doc_ids, location
-    if warning := order.warning():
-        problems.warning(warning)

@@ -20,14 +20,14 @@ Id = str | int
 Result = Id | Mapping[str, Any]
 BYTES = (bytes, bytearray, memoryview)
 SETS = (set, frozenset)
-UNFIT = (*BYTES, *SETS)  # msgspec would encode them: bytes as base64, a set in any order
+UNFIT = (*BYTES, *SETS)  # refused, although msgspec would encode bytes as base64, and a set in any order
 TOO_LONG = f"the row is longer than {mebibytes(bounds.LINE)}"
 
 
 class Further(TypedDict, total=False):
     """The fields of a row beside its results: what the application answered, and what is known of the answer.
 
-    Only ``response`` may be None, which says that there was no answer; for other fields, None leaves the field out.
+    A ``response`` of None means that there was no answer. For other fields, None leaves the field out.
     """
 
     query: str | None
@@ -50,10 +50,12 @@ FURTHER = (*Further.__annotations__, *VERSION_FIELDS)
 
 
 class RowEncoder:
-    """Encodes the rows of a run, and refuses rows that the reader would refuse."""
+    """Encodes the rows of a run, and refuses rows that the reader would refuse.
+
+    ``name`` is that of the run, for messages. The ``versions``, except None, are added to every row.
+    """
 
     def __init__(self, name: str, versions: Mapping[str, Id | None], decode_as: type[RunRow] | None = None) -> None:
-        """Store the name of the run, for messages, and the versions to add to every row (None for none)."""
         self._name = name
         self._versions = {key: value for key, value in versions.items() if value is not None}
         self._type = decode_as or RunRow
@@ -108,8 +110,8 @@ class RowEncoder:
             line = self._encode(row | self._versions) + b"\n"
             decoded = self._decode(line)
         except msgspec.ValidationError as error:
-            found = mismatches(msgspec.json.decode(line), self._type)
-            problems = [f"{location}: {dotted(mismatch.path)}: {mismatch.message}" for mismatch in found]
+            reasons = mismatches(msgspec.json.decode(line), self._type)
+            problems = [f"{location}: {dotted(mismatch.path)}: {mismatch.message}" for mismatch in reasons]
             raise InputError(problems or [f"{location}: {error}"]) from error
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise InputError([f"{location}: cannot be written as JSON ({error})"]) from error
@@ -128,8 +130,8 @@ def _listed(results: object, location: str) -> list[dict[str, Any]]:
     if isinstance(results, SETS):
         raise InputError([f"{location}: results: {_unfit(results)}, the best result first"])
     if isinstance(results, str | bytes | Mapping) or not isinstance(results, Iterable):
-        found = "nothing" if results is UNSET else shorten(repr(results), bounds.VALUE)
-        raise InputError([f"{location}: results: expected a list of document ids or results, found {found}"])
+        shown_results = "nothing" if results is UNSET else shorten(repr(results), bounds.VALUE)
+        raise InputError([f"{location}: results: expected a list of document ids or results, found {shown_results}"])
     return [dict(result) if isinstance(result, Mapping) else {"doc_id": result} for result in results]
 
 
@@ -147,13 +149,13 @@ def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """Yield the values within lists and mappings, with their paths; the value itself if it is neither."""
     stack = [(name, value)]
     while stack:
-        at, one = stack.pop()
-        if isinstance(one, Mapping):
-            stack += [(f"{at}.{key}", inner) for key, inner in one.items()]
-        elif isinstance(one, list | tuple):
-            stack += [(f"{at}[{index}]", inner) for index, inner in enumerate(one)]
+        at, item = stack.pop()
+        if isinstance(item, Mapping):
+            stack += [(f"{at}.{key}", inner) for key, inner in item.items()]
+        elif isinstance(item, list | tuple):
+            stack += [(f"{at}[{index}]", inner) for index, inner in enumerate(item)]
         else:
-            yield at, one
+            yield at, item
 
 
 def _plain(value: Any) -> Any:

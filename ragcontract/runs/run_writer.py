@@ -33,7 +33,8 @@ class RunWriter:
     ``with`` block. If the block raises, no file appears, and an existing one is unchanged. If the name ends in ``.gz``,
     the file is compressed; if it ends in ``.parquet``, it is written as Parquet, which needs pyarrow. Only the query
     ids are held in memory (and, for Parquet, the rows of the current row group), so that a duplicate query can be
-    refused, unless ``repeats`` is true::
+    refused. With ``repeats``, a query may be written several times; check such a run with ``--repeats``. The versions
+    are added to every row::
 
         with RunWriter("current_run.jsonl", index_version="2024-05-01") as run:
             for query in load_golden("golden.jsonl").values():
@@ -52,11 +53,7 @@ class RunWriter:
         prompt_version: Id | None = None,
         repeats: bool = False,
     ) -> None:
-        """Store the path to write to, and the versions to add to every row.
-
-        With ``repeats``, a query may be written several times; evaluate such a run with ``--repeats``.
-        """
-        # Whoever makes a writer and then changes the current folder means the file of before.
+        # The path means the same file even if the current folder changes before the writer is used.
         self._out = AnchoredPath(path)
         self._name = str(self._out)
         versions = {

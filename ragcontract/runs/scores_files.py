@@ -1,6 +1,6 @@
-"""The rows of a scores file: numbers and checks that another tool computed for a query, outside of the run.
+"""Scores files: numbers and checks that other tools computed for the queries of a run.
 
-Scores files: what other tools computed for the queries of a run. It is read before the run, and joined by id.
+They are read before the run, and joined with its rows by the id of the query.
 """
 
 from array import array
@@ -51,24 +51,20 @@ Names = tuple[frozenset[str], frozenset[str]]  # of scores, and of checks
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
-    """What is read of scores files: the ``metrics`` by name, and whether ``checks`` are.
+    """What a check reads from scores files."""
 
-    ``checks_read`` are the names of those that the rules of a query read. ``golden`` are the ids of the golden
-    queries, and ``not_judged`` those of further ones, whose rows are skipped. With
-    ``repeats``, the scores of several rows of a query in one file are averaged, and each of its checks must pass; what
-    one of these rows lacks was not measured.
-    """
-
-    golden: Collection[str]
-    not_judged: Collection[str] = ()
-    metrics: Mapping[str, Metric]
-    checks: bool = False
-    checks_read: Mapping[str, Collection[str]] = {}
+    golden: Collection[str]  # the ids of the golden queries
+    not_judged: Collection[str] = ()  # the ids of further queries, whose rows are skipped
+    metrics: Mapping[str, Metric]  # by name
+    checks: bool = False  # whether checks are read
+    checks_read: Mapping[str, Collection[str]] = {}  # by query id: the names of the checks that its rules read
+    # The scores of several rows of a query in one file are averaged, and each of its checks must pass. A score or a
+    # check that one of these rows lacks was not measured.
     repeats: bool = False
 
 
 class Reason(NamedTuple):
-    """Why the score of a query is as it is, in the words of what computed it."""
+    """Why a query has its score, in the words of the tool that computed it."""
 
     query_id: str
     value: float
@@ -76,21 +72,18 @@ class Reason(NamedTuple):
 
 
 class GivenScores(Struct, frozen=True, kw_only=True):
-    """The content of scores files.
-
-    ``unknown`` are the first ids without a golden query, of so many ``unknown_rows``. ``undeclared`` are the first
-    names of scores that no metric reads, and ``unread_checks`` count the rows in which a check failed that no rule of
-    the query reads, by its name. ``reasons`` are those of the worst scores of each metric, worst first.
-    """
+    """The content of scores files."""
 
     files: tuple[SourceFile, ...]
     problems: Problems
-    unknown: tuple[str, ...] = ()
-    unknown_rows: int = 0
-    undeclared: tuple[str, ...] = ()
-    unread_checks: Mapping[str, int] = {}
+    unknown: tuple[str, ...] = ()  # the first ids without a golden query
+    unknown_rows: int = 0  # how many rows have such an id
+    undeclared: tuple[str, ...] = ()  # the first names of scores that no metric reads
+    unread_checks: Mapping[
+        str, int
+    ] = {}  # by name of a check: rows in which it failed, and no rule of the query reads it
     scored_by: tuple[str, ...] = ()
-    reasons: Mapping[str, tuple[Reason, ...]]
+    reasons: Mapping[str, tuple[Reason, ...]]  # by metric: those of its worst scores, worst first
     table: "Table"
 
     def merged(self, query_id: str, row: RunRow) -> RunRow | list[Invalid]:
@@ -102,17 +95,17 @@ class GivenScores(Struct, frozen=True, kw_only=True):
         return self.table.repeated(query_id)
 
     def reason(self, metric: str, query_id: str) -> str | None:
-        """Return why the score of a query is as it is, if it is among the worst."""
-        return next((one.text for one in self.reasons.get(metric, ()) if one.query_id == query_id), None)
+        """Return the reason of a query's score, if the score is among the worst."""
+        return next((reason.text for reason in self.reasons.get(metric, ()) if reason.query_id == query_id), None)
 
 
 def read_scores(paths: Sequence[str], wanted: Wanted, progress: Progress = no_progress) -> GivenScores:
-    """Read scores files or globs. Memory is needed for the wanted numbers only: 16 bytes for each query and metric."""
+    """Read scores files or globs. Only the wanted numbers need memory: 16 bytes for each query and metric."""
     reader = _Reader(wanted)
-    found, missing = existing_files(paths)
+    files, missing = existing_files(paths)
     for problem in missing:
         reader.problems.add(problem)
-    for event in read_rows(found, ScoresRow, progress=progress):
+    for event in read_rows(files, ScoresRow, progress=progress):
         match event:
             case Batch():
                 for index, row in enumerate(event.rows):
@@ -188,7 +181,7 @@ class _Reader:
         self._without_any = True
 
     def _note_names(self, number: int, row: ScoresRow) -> None:
-        """Note which names a row has; what some rows of its query have and others lack was not measured."""
+        """Note which names a row has. A name that some rows of its query lack was not measured."""
         if not self._wanted.repeats:
             return
         scores = frozenset(self._wanted.metrics.keys() & (row.scores or NOTHING).keys())
@@ -222,8 +215,8 @@ class _Reader:
         """Hold the reason of a score if it is among the worst."""
         held = self._reasons.setdefault(name, [])
         badness = -value if self._wanted.metrics[name].better == "higher" else value
-        one = (badness, -self._rows, Reason(query_id, value, shorten(text, bounds.REASON)))
-        (heappushpop if len(held) >= bounds.REASONS else heappush)(held, one)
+        entry = (badness, -self._rows, Reason(query_id, value, shorten(text, bounds.REASON)))
+        (heappushpop if len(held) >= bounds.REASONS else heappush)(held, entry)
 
     def result(self) -> GivenScores:
         return GivenScores(
@@ -243,20 +236,19 @@ class _Reader:
 
 
 class _Column:
-    """The scores of one metric by the number of the query, and where each, or else the last null, was read."""
+    """The scores of one metric, by the number of the query."""
 
     def __init__(self, queries: int) -> None:
         self.values = array("d", [nan]) * queries
-        self.at = array("q", [NOWHERE]) * queries
+        self.at = array("q", [NOWHERE]) * queries  # where each score, or else the last null, was read
         self.repeats: dict[int, list[float]] = {}
         self.nulls: set[int] = set()  # queries with a score and a null
 
 
 class Table:
-    """The scores and checks of golden queries; it is sent to the workers of a cluster."""
+    """The scores and checks of golden queries, which are sent to the workers of a cluster."""
 
     def __init__(self, wanted: Wanted) -> None:
-        """Allocate the columns of the wanted metrics."""
         self._repeats = wanted.repeats
         self.numbers = {query_id: number for number, query_id in enumerate(wanted.golden)}
         self._columns = {name: _Column(len(self.numbers)) for name in wanted.metrics}
@@ -290,7 +282,7 @@ class Table:
         return None
 
     def note_null(self, query_id: str, name: str, at: int) -> None:
-        """Store that a row of a query was not measured: its other rows would pass for the score."""
+        """Store that a row of a query was not measured, so that its other rows do not pass for the score."""
         column, number = self._columns[name], self.numbers[query_id]
         if isnan(column.values[number]):
             column.at[number] = at
@@ -298,14 +290,14 @@ class Table:
             column.nulls.add(number)
 
     def lacks(self, number: int, scores: Iterable[str], checks: frozenset[str]) -> None:
-        """Store what one of the rows of a query lacks."""
+        """Store the scores and checks that one of the rows of a query lacks."""
         for name in scores:
             self._columns[name].nulls.add(number)
         if checks:
             self._lacking_checks[number] = self._lacking_checks.get(number, frozenset()) | checks
 
     def repeated(self, query_id: str) -> list[dict[str, float]]:
-        """Return the scores of each row of a query, by the order of the rows, where there are several."""
+        """Return the scores of each row of a query that has several, in the order of the rows."""
         number = self.numbers[query_id]
         columns = {name: column for name, column in self._columns.items() if number not in column.nulls}
         several = {name: values for name, column in columns.items() if (values := column.repeats.get(number))}
@@ -313,7 +305,7 @@ class Table:
         return [{name: values[row % len(values)] for name, values in several.items()} for row in range(rows)]
 
     def note_check(self, query_id: str, name: str, check: Check, at: int) -> int | None:
-        """Store a check, or return where the query's check was read already; of repeated ones, a failed one counts."""
+        """Store a check, or return where the query's check was read already. If one of several failed, that counts."""
         checks = self._checks.setdefault(query_id, {})
         known = checks.get(name)
         if known and (not self._repeats or known[1] >> FILE_BITS != at >> FILE_BITS):

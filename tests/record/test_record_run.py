@@ -84,5 +84,5 @@ def test_secrets_are_in_the_environment_and_not_too_short_to_hide(
     assert raised.value.problems == [
         "secrets: SHORT: has fewer than 8 characters, too few to keep it out of what is written",
         "secrets: ABSENT: there is no environment variable of this name",
-        "secrets: 'A B': is no name of an environment variable",
+        "secrets: 'A B': is not a name of an environment variable",
     ]
