@@ -67,8 +67,10 @@ class Metric(Struct, frozen=True, kw_only=True):
     labels or the change, not how good the application is: it has a minimum, but no limit on drops, and no test of them.
     One that ``needs_baseline`` compares a run with it, so that the baseline itself has no value. ``asks`` is what a
     golden query has that the metric applies to, where that is more than the field that switches it on, and ``supply``
-    how it gets that. One with a ``task`` is what a judge said at it, and only its mean can be limited. If the
-    ``fingerprint`` of the baseline differs, its values were computed in another way and are not compared.
+    how it gets that. ``references`` are the golden fields that its value depends on beside that field: where one has
+    changed, a stored value is not compared. One with a ``task`` is what a judge said at it, and only its mean can be
+    limited. If the ``fingerprint`` of the baseline differs, its values were computed in another way and are not
+    compared.
     """
 
     key: str
@@ -82,6 +84,7 @@ class Metric(Struct, frozen=True, kw_only=True):
     needs_baseline: bool = False
     asks: str = ""
     supply: str = "add it"
+    references: tuple[str, ...] = ()
     task: str = ""
     fingerprint: str = ""
 
