@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from ragcontract import pipeline
@@ -84,10 +84,24 @@ def check(
         k=valid_k(k),
         tags=several(tags),
         repeats=repeats,
-        plugins={type(plugin).__name__: plugin for plugin in plugins},
+        plugins=_by_class_name(plugins),
         no_answers=no_answers,
     )
     return Report.of(pipeline.check(request, now=datetime.now(UTC)).report)
+
+
+def _by_class_name(plugins: Iterable[Plugin]) -> dict[str, Plugin]:
+    """Return the plugins by the names by which rules find them; raises :class:`InputError` if two have the same."""
+    named: dict[str, Plugin] = {}
+    problems = []
+    for plugin in plugins:
+        name = type(plugin).__name__
+        if name in named:
+            problems.append(f"plugins: another plugin has the class name {name!r}, too; rename one of the classes")
+        named[name] = plugin
+    if problems:
+        raise InputError(problems)
+    return named
 
 
 def valid_k(k: int | None) -> int | None:

@@ -17,7 +17,8 @@ MARKER = (
     "fixtures rag_contract and rag_contract_case judge, with the defaults of `rag-contract check`; paths start at "
     "folder, and folder at rootdir"
 )
-CASE, WHOLE = "rag_contract_case", "rag_contract"
+CASE = "rag_contract_case"
+WHOLE = pytest.StashKey["Report"]()  # what a test got from rag_contract, by whatever way it asked for it
 
 
 def pytest_configure(config: "pytest.Config") -> None:
@@ -42,7 +43,7 @@ def pytest_runtest_call(item: "pytest.Item") -> None:
     fixtures = getattr(item, "funcargs", None) or {}
     if (case := fixtures.get(CASE)) is not None:
         case.raise_if_failed()
-    if (report := fixtures.get(WHOLE)) is not None:
+    if (report := item.stash.get(WHOLE, None)) is not None:
         from ragcontract.pytest_cases import warn_of_broken
 
         warn_of_broken(report, item.nodeid)
@@ -58,7 +59,9 @@ def rag_contract(request: "pytest.FixtureRequest") -> "Report":
     """Return the report on the run, which is checked once for all tests with the same inputs."""
     from ragcontract.pytest_cases import checked
 
-    return checked(request).report
+    report = checked(request).report
+    request.node.stash[WHOLE] = report
+    return report
 
 
 @pytest.fixture(name=CASE)

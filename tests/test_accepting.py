@@ -460,7 +460,7 @@ def test_the_second_workflow_says_in_its_comment_that_a_label_accepts_a_broken_c
     github.add_pull(7, sha=OLD, head="stranger/app")
     github.push(HEAD, at=T1)
     github.set_label(LABEL, at=T2)
-    write_jsonl(runner.workspace / "report.json", [failing()])
+    write_jsonl(runner.workspace / "report.json", [failing() | {"source": {"commit": HEAD}}])
     run = {"id": 55, "head_sha": HEAD, "head_branch": "topic", "head_repository": {"full_name": "stranger/app"}}
     inputs = INPUTS | {"mode": "post-comment"}
     result = runner.run(inputs, event={"workflow_run": run}, name="workflow_run")
@@ -469,6 +469,7 @@ def test_the_second_workflow_says_in_its_comment_that_a_label_accepts_a_broken_c
     assert "☑️ Retrieval contract broken, accepted by label" in github.bodies()[0]
     assert "`@ann` at 2026-01-01 10:02 UTC" in github.bodies()[0]
     github.push("c" * 40, at=T3)
+    write_jsonl(runner.workspace / "report.json", [failing() | {"source": {"commit": "c" * 40}}])
     runner.run(inputs, event={"workflow_run": run | {"head_sha": "c" * 40}}, name="workflow_run", run=101)
     assert "### ❌" in github.bodies()[0]
 

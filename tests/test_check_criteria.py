@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ragcontract.judgments.items import Case, Item
 from ragcontract.judgments.judgments_file import write_judgments
@@ -158,6 +159,18 @@ def test_a_drop_is_compared_with_a_baseline_of_the_same_judge(folder: Path) -> N
     write_good_calibration(folder, tasks=["criteria"], fingerprint=fingerprint_of("another"))
     (error,) = errors(check(*BOTH))
     assert "the baseline's Criteria met (judged) was computed in another way" in error
+
+
+def test_a_drop_is_compared_only_where_criteria_and_reference_are_the_same(folder: Path) -> None:
+    limit = "fail_on: {criteria_met_drop_gt: 0.1}\n"
+    write_good_calibration(folder, tasks=["criteria"])
+    judge(folder, *(replace(one, reference="Free.") for one in workspace(folder, limit, "No.", reference="Free.")))
+    assert rag_contract("baseline", *BOTH[:2]).code == 0
+    assert check(*BOTH).code == 0
+    judge(folder, *(replace(one, reference="Not.") for one in workspace(folder, limit, "No.", reference="Not.")))
+    (error,) = errors(check(*BOTH))
+    why = "the baseline has no Criteria met (judged) of a query with the same reference and criteria as now"
+    assert f"fail_on.criteria_met_drop_gt cannot be judged: {why}" in error
 
 
 def test_a_score_of_another_tool_may_have_the_name(folder: Path) -> None:

@@ -258,6 +258,18 @@ def test_a_baseline_keeps_what_was_judged_and_is_compared_with_the_same_judge_on
     assert "the baseline's Context recall (judged) was computed in another way" in error
 
 
+def test_a_drop_is_not_judged_by_other_claims(folder: Path) -> None:
+    drop = "fail_on: {context_recall_drop_gt: 0.1}\n"
+    judged_workspace(folder, drop, [FALSE])
+    write_judgments_on(folder, [FALSE])
+    write_good_calibration(folder)
+    assert rag_contract("baseline", *BOTH[:2]).code == 0
+    judged_workspace(folder, drop, [TRUE])
+    write_judgments_on(folder, [TRUE])
+    (error,) = errors(check(*BOTH))
+    assert "the baseline has no Context recall (judged) of a query with the same reference_claims as now" in error
+
+
 def test_a_rule_on_a_single_query_cannot_be_about_what_a_judge_said(folder: Path) -> None:
     judged_workspace(folder, "answers: {composite: {minimum: 0.5, metrics: [context_recall]}}\n", [TRUE])
     write_judgments_on(folder, [TRUE])

@@ -145,6 +145,24 @@ def test_limits_of_a_tag_that_no_query_has_are_refused_whatever_is_judged(contra
         check(golden="golden.jsonl", run="current_run.jsonl", config="ragcontract.yml", tags=options[1:])
 
 
+@pytest.mark.parametrize("options", [[], ["--tag", "smoke"]])
+@pytest.mark.parametrize(("tag", "advice"), [("Billing", "; did you mean 'billing'?"), ("zzz", "")])
+def test_a_tag_of_a_score_that_no_query_has_is_refused_whatever_is_judged(
+    contract: Path, tag: str, advice: str, options: list[str]
+) -> None:
+    """Its queries would have no score, and a limit on it would hold whatever they got."""
+    docs = zip(("refunds", "sso", "invoices", "shipping"), DOCS, strict=True)
+    rows = [run(name, doc, scores={"toxicity": 0.9 if name == "invoices" else 0}) for name, doc in docs]
+    write_jsonl(contract / "current_run.jsonl", rows)
+    declared = f"metrics:\n  toxicity: {{from: scores, better: lower, tags: [smoke, {tag}]}}\n"
+    (contract / "ragcontract.yml").write_text(f"{declared}maximums: {{toxicity: 0.1}}\n")
+    ended = rag_contract("check", *options)
+    why = f"metrics.toxicity.tags: no golden query has the tag '{tag}'{advice}"
+    assert (ended.code, ended.err.splitlines()[0]) == (2, f"error: ragcontract.yml:2: {why}")
+    (contract / "ragcontract.yml").write_text(f"{declared.replace(tag, 'billing')}maximums: {{toxicity: 0.1}}\n")
+    assert rag_contract("check").code == 1
+
+
 def test_of_limits_elsewhere_only_the_tag_must_be_there() -> None:
     Path("ragcontract.yml").write_text("k: 5\ntags:\n  billing: {fail_on: {mrr_drop_gt: 0.1}}\n")
     assert smoke().code == 0  # the limit has no baseline, but the queries with its tag are not judged

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import run
-from tests.github.relayed import HEAD, relayed
+from tests.github.relayed import HEAD, of_commit, relayed
 from tests.github.standin import Fault, GitHub
 from tests.history import accept, check, made, made_on, notes, returned, with_baseline
 from tests.process import rag_contract
@@ -115,7 +115,7 @@ def test_a_first_baseline_and_one_that_is_left_as_it_is_need_no_note(
 def test_a_second_workflow_says_it_too(tmp_path: Path) -> None:
     accept()
     check()
-    report = Path("report.json").read_bytes()
+    report = of_commit(Path("report.json").read_bytes())
     with GitHub() as github:
         github.add_pull(7, sha=HEAD, head="stranger/app")
         github.files = ["baseline.json"]

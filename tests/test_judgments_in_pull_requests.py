@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ragcontract.core import bounds
-from tests.github.relayed import HEAD, relayed
+from tests.github.relayed import HEAD, of_commit, relayed
 from tests.github.standin import Fault, GitHub
 from tests.judgment_files import FALSE, TRUE, judged_workspace, write_good_calibration, write_judgments_on
 from tests.process import rag_contract
@@ -127,7 +127,7 @@ def test_a_second_workflow_finds_them_by_their_names(tmp_path: Path, monkeypatch
     judged_workspace(tmp_path, "", [TRUE])
     write_judgments_on(tmp_path, [TRUE])
     assert rag_contract("check", "--judgments", "judgments.jsonl").code == 0
-    report = (tmp_path / "report.json").read_bytes()
+    report = of_commit((tmp_path / "report.json").read_bytes())
     with GitHub() as github:
         github.add_pull(7, sha=HEAD, head="stranger/app")
         github.files = ["rag/judgments.jsonl"]

@@ -126,14 +126,24 @@ def test_a_test_that_does_not_ask_its_case_fails_all_the_same(suite: Suite) -> N
     assert outcomes(suite.run("-k", "lost or good")) == {"good": "PASSED", "lost": "FAILED"}
 
 
-@pytest.mark.parametrize("body", ["pass", "assert rag_contract.verdict"])
+@pytest.mark.parametrize(
+    "test",
+    [
+        "def test_whole(rag_contract): pass\n",
+        "def test_whole(rag_contract): assert rag_contract.verdict\n",
+        "def test_whole(request): request.getfixturevalue('rag_contract')\n",
+        "@pytest.fixture\ndef mine(request): request.getfixturevalue('rag_contract')\ndef test_whole(mine): pass\n",
+        "@pytest.fixture\ndef rag_contract(rag_contract): pass\ndef test_whole(rag_contract): pass\n",
+        "@pytest.mark.usefixtures('rag_contract')\ndef test_whole(): pass\n",
+    ],
+)
 def test_a_test_that_does_not_ask_the_whole_report_is_a_warning_where_the_contract_is_broken(
-    body: str, suite: Suite
+    test: str, suite: Suite
 ) -> None:
-    suite.write(test_contract=f"def test_whole(rag_contract):\n    {body}\n")
+    suite.write(test_contract=f"import pytest\n{test}")
     ended = suite.run("-W", "default")
     assert (ended.code, outcomes(ended)) == (0, {"test_whole": "PASSED"})
-    asked = "test_contract.py::test_whole passed, and call rag_contract.raise_if_failed() if it is to fail for that: "
+    asked = "test_whole passed, and call rag_contract.raise_if_failed() if it is to fail for that: "
     assert f"{asked}Retrieval contract broken: Recall@5 is 0.25" in ended.out
     assert outcomes(suite.run()) == {"test_whole": "FAILED"}  # whose warnings are errors
     (suite.folder / "ragcontract.yml").write_text("per_query: {enforce_must_include: false}\n")

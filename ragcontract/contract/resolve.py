@@ -11,6 +11,7 @@ from ragcontract.contract.scope import (
     Scope,
     gates_within,
     ghost_tags,
+    ghost_tags_of_scores,
     golden_within,
     scope_of,
     unknown_tags,
@@ -170,7 +171,7 @@ def resolve(
         + golden.problems
         + _problems(problems)
         + complaints(computed, golden, config_file.locations)
-        + _like_tags(all_golden, config_file, tags),
+        + _wrong_tags(all_golden, config_file, tags),
         limit_problems=_limit_problems(why_not) + _nothing_decides(config_file, gates),
         impossible=frozenset(gate.id for gate, reasons in why_not.items() if reasons),
         scope=scope,
@@ -296,8 +297,8 @@ def _limit_problems(why_not: Mapping[Gate, Sequence[str]]) -> Problems:
     )
 
 
-def _like_tags(golden: Golden, config_file: ConfigFile, tags: Sequence[str]) -> Problems:
-    """Return warnings about tags that look like a tag of the configuration or of ``tags``."""
+def _wrong_tags(golden: Golden, config_file: ConfigFile, tags: Sequence[str]) -> Problems:
+    """Return the problems of scores with a tag that no query has, and warnings about tags that are like a named one."""
     config = config_file.config
     named = [*tags, *(gate.tag for gate in config_file.gates), *(waiver.tag for waiver in config.waivers)]
     named += [tag for entry in config_file.declared.values() for tag in getattr(entry, "tags", ())]
@@ -305,7 +306,8 @@ def _like_tags(golden: Golden, config_file: ConfigFile, tags: Sequence[str]) -> 
         return Problems()
     from ragcontract.contract.scope import like_tags
 
-    return Problems(warnings=tuple(like_tags(golden.queries.values(), filter(None, named))))
+    ghosts = _problems(ghost_tags_of_scores(golden, config_file.declared, config_file.locations))
+    return ghosts + Problems(warnings=tuple(like_tags(golden.queries.values(), filter(None, named))))
 
 
 def _too_steep(queries: Iterable[GoldenQuery], config: Config) -> Iterator[GoldenQuery]:

@@ -75,14 +75,29 @@ def unknown_tags(golden: Golden, scope: Scope | None) -> Iterator[tuple[str, str
 
 def ghost_tags(golden: Golden, gates: Sequence[Gate]) -> dict[str | None, str]:
     """Return the tags with limits that no golden query has, each with a message; none if golden rows are invalid."""
-    limited = dict.fromkeys(gate.tag for gate in gates if gate.tag is not None)
-    if not limited or golden.problems:
+    return _ghosts(golden, dict.fromkeys(gate.tag for gate in gates if gate.tag is not None))
+
+
+def ghost_tags_of_scores(
+    golden: Golden, declared: Mapping[str, Struct], locations: Locations
+) -> Iterator[tuple[str, str]]:
+    """Yield the location of each entry of ``metrics`` that names a tag that no golden query has, with a message.
+
+    The queries that are meant would have no score, and a limit on it would say nothing about them.
+    """
+    for name, entry in declared.items():
+        for ghost in _ghosts(golden, getattr(entry, "tags", ())).values():
+            yield locations.of("metrics", name, "tags"), f"metrics.{name}.tags: {ghost}"
+
+
+def _ghosts(golden: Golden, named: Collection[str]) -> dict[str | None, str]:
+    if not named or golden.problems:
         return {}
     known = dict.fromkeys(tag for query in golden.queries.values() for tag in query.tags)
     near = NearNames(known)
     return {
         tag: "; ".join(filter(None, (f"no golden query has the tag {tag!r}", near.advice(tag))))
-        for tag in limited
+        for tag in named
         if tag not in known
     }
 

@@ -74,6 +74,8 @@ class Metric(Struct, frozen=True, kw_only=True):
     needs_baseline: bool = False  # it compares the run with the baseline, which itself has no value
     asks: str = ""  # what a golden query needs for the metric, if more than the field that switches it on
     supply: str = "add it"  # how a golden query gets that
+    # Golden fields that the value depends on beside that field. Where one has changed, a stored value is not compared.
+    references: tuple[str, ...] = ()
     task: str = ""  # the judge's task whose judgments it is computed from; if any, only its mean can be limited
     fingerprint: str = ""  # a baseline with another one computed its values in another way; they are not compared
 

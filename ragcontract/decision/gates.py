@@ -16,6 +16,7 @@ from ragcontract.decision.changes import ChangeTests, with_test
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import NAMES, GateReport, found_and_allowed
 from ragcontract.decision.pass_rates import Outcomes, outcomes_of
+from ragcontract.evaluation.fold import references_of
 
 if TYPE_CHECKING:
     from ragcontract.judgments.check import Replayed
@@ -92,6 +93,9 @@ def _not_comparable(gate: Gate, evaluation: Evaluation, *, has_values: bool) -> 
     from_ids = any(metric.key == key for family in evaluation.contract.from_ids for metric in family.metrics)
     if not has_values and key not in baseline.stored.metrics and not from_ids:
         return f"the baseline has no {label}; {recreate}"
+    families = [one for one in evaluation.contract.families if any(metric.key == key for metric in one.metrics)]
+    if not has_values and baseline.scores and (fields := [name for one in families for name in references_of(one)]):
+        return f"the baseline has no {label} of a query with the same {' and '.join(fields)} as now; {recreate}"
     if key not in baseline.incomparable:
         return ""
     now = next(metric.fingerprint for metric in evaluation.contract.metrics if metric.key == key)

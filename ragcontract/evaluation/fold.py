@@ -102,12 +102,18 @@ def stored_violations(stored: ComparedQuery) -> Iterator[Violation]:
         yield Violation(rule=rule, expected=(), found=(), causes=tuple(causes))
 
 
+def references_of(family: Family) -> list[str]:
+    """Return the golden fields that a family compares an answer with, or shows to a judge."""
+    fields = {family.switch, *(field for metric in family.metrics for field in metric.references)}
+    return [field for field in REFERENCES if field in fields]
+
+
 def has_other_reference(family: Family, query: GoldenQuery, stored: ComparedQuery) -> bool:
     """Return whether a family compared the stored query's answer with a reference that is not today's."""
-    field = family.switch
-    if not isinstance(field, str) or field not in REFERENCES or stored.expects is None:
+    if stored.expects is None:
         return False
-    return stored.expects.references.get(field) != expected_of(query).references.get(field)
+    before, now = stored.expects.references, expected_of(query).references
+    return any(before.get(field) != now.get(field) for field in references_of(family))
 
 
 class _Builder:

@@ -20,6 +20,7 @@ from ragcontract.core.phrase import Phrase
 from ragcontract.files.json_lines import UNDECODABLE, explained
 from ragcontract.files.json_text import check_nesting, doubled_key, fault
 from ragcontract.files.problems import Problem
+from ragcontract.files.schema import shown
 from ragcontract.github import runner_output
 from ragcontract.github.acceptance import look, notice, remark
 from ragcontract.github.comment import Draft
@@ -43,6 +44,7 @@ def relay(context: Context, settings: Settings, world: World) -> int:
     try:
         path = _file(settings, context)
         report = _report(path)
+        _refuse_another_commit(report, text_at(context.event, "workflow_run", "head_sha"), path)
         render = renderer_of(report, settings.name)
         _refuse_unrenderable(render, path)
     except InputError as error:
@@ -142,6 +144,20 @@ def _read(path: Path) -> bytes:
         advice = "report-json-detail: failed makes a smaller one"
         raise InputError([f"{path}: is larger than {mebibytes(bounds.REPORT)}; {advice}"])
     return data
+
+
+def _refuse_another_commit(report: Report | ErrorReport, commit: str, path: Path) -> None:
+    """Raise :class:`InputError` if the report is not of the commit that the first workflow ran for.
+
+    Such a report was in the repository, or left in the folder by an earlier run, and the check did not replace it.
+    """
+    reported = report.source.commit if report.source else None
+    if commit and reported != commit:
+        what = f"is {shown(reported)}, but" if reported else "is missing, and"
+        advice = (
+            "upload the report that the action writes in that run, and remove an older one before (rm -f report.json)"
+        )
+        raise InputError([f"{path}: source.commit: {what} the first workflow ran for {commit}; {advice}"])
 
 
 def _refuse_another_verdict(report: Report, path: Path) -> None:

@@ -116,6 +116,7 @@ class SupportedClaims(JudgedShare):
         suggested=True,
         asks="reference_claims",
         supply="`rag-contract claims` makes them of references",
+        references=("reference_claims",),
         task=task,
     )
     needs = CONTEXT_FIELDS
@@ -138,7 +139,14 @@ class CriteriaMet(JudgedShare):
     """The share of criteria that are met; 0 if there is no answer, or an empty one."""
 
     task = "criteria"
-    metric = Metric(key="criteria_met", label="Criteria met (judged)", suggested=True, asks="criteria", task=task)
+    metric = Metric(
+        key="criteria_met",
+        label="Criteria met (judged)",
+        suggested=True,
+        asks="criteria",
+        references=("criteria", "reference"),
+        task=task,
+    )
     needs = CONTEXT_FIELDS | RESPONSE_FIELDS
 
     def case(self, query: GoldenQuery, row: RunRow) -> "Case | str | None":

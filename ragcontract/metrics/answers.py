@@ -16,6 +16,7 @@ from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, Swi
 from ragcontract.core.run import RESPONSE_FIELDS, RunRow, Values, mode_of
 
 ROUGE, EXACT = "rouge_l", "exact_match"
+REFERENCE = ("reference",)
 OPTIONS: dict[str, type[Struct]] = {ROUGE: NoOptions, EXACT: NoOptions}
 
 
@@ -31,8 +32,10 @@ def similarity(settings: MetricSettings) -> Iterable[Family]:
 
     way = "" if normalise else "normalise: false"
     return [
-        Similarity(Metric(key=ROUGE, label="ROUGE-L", asks="reference"), _rouge_l),
-        Similarity(Metric(key=EXACT, label="Exact match", asks="reference", fingerprint=way), equal),
+        Similarity(Metric(key=ROUGE, label="ROUGE-L", asks="reference", references=REFERENCE), _rouge_l),
+        Similarity(
+            Metric(key=EXACT, label="Exact match", asks="reference", references=REFERENCE, fingerprint=way), equal
+        ),
     ]
 
 

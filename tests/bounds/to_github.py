@@ -26,7 +26,7 @@ from ragcontract.report.record import Report
 from tests import scenarios
 from tests.bounds.lab import Case, Cases, Lab, all_of
 from tests.bounds.reports import broken, holding, replaced
-from tests.github.relayed import HEAD, relayed
+from tests.github.relayed import HEAD, of_commit, relayed
 from tests.github.standin import Fault
 from tests.github.test_comment import draft, written
 from tests.github.test_http import Calls
@@ -102,7 +102,7 @@ def posted(lab: Lab, report: bytes, refusal: str) -> bool:
 
 def as_file(report: Report) -> bytes:
     """Return the ``report.json`` of a report."""
-    return rendered(report)["report-json"]
+    return of_commit(rendered(report)["report-json"])
 
 
 def report_explained(lab: Lab, size: int) -> bool:

@@ -1,10 +1,11 @@
 """Plugins are named on the command line, and nowhere else."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ragcontract import InputError
+from ragcontract import InputError, check
 from ragcontract.cli.commands.check import load_plugins
 from tests.builders import golden, run, write_jsonl
 from tests.process import rag_contract, spawn
@@ -62,6 +63,31 @@ def test_a_plugin_that_ends_the_program_makes_no_check_pass(folder: Path, when: 
     (folder / "my_checks.py").write_text(ending[when])
     ended = spawn("check", "--plugin", "my_checks:Polite", cwd=folder)
     assert (ended.code, "SystemExit: 0" in ended.err) == (2, True), ended
+
+
+def polite(*, accepts: bool) -> Any:
+    """Return a plugin with one answer, of a class of its own."""
+
+    class Polite:
+        def evaluate(self, _output: str, _tool_calls: Any, _rule: Any) -> tuple[bool, str]:
+            return accepts, "no please"
+
+    return Polite()
+
+
+def test_in_python_too_plugins_have_different_class_names(folder: Path) -> None:
+    write_jsonl(folder / "current_run.jsonl", [run("q", response="now")])
+    verdicts = [
+        check(golden="golden.jsonl", run="current_run.jsonl", plugins=[polite(accepts=accepts)]).verdict
+        for accepts in (True, False)
+    ]
+    assert verdicts == ["pass", "fail"]
+    with pytest.raises(InputError, match="another plugin has the class name 'Polite', too; rename one"):
+        check(
+            golden="golden.jsonl",
+            run="current_run.jsonl",
+            plugins=[polite(accepts=False), polite(accepts=True)],
+        )
 
 
 def test_what_is_wrong_with_plugins_is_reported_at_once() -> None:

@@ -66,7 +66,8 @@ def test_a_check_against_its_baseline_comes_to_the_same(stored: Path, contract: 
 def test_its_report_is_posted_by_the_second_workflow(stored: Path, contract: str, tmp_path: Path) -> None:
     with GitHub() as github:
         github.add_pull(7, sha=relayed.HEAD, head="stranger/app")
-        result = relayed.relayed(InProcess(tmp_path, github), (stored / contract / "report.json").read_bytes())
+        report = relayed.of_commit((stored / contract / "report.json").read_bytes())  # the command line stored it
+        result = relayed.relayed(InProcess(tmp_path, github), report)
         assert result.exit_code == 0, result
         assert " state=fail " in github.bodies()[0]
         assert all(name in github.bodies()[0] for name in ("q1", "q2"))

@@ -63,9 +63,9 @@ def check(folder: Path, queries: list[Row], rows: list[Row], config: str = "", *
     return pipeline.check(request, now=NOW, registry=REGISTRY)
 
 
-def store(folder: Path, queries: list[Row], rows: list[Row]) -> dict[str, Any]:
+def store(folder: Path, queries: list[Row], rows: list[Row], config: str = "") -> dict[str, Any]:
     """Store a run as the folder's baseline, and return what is in it."""
-    evaluation = check(folder, queries, rows, store=True).evaluation
+    evaluation = check(folder, queries, rows, config, store=True).evaluation
     (folder / "baseline.json").write_bytes(b"".join(baseline.render_baseline(evaluation, NOW)))
     found: dict[str, Any] = json.loads((folder / "baseline.json").read_text())
     return found
@@ -138,6 +138,26 @@ def test_a_metric_is_not_compared_where_the_query_has_another_reference(tmp_path
         ("references_changed", "weaker"),
         ("limits_added", "stricter"),
     ]
+
+
+@pytest.mark.parametrize(("metric", "label"), [("exact_match", "Exact match"), ("rouge_l", "ROUGE-L")])
+def test_a_drop_of_a_metric_that_a_limit_names_is_not_judged_by_other_references(
+    metric: str, label: str, tmp_path: Path
+) -> None:
+    def sides(reference: str) -> tuple[list[Row], list[Row]]:
+        also = [golden("q1", "doc1", reference=reference), golden("q2", "doc1", reference=reference)]
+        return also, [run("q1", "doc1", response=reference), run("q2", "doc1", response=reference)]
+
+    limit = f"fail_on:\n  {metric}_drop_gt: 0.05\n"
+    store(tmp_path, *sides("before"), f"minimums:\n  {metric}: 0.05\n")
+    queries, rows = sides("now")
+    with pytest.raises(InputError) as caught:
+        check(tmp_path, queries, rows, limit)
+    (problem,) = caught.value.problems
+    assert f"the baseline has no {label} of a query with the same reference as now; recreate it" in problem
+    queries[1]["reference"] = "before"
+    means = check(tmp_path, queries, rows, limit).report.metrics[metric]
+    assert (means.current, means.current_shared, means.baseline) == (0.5, 0.0, 1.0)
 
 
 def test_references_that_come_and_go_are_changes_of_the_contract(tmp_path: Path) -> None:

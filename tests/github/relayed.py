@@ -13,6 +13,7 @@ from tests.runner import Result, Runner
 
 HEAD = "c" * 40
 INPUTS = {"mode": "post-comment"}
+SOURCE = {"source": {"commit": HEAD}}
 EVERY_TAG = {
     "b", "br", "code", "details", "h3", "li", "p", "strong", "summary", "table", "tbody", "td", "th", "thead", "tr",
     "ul",
@@ -23,7 +24,13 @@ Json = dict[str, Any]
 def as_json(what: Report) -> Json:
     """Return what ``report.json`` holds of a report."""
     found: Json = json.loads(rendered(what)["report-json"])
-    return found
+    return found | SOURCE
+
+
+def of_commit(written: bytes, commit: str = HEAD) -> bytes:
+    """Return a ``report.json`` that the command line wrote as the action writes it for a commit."""
+    found: Json = json.loads(written)
+    return json.dumps(found | {"source": (found["source"] or {}) | {"commit": commit}}).encode()
 
 
 def passing() -> Json:
@@ -38,7 +45,7 @@ def unjudgeable(*problems: str, **fields: Any) -> Json:
     tool = Tool(name="rag-contract", version="1")
     made = ErrorReport(tool=tool, created_at="2026-01-01T00:00:00+00:00", problems=list(problems or ["x"]), **fields)
     found: Json = json.loads(render_error(made))
-    return found
+    return found | SOURCE
 
 
 def everything() -> Json:

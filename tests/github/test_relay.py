@@ -31,6 +31,7 @@ from tests.github.relayed import (
 )
 from tests.github.standin import ACTIONS_BOT, TOKEN, Fault, GitHub, Sent
 from tests.golden_cases import CASES, copied
+from tests.process import rag_contract
 from tests.runner import InProcess, Runner
 
 HOLDS = "### ✅ Retrieval contract holds: nothing broken in 1 query; no gates are set\n"
@@ -86,7 +87,7 @@ def test_the_verdict_is_that_of_the_report(
 
 def test_each_contract_has_its_comment_by_the_name_that_this_workflow_gives_it(runner: Runner, github: GitHub) -> None:
     other = passing()
-    other["source"] = {"contract": "another"}
+    other["source"] = {"commit": HEAD, "contract": "another"}
     for name in ("search", "", "search"):
         relayed(runner, other, {"name": name})
     assert [said(body).partition(" holds")[0] for body in github.bodies()] == [
@@ -108,24 +109,24 @@ def test_of_two_pull_requests_from_one_branch_it_is_the_one_that_was_checked(
     runner: Runner, github: GitHub, number: int, inputs: dict[str, str]
 ) -> None:
     github.add_pull(8, sha=HEAD, head="stranger/app", base="release")
-    assert relayed(runner, passing() | {"source": {"pull_request": 8}}, inputs).exit_code == 0
+    assert relayed(runner, passing() | {"source": {"commit": HEAD, "pull_request": 8}}, inputs).exit_code == 0
     assert [comment["issue_url"].rpartition("/")[2] for comment in github.comments] == [str(number)]
 
 
-@pytest.mark.parametrize("source", [None, {"pull_request": None}, {"pull_request": 9}])
+@pytest.mark.parametrize("source", [{}, {"pull_request": None}, {"pull_request": 9}])
 @pytest.mark.parametrize(("required", "code"), [("false", 0), ("true", 4)])
 def test_of_two_pull_requests_from_one_branch_none_is_guessed(
-    runner: Runner, github: GitHub, source: Json | None, required: str, code: int
+    runner: Runner, github: GitHub, source: Json, required: str, code: int
 ) -> None:
     github.add_pull(8, sha=HEAD, head="stranger/app", base="release")
-    result = relayed(runner, passing() | {"source": source}, {"comment-required": required})
+    result = relayed(runner, passing() | {"source": {"commit": HEAD} | source}, {"comment-required": required})
     assert result.exit_code == code
     assert "the pull requests #7 and #8 have the same branch and commit" in result.log
     assert github.comments == []
 
 
 def test_a_pull_request_that_has_moved_on_gets_no_comment(runner: Runner, github: GitHub) -> None:
-    result = relayed(runner, head_sha="d" * 40)
+    result = relayed(runner, passing() | {"source": {"commit": "d" * 40}}, head_sha="d" * 40)
     assert result.exit_code == 0
     assert "No comment: no open pull request has dddddddddddd of stranger/app" in result.log
     assert github.comments == []
@@ -189,6 +190,37 @@ def test_a_file_of_16_mib_is_read_and_one_byte_more_is_refused(runner: Runner, g
     assert len(github.comments) == 1
 
 
+ANOTHER = "d" * 40
+
+
+@pytest.mark.parametrize("what", [passing, failing, unjudgeable])
+@pytest.mark.parametrize(
+    ("source", "reported"),
+    [
+        ({"commit": ANOTHER, "pull_request": 7, "repository": "octo/app"}, f'is "{ANOTHER}", but'),
+        ({"commit": "c" * 12}, 'is "cccccccccccc", but'),
+        ({"commit": "x\n::error::y"}, r'is "x\n::error::y", but'),
+        ({"commit": ""}, "is missing, and"),
+        ({"contract": "docs"}, "is missing, and"),
+        (None, "is missing, and"),
+    ],
+)
+def test_a_report_that_was_in_the_repository_is_not_posted_for_another_commit(
+    runner: Runner, what: Callable[[], Json], source: Json | None, reported: str
+) -> None:
+    result = relayed(runner, what() | {"source": source}, conclusion="failure")
+    nothing_posted(runner, result, f"report.json: source.commit: {reported} the first workflow ran for {HEAD}; upload")
+
+
+def test_a_report_of_the_command_line_is_not_posted_for_any_commit(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(runner.workspace)
+    scenarios.passing(runner.workspace)
+    assert rag_contract("check").code == 0
+    nothing_posted(runner, posted(runner), "source.commit: is missing, and the first workflow ran for")
+
+
 def test_a_report_with_a_key_twice_is_refused(runner: Runner) -> None:
     data = json.dumps(failing()).encode().replace(b'"verdict":', b'"verdict": "pass", "verdict":', 1)
     nothing_posted(runner, relayed(runner, data), "report.json: duplicate key 'verdict' in one object")
@@ -218,10 +250,10 @@ def test_a_failure_without_a_reason_is_refused(runner: Runner) -> None:
 def test_a_green_report_of_another_contract_does_not_replace_a_red_one(
     runner: Runner, github: GitHub, contract: str | None
 ) -> None:
-    relayed(runner, failing() | {"source": {"contract": "a"}}, run_attempt=2)
-    relayed(runner, passing() | {"source": {"contract": contract}}, run_attempt=3)
+    relayed(runner, failing() | {"source": {"commit": HEAD, "contract": "a"}}, run_attempt=2)
+    relayed(runner, passing() | {"source": {"commit": HEAD, "contract": contract}}, run_attempt=3)
     assert said(github.bodies()[0]).startswith("### ❌ ")
-    relayed(runner, passing() | {"source": {"contract": "a"}}, run_attempt=4)
+    relayed(runner, passing() | {"source": {"commit": HEAD, "contract": "a"}}, run_attempt=4)
     assert said(github.bodies()[0]).startswith("### ✅ ")
     assert len(github.comments) == 1
 
@@ -345,7 +377,7 @@ def both(runner: InProcess, inputs: dict[str, str] | None = None, code: int | No
         job = InProcess(runner.folder / "first", there)
         shutil.rmtree(job.workspace)
         shutil.copytree(runner.workspace, job.workspace)
-        result = job.run(inputs)
+        result = job.run(inputs, event={"number": 7, "pull_request": {"number": 7, "head": {"sha": HEAD}}})
         assert code is None or result.exit_code == code, result.log
         (runner.workspace / "report.json").write_bytes((job.workspace / "report.json").read_bytes())
         shutil.rmtree(job.folder)

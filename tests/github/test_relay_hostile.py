@@ -110,6 +110,7 @@ NOT_FREE = {"verdict", "status", "certainty", "kind", "detail", "better", "unit"
     "id",
     "ids",
     "contract",  # what it wants of a result: relevant or forbidden
+    "commit",
 }
 
 
