@@ -59,3 +59,12 @@ def test_rules_without_objects_in_them_may_be_structs() -> None:
     rules: list[Row] = [{"type": "must_not_call_tool", "tool": "refund"}, {"type": "must_contain", "value": "Ok"}]
     assert checked({"rules": rules[:1]}, {"rules": rules[1:]}).code == 1
     assert checked({"rules": rules[1:]}, {"rules": rules[1:]}).code == 0
+
+
+def test_a_run_without_any_result_is_judged() -> None:
+    write_jsonl(
+        Path("golden.jsonl"), [{"id": "q0", "query": "?", "relevant_doc_ids": [], "forbidden_doc_ids": ["secret"]}]
+    )
+    pq.write_table(pa.Table.from_pylist([{"query_id": "q0", "results": []}]), "run.parquet")
+    ended = rag_contract("check", "--run", "run.parquet")
+    assert ended.code == 0, ended
