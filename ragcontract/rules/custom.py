@@ -13,7 +13,7 @@ from ragcontract.core.answer_settings import Wanted
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Name
 from ragcontract.core.rule import RowContext, RowRule, Violation
-from ragcontract.core.run import RunRow
+from ragcontract.core.run import RunRow, has_failed
 from ragcontract.core.safe_text import excerpt, shorten
 from ragcontract.rules.answered import AnswerRule, quoted
 
@@ -106,8 +106,7 @@ class Check(RowRule, frozen=True, kw_only=True, gc=False, tag="check"):
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield a violation with the reason if the check failed."""
         found: bool | dict[str, Any] = (row.checks or {}).get(self.name, False)
-        passed = found if isinstance(found, bool) else found.get("passed") is True
-        if not passed:
-            reason = "" if isinstance(found, bool) else str(found.get("reason") or "")
+        if has_failed(found):
+            reason = "" if isinstance(found, bool) else str(found.get("error") or found.get("reason") or "")
             why: tuple[str | Name, ...] = ("it failed: ", excerpt(reason)) if reason.strip() else ("it failed",)
             yield Violation(rule="check", expected=("the check ", quoted(self.name), " to pass"), found=why)
