@@ -245,3 +245,14 @@ def test_a_conversation_is_judged_by_its_last_answer(folder: Path) -> None:
     write_good_calibration(folder, tasks=["criteria"])
     assert check(*BOTH).code == 0
     assert report(folder)["metrics"]["criteria_met"]["current"] == 0.5
+
+
+def test_an_application_that_failed_meets_no_criterion_whatever_it_answered(folder: Path) -> None:
+    cases = workspace(folder, MINIMUM, ANSWER)
+    judge(folder, *cases)
+    write_good_calibration(folder, tasks=["criteria"])
+    assert check(*BOTH).code == 0
+    row = {"query_id": "q0", "response": ANSWER, "error": "boom", "retrieved_contexts": [CONTEXT]}
+    write_jsonl(folder / "current_run.jsonl", [row])
+    assert check(*BOTH).code == 1
+    assert report(folder)["metrics"]["criteria_met"]["current"] == 0

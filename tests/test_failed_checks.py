@@ -62,3 +62,19 @@ def test_commands_that_read_documents_only_say_nothing_of_checks() -> None:
     write_jsonl(Path("golden.jsonl"), [golden("q1", rules=[PII])])
     write_jsonl(Path("current_run.jsonl"), [run("q1", checks={"pii": False})])
     assert READ_NOWHERE not in rag_contract("lint").err
+
+
+@pytest.mark.parametrize("where", ["rows", "scores"])
+def test_a_check_with_an_error_has_failed_whatever_it_says_of_passing(where: str) -> None:
+    errors: list[dict[str, Any]] = [{"passed": True, "error": "boom"}, {"passed": True, "reason": "r", "error": "boom"}]
+    contract()
+    for check in errors:
+        assert checked(check, where)[:2] == (0, 1)
+    write_jsonl(Path("golden.jsonl"), [golden("q1", rules=[PII]), golden("q2", rules=[PII])])
+    for check in errors:
+        code, named, _ = checked(check, where)
+        assert (code, named) == (1, 0)
+        assert "it failed: " in Path("report.md").read_text()
+        assert "boom" in Path("report.md").read_text()
+    for error in (None, ""):
+        assert checked({"passed": True, "error": error}, where)[0] == 0

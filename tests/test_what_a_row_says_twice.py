@@ -235,3 +235,55 @@ def test_a_row_and_its_last_message_say_the_same_of_how_the_answer_came_about() 
     ended = checked(NO_REFUSAL, turns=SILENT, messages=messages, finish_reason="stop")
     assert ended.code == 2
     assert 'has "stop" as finish_reason, and "content_filter" in messages; export the same in both' in ended.err
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {"stop_reason": "refusal"},
+        {"response_metadata": {"finish_reason": "content_filter"}},
+        {"response_metadata": {"stopReason": "guardrail_intervened"}},
+        {"finish_reason": "stop", "stop_reason": "refusal"},
+    ],
+)
+def test_why_a_model_stopped_is_read_in_the_forms_of_all_services(stated: Row) -> None:
+    silent = says("Hm.", finish_reason="stop", response_metadata={"stop_reason": "end_turn"})
+    for turns, messages in (
+        (SILENT, [USER, says("Hm.", **stated), USER, silent]),
+        (SILENT, [USER, silent, USER, says("Hm.", **stated)]),
+        ({}, [USER, says("Hm.", **stated)]),
+    ):
+        own = {} if turns else {"response": "Hm."}
+        ended = checked(NO_REFUSAL, turns=turns, messages=messages, **own)
+        assert ended.code == 1
+        assert "finish_reason" in ended.out
+    assert checked(NO_REFUSAL, turns=SILENT, messages=[USER, silent, USER, silent], finish_reason="stop").code == 0
+
+
+@pytest.mark.parametrize("stated", [{"stop_reason": "max_tokens"}, {"response_metadata": {"finish_reason": "length"}}])
+def test_an_answer_that_was_cut_off_warns_in_the_forms_of_all_services(stated: Row) -> None:
+    ended = checked(NO_SECRET, turns=SILENT, messages=[USER, says("Hm.", **stated), USER, says("Yes.")])
+    assert ended.code == 0
+    assert "1 to warn" in ended.out
+
+
+@ONE_AND_NO_TURN
+@pytest.mark.parametrize("error", ["boom", {"code": 500, "message": "boom"}])
+def test_a_message_with_an_error_is_no_answer(error: object, turns: Row) -> None:
+    own: Row = {} if turns else {"response": "Hm."}
+    ended = checked(NO_SECRET, turns=turns, messages=[USER, says("Hm.", error=error)], **own)
+    assert ended.code == 1
+    assert "the error " in ended.out
+    assert "boom" in ended.out
+    assert checked(NO_SECRET, turns=turns, messages=[USER, says("Hm.", error=None)], **own).code == 0
+
+
+@ONE_AND_NO_TURN
+@pytest.mark.parametrize("field", ["mode", "finish_reason"])
+def test_what_a_message_says_of_how_it_came_about_is_text(field: str, turns: Row) -> None:
+    own: Row = {} if turns else {"response": "Hm."}
+    ended = checked(NO_REFUSAL, turns=turns, messages=[USER, says("Hm.", **{field: {"kind": "safety"}})], **own)
+    assert ended.code == 2
+    assert f'has {{"kind": "safety"}} as the {field} of messages[1]; expected text or null' in ended.err.replace(
+        '{"kind":"safety"}', '{"kind": "safety"}'
+    )

@@ -5,7 +5,7 @@ calls beside its messages. They must say the same.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -15,13 +15,15 @@ from msgspec.structs import asdict, replace
 from ragcontract.answers.messages import (
     answer_of,
     calls_in,
+    came_about,
     faults_of,
     is_of_tools,
+    reasons_in,
     results_without_call,
     texts_in,
     with_role,
 )
-from ragcontract.answers.metric_options import CannotScoreError, is_for_calls
+from ragcontract.answers.metric_options import CannotScoreError, is_for_calls, tell_the_same
 from ragcontract.answers.tool_calls import Call, brief, tool_calls
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
@@ -30,7 +32,8 @@ from ragcontract.core.rule import Turn
 from ragcontract.core.run import Json, RunRow
 from ragcontract.files.schema import shown
 
-DECLARED = ("mode", "finish_reason")  # how an answer came about; messages may have these for earlier turns
+DECLARED = ("mode", "finish_reason")  # how an answer came about; also in a message, for turns before the last
+STATED = ("error", "refusal", *DECLARED)
 ALONE = "; or leave messages out, which only turns need"
 
 
@@ -59,14 +62,20 @@ def turns_of(row: RunRow, expected: int) -> tuple[Turn, ...] | str:
     if why := next(_contradictions(row, messages, in_turns=True), None):
         return why
     if turns:
-        for field in DECLARED:
-            of_row, of_turn = getattr(row, field, None), getattr(turns[-1].row, field)
-            if of_row and of_turn and of_row != of_turn:
-                return f"has {shown(of_row)} as {field}, and {shown(of_turn)} in messages; export the same in both"
         turns[-1] = replace(turns[-1], row=_with_fields_of(row, turns[-1].row))
     if row.error is not None and len(turns) == expected:  # it ended the last turn
         turns[-1] = replace(turns[-1], row=replace(turns[-1].row, error=row.error))
     return (*turns, *unanswered(row, expected - len(turns)))
+
+
+def with_last_turn(row: RunRow) -> RunRow:
+    """Return a row without turns with what its last messages say, and it does not, of how its answer came about."""
+    return _with_stated(row, _stated(_of_last_turn([*map(with_role, row.messages or ())])))
+
+
+def _with_stated(row: RunRow, stated: Mapping[str, str | None]) -> RunRow:
+    missing = {field: text for field, text in stated.items() if text and _reads(row, field) and not getattr(row, field)}
+    return replace(row, **missing) if missing else row
 
 
 def contradiction(row: RunRow) -> str | None:
@@ -132,15 +141,8 @@ def _uncalled(messages: Sequence[Json], called: Sequence[Json]) -> Iterator[str]
         if called or any(map(calls_in, messages[start:end])):
             continue
         for index, message in enumerate(messages[start:end], start):
-            if any(map(is_for_calls, _reasons(message))):
+            if any(map(is_for_calls, reasons_in(message))):
                 yield f"has a message that stopped for tool calls in messages[{index}], and no call; export the calls"
-
-
-def _reasons(message: Json) -> Iterator[object]:
-    """Yield why a model stopped after a message; OpenAI, Anthropic and LangChain put the reason beside its text."""
-    more = message.get("response_metadata")
-    for fields in (message, more) if isinstance(more, dict) else (message,):
-        yield from (fields.get(name) for name in ("finish_reason", "stop_reason"))
 
 
 def _contradictions(row: RunRow, messages: Sequence[Json], *, in_turns: bool) -> Iterator[str]:
@@ -150,16 +152,32 @@ def _contradictions(row: RunRow, messages: Sequence[Json], *, in_turns: bool) ->
     """
     if _reads(row, "tool_calls") and row.tool_calls is not None:
         yield from _other_calls(row.tool_calls, messages, in_turns=in_turns)
+    own = _of_last_turn(messages)
+    yield from _came_about_otherwise(row, own)
     if not _reads(row, "response") or row.response is UNSET or row.error is not None:
         return
-    _, *later = starts_in(messages) or [0]
-    own = [message for message in messages[later[-1] if later else 0 :] if message["role"] == "assistant"]
     answered = answer_of(own)
     refusals = [text for message in own for _, text in texts_in(message)]
     if (own or in_turns) and _letters(row.response) not in {_letters(answered), _letters("".join(refusals))}:
         response, answer = shown(row.response), "nothing" if answered is None else shown(answered)
         advice = "leave response out, because turns are judged by messages" if in_turns else "export the same in both"
         yield f"has {response} as response, and {answer} as the answer in messages; {advice}{'' if in_turns else ALONE}"
+
+
+def _of_last_turn(messages: Sequence[Json]) -> list[Json]:
+    _, *later = starts_in(messages) or [0]
+    return [message for message in messages[later[-1] if later else 0 :] if message["role"] == "assistant"]
+
+
+def _came_about_otherwise(row: RunRow, own: Sequence[Json]) -> Iterator[str]:
+    """Yield what a row says of how its answer came about, and its last messages deny."""
+    stated = _stated(own)
+    for field in DECLARED:
+        of_row, of_messages = getattr(row, field) if _reads(row, field) else None, stated[field]
+        if not of_row or not of_messages or of_row == of_messages:
+            continue
+        if field != "finish_reason" or not tell_the_same((of_row, of_messages)):
+            yield f"has {shown(of_row)} as {field}, and {shown(of_messages)} in messages; export the same in both"
 
 
 def _letters(text: object) -> str:
@@ -225,7 +243,8 @@ def whole(row: RunRow, turns: Sequence[Turn]) -> RunRow:
         fields["response"] = turns[-1].row.response
     if _reads(row, "tool_calls") and row.tool_calls is None:
         fields["tool_calls"] = [call for turn in turns for call in turn.row.tool_calls or ()]
-    return replace(row, **fields) if fields else row
+    row = replace(row, **fields) if fields else row
+    return _with_stated(row, {field: getattr(turns[-1].row, field) for field in STATED}) if turns else row
 
 
 def _with_fields_of(row: RunRow, of_turn: RunRow) -> RunRow:
@@ -237,19 +256,21 @@ def _with_fields_of(row: RunRow, of_turn: RunRow) -> RunRow:
 
 
 def _row(row: RunRow, messages: Sequence[Json]) -> RunRow:
-    """Return the row of one turn, without the fields that are only known of the whole row."""
-    messages_of_assistant = [message for message in messages if message["role"] == "assistant"]
-    refusals = [text for message in messages_of_assistant for kind, text in texts_in(message) if kind == "refusal"]
+    """Return the row of one turn, without what is only known of the whole row."""
+    said = [message for message in messages if message["role"] == "assistant"]
     of_turn: dict[str, Any] = {
-        "response": answer_of(messages_of_assistant),
-        "refusal": "\n".join(refusals) or None,
-        "tool_calls": [call for message in messages_of_assistant for call in calls_in(message)],
+        **_stated(said),
+        "response": answer_of(said),
+        "messages": None,
+        "tool_calls": [call for message in said for call in calls_in(message)],
     }
-    left_out = dict.fromkeys(("error", *DECLARED, "messages"))
-    of_turn |= {
-        field: message[field]
-        for message in messages_of_assistant
-        for field in DECLARED
-        if isinstance(message.get(field), str)
-    }
-    return RunRow(**{**asdict(row), **left_out, **of_turn})
+    return RunRow(**{**asdict(row), **of_turn})
+
+
+def _stated(own: Sequence[Json]) -> dict[str, str | None]:
+    """Return the fields of a row that messages of the assistant say of how they came about; the last one counts."""
+    refusals = [text for message in own for kind, text in texts_in(message) if kind == "refusal"]
+    stated: dict[str, str | None] = {**dict.fromkeys(STATED), "refusal": "\n".join(refusals) or None}
+    for message in own:
+        stated |= came_about(message)
+    return stated

@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ragcontract.answers.json_answer import comparable
+from ragcontract.answers.metric_options import telling
 from ragcontract.answers.tool_calls import ARGUMENTS, BUILT_IN, arguments_of, more_in, written
 from ragcontract.core.nearest import nearest
 from ragcontract.files.schema import shown
@@ -86,6 +87,9 @@ RESULT_IDS = ("tool_call_id", "call_id", "tool_use_id")
 CALL_IDS = ("id", *RESULT_IDS)
 FROM_LANGCHAIN = "additional_kwargs"
 CALLING = frozenset({*CALL_FIELDS, FROM_LANGCHAIN})
+# Where a message, or its metadata of LangChain, says why the model stopped: OpenAI, Anthropic, Google, Amazon, Ollama.
+REASONS = ("finish_reason", "stop_reason", "finishReason", "stopReason", "done_reason")
+REASONS_OF_LANGCHAIN = "response_metadata"
 
 
 def with_role(message: dict[str, Any]) -> dict[str, Any]:
@@ -120,6 +124,25 @@ def texts_in(message: JsonObject) -> Iterator[tuple[str, str]]:
     audio = message.get("audio")
     if isinstance(audio, dict) and isinstance(audio.get("transcript"), str):
         yield "text", audio["transcript"]
+
+
+def reasons_in(message: JsonObject) -> Iterator[object]:
+    """Yield why a model stopped after a message, as each of its fields says it."""
+    more = message.get(REASONS_OF_LANGCHAIN)
+    for fields in (message, more) if isinstance(more, dict) else (message,):
+        yield from (fields[name] for name in REASONS if name in fields)
+
+
+def came_about(message: JsonObject) -> dict[str, str]:
+    """Return the fields of a row that a message of the assistant has: its mode, why it stopped, and its error."""
+    stated: dict[str, str] = {}
+    if isinstance(mode := message.get("mode"), str):
+        stated["mode"] = mode
+    if reason := telling(reasons_in(message)):
+        stated["finish_reason"] = reason
+    if error := message.get("error"):
+        stated["error"] = error if isinstance(error, str) else shown(error)
+    return stated
 
 
 def answer_of(messages: Iterable[JsonObject]) -> str | None:
@@ -208,8 +231,9 @@ def faults_of(message: JsonObject, at: str) -> Iterator[str]:
 def own_faults(message: JsonObject, at: str) -> Iterator[str]:
     """Yield what is wrong with a message of the assistant."""
     yield from _content_faults(message.get("content"), at)
-    if not isinstance(message.get("refusal"), str | None):
-        yield f"has {shown(message['refusal'])} as the refusal of {at}; expected text or null"
+    for field in ("refusal", "mode", "finish_reason"):
+        if not isinstance(message.get(field), str | None):
+            yield f"has {shown(message[field])} as the {field} of {at}; expected text or null"
     for field in CALL_FIELDS:
         value = message.get(field)
         is_list = isinstance(value, list) and all(isinstance(call, dict) for call in value)

@@ -6,7 +6,7 @@ apart from the functions that compute the metrics, because only contracts about 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Annotated, Literal, TypeAlias, get_args
 
@@ -43,6 +43,18 @@ def uncalled(calls: Sequence[object] | None, finish_reason: str | None) -> str |
         return None
     reason = shorten(visible(finish_reason or ""), bounds.NAME)
     return f"has [] as tool_calls, and {reason!r} as finish_reason; export the calls of the model, too"
+
+
+def telling(reasons: Iterable[object]) -> str | None:
+    """Return why a model stopped, of what several fields say: what a rule reads before what none does."""
+    texts = [reason for reason in reasons if isinstance(reason, str) and reason]
+    told = (text for tells in (is_filtered, is_for_calls, is_cut_off) for text in texts if tells(text))
+    return next(told, texts[0] if texts else None)
+
+
+def tell_the_same(reasons: Iterable[str]) -> bool:
+    """Return whether reasons mean the same to every rule, as "stop" and "end_turn" do."""
+    return len({(is_filtered(one), is_for_calls(one), is_cut_off(one)) for one in reasons}) <= 1
 
 
 def is_cut_off(finish_reason: str | None) -> bool:

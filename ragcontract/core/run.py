@@ -159,8 +159,8 @@ class RunRow(Struct, frozen=True, kw_only=True, gc=False):
 
 
 def has_failed(check: object) -> bool:
-    """Return whether a check of a row did not pass; it may be any value."""
-    return check is False or (isinstance(check, dict) and check.get("passed") is False)
+    """Return whether a check of a row, which may be any value, did not pass; one with an error was not made."""
+    return check is False or (isinstance(check, dict) and (check.get("passed") is False or bool(check.get("error"))))
 
 
 def unread_checks(row: Json) -> str | None:

@@ -355,9 +355,10 @@ def with_turns(query: GoldenQuery, row: RunRow) -> tuple[RunRow, tuple[Turn, ...
     if not query.turns:
         if not isinstance(getattr(row, "messages", None), list):
             return row, ()
-        from ragcontract.answers.conversation import contradiction
+        from ragcontract.answers.conversation import contradiction, with_last_turn
 
-        return row, contradiction(row) or ()
+        why = contradiction(row)
+        return (row, why) if why else (with_last_turn(row), ())
     from ragcontract.answers.conversation import turns_of, whole
 
     turns = turns_of(row, query.turns)

@@ -108,6 +108,18 @@ def _type_mismatches(kind: Kind, arrow_type: pa.DataType, path: Path) -> Iterato
     if _fits(kind, arrow_type):
         if (name := _doubled_field(arrow_type)) is not None:
             yield Mismatch(path, f"has two fields named {shorten(name, bounds.NAME)!r}; rename one of them")
+        elif (
+            kind.items
+            and kind.items.is_object
+            and is_list(arrow_type)
+            and (name := _inner_struct(arrow_type.value_type))
+        ):
+            advice = "write each object as JSON text, or export JSON lines"
+            yield Mismatch(
+                path,
+                f"has structs under {shorten(name, bounds.NAME)!r}, which have the fields of all rows, with null for "
+                f"those that a row lacks; {advice}",
+            )
         return
     advice = "" if kind.items or kind.is_object else "; cast it"
     yield Mismatch(
@@ -122,6 +134,17 @@ def _doubled_field(arrow_type: pa.DataType) -> str | None:
     if (name := first_doubled(names)) is not None:
         return name
     return next((name for field in inner if (name := _doubled_field(field.type)) is not None), None)
+
+
+def _inner_struct(arrow_type: pa.DataType) -> str | None:
+    """Return the name of a field of a struct that has structs at any depth: null and absence are the same in them."""
+    fields = list(arrow_type) if pa.types.is_struct(arrow_type) else []
+    return next((field.name for field in fields if _has_struct(field.type)), None)
+
+
+def _has_struct(arrow_type: pa.DataType) -> bool:
+    inner = (arrow_type.field(number).type for number in range(arrow_type.num_fields))
+    return bool(pa.types.is_struct(arrow_type)) or any(map(_has_struct, inner))
 
 
 def _fits(kind: Kind, arrow_type: pa.DataType) -> bool:

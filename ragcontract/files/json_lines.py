@@ -252,7 +252,8 @@ def strange_fields(value: dict[str, Any], record: type) -> Iterator[tuple[str, s
         if name in known:
             if (element := known[name]) and isinstance(inner, list):
                 for item in inner:
-                    yield from strange_fields(item, element)
+                    if isinstance(item, dict):  # of a list without items, Parquet knows no fields
+                        yield from strange_fields(item, element)
         elif meant := _meant(name, record):
             yield name, meant
 

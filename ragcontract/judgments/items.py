@@ -87,7 +87,7 @@ def criteria_case(query: GoldenQuery, row: RunRow, k: int) -> Case | str | None:
         question=query.query,
         items=tuple(Item(name=f"criterion:{criterion.id}", text=criterion.text) for criterion in criteria),
         contexts=() if isinstance(contexts, str) else contexts,
-        response=row.response if isinstance(row.response, str) else "",
+        response=row.response if isinstance(row.response, str) and row.error is None else "",
         reference=query.answer.reference,
     )
 

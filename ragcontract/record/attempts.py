@@ -160,6 +160,9 @@ class Pool:
             worker.leave()
 
 
+UNSENT = frozenset({*DECLARED, "error"})
+
+
 class Conversation:
     """A question and what is known of its answer so far."""
 
@@ -180,8 +183,9 @@ class Conversation:
 
     @property
     def messages(self) -> tuple[Json, ...]:
-        """The messages of the earlier turns."""
-        return tuple(chain.from_iterable(self._turns))
+        """What was said in the earlier turns, without what a chat model may not take."""
+        sent = chain.from_iterable(self._turns)
+        return tuple({name: value for name, value in message.items() if name not in UNSENT} for message in sent)
 
     def again(self) -> None:
         """Count another attempt at this turn."""
@@ -270,7 +274,8 @@ def _refuse_contradiction(messages: Sequence[Json], response: Response) -> None:
     """Raise CallFailed if the answer or the calls of a response differ from those in its messages."""
     calls = None if response.tool_calls is None else list(response.tool_calls)
     own = _with_roles(messages)
-    if why := beside_turn(own, response=response.response, tool_calls=calls, error=response.error):
+    stated = {name: getattr(response, name) for name in DECLARED}
+    if why := beside_turn(own, response=response.response, tool_calls=calls, error=response.error, **stated):
         raise CallFailed("messages", f"the answer to a turn {why}")
 
 
@@ -284,6 +289,7 @@ def _with_refusal(messages: tuple[Json, ...], refusal: str | None) -> tuple[Json
 def _with_fields(messages: tuple[Json, ...], fields: Json) -> tuple[Json, ...]:
     """Return the messages of a turn with these fields in the assistant's last message, or in a message of their own."""
     *others, last = messages
+    fields = {name: stated for name, stated in fields.items() if last.get(name) != stated}
     if not fields:
         return messages
     if with_role(dict(last)).get("role") == ASSISTANT and not any(last.get(name) for name in fields):

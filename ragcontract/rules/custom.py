@@ -13,7 +13,7 @@ from ragcontract.core.answer_settings import Wanted
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Name, excerpt
 from ragcontract.core.rule import RowContext, RowRule, Violation
-from ragcontract.core.run import RunRow
+from ragcontract.core.run import RunRow, has_failed
 from ragcontract.core.safe_text import shorten
 from ragcontract.rules.answered import AnswerRule, quoted
 
@@ -107,8 +107,7 @@ class Check(RowRule, frozen=True, kw_only=True, gc=False, tag="check"):
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield a violation with the reason if the check failed."""
         check: bool | dict[str, Any] = (row.checks or {}).get(self.name, False)
-        passed = check if isinstance(check, bool) else check.get("passed") is True
-        if not passed:
-            reason = "" if isinstance(check, bool) else str(check.get("reason") or "")
+        if has_failed(check):
+            reason = "" if isinstance(check, bool) else str(check.get("error") or check.get("reason") or "")
             why: tuple[str | Name, ...] = ("it failed: ", excerpt(reason)) if reason.strip() else ("it failed",)
             yield Violation(rule="check", expected=("the check ", quoted(self.name), " to pass"), found=why)

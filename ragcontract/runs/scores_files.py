@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ragcontract.core import bounds
 from ragcontract.core.ids import Id, as_id
 from ragcontract.core.metric import Invalid, Metric
-from ragcontract.core.run import RunRow, SourceFile
+from ragcontract.core.run import RunRow, SourceFile, has_failed
 from ragcontract.core.safe_text import encodable, shorten
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.paths import existing_files
@@ -28,6 +28,7 @@ class Check(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
 
     passed: Annotated[bool, Meta(description="Whether the check passed.")]
     reason: Annotated[str | None, Meta(description="Why.")] = None
+    error: Annotated[Any, Meta(description="Why it could not be made; it has failed then.")] = None
 
 
 class ScoresRow(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
@@ -167,7 +168,7 @@ class _Reader:
 
     def _note_unread(self, checks: Mapping[str, bool | Check], read: Collection[str]) -> None:
         for name, check in checks.items():
-            failed = not (check if isinstance(check, bool) else check.passed)
+            failed = has_failed(check if isinstance(check, bool) else _as_in_rows(check))
             room = name in self._unread_checks or len(self._unread_checks) < bounds.NAMES
             if failed and name not in read and room:
                 self._unread_checks[name] = self._unread_checks.get(name, 0) + 1
@@ -310,7 +311,7 @@ class Table:
         known = checks.get(name)
         if known and (not self._repeats or known[1] >> FILE_BITS != at >> FILE_BITS):
             return known[1]
-        if known is None or (known[0].passed and not check.passed):
+        if known is None or (has_failed(_as_in_rows(check)) and not has_failed(_as_in_rows(known[0]))):
             checks[name] = (check, at)
         return None
 
@@ -354,4 +355,7 @@ class Table:
 
 
 def _as_in_rows(check: Check) -> bool | dict[str, Any]:
-    return check.passed if check.reason is None else {"passed": check.passed, "reason": check.reason}
+    if check.reason is None and not check.error:
+        return check.passed
+    more = {"reason": check.reason, "error": check.error}
+    return {"passed": check.passed, **{name: why for name, why in more.items() if why is not None}}

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ragcontract.answers.conversation import beside_turn, told
-from ragcontract.answers.messages import calls_in, is_of_tools
+from ragcontract.answers.messages import calls_in, came_about, is_of_tools
+from ragcontract.answers.metric_options import is_for_calls
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.nearest import nearest
@@ -267,7 +268,10 @@ def _from_messages(fields: Mapping[str, Any]) -> dict[str, Any]:
     own = [message for message in turn if message.get("role") == "assistant"]
     if not own:
         return {}
-    made: dict[str, Any] = {"tool_calls": [call for message in own for call in calls_in(message)]}
+    made: dict[str, Any] = {field: text for message in own for field, text in came_about(message).items()}
+    calls = [call for message in own for call in calls_in(message)]
+    is_lost = not calls and any(is_for_calls(message.get("finish_reason")) for message in own)
+    made["tool_calls"] = None if is_lost else calls
     if refusal := refusal_in(own):
         made["refusal"] = refusal
     answers = [answer for message in own if (answer := answer_in(message)) is not None]

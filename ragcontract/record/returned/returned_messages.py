@@ -17,6 +17,8 @@ from ragcontract.answers.messages import (
     CALL_FIELDS,
     FROM_LANGCHAIN,
     ITEMS,
+    REASONS,
+    REASONS_OF_LANGCHAIN,
     ROLES_OF_TYPES,
     answer_of,
     calls_in,
@@ -25,7 +27,7 @@ from ragcontract.answers.messages import (
     texts_in,
     with_role,
 )
-from ragcontract.answers.metric_options import is_for_calls
+from ragcontract.answers.metric_options import is_for_calls, telling
 from ragcontract.core.safe_text import encodable, printable_json
 from ragcontract.files.json_text import fault, first_doubled
 from ragcontract.record.interface import CallFailed
@@ -123,6 +125,8 @@ def as_message(value: object) -> dict[str, Any]:
     role = part(value, "role") or part(value, "type")
     made = {"role": ROLES_OF_TYPES.get(role, role) if isinstance(role, str) else role, "content": _content(value)}
     made |= {name: _field(name, inner) for name in KEPT if (inner := part(value, name))}
+    stated = {"mode": plain(part(value, "mode")), "finish_reason": finish_reason_of(value), "error": error_of(value)}
+    made |= {name: inner for name, inner in stated.items() if inner}
     more = part(value, FROM_LANGCHAIN)
     added = ("refusal", *CALL_FIELDS)
     if isinstance(more, Mapping) and (kept := {name: plain(more[name]) for name in added if more.get(name)}):
@@ -169,10 +173,9 @@ def refusal_in(messages: Iterable[Mapping[str, Any]]) -> str | None:
 
 
 def finish_reason_of(value: object) -> str | None:
-    """Return why a model stopped, from where OpenAI, Anthropic and LangChain put it; None if it is not there."""
-    places = (value, part(value, "response_metadata"))
-    stated = (part(place, name) for place in places if place is not None for name in ("finish_reason", "stop_reason"))
-    return next((reason for reason in stated if isinstance(reason, str)), None)
+    """Return why a model stopped, as OpenAI, Anthropic and LangChain say it of a message."""
+    places = (value, part(value, REASONS_OF_LANGCHAIN))
+    return telling(plain(part(place, name)) for place in places if place is not None for name in REASONS)
 
 
 def error_of(value: object) -> str | None:
