@@ -16,7 +16,7 @@ from ragcontract.child import SharedExitCode, in_child
 from ragcontract.core.errors import ExitCode, InputError, RagContractError
 from ragcontract.core.safe_text import encodable
 from ragcontract.evaluation.source import Local
-from ragcontract.files.streams import Unfailing
+from ragcontract.files.streams import Unfailing, log_to
 from ragcontract.files.writing import write_files
 from ragcontract.github import runner_output
 from ragcontract.github.acceptance import accept
@@ -35,7 +35,6 @@ from ragcontract.github.files import (
 from ragcontract.github.relay import relay
 from ragcontract.github.runner_output import Level, annotation
 from ragcontract.github.settings import Settings
-from ragcontract.logs import log_to
 from ragcontract.net.stopping import Timing
 from ragcontract.report.build import error_report
 from ragcontract.report.formats import FORMATS, Format

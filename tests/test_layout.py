@@ -15,7 +15,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("__main__", "__init__", "guard"),
     ("cli", "action", "pytest_plugin", "pytest_cases", "spark"),
     ("api", "recall_functions", "schemas"),
-    ("child", "memory", "logs"),
+    ("child", "memory"),
     ("pipeline",),
     ("github",),
     ("report",),

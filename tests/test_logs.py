@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ragcontract.logs import log_to
+from ragcontract.files.streams import log_to
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.core.version import __version__
-from ragcontract.logs import log_to
+from ragcontract.files.streams import log_to
 
 REPEATABLE = (
     "--golden",

@@ -1,6 +1,7 @@
 """Records of a run: its rows, the ranks and values that are computed from them, its latency, its files."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import lru_cache
 from operator import attrgetter
 from typing import Annotated, Any, ClassVar, TypeAlias, cast
@@ -49,6 +50,15 @@ Json: TypeAlias = dict[str, Any]
 CallJson = Annotated[Json, Meta(title='an object such as {"name": "get_order", "arguments": {"id": "7"}}')]
 MessageJson = Annotated[Json, Meta(title='an object such as {"role": "user", "content": "Hello"}')]
 AnswerText = Annotated[str, Meta(max_length=bounds.ANSWER, title=f"text of at most {bounds.ANSWER:,} characters")]
+
+# For messages about values that are none; values themselves are parsed, not matched.
+_TIME = (
+    r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[Tt ]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?"
+    r"([Zz]|[+-]([01]\d|2[0-3]):?[0-5]\d)$(?!\n)"
+)
+Moment: TypeAlias = Annotated[
+    datetime, Meta(tz=True, title="a time as 2026-01-31T12:00:00Z", extra_json_schema={"pattern": _TIME})
+]
 
 
 class Skipped(Struct, frozen=True, gc=False):

@@ -1,9 +1,12 @@
-"""Guards writing to standard output and standard error, which may be closed, full or a broken pipe."""
+"""Standard output and standard error, which may be closed, full or a broken pipe, and the log for maintainers."""
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Protocol
+from typing import Protocol, TextIO
+
+from ragcontract.core.safe_text import printable, visible
 
 
 class Writable(Protocol):
@@ -50,3 +53,21 @@ def _discard(stream: object) -> None:
             os.dup2(nowhere, stream.fileno())  # type: ignore[attr-defined]
         finally:
             os.close(nowhere)
+
+
+class _OneLine(logging.Formatter):
+    """Formats a record as one line, without control sequences or workflow commands."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(visible(f"{record.name}: {record.getMessage()}"))
+
+
+def log_to(stream: TextIO | None) -> None:
+    """Log everything to a stream; does nothing if it is None, which means that the shell closed it."""
+    if stream is None:
+        return
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(_OneLine())
+    logger = logging.getLogger("ragcontract")
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.judge_settings import Count, LabelCounts, Task
-from ragcontract.core.moment import Moment
+from ragcontract.core.run import Moment
 from ragcontract.files.json_lines import UNDECODABLE, explained
 from ragcontract.files.json_text import JsonLocator, check_nesting, doubled_key, fault, malformed
 from ragcontract.files.opening import READ_ERRORS, read_problem, read_within

@@ -17,9 +17,8 @@ from msgspec import Meta, Struct
 from ragcontract.core import bounds
 from ragcontract.core.ids import Id, TextId, as_id
 from ragcontract.core.judge_settings import Confirmed, Task, Verdict
-from ragcontract.core.moment import Moment
 from ragcontract.core.numbers import count, mebibytes
-from ragcontract.core.run import SourceFile
+from ragcontract.core.run import Moment, SourceFile
 from ragcontract.core.safe_text import printable_json, shorten, visible
 from ragcontract.files.opening import READ_ERRORS, Progress, no_progress, read_problem, unpacked_size
 from ragcontract.files.paths import existing_files

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from msgspec import Struct
 
-from ragcontract.core.moment import Moment
+from ragcontract.core.run import Moment
 from ragcontract.files.schema import mismatches
 
 
