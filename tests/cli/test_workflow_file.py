@@ -54,7 +54,7 @@ def test_all_steps_of_that_workflow_work_in_the_folder(tmp_path: Path, monkeypat
     init_in(root / "services" / "search", monkeypatch)
     job = load(root / WORKFLOW)["jobs"]["rag-contract"]
     assert job["defaults"] == {"run": {"working-directory": "services/search"}}
-    _, python, _, _, check, upload = job["steps"]
+    _, _, python, _, _, check, upload = job["steps"]
     assert python["with"]["cache-dependency-path"] == "services/search/requirements.txt"
     assert list(python["with"])[-2:] == ["cache", "cache-dependency-path"]  # "the last two lines" of its comment
     assert "# It stops if the file of the last line does not exist" in (root / WORKFLOW).read_text()
@@ -88,7 +88,7 @@ def load(path: Path) -> dict[Any, Any]:
 
 
 def comment_of(workflow: dict[Any, Any]) -> str:
-    return str(workflow["jobs"]["rag-contract"]["steps"][4]["with"]["name"])
+    return str(workflow["jobs"]["rag-contract"]["steps"][-2]["with"]["name"])
 
 
 def test_a_folder_keeps_the_workflow_that_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,8 +173,8 @@ def test_a_workflow_names_its_folder_whatever_it_is_called(folder: str, tmp_path
     job = yaml.safe_load(text)["jobs"]["rag-contract"]
     named = folder.replace("${{", "${{ '${{' }}")
     assert job["defaults"]["run"]["working-directory"] == named
-    assert job["steps"][4]["with"]["working-directory"] == named
-    assert job["steps"][5]["with"]["path"].splitlines()[0] == f"{named}/report.md"
+    assert job["steps"][-2]["with"]["working-directory"] == named
+    assert job["steps"][-1]["with"]["path"].splitlines()[0] == f"{named}/report.md"
     (tmp_path / "workflow.yml").write_text(text)
     zizmor = (str(Path(sys.executable).parent / "zizmor"), "--pedantic", "--offline", "--quiet", "--config")
     schema = (sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows")
@@ -204,5 +204,5 @@ def test_the_config_that_is_there_is_named_in_a_subfolder_too(tmp_path: Path, mo
     (root / "rag").mkdir()
     (root / "rag" / "ragcontract.yaml").write_text("k: 5\n")
     init_in(root / "rag", monkeypatch)
-    check = load(root / WORKFLOW)["jobs"]["rag-contract"]["steps"][4]["with"]
+    check = load(root / WORKFLOW)["jobs"]["rag-contract"]["steps"][-2]["with"]
     assert check["config"] == "ragcontract.yaml"
