@@ -221,10 +221,11 @@ class _Builder:
             if query is None:
                 self._unknown.note(query_id)
                 continue
-            expected = expected_of(query)
-            if stored.expects is not None and stored.expects != expected:
+            has_changed = stored.query != query.query
+            if stored.expects is not None and stored.expects != (expected := expected_of(query)):
                 self._expected[query.id] = stored.expects
-            if stored.query != query.query or has_other_turns(stored.expects, expected):
+                has_changed = has_changed or has_other_turns(stored.expects, expected)
+            if has_changed:
                 self._changed[query.id] = None
                 continue
             if stored.broken:

@@ -124,9 +124,9 @@ def expected_of(query: GoldenQuery) -> Expected:
     )
 
 
-def has_other_turns(before: Expected | None, now: Expected) -> bool:
+def has_other_turns(before: Expected, now: Expected) -> bool:
     """Return whether the user's turns were different; False if the baseline does not remember them."""
-    return before is not None and before.turns not in {"", now.turns}
+    return before.turns not in {"", now.turns}
 
 
 def _grades(query: GoldenQuery) -> str:
