@@ -235,8 +235,8 @@ def _short_repr(text: str | None) -> str:
 
 _MAY_FAIL = re.compile(r"[()+?*$]")  # without any of these, a pattern finds its own text
 # Only a pattern has these: escapes, classes, alternatives, groups with a repetition, a beginning, and a letter that may
-# be absent, as in colou?r.
-_MEANT = re.compile(r"[\\\[|{^]|\.[*+]|\(\?|\)[?*+]|\w\?\w")
+# be absent, as in colou?r and in stays? open.
+_MEANT = re.compile(r"[\\\[|{^]|\.[*+]|\(\?|\)[?*+]|\w\?.")
 _PATTERN_IN_TEXT = re.compile(r"\\b|\\[dswDSWB](?![A-Za-z])|\.[*+]")
 _AS_TEXT = (
     'which does not find this very text, because ( ) + ? * and $ mean something else in patterns; write {"text": …}'

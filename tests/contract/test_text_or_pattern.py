@@ -34,7 +34,7 @@ def warned(*expected: Row) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "text", ["30 days (calendar)", "180000$", "a+b", "(c) 2020", "US$", "free? yes", "2 * 3", "f(x)", "C+ (2020)"]
+    "text", ["30 days (calendar)", "180000$", "a+b", "(c) 2020", "US$", "2 * 3", "f(x)", "C+ (2020)"]
 )
 @pytest.mark.parametrize("field", ["forbidden_claims", "an alternative", "regex_must_not_match"])
 def test_a_forbidden_pattern_that_does_not_find_its_own_text(field: str, text: str) -> None:
@@ -55,6 +55,7 @@ def test_a_forbidden_pattern_that_does_not_find_its_own_text(field: str, text: s
             "30 days",
             "30 days?",
             "colou?r",
+            "stays? in the region",
             "^no$",
             "(very )?good",
             "[$€] ?5",
