@@ -230,8 +230,18 @@ class Flagging(AnswerRule, frozen=True, kw_only=True, gc=False):
     forbids: ClassVar[bool] = True
     in_any_turn: ClassVar[bool] = False
 
-    def flags(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Flag]:
-        """Yield the violations that :meth:`violations` yields, in the same order, with the words that were found."""
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
+        """Yield a violation for each text, claim or element in the answer, which quotes its first place."""
+        for _, violation, _ in self.matches(row, context):
+            yield violation
+
+    def flags(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Flag]:  # noqa: ARG002
+        """Yield the same violations in the same order, each with the different words that were found."""
+        for matcher, violation, matches in self.matches(row, context):
+            yield Flag(violation=violation, texts=different(matches), why=reason(names_of(type(self))[0], matcher))
+
+    def matches(self, row: RunRow, context: RowContext) -> Iterator[tuple[Matcher, Violation, Iterator[Place]]]:
+        """Yield each matcher that finds something in the answer, its violation, and the places where it does."""
         raise NotImplementedError
 
 

@@ -19,10 +19,8 @@ from ragcontract.rules.answered import (
     Place,
     answer_in,
     begins,
-    different,
     places,
     quoted,
-    reason,
 )
 
 
@@ -44,23 +42,17 @@ class ForbiddenClaims(_FromFields, Flagging, frozen=True, kw_only=True, gc=False
         """How many claims and phrases there are."""
         return _number((*self.claims, *self.allowed))
 
-    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:
         """Yield a violation for each claim in the answer, which quotes its first place."""
         if self.as_evaluated:
-            yield from (flag.violation for flag in self._as_evaluated(row))
-            return
-        for _, violation, _ in self._found(row, context):
-            yield violation
+            return (flag.violation for flag in self._as_evaluated(row))
+        return super().violations(query, row, context)
 
-    def flags(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Flag]:  # noqa: ARG002
-        """Yield the violations, each with the different words of all matches of the claim."""
-        if self.as_evaluated:
-            yield from self._as_evaluated(row)
-            return
-        for claim, violation, matches in self._found(row, context):
-            yield Flag(violation=violation, texts=different(matches), why=reason("forbidden_claims", claim))
+    def flags(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Flag]:
+        """Yield the same violations in the same order, each with the different words that were found."""
+        return self._as_evaluated(row) if self.as_evaluated else super().flags(query, row, context)
 
-    def _found(self, row: RunRow, context: RowContext) -> Iterator[tuple[Matcher, Violation, Iterator[Place]]]:
+    def matches(self, row: RunRow, context: RowContext) -> Iterator[tuple[Matcher, Violation, Iterator[Place]]]:
         """Yield each claim in the answer, its violation, and the places of its matches."""
         from ragcontract.answers.allowed_phrases import forbidden
 
@@ -137,17 +129,7 @@ class ForbiddenElements(_FromFields, Flagging, frozen=True, kw_only=True, gc=Fal
         """How many elements there are."""
         return _number(self.elements)
 
-    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield a violation for each element in the answer, which quotes its first place."""
-        for _, violation, _ in self._found(row, context):
-            yield violation
-
-    def flags(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Flag]:  # noqa: ARG002
-        """Yield the violations, each with the different words of all matches of the element."""
-        for element, violation, matches in self._found(row, context):
-            yield Flag(violation=violation, texts=different(matches), why=reason("forbidden_elements", element))
-
-    def _found(self, row: RunRow, context: RowContext) -> Iterator[tuple[Matcher, Violation, Iterator[Place]]]:
+    def matches(self, row: RunRow, context: RowContext) -> Iterator[tuple[Matcher, Violation, Iterator[Place]]]:
         """Yield each element in the answer, its violation, and its places."""
         if self.as_evaluated:
             yield from self._as_evaluated(row)

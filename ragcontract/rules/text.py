@@ -16,15 +16,12 @@ from ragcontract.core.rule import Fault, RowContext, Violation
 from ragcontract.core.run import RunRow
 from ragcontract.rules.answered import (
     AnswerRule,
-    Flag,
     Flagging,
     Place,
     answer_in,
     begins,
-    different,
     places,
     quoted,
-    reason,
 )
 
 
@@ -98,17 +95,7 @@ class AnswerMustInclude(Contains, frozen=True, kw_only=True, gc=False, tag="answ
 class MustNotContain(_Texts, Flagging, frozen=True, kw_only=True, gc=False, tag="must_not_contain"):
     """What the user was shown contains none of the texts in ``value``; with ``any``, none of those either."""
 
-    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield one violation for each text in the answer, which quotes its first place."""
-        for _, violation, _ in self._found(row, context):
-            yield violation
-
-    def flags(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Flag]:  # noqa: ARG002
-        """Yield the violations, each with the different words of all matches of the text."""
-        for matcher, violation, matches in self._found(row, context):
-            yield Flag(violation=violation, texts=different(matches), why=reason("must_not_contain", matcher))
-
-    def _found(self, row: RunRow, context: RowContext) -> Iterator[tuple[Matcher, Violation, Iterator[Place]]]:
+    def matches(self, row: RunRow, context: RowContext) -> Iterator[tuple[Matcher, Violation, Iterator[Place]]]:
         """Yield the matcher of each text in the answer, its violation, and all its places."""
         for text in self.texts:
             matcher = self.matcher(text)
