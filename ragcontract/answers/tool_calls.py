@@ -5,7 +5,6 @@ The calls are read once for all rules about them.
 
 import json
 import re
-import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -19,7 +18,7 @@ from ragcontract.answers.matchers import finds
 from ragcontract.answers.metric_options import CannotScoreError, letters_of
 from ragcontract.core import bounds
 from ragcontract.core.answer_settings import Matcher
-from ragcontract.core.invisible import without_invisible
+from ragcontract.core.invisible import folded, without_invisible
 from ragcontract.core.safe_text import shorten
 
 # The names of OpenAI and LangChain, then of deepeval, Anthropic and Cohere, then of frameworks' agents.
@@ -375,7 +374,7 @@ def parts_of(name: str) -> tuple[str, ...]:
 
     If nothing is left of a name, the name itself is the only part.
     """
-    seen = without_invisible(unicodedata.normalize("NFKC", name)).casefold().strip(_AROUND)
+    seen = folded(name).strip(_AROUND)
     if seen.endswith(")"):  # refund(), refund(id=7)
         seen = seen.partition("(")[0]
     seen = _KINDS.sub(r"\1.", _NUMBER.sub("", seen))
@@ -385,7 +384,7 @@ def parts_of(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def _form_of_argument(name: str) -> str:
-    seen = without_invisible(unicodedata.normalize("NFKC", name)).casefold()
+    seen = folded(name)
     return _SEPARATORS.sub("", seen) or name
 
 

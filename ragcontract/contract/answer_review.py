@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Literal, TypeAlias
 
-from ragcontract.answers.answer_text import Answer
+from ragcontract.answers.answer_text import Answer, answer_of
 from ragcontract.answers.matchers import finds
 from ragcontract.answers.metric_options import ABSTAIN
 from ragcontract.answers.normalising import is_written_together
@@ -51,6 +51,15 @@ REQUIRING = (MustContain, AnswerMustInclude, RegexMustMatch, RequiredElements, M
 SAYING = (*REQUIRING, MustRefuse, MustNotRefuse)  # whether, or what, the application must answer
 SHORT = 5  # letters: shorter words are parts of many others ("rape" is in "therapeutic")
 BETWEEN = "\n\n¶\n\n"  # texts that are searched at once: no text or pattern finds anything across it
+_MAY_FAIL = re.compile(r"[()+?*$]")  # without any of these, a pattern finds its own text
+# Only a pattern has these: escapes, classes, alternatives, groups with a repetition, a beginning, and a letter that may
+# be absent, as in colou?r and in stays? open.
+_MEANT = re.compile(r"[\\\[|{^]|\.[*+]|\(\?|\)[?*+]|\w\?.")
+_PATTERN_IN_TEXT = re.compile(r"\\b|\\[dswDSWB](?![A-Za-z])|\.[*+]")
+_AS_TEXT = (
+    'which does not find this very text, because ( ) + ? * and $ mean something else in patterns; write {"text": …}'
+)
+_AS_PATTERN = 'which is searched for as it is written, not as a pattern; write {"regex": …}'
 
 
 def answer_findings(queries: Queries, config: Config) -> dict[AnswerName, Callable[[], Found]]:
@@ -149,9 +158,6 @@ def _singles(elements: Iterable[Matcher]) -> Iterator[Single]:
 
 def _repeated(rule: RowRule) -> Iterator[str]:
     """Yield a message for each element whose text is in the text of another element."""
-    from ragcontract.answers.answer_text import answer_of
-    from ragcontract.answers.matchers import finds
-
     texts = [element for element in _elements(rule)[: bounds.LINT_ELEMENTS] if element.text is not None]
     for inner, outer in permutations(texts, 2):
         if finds(inner, answer_of(outer.text or "")):
@@ -233,17 +239,6 @@ def _short_repr(text: str | None) -> str:
     return repr(shorten(text or "", bounds.EXCERPT))
 
 
-_MAY_FAIL = re.compile(r"[()+?*$]")  # without any of these, a pattern finds its own text
-# Only a pattern has these: escapes, classes, alternatives, groups with a repetition, a beginning, and a letter that may
-# be absent, as in colou?r and in stays? open.
-_MEANT = re.compile(r"[\\\[|{^]|\.[*+]|\(\?|\)[?*+]|\w\?.")
-_PATTERN_IN_TEXT = re.compile(r"\\b|\\[dswDSWB](?![A-Za-z])|\.[*+]")
-_AS_TEXT = (
-    'which does not find this very text, because ( ) + ? * and $ mean something else in patterns; write {"text": …}'
-)
-_AS_PATTERN = 'which is searched for as it is written, not as a pattern; write {"regex": …}'
-
-
 def warnings(queries: Iterable[GoldenQuery]) -> Iterator[str]:
     """Yield a warning about the first forbidden pattern that looks like a text, and the first text like a pattern.
 
@@ -282,10 +277,7 @@ def _forbidden(rule: object) -> Iterator[Single]:
         case MustNotContain():
             yield from (Single(text=text) for text in rule.texts)
         case ForbiddenClaims() | ForbiddenElements():
-            matchers = rule.claims if isinstance(rule, ForbiddenClaims) else rule.elements
-            for matcher in matchers:
-                for single in [matcher] if matcher.any is None else matcher.any:
-                    yield Single(text=single) if isinstance(single, str) else single
+            yield from _singles(_elements(rule))
 
 
 def _is_text(single: Single) -> bool:

@@ -222,9 +222,6 @@ def like_tags(queries: Collection[GoldenQuery], named: Iterable[str]) -> Iterato
 
 
 def _form(tag: str) -> str:
-    import unicodedata  # only where a configuration names tags
+    from ragcontract.core.invisible import folded  # only where a configuration names tags
 
-    from ragcontract.core.invisible import without_invisible
-
-    plain = unicodedata.normalize("NFKC", without_invisible(tag)).casefold()
-    return "".join(char for char in plain if not (char.isspace() or char in "-_"))
+    return "".join(char for char in folded(tag) if not (char.isspace() or char in "-_"))

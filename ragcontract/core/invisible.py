@@ -29,6 +29,11 @@ def without_invisible(text: str) -> str:
     return text.translate(dict.fromkeys(map(ord, hidden))) if hidden else text
 
 
+def folded(name: str) -> str:
+    """Return a name as a reader tells names apart: without invisible characters, in one width and in lower case."""
+    return without_invisible(unicodedata.normalize("NFKC", name)).casefold()
+
+
 def is_visible(text: str) -> bool:
     """Return whether a reader sees any character of a text. Punctuation counts, because it can be searched for."""
     return any(

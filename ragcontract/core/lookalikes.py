@@ -7,14 +7,13 @@ a query such as ``?page=2``, or the number of a chunk or a copy at the end. If b
 """
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
 from ragcontract.core.id_forms import EXTENSION, without_suffix
-from ragcontract.core.invisible import without_invisible
+from ragcontract.core.invisible import folded
 
 Part = Literal["suffix", "extension", "query"]
 _NUMBER = re.compile("[-_ ]+[0-9]+")  # of a chunk, or of the second of two documents
@@ -102,8 +101,7 @@ def _necessary(doc_id: str) -> tuple[str, ...]:
 def _plain(name: str) -> str:
     """Return an id as a reader sees it, without regard to case."""
     name = unquote(name) if "%" in name else name
-    name = name if name.isascii() else unicodedata.normalize("NFKC", name)
-    return without_invisible(name).strip().casefold()
+    return folded(name).strip()
 
 
 def _spellings(name: str) -> list[_Spelling]:

@@ -104,11 +104,9 @@ def _extends(word: str, name: str) -> bool:
 
 
 def _letters(name: str) -> str:
-    from unicodedata import normalize  # few files have unknown fields
+    from ragcontract.core.invisible import folded  # few files have unknown fields
 
-    from ragcontract.core.invisible import without_invisible
-
-    return "".join(filter(str.isalnum, without_invisible(normalize("NFKC", name)).casefold()))
+    return "".join(filter(str.isalnum, folded(name)))
 
 
 def _edits(word: str, meant: str, most: int) -> int | None:

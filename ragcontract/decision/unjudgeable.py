@@ -74,7 +74,7 @@ def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
     return problems.found()
 
 
-def lacking_scores(evaluation: Evaluation, *, complete: bool = False) -> Problems:
+def _lacking_scores(evaluation: Evaluation, *, complete: bool) -> Problems:
     """Return the problems about scores that queries of the run lack; with ``missing_scores: zero``, warnings.
 
     With ``complete``, the run must have all scores, because it is to become a baseline.
@@ -99,7 +99,7 @@ def lacking_scores(evaluation: Evaluation, *, complete: bool = False) -> Problem
     return problems.found()
 
 
-def failed_rows(evaluation: Evaluation, *, complete: bool) -> Problems:
+def _failed_rows(evaluation: Evaluation, *, complete: bool) -> Problems:
     """Return the problem of a baseline that has rows with errors, and a warning about such rows of the run.
 
     With ``complete``, they are a problem of the run as well, because it is to become a baseline. The warning leaves out
@@ -123,7 +123,7 @@ def failed_rows(evaluation: Evaluation, *, complete: bool) -> Problems:
     return problems.found()
 
 
-def partly_compared(evaluation: Evaluation) -> Iterator[str]:
+def _partly_compared(evaluation: Evaluation) -> Iterator[str]:
     """Yield a warning for each limit on a change of a metric that the baseline lacks for some queries.
 
     The limit leaves these queries out. If no query can be compared, the limit cannot be judged, which is a problem.
@@ -134,6 +134,8 @@ def partly_compared(evaluation: Evaluation) -> Iterator[str]:
     compared = {gate.quantity.key: gate for gate in evaluation.contract.gates if gate.compares}
     ids = list(evaluation.contract.queries)
     for number, family in enumerate(evaluation.aggregates.families):
+        if not number or not compared.keys() & family.keys:  # the first is of rankings, which all rows have
+            continue
         sides = list(zip(ids, run.values(number, ids), baseline.values(number, ids), strict=True))
         having = [query_id for query_id, now, before in sides if now and before is not None]
         lacking = [query_id for query_id, now, before in sides if now and before == ()]
@@ -145,7 +147,7 @@ def partly_compared(evaluation: Evaluation) -> Iterator[str]:
                 yield f"{baseline.name}: no {gate.quantity.label} for {which}: {named(lacking)}"
 
 
-def incomparable_metrics(evaluation: Evaluation) -> Iterator[str]:
+def _incomparable(evaluation: Evaluation) -> Iterator[str]:
     """Yield a warning for each metric that the baseline computed in another way, for example with another judge.
 
     A limit on the change of such a metric cannot be judged. That is a problem, which is reported for the limit.
@@ -166,7 +168,7 @@ def incomparable_metrics(evaluation: Evaluation) -> Iterator[str]:
                 yield f"{side.name}: {metric.label} {how}, so a change of it says nothing"
 
 
-def unread_scores(evaluation: Evaluation) -> Iterator[str]:
+def _unread_scores(evaluation: Evaluation) -> Iterator[str]:
     """Yield warnings about scores that no metric reads, and about rows of scores files without a golden query."""
     run, scores_files = evaluation.run, evaluation.scores_files
     declared = NearNames(evaluation.contract.config_file.declared)
@@ -297,30 +299,19 @@ def _is_known(gate: Gate, evaluation: Evaluation) -> bool:
 
 
 def _unjudged_before(gate: Gate, evaluation: Evaluation) -> str:
-    """Return why the baseline lacks judgments that a limit on a change needs; empty if it has them."""
-    if not (gate.compares and evaluation.baseline and evaluation.baseline.lacking.get(gate.quantity.key)):
-        return ""
-    return _lacking_before(gate, evaluation.baseline, evaluation.contract.queries)
-
-
-def _lacking_before(gate: Gate, baseline: Side, queries: Mapping[str, GoldenQuery]) -> str:
     """Return a problem if a baseline that is a run has no judgments for queries that a limit compares; empty if not.
 
     Leaving them out would be a way past the limit, because the less is judged, the more passes.
     """
-    lacking = baseline.lacking[gate.quantity.key]
+    baseline, queries = evaluation.baseline, evaluation.contract.queries
+    if baseline is None or not gate.compares:
+        return ""
+    lacking = baseline.lacking.get(gate.quantity.key, ())
     query_ids = [query_id for query_id in lacking if gate.tag is None or gate.tag in queries[query_id].tags]
     if not query_ids:
         return ""
     which = f"{baseline.name} has no {gate.quantity.label} for {count(len(query_ids), 'query')}: {named(query_ids)}"
     return f"{which}; judge that run, too, with `rag-contract judge` into another file, and name both with --judgments"
-
-
-def _lacking_scores(evaluation: Evaluation, *, complete: bool) -> Problems:
-    if not evaluation.run.lacking:
-        return Problems()
-
-    return lacking_scores(evaluation, complete=complete)
 
 
 def _refused(evaluation: Evaluation, metric: Metric, query_ids: Sequence[str], having: int) -> tuple[str, str]:
@@ -350,13 +341,6 @@ def _having(evaluation: Evaluation, metric: Metric) -> int:
     return sum(group.count for family in families for group in family.groups if group.now)
 
 
-def _failed_rows(evaluation: Evaluation, *, complete: bool) -> Problems:
-    if not evaluation.run.failed and not (evaluation.baseline and evaluation.baseline.failed):
-        return Problems()
-
-    return failed_rows(evaluation, complete=complete)
-
-
 def _passing(run: Side, evaluation: Evaluation) -> list[str]:
     """Return the queries with errors that break no rule, or only rules for which only new failures count."""
     contract, violations = evaluation.contract, violations_of(evaluation)
@@ -372,29 +356,6 @@ def _passing(run: Side, evaluation: Evaluation) -> list[str]:
 
 def _failed(query_ids: Sequence[str]) -> str:
     return f"has rows with an error for {count(len(query_ids), 'query')} ({named(query_ids)})"
-
-
-def _partly_compared(evaluation: Evaluation) -> Iterable[str]:
-    compared = {gate.quantity.key for gate in evaluation.contract.gates if gate.compares}
-    families = [family for family in evaluation.aggregates.families[1:] if compared.intersection(family.keys)]
-    if not any(group.now and group.before == () for family in families for group in family.groups):
-        return ()
-
-    return partly_compared(evaluation)
-
-
-def _incomparable(evaluation: Evaluation) -> Iterable[str]:
-    if not any(side and side.incomparable for side in (evaluation.run, evaluation.baseline)):
-        return ()
-
-    return incomparable_metrics(evaluation)
-
-
-def _unread_scores(evaluation: Evaluation) -> Iterable[str]:
-    if not evaluation.scores_files and not evaluation.run.undeclared and not evaluation.run.unread_checks:
-        return ()
-
-    return unread_scores(evaluation)
 
 
 def _undeclared(where: str, names: Sequence[str], declared: NearNames) -> Iterator[str]:

@@ -28,7 +28,6 @@ from ragcontract.files.schema import Mismatch, mismatches
 
 MAGIC = b"PAR1"
 ROWS = 1_000  # rows per batch: enough to make its overhead negligible, few enough for rows with a thousand results
-T = TypeVar("T", bound=msgspec.Struct)
 Record = TypeVar("Record", bound=msgspec.Struct)
 
 
@@ -72,14 +71,14 @@ class _DoubledKeyError(Exception):
     """A map, or an object as JSON text, has a key twice."""
 
 
-class Columns(Generic[T]):
+class Columns(Generic[Record]):
     """A schema matched against the record type of its rows; ``unread`` fields (``results.metadata``) are skipped.
 
     ``mismatches`` are the problems. ``read`` says of each leaf column whether it is needed. Call ``rows`` only if there
     are no mismatches.
     """
 
-    def __init__(self, schema: pa.Schema, record: type[T], unread: Collection[str] = ()) -> None:
+    def __init__(self, schema: pa.Schema, record: type[Record], unread: Collection[str] = ()) -> None:
         self._record = record
         self._kind = kind_of(record)
         for name in unread:
@@ -88,12 +87,12 @@ class Columns(Generic[T]):
         self.read = leaves(self._kind, schema)
         self.example: dict[str, Any] = {field.name: _example(field.type) for field in schema}
 
-    def rows(self, batch: pa.RecordBatch) -> list[T | list[Mismatch]]:
+    def rows(self, batch: pa.RecordBatch) -> list[Record | list[Mismatch]]:
         """Return the rows of a batch, with a list of mismatches in place of each invalid row."""
         try:
             values = self._values(batch)
             if not any(map(_has_infinite, batch.columns)):
-                rows: list[T | list[Mismatch]] = msgspec.convert(values, list[self._record])  # type: ignore[name-defined]
+                rows: list[Record | list[Mismatch]] = msgspec.convert(values, list[self._record])  # type: ignore[name-defined]
                 return rows
         except (UnicodeDecodeError, _DoubledKeyError):
             return [row for number in range(len(batch)) for row in self._rows_alone(batch.slice(number, 1))]
@@ -101,7 +100,7 @@ class Columns(Generic[T]):
             pass
         return [self._row(value) for value in values]
 
-    def _rows_alone(self, batch: pa.RecordBatch) -> list[T | list[Mismatch]]:
+    def _rows_alone(self, batch: pa.RecordBatch) -> list[Record | list[Mismatch]]:
         try:
             return [self._row(value) for value in self._values(batch)]
         except UnicodeDecodeError as error:
@@ -109,7 +108,7 @@ class Columns(Generic[T]):
         except _DoubledKeyError as error:
             return [[Mismatch((), fault(str(error)))]]
 
-    def _row(self, value: dict[str, Any]) -> T | list[Mismatch]:
+    def _row(self, value: dict[str, Any]) -> Record | list[Mismatch]:
         value = _without_nulls(value)
         if infinite := list(_infinite(value, ())):
             return infinite

@@ -10,7 +10,6 @@ from ragcontract.core import bounds
 from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.numbers import SAME, fixed, percent
 from ragcontract.core.phrase import Name, Phrase
-from ragcontract.core.run import SourceFile
 from ragcontract.core.safe_text import clipped, encodable
 from ragcontract.core.version import __version__
 from ragcontract.decision.changes import noise_of_metrics, p_values_of_tags
@@ -30,6 +29,7 @@ from ragcontract.report.inputs import (
     JudgmentsInput,
     RunInput,
     ScoresInput,
+    shown_files,
 )
 from ragcontract.report.judge_report import JudgeReport
 from ragcontract.report.queries import broken_queries_of, query_reports, usual_detail
@@ -185,12 +185,12 @@ def _inputs(evaluation: Evaluation, now: datetime) -> Inputs:
     judged = evaluation.replayed if evaluation.replayed and evaluation.replayed.files else None
     return Inputs(
         golden=GoldenInput(
-            files=_files(contract.golden.files),
+            files=shown_files(contract.golden.files),
             queries=len(contract.queries),
             answerable=sum(group.count for group in evaluation.aggregates.families[0].groups if group.now),
         ),
         run=RunInput(
-            files=_files(run.files),
+            files=shown_files(run.files),
             queries=run.queries,
             versions=run.versions,
             missing=list(run.missing),
@@ -199,9 +199,11 @@ def _inputs(evaluation: Evaluation, now: datetime) -> Inputs:
             depth=run.depth,
         ),
         baseline=_baseline_input(baseline, evaluation, now) if baseline else None,
-        config=ConfigInput(files=_files(contract.config_file.files)) if contract.config_file.files else None,
-        scores=ScoresInput(files=_files(evaluation.scores_files.files)) if evaluation.scores_files else None,
-        judgments=JudgmentsInput(files=_files(judged.files), calibration=judged.calibration_path) if judged else None,
+        config=ConfigInput(files=shown_files(contract.config_file.files)) if contract.config_file.files else None,
+        scores=ScoresInput(files=shown_files(evaluation.scores_files.files)) if evaluation.scores_files else None,
+        judgments=JudgmentsInput(files=shown_files(judged.files), calibration=judged.calibration_path)
+        if judged
+        else None,
     )
 
 
@@ -209,7 +211,7 @@ def _baseline_input(baseline: Side, evaluation: Evaluation, now: datetime) -> Ba
     stored, max_age = baseline.stored, evaluation.contract.config.max_baseline_age
     age = _age(stored.created_at, now) if stored else None
     return BaselineInput(
-        files=_files(baseline.files),
+        files=shown_files(baseline.files),
         queries=baseline.queries,
         runs=baseline.runs,
         versions=baseline.versions,
@@ -248,10 +250,6 @@ def _about_age(evaluation: Evaluation, now: datetime) -> Iterator[str]:
             else f"created_at is {created_at!r}, which is not a date with a time zone"
         )
         yield f"{baseline.files[0].path}: its age is not known, so max_baseline_age has no effect ({why})"
-
-
-def _files(files: Sequence[SourceFile]) -> list[SourceFile]:
-    return [SourceFile(path=encodable(file.path), sha256=file.sha256) for file in files]
 
 
 def _metrics(evaluation: Evaluation, decision: Decision) -> dict[str, MetricReport]:

@@ -22,6 +22,7 @@ from ragcontract.decision.run_notes import likely_mistakes, run_notes
 from ragcontract.files.writing import document
 from ragcontract.report.build import TOOL
 from ragcontract.report.headline import as_warning
+from ragcontract.report.inputs import shown_files
 from ragcontract.runs.baseline_file import Tool
 from ragcontract.statistics.intervals import Z_95, change_bounds, mean_interval
 from ragcontract.statistics.sign_flips import Change
@@ -142,8 +143,8 @@ def comparison_of(
         tool=TOOL,
         created_at=now.isoformat(timespec="seconds"),
         k=sorted(contract.config_file.cutoffs),
-        golden=_files(contract.golden.files),
-        config=_files(contract.config_file.files),
+        golden=shown_files(contract.golden.files),
+        config=shown_files(contract.config_file.files),
         tag=contract.scope.tags[0] if contract.scope else None,
         queries=len(contract.queries),
         metrics={
@@ -169,10 +170,6 @@ def distinct_labels(paths: Sequence[str]) -> list[str]:
     return [f"{path} ({number})" for number, path in enumerate(paths, 1)]
 
 
-def _files(files: Sequence[SourceFile]) -> list[SourceFile]:
-    return [SourceFile(path=encodable(file.path), sha256=file.sha256) for file in files]
-
-
 def _run(evaluation: Evaluation, label: str) -> ComparedRun:
     run, aggregates = evaluation.run, evaluation.aggregates
     metrics: dict[str, RunMean] = {}
@@ -191,7 +188,7 @@ def _run(evaluation: Evaluation, label: str) -> ComparedRun:
             )
     return ComparedRun(
         label=label,
-        files=_files(run.files),
+        files=shown_files(run.files),
         queries=run.queries,
         missing=list(run.missing),
         versions=run.versions,

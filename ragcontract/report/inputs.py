@@ -1,11 +1,13 @@
 """The records of the report about its inputs: golden set, run, baseline and configuration."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from ragcontract.core.finding import ContractChange
 from ragcontract.core.run import SourceFile
+from ragcontract.core.safe_text import encodable
 from ragcontract.evaluation.observations import Depth
 from ragcontract.runs.baseline_contract import Replaced, RunCount
 from ragcontract.runs.baseline_file import Accepted
@@ -97,3 +99,8 @@ class Inputs(Struct, frozen=True, kw_only=True, omit_defaults=True):
     config: ConfigInput | None
     scores: ScoresInput | None = None
     judgments: JudgmentsInput | None = None
+
+
+def shown_files(files: Sequence[SourceFile]) -> list[SourceFile]:
+    """Return files with paths that can be written into a report, whatever bytes are in their names."""
+    return [SourceFile(path=encodable(file.path), sha256=file.sha256) for file in files]

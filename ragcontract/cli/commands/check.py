@@ -128,7 +128,7 @@ def command(
                 sources.request(paths, k=k, repeats=repeats, tags=tags),
                 detail=report_json_detail,
                 source=source,
-                plugins=_loaded(plugins),
+                plugins=load_plugins(plugins),
                 no_answers=no_answers,
             )
             outcome = pipeline.check(request, now=clock())
@@ -139,13 +139,6 @@ def command(
     text = terminal.verdict_text(report) if quiet else terminal.check_text(report, files[0] if files else "")
     say(text, err=any(goes_to_stdout(out) for _, _, out in wanted))
     return ExitCode.PASS if report.verdict == "pass" else ExitCode.BROKEN
-
-
-def _loaded(plugins: Sequence[str]) -> Mapping[str, Plugin]:
-    if not plugins:
-        return {}
-
-    return load_plugins(plugins)
 
 
 def _source(name: str) -> Provenance | None:
