@@ -44,8 +44,8 @@ def kept(case: Case, trials: int = TRIALS) -> Kept:
         limits = suggestions(good, weights)
         counted.failed += breaks(limits, good, retriever.run(), weights)
         first = limits[0]
-        if first.limit is not None and first.found is not None and first.found < first.mean:
-            worse = retriever.run(retriever.losing(first.found))
+        if first.limit is not None and first.detectable is not None and first.detectable < first.mean:
+            worse = retriever.run(retriever.losing(first.detectable))
             counted.could_be_found += 1
             counted.found += next(drops(good, worse, weights)) > first.limit + SAME
         others = Retriever(queries, noise, dice)

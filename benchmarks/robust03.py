@@ -55,7 +55,7 @@ def read(folder: Path, depth: int) -> Robust:
         }
     if not systems:
         problems.problem(str(folder / RUNS), "has no runs, named input.*.gz")
-    problems.found().raise_if_any()
+    problems.collected().raise_if_any()
     grades = {
         topic: {document: int(grade) for document, grade in query.grades.items()} for topic, query in golden.items()
     }

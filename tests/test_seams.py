@@ -273,7 +273,7 @@ class EveryOther(RankRule, frozen=True, kw_only=True, gc=False, tag="every_other
     def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:  # noqa: ARG002 (the seam's)
         """Yield a violation for odd ranks."""
         if any(rank and rank % 2 for rank in score.ranks):
-            yield Violation(rule="every_other", expected=("an even rank",), found=("an odd one",))
+            yield Violation(rule="every_other", expected=("an even rank",), actual=("an odd one",))
 
 
 def test_a_rule_of_ranks_is_asked_about_every_query(folder: Path) -> None:

@@ -69,7 +69,7 @@ class MustSay(RowRule, frozen=True, kw_only=True, gc=False, tag="must_say"):
         """Yield a violation where it does not."""
         if self.phrase not in (row.response or ""):
             found = (Name(row.response, said=True),) if row.response else ("no answer",)
-            yield Violation(rule="must_say", expected=(Name(self.phrase), " in the answer"), found=found)
+            yield Violation(rule="must_say", expected=(Name(self.phrase), " in the answer"), actual=found)
 
 
 REGISTRY = replace(BUILT_IN, metrics=(*BUILT_IN.metrics, toxicity, named), rules=(*BUILT_IN.rules, MustSay))

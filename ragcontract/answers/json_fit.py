@@ -37,7 +37,7 @@ class Failure(Struct, frozen=True):
     path: str
     keyword: str  # of the schema
     wanted: str  # the keyword's value
-    found: str  # in the document
+    actual: str  # in the document
 
 
 def first_failure(document: object, schema: Schema) -> Failure | None:

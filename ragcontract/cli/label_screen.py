@@ -42,7 +42,7 @@ def read_sheet(
         problems.include(of_golden)
     with progress_over(runs) as progress:
         pool = read_pool(runs, top, problems, progress)
-    all_problems = problems.found()
+    all_problems = problems.collected()
     all_problems.raise_if_any()
     sheet = sheet_of(golden, asked, replace(pool, questions={}) if golden.queries and not may_add else pool)
     if problem := nothing_to_label(sheet):

@@ -175,7 +175,7 @@ def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector)
         duplicates=_duplicates(counts, tally, queries),
         depth=depth_of(Counter({counted.number: counted.rows for counted in counts.here("depth") or ()})),
         distances=_are_distances(tally),
-        problems=problems.found(),
+        problems=problems.collected(),
     )
 
 
@@ -273,7 +273,7 @@ def _refuse_repeats(counts: Counts, rows: dict[str, int], location: str, problem
 
 def _report(counts: Counts, tally: dict[str, int], location: str, problems: Collector) -> None:
     """Add the problems and warnings that the workers counted."""
-    if not tally["rows"] and not tally["problems"] and not problems.found():
+    if not tally["rows"] and not tally["problems"] and not problems.collected():
         problems.problem(location, "has no rows")
     described = tuple(counted.key.decode() for counted in counts.first("problem", bounds.PROBLEMS))
     problems.include(Problems(problems=described, more=tally["problems"] - len(described)))

@@ -232,7 +232,7 @@ def _no_abstention(queries: Iterable[GoldenQuery]) -> Found:
 
 
 def _said(violation: Violation) -> str:
-    return f"expected {render(violation.expected)}; found: {render(violation.found)}"
+    return f"expected {render(violation.expected)}; found: {render(violation.actual)}"
 
 
 def _short_repr(text: str | None) -> str:

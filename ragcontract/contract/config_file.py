@@ -81,7 +81,7 @@ def _not_read(others: Sequence[str], path: str | None) -> Problems:
             why = f", because {encodable(path)} is" if path else ""
             advice = f"remove it, {named}" if path else f"rename it to {defaults.CONFIG}, {named}"
             problems.warning(f"{other}: looks like a configuration and is not read{why}; {advice}")
-    return problems.found()
+    return problems.collected()
 
 
 def _read_file(path: str | None, registry: Registry, k: int | None) -> ConfigFile:

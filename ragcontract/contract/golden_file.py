@@ -271,7 +271,7 @@ class _Builder:
             answer_fields=self._answer_fields,
             rule_types=frozenset(self._rule_types),
             all_documents=self._need_results,
-            problems=self.problems.found(),
+            problems=self.problems.collected(),
         )
 
 

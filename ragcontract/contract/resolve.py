@@ -232,7 +232,7 @@ def complaints(families: Iterable[Family], golden: Golden, locations: Locations)
                 problems.warning(f"{location} {complaint.message}")
             else:
                 problems.problem(location, complaint.message)
-    return problems.found()
+    return problems.collected()
 
 
 def _of_option(option: tuple[str, ...], locations: Locations) -> str:
@@ -287,7 +287,7 @@ def _problems(pairs: Iterable[tuple[str, str]]) -> Problems:
     problems = Collector()
     for location, problem in pairs:
         problems.problem(location, problem)
-    return problems.found()
+    return problems.collected()
 
 
 def _limit_problems(why_not: Mapping[Gate, Sequence[str]]) -> Problems:

@@ -185,7 +185,7 @@ def _never_retrieved(queries: GoldenQueries, exports: Exports) -> Found:
 def _meant(doc_id: str, query: GoldenQuery, in_another_form: Mapping[str, Match], retrieved: NearNames) -> str | None:
     """Return the id that was probably meant, which has another form or one typing error; None if that is not sure."""
     if match := in_another_form.get(doc_id):
-        return match.found
+        return match.actual
     near = retrieved.nearest(doc_id)
     return near if near and is_typo(doc_id, near) and near not in query.relevant_doc_ids else None
 

@@ -121,7 +121,7 @@ class ScoreRows:
 
         If there is no score at all, ``empty`` returns the location and the message of the problem.
         """
-        if self._problems.found():
+        if self._problems.collected():
             return self._rows
         if not self._scored:
             self._problems.problem(*empty())

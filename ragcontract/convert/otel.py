@@ -65,7 +65,7 @@ def reader(
         rows = _Rows(texts, reading, problems)
         for name, spans in traces.items():
             rows.add(trace_of(spans), locations[name])
-        if not problems.found():
+        if not problems.collected():
             rows.conclude()
         queries = {query.id: native.as_graded(query) for query in golden.queries.values()}
         return Collection(queries=queries, rankings=rows.rankings)

@@ -87,7 +87,7 @@ def _rows(path: str, columns: Columns, problems: Collector, progress: Progress) 
     indexes = _column_indexes(path, header, columns, problems)
     if indexes is None:
         return
-    number, before = 0, problems.found()
+    number, before = 0, problems.collected()
     warn_of_unread(path, header, indexes, problems)
     grades = GradeColumn(path, header, indexes, problems)
     for number, cells in records:
@@ -106,7 +106,7 @@ def _rows(path: str, columns: Columns, problems: Collector, progress: Progress) 
             yield _Row(location=location, question=row["question"], ids=ids, id=query_id, grade=grade)
     if number:
         grades.conclude()
-    if not number and problems.found() == before:
+    if not number and problems.collected() == before:
         problems.problem(path, "is empty but for its header; expected a row for each question")
 
 

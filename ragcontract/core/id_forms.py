@@ -29,7 +29,7 @@ class Match(Struct, frozen=True, kw_only=True):
     """A wanted id that a run has in another form. One of the two ids has additional parts."""
 
     wanted: str
-    found: str
+    actual: str
     parts: tuple[Part, ...]
     longer_found: bool  # whether the id that was found has the additional parts
     cut: str = ""  # the text of the only additional part, with ``n`` for numbers, as ``#n`` or ``.md``
@@ -50,7 +50,7 @@ def matches(wanted: Collection[str], available: Iterable[str]) -> list[Match]:
                 continue
             here, there = (shorter, longer) if longer_found else (longer, shorter)
             has_parts = there != there.strip() if parts == ("blanks",) else longer_found
-            match = Match(wanted=here, found=there, parts=parts, longer_found=has_parts, cut=cut)
+            match = Match(wanted=here, actual=there, parts=parts, longer_found=has_parts, cut=cut)
             by_wanted.setdefault(here, match)
     return [by_wanted[wanted_id] for wanted_id in wanted if wanted_id in by_wanted]
 
@@ -99,7 +99,7 @@ def difference(match: Match) -> Phrase:
         phrase += [" of the run's ids"] if match.longer_found else []
     if "case" in match.parts:
         phrase.append(" and in other case" if parts else "in other case")
-    return (*phrase, " (", named(match.found), " for ", named(match.wanted), ")")
+    return (*phrase, " (", named(match.actual), " for ", named(match.wanted), ")")
 
 
 def named(name: str) -> Name:

@@ -28,7 +28,7 @@ class Lookalike(NamedTuple):
     """An id that a run has in place of a forbidden one."""
 
     forbidden: str
-    found: str
+    actual: str
     identical: bool  # they look the same to a reader
     numbered: bool  # only a number at the end, which may be a part of the name, tells them apart
 

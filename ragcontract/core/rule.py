@@ -23,11 +23,11 @@ Fault: TypeAlias = tuple[tuple[str | int, ...], str]  # the path within a value 
 
 
 class Violation(Struct, frozen=True, kw_only=True, gc=False):
-    """A violated rule; ``expected`` and ``found`` complete "expected …; found: …"."""
+    """A violated rule; ``expected`` and ``actual`` complete "expected …; found: …"."""
 
     rule: str
     expected: Phrase
-    found: Phrase
+    actual: Phrase
     doc_ids: tuple[str, ...] = ()  # the documents involved
     documents: Literal["relevant", "forbidden"] | None = None  # which documents these are, if the rule is about ranks
     limit: int | None = None  # the rank, if the rule is about ranks

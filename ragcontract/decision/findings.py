@@ -149,7 +149,7 @@ class _QueryFindings:
         the tool that computed them states.
         """
         if violation.documents is None:
-            return self._make(rules, violation.expected, (*violation.found, *self._reasons(violation)))
+            return self._make(rules, violation.expected, (*violation.actual, *self._reasons(violation)))
         doc_ids, depth = violation.doc_ids, max(self._k, violation.limit or 0)
         now = self._ranks(violation.documents, self._now)
         before = self._ranks(violation.documents, self._before) if self._before else None

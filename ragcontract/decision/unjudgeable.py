@@ -71,7 +71,7 @@ def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
             problems.problem(gate.location, f"{gate.id} cannot be judged: {observed.why}")
     for warning in never_passing(contract.queries, contract.config, contract.k):
         problems.warning(warning)
-    return problems.found()
+    return problems.collected()
 
 
 def _lacking_scores(evaluation: Evaluation, *, complete: bool) -> Problems:
@@ -96,7 +96,7 @@ def _lacking_scores(evaluation: Evaluation, *, complete: bool) -> Problems:
         else:
             worst = f"counted as {metric.worst:g}"
             problems.warning(f"{run.name}: no score {metric.key!r} for {lacking}, {worst}: {named(query_ids)}")
-    return problems.found()
+    return problems.collected()
 
 
 def _failed_rows(evaluation: Evaluation, *, complete: bool) -> Problems:
@@ -113,14 +113,14 @@ def _failed_rows(evaluation: Evaluation, *, complete: bool) -> Problems:
             f"{_failed(baseline.failed)}, so it cannot be the baseline; record them again, or leave these rows out",
         )
     if not run.failed or run.problems:
-        return problems.found()
+        return problems.collected()
     if complete:
         problems.problem(run.name, f"{_failed(run.failed)}, so it cannot be a baseline; record them again")
     elif passing := _passing(run, evaluation):
         problems.warning(
             f"{run.name}: {_failed(passing)}, which count as if nothing was found or answered; record them again"
         )
-    return problems.found()
+    return problems.collected()
 
 
 def _partly_compared(evaluation: Evaluation) -> Iterator[str]:

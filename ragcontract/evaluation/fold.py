@@ -99,7 +99,7 @@ def stored_values(metrics: Iterable[Metric], stored: ComparedQuery) -> Values:
 def stored_violations(stored: ComparedQuery) -> Iterator[Violation]:
     """Yield the violations of rules about the answer of a stored query. Only digests of their causes are known."""
     for rule, causes in stored.broken.items():
-        yield Violation(rule=rule, expected=(), found=(), causes=tuple(causes))
+        yield Violation(rule=rule, expected=(), actual=(), causes=tuple(causes))
 
 
 def references_of(family: Family) -> list[str]:
@@ -352,7 +352,7 @@ class _Builder:
             first_ids=first_ids,
             retrieved=self._listed.held,
             said=self._listed.said,
-            problems=self.problems.found(),
+            problems=self.problems.collected(),
         )
 
     def _score_missing(self, missing: Iterable[str]) -> None:

@@ -146,20 +146,20 @@ class ForbiddenForms:
         top = list(dict.fromkeys(doc_ids)) if self._by_document else doc_ids
         for lookalike in lookalikes(query.forbidden_doc_ids, top[: self._within]):
             if not self._are_different(lookalike, query):
-                yield Mismatch(("results", doc_ids.index(lookalike.found), "doc_id"), _question(lookalike))
+                yield Mismatch(("results", doc_ids.index(lookalike.actual), "doc_id"), _question(lookalike))
 
     def _are_different(self, lookalike: "Lookalike", query: GoldenQuery) -> bool:
-        if lookalike.found in self._different or lookalike.forbidden in self._different:
+        if lookalike.actual in self._different or lookalike.forbidden in self._different:
             return True
         if lookalike.identical:
             return False
-        if lookalike.found in query.relevant_doc_ids:
+        if lookalike.actual in query.relevant_doc_ids:
             return True
-        return lookalike.found in self._wanted and (lookalike.numbered or lookalike.forbidden in self._wanted)
+        return lookalike.actual in self._wanted and (lookalike.numbered or lookalike.forbidden in self._wanted)
 
 
 def _question(lookalike: "Lookalike") -> str:
-    returned, forbidden = _shown(lookalike.found), _shown(lookalike.forbidden)
+    returned, forbidden = _shown(lookalike.actual), _shown(lookalike.forbidden)
     return (
         f"{returned} looks like {forbidden}, which is forbidden here: is this the forbidden document? Write its id in "
         f"the contract as in the run; if they are different documents, add {returned} to {KEY} in the config"

@@ -301,7 +301,7 @@ class Plan(Families, frozen=True, kw_only=True):
                     yield replace(violation, causes=causes)
                 else:
                     yield replace(
-                        violation, causes=causes, expected=unsaid(violation.expected), found=unsaid(violation.found)
+                        violation, causes=causes, expected=unsaid(violation.expected), actual=unsaid(violation.actual)
                     )
 
 
@@ -403,4 +403,4 @@ def _as_one(violations: list[Violation]) -> Violation:
         return violations[0]
     causes = dict.fromkeys(cause for violation in violations for cause in violation.causes)
     number = (f"{len(violations):,} more violations, which are not listed",)
-    return replace(violations[0], expected=EXPECTED, found=number, doc_ids=(), limit=None, causes=tuple(causes))
+    return replace(violations[0], expected=EXPECTED, actual=number, doc_ids=(), limit=None, causes=tuple(causes))

@@ -175,7 +175,7 @@ class Collector:
         self._more += problems.more + len(problems.problems[room:])
         self._warnings += problems.warnings
 
-    def found(self) -> Problems:
+    def collected(self) -> Problems:
         """Return the problems and warnings collected so far."""
         groups, more = list(self._problems.values()), self._more
         only = groups[0] if len(groups) == 1 and not self._included else None

@@ -164,7 +164,7 @@ def read_labels(paths: Sequence[str]) -> Labelled:
             continue
         first[about, item] = location
         cases.setdefault(about, (row, {}))[1][item] = row.label
-    problems.found().raise_if_any()
+    problems.collected().raise_if_any()
     made = [(_case(number, row, items), tuple(items.values())) for number, (row, items) in enumerate(cases.values(), 1)]
     asked = [(case, labels) for case, labels in made if not known_without_a_judge(case)]
     left_out = len(first) - sum(len(labels) for _, labels in asked)
@@ -219,7 +219,7 @@ class LabelsFile:
         if data.strip():
             for _, row in located(read_rows([path], LabelRow), problems):
                 self._known.add(_about(row))
-        problems.found().raise_if_any()
+        problems.collected().raise_if_any()
         self._line_is_open = not data.endswith(b"\n") and bool(data)
         self._hash = hashlib.blake2b(data)
 

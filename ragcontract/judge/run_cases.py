@@ -141,11 +141,11 @@ def read_cases(
                 problems.problem(location, case)
             else:
                 cases.setdefault(query_id, {})[case] = None
-    problems.found().raise_if_any()
+    problems.collected().raise_if_any()
     return Cases(
         cases=tuple(case for query_id in queries for case in cases.get(query_id, ())),
         can_be_flagged=any(maker.flagging(query) for query in queries.values()),
-        warnings=(*problems.found().warnings, *_warnings(queries, rows, maker, tasks)),
+        warnings=(*problems.collected().warnings, *_warnings(queries, rows, maker, tasks)),
     )
 
 

@@ -94,13 +94,13 @@ def replayed_contract(
     if not paths:
         contract, lacking = without_judgments(contract, stored=stored)
         problems.include(lacking)
-        return contract, Replayed(calibrations=calibrations, advisory=advisory, problems=problems.found())
+        return contract, Replayed(calibrations=calibrations, advisory=advisory, problems=problems.collected())
     read = read_judgments(paths, progress, now=now)
     problems.include(read.problems)
     if not read.is_whole:  # a judgment that seems to be missing may be in the file that does not exist
         impossible = {gate.id for gate, _ in judged_gates(contract)}
         contract = replace(contract, impossible=contract.impossible | impossible)
-        return contract, Replayed(calibrations=calibrations, advisory=advisory, problems=problems.found())
+        return contract, Replayed(calibrations=calibrations, advisory=advisory, problems=problems.collected())
     replay = _replay(contract, read)
     contract, by_task = _with_judgments(contract, read, replay)
     second, why = _second_pass(contract, read, replay, calibrations, now=now, problems=problems)
@@ -116,7 +116,7 @@ def replayed_contract(
         calibrations=calibrations,
         why_not={CONFIRMATION: why} if why else {},
         advisory=advisory,
-        problems=problems.found(),
+        problems=problems.collected(),
     )
 
 
@@ -144,8 +144,8 @@ def without_judgments(contract: Contract, *, stored: bool = False) -> tuple[Cont
     if not (contract.with_gates or stored):
         for metric in judged.values():
             problems.warning(f"{metric.label} is left out: {NO_JUDGMENTS}")
-        return contract.without_judged_metrics(), problems.found()
-    return replace(contract, impossible=contract.impossible | {gate.id for gate in gates}), problems.found()
+        return contract.without_judged_metrics(), problems.collected()
+    return replace(contract, impossible=contract.impossible | {gate.id for gate in gates}), problems.collected()
 
 
 def of_run(replayed: Replayed) -> Replayed:
@@ -162,7 +162,7 @@ def cleared(replayed: Replayed, contract: Contract) -> Problems:
     if second is not None and second.unknown_before and contract.only_new:
         what = f"the baseline has flagged texts without a verdict in {_queries(second.unknown_before)}"
         problems.warning(f"{what}: they count as new; judge that run, too, into another file, and name both")
-    return problems.found()
+    return problems.collected()
 
 
 def with_trust(replayed: Replayed, contract: Contract, now: datetime, *, stored: bool = False) -> Replayed:
@@ -199,7 +199,7 @@ def not_calibrated(replayed: Replayed, contract: Contract) -> Problems:
         elif reasons:
             advisory = "judge.uncalibrated: advisory shows it without effect"
             problems.problem(gate.location, f"{gate.id} cannot be judged: {why}; {advisory}")
-    return problems.found()
+    return problems.collected()
 
 
 def without_words(replayed: Replayed) -> Replayed:

@@ -135,7 +135,7 @@ def read_judgments(paths: Sequence[str], progress: Progress = no_progress, *, no
         problems.add(problem)
     if refused := _refused(existing):
         problems.add(refused)
-        return Judgments(files=(), problems=problems.found(), by_key={}, lines=lines)
+        return Judgments(files=(), problems=problems.collected(), by_key={}, lines=lines)
     for event in read_rows(existing, Judgment, may_be_empty=True, progress=progress):
         match event:
             case Batch():
@@ -143,7 +143,7 @@ def read_judgments(paths: Sequence[str], progress: Progress = no_progress, *, no
                     texts += size_of_texts(judgment)
                     if too_much := _too_much(len(by_key) + 1, texts):
                         problems.problem(event.location(index), too_much)
-                        return Judgments(files=tuple(files), problems=problems.found(), by_key=by_key, lines=lines)
+                        return Judgments(files=tuple(files), problems=problems.collected(), by_key=by_key, lines=lines)
                     for field, why in judgment_faults(judgment, now):
                         problems.problem(f"{event.location(index)}: {field}", why)
                     first = by_key.setdefault(query_key(judgment), judgment)
@@ -156,7 +156,9 @@ def read_judgments(paths: Sequence[str], progress: Progress = no_progress, *, no
                 files.append(file)
             case _:
                 problems.add(event)
-    return Judgments(files=tuple(files), problems=problems.found(), by_key=by_key, lines=lines, is_whole=not missing)
+    return Judgments(
+        files=tuple(files), problems=problems.collected(), by_key=by_key, lines=lines, is_whole=not missing
+    )
 
 
 def write_judgments(path: str, judgments: Iterable[Judgment], before: Callable[[], None] = lambda: None) -> None:

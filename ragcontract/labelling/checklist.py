@@ -187,6 +187,6 @@ class _Reader:
                 self._problems.problem(ticked.nothing, message)
             elif (of_query := ticked.labels()) is not None:
                 labels[query_id] = of_query
-        if not self._ticked and not self._problems.found():
+        if not self._ticked and not self._problems.collected():
             self._problems.problem(self._path, f"has no questions; {EXPECTED}")
         return labels

@@ -102,7 +102,7 @@ def read_questions(paths: Sequence[str], selection: Selection) -> Questions:
             tags.update(row.tags or ())
         if _is_chosen(row, known_as, selection) and (selection.limit is None or len(chosen) < selection.limit):
             chosen.append(_question(row, known_as))
-    problems.found().raise_if_any()
+    problems.collected().raise_if_any()
     if unknown := [*_unknown("--tag", selection.tags, tags), *_unknown("--query", selection.ids, first)]:
         raise InputError(unknown)
     if not chosen:

@@ -353,7 +353,7 @@ def _retrieved(query: GoldenQuery, results: Sequence[ListedResult] | None) -> li
 
 
 def _violation(violation: Violation) -> ViolationReport:
-    expected, found = render(violation.expected), render(violation.found)
+    expected, found = render(violation.expected), render(violation.actual)
     return ViolationReport(
         rule=violation.rule,
         message=f"expected {expected}; found: {found}",

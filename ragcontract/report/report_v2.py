@@ -248,7 +248,7 @@ def _item_of_case(case: Case) -> Item:
 
 
 def _sentence(violation: Violation) -> str:
-    expected, found = render_phrase(violation.expected), render_phrase(violation.found)
+    expected, found = render_phrase(violation.expected), render_phrase(violation.actual)
     excuse = f" (waived: {violation.waived})" if violation.waived else ""
     return f"{violation.rule}: expected {expected}; found: {found}{excuse}"
 

@@ -68,7 +68,7 @@ def follows_from(violation: Violation, unanswered: Violation) -> bool:
     """Return whether a rule is violated only because there is no answer or an error, as ``unanswered`` says already."""
     if violation is unanswered or violation.turn != unanswered.turn:
         return False
-    return violation.found[:1] in {NO_ANSWER, NO_CALLS} or violation.found == unanswered.found
+    return violation.actual[:1] in {NO_ANSWER, NO_CALLS} or violation.actual == unanswered.actual
 
 
 def quoted(text: str) -> Name:
@@ -101,7 +101,7 @@ class Answered(AnswerRule, frozen=True, kw_only=True, gc=False, tag="answered"):
                 Name(shorten(row.finish_reason or "", bounds.NAME)),
             )
             yield Violation(
-                rule="answered", expected=("a complete answer",), found=cut_off, causes=("cut off",), warns=True
+                rule="answered", expected=("a complete answer",), actual=cut_off, causes=("cut off",), warns=True
             )
 
         if _forbids(query):
@@ -113,7 +113,7 @@ class Answered(AnswerRule, frozen=True, kw_only=True, gc=False, tag="answered"):
         return isinstance(row.response, str) and (self.blank_answers or _says_something(query, row))
 
     def _broken(self, cause: str, instead: Phrase) -> Violation:
-        return Violation(rule="answered", expected=("an answer",), found=instead, causes=(cause,))
+        return Violation(rule="answered", expected=("an answer",), actual=instead, causes=(cause,))
 
 
 def says_nothing(query: GoldenQuery, row: RunRow) -> bool:
@@ -181,7 +181,7 @@ def _mixed_alphabets(answer: Answer) -> Iterator[Violation]:
         yield Violation(
             rule="answered",
             expected=("letters of one alphabet in each word",),
-            found=(
+            actual=(
                 excerpt(answer.text[start:end]),
                 f", which has {' and '.join(names)} letters, so a rule that forbids the word it looks like misses it",
             ),

@@ -48,7 +48,7 @@ class MustCite(AnswerRule, frozen=True, kw_only=True, gc=False, tag="must_cite")
                 yield Violation(
                     rule="must_cite",
                     expected=(f"citations up to [{texts}]" if texts else "no citation of a text",),
-                    found=(
+                    actual=(
                         Name(f"[{beyond}]", said=True),
                         " in ",
                         excerpt(answer, *traced.span(*bracketed.span())),
@@ -61,7 +61,7 @@ class MustCite(AnswerRule, frozen=True, kw_only=True, gc=False, tag="must_cite")
             yield Violation(
                 rule="must_cite",
                 expected=("a citation: [1], or the id of a retrieved document",),
-                found=begins(answer_in(row)),
+                actual=begins(answer_in(row)),
                 causes=("cites nothing",),
             )
 

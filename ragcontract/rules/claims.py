@@ -63,7 +63,7 @@ class ForbiddenClaims(_FromFields, Flagging, frozen=True, kw_only=True, gc=False
                 violation = Violation(
                     rule="forbidden_claims",
                     expected=("no ", *named([claim])),
-                    found=(place.excerpt,),
+                    actual=(place.excerpt,),
                     causes=(_identity(claim),),
                 )
                 yield claim, violation, chain([place], matches)
@@ -76,7 +76,7 @@ class ForbiddenClaims(_FromFields, Flagging, frozen=True, kw_only=True, gc=False
             violation = Violation(
                 rule="forbidden_claims",
                 expected=("no forbidden claim",),
-                found=(excerpt(response, *span),),
+                actual=(excerpt(response, *span),),
                 causes=(text,),
             )
             yield Flag(violation=violation, texts=(text,), why="forbidden_claims")
@@ -104,7 +104,7 @@ class RequiredElements(_FromFields, frozen=True, kw_only=True, gc=False, tag="re
         yield Violation(
             rule="required_elements",
             expected=(count, *named(missing)) if count else named(missing),
-            found=begins(answer_in(row)),
+            actual=begins(answer_in(row)),
             causes=tuple(map(_identity, missing)),
         )
 
@@ -152,7 +152,7 @@ class ForbiddenElements(_FromFields, Flagging, frozen=True, kw_only=True, gc=Fal
 
 
 def _is_there(element: Matcher, place: Name, cause: str) -> Violation:
-    return Violation(rule="forbidden_elements", expected=("no ", *named([element])), found=(place,), causes=(cause,))
+    return Violation(rule="forbidden_elements", expected=("no ", *named([element])), actual=(place,), causes=(cause,))
 
 
 def _number(matchers: Iterable[Matcher]) -> int:

@@ -47,7 +47,7 @@ class JsonSchema(AnswerRule, frozen=True, kw_only=True, gc=False, tag="json_sche
                 yield Violation(
                     rule="json_schema",
                     expected=("each key once in an object",),
-                    found=(
+                    actual=(
                         "the key ",
                         excerpt(key),
                         " twice: some programs read its first value and some its last",
@@ -59,17 +59,17 @@ class JsonSchema(AnswerRule, frozen=True, kw_only=True, gc=False, tag="json_sche
         except NotJsonError as error:
             begun = begins(answer)
             found_text = begun if begun == NO_ANSWER else (f"an answer that {error}: ", *begun)
-            yield Violation(rule="json_schema", expected=_EXPECTED, found=found_text, causes=("no JSON",))
+            yield Violation(rule="json_schema", expected=_EXPECTED, actual=found_text, causes=("no JSON",))
             return
         except TooMuchWorkError:
             steps = (f"an answer that takes more than {bounds.SCHEMA_STEPS:,} steps to check",)
-            yield Violation(rule="json_schema", expected=_EXPECTED, found=steps, causes=("too much work",))
+            yield Violation(rule="json_schema", expected=_EXPECTED, actual=steps, causes=("too much work",))
             return
         if failure:
             place = ("at ", Name(shorten(failure.path, bounds.EXCERPT), said=True), ": ") if failure.path else ()
             yield Violation(
                 rule="json_schema",
                 expected=(*_EXPECTED, ": ", quoted(f"{failure.keyword}: {failure.wanted}")),
-                found=(*place, replace(excerpt(failure.found), quoted=False)),  # it is JSON
+                actual=(*place, replace(excerpt(failure.actual), quoted=False)),  # it is JSON
                 causes=(f"{failure.path} {failure.keyword}",),
             )

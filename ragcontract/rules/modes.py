@@ -40,4 +40,4 @@ class ExpectedMode(RowRule, frozen=True, kw_only=True, gc=False, tag="expected_m
             causes = ("no answer",)
         elif mode == self.mode:
             answered, causes = NO_ANSWER, ("no answer",)
-        yield Violation(rule="expected_mode", expected=(f"mode {self.mode}",), found=answered, causes=causes)
+        yield Violation(rule="expected_mode", expected=(f"mode {self.mode}",), actual=answered, causes=causes)

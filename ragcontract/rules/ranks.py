@@ -38,7 +38,7 @@ class ForbiddenDocs(RankRule, frozen=True, kw_only=True, gc=False, tag="forbidde
                 documents="forbidden",
                 limit=self.within,
                 expected=("no ", *listed(present, "or"), f" {within(self.within)}"),
-                found=located(present, ranks, self.k),
+                actual=located(present, ranks, self.k),
             )
 
 
@@ -71,7 +71,7 @@ class MustRankAtMost(RankRule, frozen=True, kw_only=True, gc=False, tag="must_ra
             limit=self.rank,
             causes=("too low", "lost") if lost else ("too low",),
             expected=(*listed(wanted, "or"), f" {within(self.rank)}"),
-            found=located(wanted, ranks_by_id(wanted, score.ranks), self.rank),
+            actual=located(wanted, ranks_by_id(wanted, score.ranks), self.rank),
         )
 
 
@@ -101,7 +101,7 @@ class MustInclude(RankRule, frozen=True, kw_only=True, gc=False, tag="must_inclu
             documents="relevant",
             limit=self.k,
             expected=(*listed(missing, "or" if self.any else "and"), f" {within(self.k)}"),
-            found=located(missing, ranks, self.k),
+            actual=located(missing, ranks, self.k),
         )
 
 

@@ -51,7 +51,7 @@ class MustRefuse(_Refusal, frozen=True, kw_only=True, gc=False, tag="must_refuse
         yield Violation(
             rule="must_refuse",
             expected=("a refusal",),
-            found=(*begins(answer_in(row)), *([" (judged by common English phrases only)"] if unsure else [])),
+            actual=(*begins(answer_in(row)), *([" (judged by common English phrases only)"] if unsure else [])),
             warns=unsure,
         )
 
@@ -64,7 +64,7 @@ class MustNotRefuse(_Refusal, frozen=True, kw_only=True, gc=False, tag="must_not
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield a violation that names the evidence."""
         if evidence := self.evidence(row, context):
-            yield Violation(rule="must_not_refuse", expected=("no refusal",), found=_described(evidence, row))
+            yield Violation(rule="must_not_refuse", expected=("no refusal",), actual=_described(evidence, row))
 
 
 def _described(evidence: "Evidence", row: RunRow) -> Phrase:

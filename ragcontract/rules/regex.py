@@ -46,7 +46,7 @@ class RegexMustMatch(_Regex, frozen=True, kw_only=True, gc=False, tag="regex_mus
         answer = answer_in(row)
         if not self.compiled.finds(answer):
             expected = ("a match of ", quoted(self.pattern))
-            yield Violation(rule="regex_must_match", expected=expected, found=begins(answer))
+            yield Violation(rule="regex_must_match", expected=expected, actual=begins(answer))
 
 
 class RegexMustNotMatch(_Regex, frozen=True, kw_only=True, gc=False, tag="regex_must_not_match"):
@@ -61,4 +61,4 @@ class RegexMustNotMatch(_Regex, frozen=True, kw_only=True, gc=False, tag="regex_
         search = partial(pattern_spans, self.compiled, normalise=context.settings.answers.normalise)
         if place := next(places(row, search), None):
             expected = ("no match of ", quoted(self.pattern))
-            yield Violation(rule="regex_must_not_match", expected=expected, found=(place.excerpt,))
+            yield Violation(rule="regex_must_not_match", expected=expected, actual=(place.excerpt,))

@@ -91,7 +91,7 @@ class OneScoreRule(ScoreRule, frozen=True, kw_only=True, gc=False):
         else:
             return
         expected = f"{self.key} of {'at least' if least else 'at most'} {as_written(self.limit)}"
-        yield Violation(rule=names_of(type(self))[0], expected=(expected,), found=(measured,), metrics=self.read)
+        yield Violation(rule=names_of(type(self))[0], expected=(expected,), actual=(measured,), metrics=self.read)
 
 
 class NamedScoreRule(OneScoreRule, frozen=True, kw_only=True, gc=False):
@@ -189,7 +189,7 @@ class CompositeMinimum(ScoreRule, frozen=True, kw_only=True, gc=False, tag="comp
             yield Violation(
                 rule="composite",
                 expected=(f"a mean of {' and '.join(known)} of at least {as_written(self.minimum)}",),
-                found=(f"{fixed(mean, digits)} ({values})",),
+                actual=(f"{fixed(mean, digits)} ({values})",),
                 metrics=tuple(known),
             )
 

@@ -77,7 +77,7 @@ class Contains(_Texts, frozen=True, kw_only=True, gc=False):
         yield Violation(
             rule=str(type(self).__struct_config__.tag),
             expected=_all_or_any(missing, "any of " if self.any and len(self.any) > 1 else ""),
-            found=begins(answer),
+            actual=begins(answer),
             causes=tuple(missing),
         )
 
@@ -104,7 +104,7 @@ class MustNotContain(_Texts, Flagging, frozen=True, kw_only=True, gc=False, tag=
                 violation = Violation(
                     rule="must_not_contain",
                     expected=("no ", quoted(text)),
-                    found=(place.excerpt,),
+                    actual=(place.excerpt,),
                     causes=(text,),
                 )
                 yield matcher, violation, chain([place], matches)
@@ -120,7 +120,7 @@ class MaxChars(AnswerRule, frozen=True, kw_only=True, gc=False, tag="max_chars")
         length = len(row.response) if isinstance(row.response, str) else 0
         if length > self.value:
             yield Violation(
-                rule="max_chars", expected=(f"at most {self.value:,} characters",), found=(f"{length:,} characters",)
+                rule="max_chars", expected=(f"at most {self.value:,} characters",), actual=(f"{length:,} characters",)
             )
 
 

@@ -66,7 +66,7 @@ def _in_no_turn(by_turn: dict[int, list[Violation]], turns: tuple[Turn, ...]) ->
     yield replace(
         last,
         expected=(f"in any of {len(by_turn)} turns: ", *last.expected),
-        found=(f"in {_named(number, turns[number])}: ", *last.found),
+        actual=(f"in {_named(number, turns[number])}: ", *last.actual),
         causes=("in no turn",),
         warns=any(all(violation.warns for violation in of_turn) for of_turn in by_turn.values()),
     )

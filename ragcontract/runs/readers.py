@@ -168,7 +168,7 @@ def read_doc_ids(paths: Sequence[str]) -> tuple[dict[str, list[str]], Problems]:
             problems.problem(f"{location}: query_id", f"duplicate id {query_id!r}, first defined at {first[query_id]}")
         else:
             rows[query_id], first[query_id] = doc_ids, location
-    return rows, problems.found()
+    return rows, problems.collected()
 
 
 def doc_id_rows(

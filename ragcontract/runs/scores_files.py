@@ -177,7 +177,7 @@ class _Reader:
         """Note that a file was read to its end."""
         self.files.append(file)
         self._names.clear()
-        if self._without_any and not self.problems.found():
+        if self._without_any and not self.problems.collected():
             self.problems.problem(encodable(file.path), f"has no scores and no checks; expected rows as {EXAMPLE}")
         self._without_any = True
 
@@ -222,7 +222,7 @@ class _Reader:
     def result(self) -> GivenScores:
         return GivenScores(
             files=tuple(self.files),
-            problems=self.problems.found(),
+            problems=self.problems.collected(),
             unknown=tuple(self._unknown),
             unknown_rows=self._unknown_rows,
             undeclared=tuple(self._undeclared),

@@ -35,7 +35,7 @@ class Suggested(Struct, frozen=True, kw_only=True):
     bound: float  # the minimum (or maximum), met by runs with other questions 19 times in 20, rounded to the worse
     deviation: float | None  # the standard deviation of the mean from run to run; None with one run
     limit: float | None  # on a change for the worse, rounded up; None if there are too few queries or runs for one
-    found: float | None  # a real change that breaks the limit 4 times in 5; None with one run
+    detectable: float | None  # a real change that breaks the limit 4 times in 5; None with one run
 
 
 def suggested(
@@ -68,7 +68,7 @@ def suggested(
         bound=sign * floor((sign * worst + span * of.least) * 10**digits + ROUNDING) / 10**digits,
         deviation=None if of.deviation is None else span * of.deviation,
         limit=change if possible else None,
-        found=None if of.noise is None or not possible else change + span * beyond,
+        detectable=None if of.noise is None or not possible else change + span * beyond,
     )
 
 

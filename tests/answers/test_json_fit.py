@@ -89,7 +89,7 @@ def test_all_keywords_are_those_of_the_standard() -> None:
 def test_the_first_failure_says_where_and_what() -> None:
     schema = {"type": "object", "properties": {"items": {"items": {"required": ["id"]}}}}
     assert first_failure({"items": [{"id": 1}, {"x": 2}]}, schema) == Failure(
-        path="items[1]", keyword="required", wanted='["id"]', found='{"x": 2}'
+        path="items[1]", keyword="required", wanted='["id"]', actual='{"x": 2}'
     )
 
 

@@ -278,7 +278,7 @@ def versions_on_spark(_: Lab, size: int) -> bool:
 
     problems = Collector()
     found = _versions(Few(), "run", problems)
-    return all_of(*(len(values) == size for values in found.values()), not problems.found().warnings)
+    return all_of(*(len(values) == size for values in found.values()), not problems.collected().warnings)
 
 
 def unknown_ids(lab: Lab, size: int) -> bool:

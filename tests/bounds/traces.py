@@ -83,7 +83,7 @@ def converted(lab: Lab, count: int) -> bool:
     Path("traces.jsonl").write_text(json.dumps(otlp(*[span(number + 1) for number in range(count)])))
     problems = Collector()
     found = list(read_spans([str(lab.folder / "traces.jsonl")], problems, no_progress))
-    return len(found) == count and not problems.found()
+    return len(found) == count and not problems.collected()
 
 
 CASES: Cases = {

@@ -84,7 +84,7 @@ def test_only_what_is_needed_is_read(spark: SparkSession, tmp_path: Path) -> Non
     pattern = write_parquet(tmp_path / "logs", once(seed=1), files=1)
     problems = Collector()
     (part,) = parts_of(spark, [pattern], plan_of([]), problems)
-    assert problems.found() == Problems()
+    assert problems.collected() == Problems()
     plan = executed(part.rows)
     assert "results:array<struct<doc_id:string,score:double>>" in plan
     assert "text" not in plan.partition("ReadSchema")[2]

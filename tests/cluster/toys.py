@@ -82,7 +82,7 @@ class MustSay(RowRule, frozen=True, kw_only=True, gc=False, tag="must_say"):
         """Yield what the answer lacks."""
         if self.text not in (row.response or ""):
             found = (f"{row.mode or 'no mode'}",)
-            yield Violation(rule="must_say", expected=("an answer with ", Name(self.text)), found=found)
+            yield Violation(rule="must_say", expected=("an answer with ", Name(self.text)), actual=found)
 
 
 def toys(_: MetricSettings) -> Iterable[Family]:

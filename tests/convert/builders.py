@@ -41,7 +41,7 @@ def read(
     collection = FORMATS[form].read(
         write(folder, **texts), {"golden", "run"} if wanted is None else wanted, problems, no_progress
     )
-    return collection, problems.found()
+    return collection, problems.collected()
 
 
 def read_all(form: str, folder: Path, texts: Mapping[str, str]) -> Collection:
@@ -52,7 +52,7 @@ def read_all(form: str, folder: Path, texts: Mapping[str, str]) -> Collection:
 def written(form: str, name: str, collection: Collection) -> tuple[str, Problems]:
     """Write one file of a format."""
     problems = Collector()
-    return "".join(FORMATS[form].outputs[name].write(collection, problems)), problems.found()
+    return "".join(FORMATS[form].outputs[name].write(collection, problems)), problems.collected()
 
 
 def collection(grades: Judgments, results: Results | None = None) -> Collection:

@@ -197,7 +197,7 @@ def test_samples_without_what_was_retrieved_are_golden_queries(tmp_path: Path, m
 def test_a_file_that_is_gone_when_it_is_opened_is_reported(tmp_path: Path) -> None:
     problems = Collector()
     assert list(rows([str(tmp_path / "gone")], str.split, "qid 0 docid grade", problems)) == []
-    assert lines_of(problems.found(), tmp_path) == ["gone: cannot be read (No such file or directory)"]
+    assert lines_of(problems.collected(), tmp_path) == ["gone: cannot be read (No such file or directory)"]
 
 
 def test_scores_of_several_files_become_one_scores_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,7 @@ def converted(*paths: Path, as_evaluated: bool = True) -> tuple[list[dict[str, A
     files = fitz_gov_cases.in_folders([str(path) for path in paths], problems)
     found = reader(as_evaluated=as_evaluated)({"cases": files}, {"golden"}, problems, no_progress)
     rows = [{"id": query.id, "query": query.text, **(query.answer or {})} for query in (found.queries or {}).values()]
-    return rows, problems.found()
+    return rows, problems.collected()
 
 
 def warnings_of(problems: Problems, folder: Path) -> list[str]:

@@ -113,7 +113,7 @@ def test_problems_by_the_thousand_are_counted(tmp_path: Path) -> None:
 def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     problems = Collector()
     assert list(Samples([str(tmp_path / "none")], Sample, problems)) == []
-    assert lines_of(problems.found(), tmp_path) == ["none: cannot be read (No such file or directory)"]
+    assert lines_of(problems.collected(), tmp_path) == ["none: cannot be read (No such file or directory)"]
 
 
 def test_samples_say_what_they_could_not() -> None:

@@ -30,7 +30,7 @@ def test_each_item_has_its_line_and_faulty_ones_do_not_hide_others(tmp_path: Pat
     assert run is not None
     found = file.items(run.testCases, SavedCase, problems, after=b"testCases")
     assert [(location, case.name) for location, case in found] == [("results:3", "a"), ("results:5", "b")]
-    assert lines_of(problems.found(), tmp_path) == [
+    assert lines_of(problems.collected(), tmp_path) == [
         'results:5: name: expected text, found 1; write "1"',
         'results:6: name: expected text, found 1; write "1"',
     ]
@@ -52,7 +52,7 @@ def test_what_is_no_document_is_reported(data: bytes, problem: str, tmp_path: Pa
     (tmp_path / "results").write_bytes(data)
     problems = Collector()
     assert read(tmp_path / "results", problems) == []
-    (reported,) = lines_of(problems.found(), tmp_path)
+    (reported,) = lines_of(problems.collected(), tmp_path)
     assert reported.startswith(problem)
 
 
@@ -62,5 +62,5 @@ def test_faulty_items_by_the_thousand_are_counted() -> None:
     run = file.document(SavedRun, problems)
     assert run is not None
     assert list(file.items(run.testCases, SavedCase, problems, after=b"testCases")) == []
-    found = problems.found()
+    found = problems.collected()
     assert (len(found.problems) <= 50, len(found.problems) + found.more >= 1) == (True, True)

@@ -34,7 +34,7 @@ def read(
     problems = Collector()
     given = {"results": text, "golden": golden} if golden else {"results": text}
     found = reader(id_column, scores)(write(folder, **given), {"scores"}, problems, no_progress)
-    return [(row.query_id, row.scores) for row in found.scores or []], problems.found()
+    return [(row.query_id, row.scores) for row in found.scores or []], problems.collected()
 
 
 @pytest.mark.parametrize("text", FORMS.values(), ids=FORMS)
@@ -53,7 +53,7 @@ def test_a_pipe_is_read_from_its_first_line_on(tmp_path: Path) -> None:
         pool.submit((tmp_path / "pipe.csv").write_text, "id,f\na,1\n")
         files = {"results": [str(tmp_path / "pipe.csv")], "golden": []}
         found = reader(None, ["f"])(files, {"scores"}, problems, no_progress)
-    assert ([row.scores for row in found.scores or []], problems.found()) == ([{"f": 1.0}], Problems())
+    assert ([row.scores for row in found.scores or []], problems.collected()) == ([{"f": 1.0}], Problems())
 
 
 def test_the_column_of_the_ids_is_named_or_recognized_or_that_of_the_questions(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     problems = Collector()
     files = {"results": [str(tmp_path / "none")], "golden": []}
     reader(None, ["f"])(files, {"scores"}, problems, no_progress)
-    assert lines_of(problems.found(), tmp_path)[0].startswith("none: cannot be read (No such file")
+    assert lines_of(problems.collected(), tmp_path)[0].startswith("none: cannot be read (No such file")
 
 
 def test_problems_by_the_thousand_are_counted(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ Rows = dict[str, tuple[str, Sequence[str]]]
 def read(folder: Path, text: str | bytes, **columns: str) -> tuple[Collection, Problems]:
     problems = Collector()
     collection = reader(Columns(**columns))(write(folder, csv=text), {"golden"}, problems, no_progress)
-    return collection, problems.found()
+    return collection, problems.collected()
 
 
 def queries(folder: Path, text: str | bytes, **columns: str) -> Rows:

@@ -61,7 +61,7 @@ def test_a_file_name_that_several_folders_have_is_left_out() -> None:
 def test_an_id_whose_form_the_run_has_itself_is_another_document() -> None:
     assert matches(["report_2023"], ["report", "report_2022"]) == []
     assert matches(["guide.v2"], ["guide", "guide.v1"]) == []
-    assert [match.found for match in matches(["doc#3"], ["doc", "doc_3"])] == ["doc"]
+    assert [match.actual for match in matches(["doc#3"], ["doc", "doc_3"])] == ["doc"]
 
 
 def test_the_most_frequent_form_is_the_example() -> None:
@@ -77,5 +77,5 @@ def test_whatever_the_ids_each_wanted_one_is_matched_at_most_once_and_never_with
 ) -> None:
     matched = matches(dict.fromkeys(wanted), found)
     assert len({match.wanted for match in matched}) == len(matched)
-    assert all(match.wanted in wanted and match.found in found and match.wanted != match.found for match in matched)
+    assert all(match.wanted in wanted and match.actual in found and match.wanted != match.actual for match in matched)
     assert all(render(difference(match)) for match in matched)

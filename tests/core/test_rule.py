@@ -31,7 +31,7 @@ class MostResults(RowRule, frozen=True, kw_only=True, gc=False, tag="most_result
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         if len(row.results) > self.count:
             yield Violation(
-                rule="most_results", expected=(f"at most {self.count} results",), found=(f"{len(row.results)}",)
+                rule="most_results", expected=(f"at most {self.count} results",), actual=(f"{len(row.results)}",)
             )
 
 

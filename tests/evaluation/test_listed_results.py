@@ -96,7 +96,7 @@ class NeverFirst(RankRule, frozen=True, kw_only=True, gc=False, tag="never_first
 
     def violations(self, query: GoldenQuery, score: QueryScore) -> "Sequence[Violation]":  # type: ignore[override]  # noqa: ARG002
         """Return one if the document is the first."""
-        return [Violation(rule="never_first", expected=("x",), found=("y",))] if score.ranks == (1,) else []
+        return [Violation(rule="never_first", expected=("x",), actual=("y",))] if score.ranks == (1,) else []
 
 
 def test_a_rule_without_the_shortcut_is_asked_about_every_row() -> None:

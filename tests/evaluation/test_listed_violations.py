@@ -14,7 +14,7 @@ from tests.process import Ended, rag_contract
 
 
 def violation(cause: str, rule: str = "must_contain", *, warns: bool = False) -> Violation:
-    return Violation(rule=rule, expected=("x",), found=(f"not {cause}",), causes=(cause,), warns=warns)
+    return Violation(rule=rule, expected=("x",), actual=(f"not {cause}",), causes=(cause,), warns=warns)
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ class TestListed:
 
     def test_the_others_of_a_rule_are_one_with_their_number_and_all_causes(self) -> None:
         *_, last = listed_first(map(violation, "abcdd"))
-        assert last.found == ("3 more violations, which are not listed",)
+        assert last.actual == ("3 more violations, which are not listed",)
         assert last.causes == ("c", "d")
 
     def test_each_rule_stays_and_what_warns_stays_apart(self) -> None:

@@ -28,7 +28,7 @@ def test_ids_that_never_occur_are_counted_and_compared() -> None:
     found = search({"q1": ["a"], "q2": ["B"]}, query("q1", "A", "C"), query("q2", "B"))
     assert (found.relevant, found.never, found.compared, found.matched) == (3, 2, 2, 1)
     assert found.example is not None
-    assert (found.example.wanted, found.example.found, found.retrieved) == ("A", "a", ("a",))
+    assert (found.example.wanted, found.example.actual, found.retrieved) == ("A", "a", ("a",))
 
 
 def test_ids_of_queries_without_a_row_do_not_count() -> None:

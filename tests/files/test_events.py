@@ -32,13 +32,13 @@ def test_rows_come_in_order_with_their_locations_and_the_rest_is_collected() -> 
         ("a.jsonl:7", "third"),
         ("b.jsonl:1", "fourth"),
     ]
-    assert problems.found() == Problems(problems=("a.jsonl:5: id: is missing",), more=4, warnings=("odd",))
+    assert problems.collected() == Problems(problems=("a.jsonl:5: id: is missing",), more=4, warnings=("odd",))
 
 
 def test_a_problem_is_collected_when_it_comes_and_not_before() -> None:
     problems = Collector()
     rows = located(EVENTS, problems)
     assert [next(rows), next(rows)] == [("a.jsonl:3", "first"), ("a.jsonl:4", "second")]
-    assert not problems.found()
+    assert not problems.collected()
     next(rows)
-    assert problems.found()
+    assert problems.collected()

@@ -27,7 +27,7 @@ def read(*paths: Path, row: type[Struct] = Row, **options: Any) -> tuple[list[tu
     """Return the good rows with their locations, and what is wrong with others."""
     problems = Collector()
     rows = list(located(read_jsonl([str(path) for path in paths], row, **options), problems))
-    return rows, problems.found()
+    return rows, problems.collected()
 
 
 def test_rows_come_with_their_lines_and_files_with_their_digests(tmp_path: Path) -> None:

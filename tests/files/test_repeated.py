@@ -9,7 +9,7 @@ def collected(*problems: tuple[str, str], more: int = 0) -> Problems:
         found.problem(location, message)
     if more:
         found.add(MoreProblems(more))
-    return found.found()
+    return found.collected()
 
 
 def test_up_to_three_problems_of_a_sort_are_each_described_in_their_order() -> None:

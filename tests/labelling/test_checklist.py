@@ -22,7 +22,7 @@ def read(folder: Path, text: str, **queries: GoldenQuery) -> tuple[dict[str, Lab
     path.write_text(text)
     problems = Collector()
     labels = read_checklist(str(path), queries or {"q1": TODO}, problems)
-    return labels, [problem.replace(f"{folder}/", "") for problem in problems.found().problems]
+    return labels, [problem.replace(f"{folder}/", "") for problem in problems.collected().problems]
 
 
 def labels_in(folder: Path, text: str, query: GoldenQuery = TODO) -> Labels | None:
@@ -123,7 +123,7 @@ def test_any_id_is_read_as_it_was_written_and_is_one_visible_line(name: str) -> 
     reader.line("c.txt:1", f"## {written}".strip())
     reader.line("c.txt:2", f"- [x] {written}  0.5  text".strip())
     assert reader.finish() == {name: Labels(grades={name: 1})}
-    assert not problems.found()
+    assert not problems.collected()
 
 
 def test_a_cross_is_not_relevant_and_a_question_mark_stays_open(tmp_path: Path) -> None:

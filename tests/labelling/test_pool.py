@@ -12,8 +12,8 @@ from tests.builders import run, write_jsonl
 def pooled(folder: Path, *rows: dict[str, Any], top: int = 10) -> Pool:
     problems = Collector()
     pool = read_pool([str(write_jsonl(folder / "run.jsonl", rows))], top, problems)
-    assert not problems.found().warnings
-    assert not problems.found()
+    assert not problems.collected().warnings
+    assert not problems.collected()
     return pool
 
 

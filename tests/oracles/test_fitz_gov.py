@@ -97,7 +97,7 @@ def reason(query: GoldenQuery, violations: Sequence[Violation]) -> str:
     broken = {rule: [one for one in violations if one.rule == rule] for rule in (one.rule for one in violations)}
     if "expected_mode" in broken:
         (one,) = broken["expected_mode"]
-        expected, found = (render(phrase).removeprefix("mode ") for phrase in (one.expected, one.found))
+        expected, found = (render(phrase).removeprefix("mode ") for phrase in (one.expected, one.actual))
         missing = "No actual_mode provided for governance category"
         return missing if found == "no mode" else f"Expected {expected}, got {found}"
     if "required_elements" in broken:

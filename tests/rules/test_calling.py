@@ -23,7 +23,7 @@ def violations(rule: ToolRule, *calls: dict[str, Any]) -> list[Violation]:
 
 
 def said(violation: Violation) -> tuple[str, str]:
-    return render(violation.expected), render(violation.found)
+    return render(violation.expected), render(violation.actual)
 
 
 def test_a_tool_must_be_called() -> None:
@@ -56,7 +56,7 @@ def test_a_tool_must_not_be_called() -> None:
 
 def test_what_the_application_called_can_be_left_out_of_reports() -> None:
     [broken] = violations(MustNotCallTool(tool="refund"), call("refund", {"id": "secret"}))
-    assert [part.said for part in broken.found if isinstance(part, Name)] == [True]
+    assert [part.said for part in broken.actual if isinstance(part, Name)] == [True]
     assert [part.said for part in broken.expected if isinstance(part, Name)] == [False]
 
 

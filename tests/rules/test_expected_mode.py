@@ -33,7 +33,7 @@ def test_the_expected_mode_holds() -> None:
 
 def test_another_mode_breaks_it() -> None:
     (violation,) = RULE.violations(ASKED, row("disputed"), context())
-    assert (violation.rule, violation.expected, violation.found) == (
+    assert (violation.rule, violation.expected, violation.actual) == (
         "expected_mode",
         ("mode abstain",),
         ("mode disputed",),
@@ -50,7 +50,7 @@ def test_a_missing_mode_breaks_it_where_the_config_says_so() -> None:
     assert RULE.lacking(ASKED, row(None), fails) is None
     assert RULE.lacking(ASKED, row("ABSTAIN"), fails) is not None
     (violation,) = RULE.violations(ASKED, row(None), fails)
-    assert violation.found == ("no mode",)
+    assert violation.actual == ("no mode",)
 
 
 @pytest.mark.parametrize(("error", "found"), [("timeout", 'the error "timeout"'), (" ", "an error")])
@@ -58,9 +58,9 @@ def test_an_application_that_failed_answered_in_no_mode(error: str, found: str) 
     failed = RunRow(query_id="q1", error=error)
     assert RULE.lacking(ASKED, failed, context()) is None
     (violation,) = RULE.violations(ASKED, failed, context())
-    assert render(violation.found) == found
+    assert render(violation.actual) == found
     (abstaining,) = RULE.violations(ASKED, RunRow(query_id="q1", mode="abstain", error=error), context())
-    assert render(abstaining.found) == found, "or all questions without an answer pass while it is down"
+    assert render(abstaining.actual) == found, "or all questions without an answer pass while it is down"
 
 
 @pytest.mark.parametrize("response", [None, "", " \n", "\u200b", "<!-- x -->", "..."])

@@ -99,7 +99,7 @@ def test_forbidden_documents_are_looked_for_in_all_results_or_the_first(
 def test_only_the_forbidden_documents_that_are_too_near_are_named() -> None:
     (found,) = broken(query("q", forbidden_doc_ids=("F", "G", "H")), "FxxGxH", forbidden_within=4)
     assert found.doc_ids == ("F", "G")
-    assert render(found.found) == "F rank 1, G rank 4"
+    assert render(found.actual) == "F rank 1, G rank 4"
 
 
 def test_an_unanswerable_query_is_judged_by_its_forbidden_documents_alone() -> None:
@@ -158,7 +158,7 @@ def test_what_is_expected_and_found_is_said(
     asked: GoldenQuery, results: str, expected: tuple[str, int | None, str, str]
 ) -> None:
     (violation,) = broken(asked, results)
-    said = (render(violation.expected), render(violation.found))
+    said = (render(violation.expected), render(violation.actual))
     assert (violation.rule, violation.limit, *said) == expected
 
 

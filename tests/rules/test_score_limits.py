@@ -21,7 +21,7 @@ def judged(rule: ScoreRule, **values: float) -> tuple[str, str] | None:
     context = RowContext(settings=RuleSettings(k=5, metrics=METRICS), metrics=values)
     assert rule.lacking(ASKED, ROW, context) is None
     found = [
-        ("".join(map(str, one.expected)), "".join(map(str, one.found))) for one in rule.violations(ASKED, ROW, context)
+        ("".join(map(str, one.expected)), "".join(map(str, one.actual))) for one in rule.violations(ASKED, ROW, context)
     ]
     return found[0] if found else None
 
@@ -57,7 +57,7 @@ def test_a_value_that_is_missing_cannot_be_judged() -> None:
 def test_a_query_without_a_row_has_no_value_and_breaks_the_rule() -> None:
     context = RowContext(settings=RuleSettings(k=5, metrics=METRICS))
     (violation,) = MinScore(metric="rating", value=4).violations(ASKED, ROW, context)
-    assert violation.found == ("no value",)
+    assert violation.actual == ("no value",)
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def test_a_rule_of_the_row_may_name_its_turns(where: str, answers: list[str], wr
 
 def sentence_of(violation: Any) -> str:
     """Return a violation as text."""
-    parts = (*violation.expected, "; found: ", *violation.found)
+    parts = (*violation.expected, "; found: ", *violation.actual)
     return "".join(part if isinstance(part, str) else part.name for part in parts)
 
 

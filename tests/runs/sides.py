@@ -56,7 +56,7 @@ def pairs_of(events: Iterable[Event[Any]]) -> tuple[Pairs, Problems]:
     """Return the query id and the document ids of each good row, and what is wrong with others."""
     problems = Collector()
     pairs = [(as_id(row.query_id), row.doc_ids) for _, row in located(events, problems)]
-    return pairs, problems.found()
+    return pairs, problems.collected()
 
 
 def read_run(path: Path, row: type[RunRow] | None = None) -> tuple[Pairs, Problems]:

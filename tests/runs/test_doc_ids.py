@@ -52,5 +52,5 @@ def test_rows_come_one_by_one_several_of_a_query_too(tmp_path: Path) -> None:
     rows = doc_id_rows([str(path)], problems, reported.append)
     assert next(rows) == ("q1", ["a"], f"{path}:1")
     assert list(rows) == [("q1", ["b"], f"{path}:2")]
-    assert problems.found() == Problems()
+    assert problems.collected() == Problems()
     assert sum(reported) == path.stat().st_size

@@ -60,7 +60,7 @@ def read(path: Path, **options: Any) -> Stored:
                 found.files.append(file)
             case Problem() | MoreProblems():
                 problems.add(event)
-    found.problems = problems.found()
+    found.problems = problems.collected()
     return found
 
 

@@ -30,7 +30,7 @@ def test_two_runs_by_hand() -> None:
     assert said.deviation == pytest.approx((2 * 0.5) ** 0.5 / 40)
     # Two queries with one degree of freedom each: t of 2 degrees, and the error of a new run minus the mean of two.
     assert said.limit == round_up(2.919986 / 40 * 1.5**0.5)
-    assert said.found == pytest.approx(said.limit + 0.8416 / 40 * 1.5**0.5, abs=1e-5)
+    assert said.detectable == pytest.approx(said.limit + 0.8416 / 40 * 1.5**0.5, abs=1e-5)
 
 
 def test_several_limits_share_the_one_in_twenty() -> None:
@@ -42,7 +42,7 @@ def test_several_limits_share_the_one_in_twenty() -> None:
 
 def test_one_run_says_nothing_of_how_runs_vary() -> None:
     said = suggested([[1.0] * 40], EVEN)
-    assert (said.mean, said.runs, said.deviation, said.found) == (1, 1, None, None)
+    assert (said.mean, said.runs, said.deviation, said.detectable) == (1, 1, None, None)
     assert said.limit == 5 / 40 + 0.005  # the change of five queries, rounded up
     # Two of 42 queries are added, of which one found nothing: √2 times the root of 41/42³, and t of 39 degrees.
     unrounded = 1 - 2**0.5 * 1.684875 * (41 / 42**3) ** 0.5
@@ -98,7 +98,7 @@ def test_what_is_said_is_in_range_whatever_the_weights_scale(
     said = suggested(runs, weights)
     assert 0 <= said.bound <= said.mean + 1e-9
     assert said.limit is None or 0 < said.limit <= 1
-    assert said.found is None or said.limit is None or said.found >= said.limit
+    assert said.detectable is None or said.limit is None or said.detectable >= said.limit
     scaled = suggested(runs, [weight * scale for weight in weights])
     assert (scaled.bound, scaled.deviation) == pytest.approx((said.bound, said.deviation))
 

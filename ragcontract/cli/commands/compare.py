@@ -136,7 +136,7 @@ def _about_questions(side: Side) -> Problems:
         problems.problem(
             side.name, f"has another question for {named(side.changed)}; recreate it with `rag-contract baseline`"
         )
-    return problems.found()
+    return problems.collected()
 
 
 def _without_repeats(problems: Problems) -> Problems:

@@ -137,7 +137,7 @@ def command(*, source: str, target: str, force: bool, **options: Any) -> int:
     if options["scored_by"]:
         collection = with_scored_by(collection, options["scored_by"])
     contents = {out: _rendered(FORMATS[target], name, out, collection, problems) for name, out in outs.items()}
-    all_problems = problems.found()
+    all_problems = problems.collected()
     all_problems.raise_if_any()
     beside = _companion(source, target, outs, collection)
     warn(all_problems.warnings)
@@ -186,7 +186,7 @@ def _read(
 ) -> Collection:
     """Read the files; raises InputError with all their problems."""
     collection = source.read(files, wanted, problems, progress)
-    problems.found().raise_if_any()
+    problems.collected().raise_if_any()
     return collection
 
 

@@ -90,7 +90,7 @@ def _from_ticked(golden_paths: Sequence[str], ticked: str, config: Config) -> in
         problems,
         config.relevance_level,
     )
-    problems.found().raise_if_any()
+    problems.collected().raise_if_any()
     for golden in files:
         golden.save({name: labels_of_query for name, labels_of_query in labels.items() if name in golden.queries}, {})
     summary = f"labelled {count(len(labels), 'question')} in {', '.join(map(visible, golden_paths))}"

@@ -79,7 +79,7 @@ def _findings(paths: InputPaths, run_paths: Sequence[str], progress: Progress) -
     exports = read_exports(_compared(rows, plan, problems, patterns), golden.queries, config.config)
     if patterns.never and ForbiddenDocs in contract.rules:
         problems.warning(no_patterns(patterns.never))
-    all_problems = problems.found()
+    all_problems = problems.collected()
     all_problems.raise_if_any()
     reviewed = {shorten(warning, bounds.MESSAGE) for warning in contract_warnings(golden.queries.values())}
     warnings = [warning for warning in all_problems.warnings if warning not in reviewed]

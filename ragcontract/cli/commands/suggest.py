@@ -207,11 +207,11 @@ def _of_several(limited: Suggestions) -> Iterator[str]:
     for metric, proposal in limited.items():
         change = _change(metric)
         limit = f"{metric.label}: {change} of {proposal.limit}"
-        if proposal.limit is None or proposal.found is None:
+        if proposal.limit is None or proposal.detectable is None:
             of = f"{count(proposal.runs, 'run')} of {count(proposal.queries, 'query')}"
             yield f"{metric.label}: {of} cannot tell a {change} from chance; give more good runs, or add queries"
         elif proposal.deviation:
-            yield f"{limit}; a real one of {round_up(proposal.found)} breaks it 4 times in 5"
+            yield f"{limit}; a real one of {round_up(proposal.detectable)} breaks it 4 times in 5"
         else:
             yield f"{limit}, the loss of one query, because these runs do not differ"
 

@@ -126,7 +126,7 @@ def _of_judge(paths: InputPaths) -> Problems:
             checked_calibrations(paths.calibration)
         except InputError as error:
             problems.include(Problems(problems=tuple(error.problems)))
-    return problems.found()
+    return problems.collected()
 
 
 def _content(contract: Contract, run: str, baseline: Side | None, paths: InputPaths) -> _Content:

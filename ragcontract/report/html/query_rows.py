@@ -42,7 +42,7 @@ class BrokenRule(Struct, frozen=True, kw_only=True):
     """What a rule expected of a query and what was found."""
 
     expected: Sequence[Part]
-    found: Sequence[Part]
+    actual: Sequence[Part]
 
 
 class DocumentRank(Struct, frozen=True, kw_only=True):
@@ -113,7 +113,7 @@ def _row(report: Report, query: QueryReport, findings: FindingsByQuery, key: str
         change=NO_VALUE if value is None or before is None else signed(value - before, DIGITS),
         documents=list(islice(_documents(query), bounds.HTML_RANKS)),
         more=f"{more:,} more" if (more := documents - bounds.HTML_RANKS) > 0 else "",
-        broken=[BrokenRule(expected=sentence(finding.expected), found=sentence(finding.found)) for finding in listed],
+        broken=[BrokenRule(expected=sentence(finding.expected), actual=sentence(finding.found)) for finding in listed],
         why=shown(why_and_since(report, query, findings), bounds.HTML_WHY),
         texts=[_sides(row, compared=query.baseline_said is not None) for row in said_rows(query)],
     )

@@ -29,7 +29,7 @@ def _problems_in(events: Iterable[RunEvent]) -> Problems:
     for event in events:
         if isinstance(event, Problem | MoreProblems | Warned):
             found.add(event)
-    return found.found()
+    return found.collected()
 
 
 def _of_event(path: str) -> Problems:
