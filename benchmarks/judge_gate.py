@@ -25,7 +25,7 @@ from msgspec import Struct
 from ragcontract.core.judge_settings import LabelCounts
 from ragcontract.core.numbers import SAME
 from ragcontract.judge.calls import Vote
-from ragcontract.judge.interface import Settings
+from ragcontract.judge.interface import VoteSettings
 from ragcontract.judge.judge_case import decided
 from ragcontract.judgments.trust import calibrated, why_not
 
@@ -40,8 +40,12 @@ LABELS = 100
 RANDOM_LABELS, RARE = (100, 200), (0.05, 0.1, 0.2)
 PAIRS = 4000
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-ONCE, CONFIRMED, EVERYTHING = Settings(votes=1), Settings(votes=3), Settings(votes=3, confirm="all")
-LABEL: Mapping[Settings, str] = {ONCE: "1 vote", CONFIRMED: "3 votes on failures", EVERYTHING: "3 votes on everything"}
+ONCE, CONFIRMED, EVERYTHING = VoteSettings(votes=1), VoteSettings(votes=3), VoteSettings(votes=3, confirm="all")
+LABEL: Mapping[VoteSettings, str] = {
+    ONCE: "1 vote",
+    CONFIRMED: "3 votes on failures",
+    EVERYTHING: "3 votes on everything",
+}
 
 
 class Judge(Struct, frozen=True, kw_only=True):
@@ -51,7 +55,7 @@ class Judge(Struct, frozen=True, kw_only=True):
     bad: float
 
 
-def judge(accuracy: float, settings: Settings) -> Judge:
+def judge(accuracy: float, settings: VoteSettings) -> Judge:
     """Return how likely the votes on an item end in its favour, over all that they can be."""
     right = {False: 0.0, True: 0.0}  # by whether the item is good
     for is_good, votes in product(right, product((True, False), repeat=settings.votes)):
@@ -64,7 +68,7 @@ def judge(accuracy: float, settings: Settings) -> Judge:
     return Judge(good=right[True], bad=right[False])
 
 
-def _verdict(votes: tuple[bool, ...], settings: Settings) -> bool:
+def _verdict(votes: tuple[bool, ...], settings: VoteSettings) -> bool:
     cast = [Vote(verdict=vote) for vote in votes]
     decisions = (decided(cast[:asked], settings) for asked in range(1, len(cast) + 1))
     vote = next(decision.vote for decision in decisions if decision)

@@ -34,7 +34,7 @@ from ragcontract.github.files import (
 )
 from ragcontract.github.relay import relay
 from ragcontract.github.runner_output import Level, annotation
-from ragcontract.github.settings import Settings
+from ragcontract.github.settings import ActionSettings
 from ragcontract.net.stopping import Timing
 from ragcontract.report.build import error_report
 from ragcontract.report.formats import FORMATS, Format
@@ -55,12 +55,12 @@ class _Job(Struct, frozen=True, kw_only=True):
     """One run of the action in mode check: its inputs, its files, and the world around it."""
 
     context: Context
-    settings: Settings
+    settings: ActionSettings
     world: World
     files: ActionFiles
 
     @classmethod
-    def of(cls, context: Context, settings: Settings, world: World) -> "_Job":
+    def of(cls, context: Context, settings: ActionSettings, world: World) -> "_Job":
         return cls(context=context, settings=settings, world=world, files=find_files(settings, context))
 
     def deliver(self, delivery: Delivery) -> bool:
@@ -71,7 +71,7 @@ class _Job(Struct, frozen=True, kw_only=True):
 def main(environ: Mapping[str, str], world: World, decided: Callable[[int], None] = lambda _code: None) -> int:
     """Run the action and return its exit code; ``decided`` gets it before anything is delivered to GitHub."""
     world = replace(world, stdout=Unfailing(world.stdout))
-    context, settings = Context.from_environ(environ), Settings.from_environ(environ)
+    context, settings = Context.from_environ(environ), ActionSettings.from_environ(environ)
     if settings.mode == "post-comment":
         return relay(context, settings, world)
     job = _Job.of(context, settings, world)
@@ -105,7 +105,7 @@ def report_death(environ: Mapping[str, str], world: World, decided: int | None, 
     the signal shows why the check died: memory ran out, or there is a bug, such as one of a library in C.
     """
     world = replace(world, stdout=Unfailing(world.stdout))
-    context, settings = Context.from_environ(environ), Settings.from_environ(environ)
+    context, settings = Context.from_environ(environ), ActionSettings.from_environ(environ)
     if settings.mode == "post-comment":
         killed = memory.killed(peak, "posting the comment")
         world.stdout.write("".join(annotation("error", problem) for problem in killed.problems))
@@ -165,7 +165,7 @@ def _check_and_write(job: _Job) -> Delivery:
     )
 
 
-def _provenance(settings: Settings, context: Context) -> Provenance:
+def _provenance(settings: ActionSettings, context: Context) -> Provenance:
     """Return the origin of the report, taken from the runner's environment."""
     return Provenance(
         repository=context.repository or None,

@@ -33,7 +33,7 @@ from ragcontract.report.record import Detail, Provenance, QueryReport, Report
 
 if TYPE_CHECKING:
     from ragcontract.judgments.check import Replayed
-    from ragcontract.report.report_v2 import Case
+    from ragcontract.report.report_v2 import ReportCase
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class Request(Struct, frozen=True, kw_only=True):
     k: int | None = None
     tags: Sequence[str] = ()  # if any: only golden queries with one of them and the limits of these tags are checked
     repeats: bool = False  # a run may have several rows per query
-    judge: bool = True  # if false, the run is only measured, without rules or limits
+    decides: bool = True  # if false, the run is only measured, without rules or limits
     gates: bool = True  # if false, only the rules decide
     store: bool = False  # the run must be able to become a baseline, and its document ids are kept
     detail: Detail | None = None  # which queries report.json lists; the default depends on their number
@@ -80,7 +80,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
             return iter(self.report.queries)
         return query_reports(self.evaluation, self.decision, self.detail)
 
-    def cases(self) -> Iterator["Case"]:
+    def cases(self) -> Iterator["ReportCase"]:
         """Return the answer to each query. Each call reads the run again."""
         from ragcontract.report.report_v2 import ANSWERED, cases
 
@@ -98,7 +98,7 @@ def check(request: Request, *, now: datetime, registry: Registry | None = None) 
     evaluation = replace(evaluation, replayed=replayed and _trusted(replayed, evaluation, request, now))
     log.debug("evaluated: %d queries of the run", evaluation.run.queries)
     problems = all_problems(evaluation, complete=request.store)
-    if request.judge and request.gates and not problems:
+    if request.decides and request.gates and not problems:
         problems += _compared_with_itself(evaluation)
     problems.raise_if_any()
     decision = decide(evaluation, now.astimezone(UTC).date())
@@ -140,7 +140,7 @@ def _load(request: Request, registry: Registry) -> Contract:
     contract = resolve(golden, config_file, registry, has_baseline=has_baseline, tags=request.tags)
     contract = contract.without_comparisons() if awaited else contract
     contract = contract.with_plugins(request.plugins)
-    if not request.judge:
+    if not request.decides:
         return contract.without_limits()
     return contract if request.gates else contract.without_gates()
 
@@ -160,7 +160,7 @@ def with_judgments(contract: Contract, request: Request, now: datetime) -> tuple
         request.calibration,
         now,
         request.progress,
-        stored=request.store and request.judge,
+        stored=request.store and request.decides,
     )
     if request.no_answers:  # judgments quote answers and documents
         replayed = replace(replayed, problems=_without_values(replayed.problems))

@@ -29,7 +29,7 @@ GATE, QUERY = "gate:", "query:"  # how a test's id begins; a query's only where 
 _CHECKED = pytest.StashKey[dict[tuple[str, int], tuple[Any, "CheckedRun | Exception"]]]()
 
 
-class Options(Struct, frozen=True, kw_only=True):
+class MarkerOptions(Struct, frozen=True, kw_only=True):
     """The arguments of a test's markers."""
 
     golden: Paths = None
@@ -45,7 +45,7 @@ class Options(Struct, frozen=True, kw_only=True):
     folder: PathLike = ""  # where the paths start, relative to pytest's rootdir
 
     @classmethod
-    def of(cls, node: Any) -> "Options":
+    def of(cls, node: Any) -> "MarkerOptions":
         """Return the arguments of a test's markers. Those of a function override those of its class and module."""
         arguments: dict[str, Any] = {}
         for marker in reversed([*node.iter_markers("rag_contract")]):
@@ -149,7 +149,7 @@ class CheckedRun:
 def parametrize(metafunc: pytest.Metafunc, fixture: str) -> None:
     """Make a test for each gate, in the order of the config, and for each query, in the order of the golden set."""
     try:
-        options = Options.of(metafunc.definition)
+        options = MarkerOptions.of(metafunc.definition)
         contract = _contract_of(options, options.inputs(_folder_of(metafunc.config, options)))
     except InputError as error:
         raise pytest.Collector.CollectError(_explained(error)) from None
@@ -163,7 +163,7 @@ def parametrize(metafunc: pytest.Metafunc, fixture: str) -> None:
 def checked(request: pytest.FixtureRequest) -> CheckedRun:
     """Check the run that a test is about. All tests of one session with the same inputs share the result."""
     try:
-        options = Options.of(request.node)
+        options = MarkerOptions.of(request.node)
         run = None if options.run is not None else request.getfixturevalue("rag_run")
         return _checked_once(request, options, run)
     except InputError as error:
@@ -177,7 +177,7 @@ def warn_of_broken(report: object, test: str) -> None:
         warnings.warn(printable(visible(f"{test} passed, and {advice}: {report.summary()}")), stacklevel=1)
 
 
-def _checked_once(request: pytest.FixtureRequest, options: Options, run: Any) -> CheckedRun:
+def _checked_once(request: pytest.FixtureRequest, options: MarkerOptions, run: Any) -> CheckedRun:
     known = request.session.stash.setdefault(_CHECKED, {})
     key = (repr(options), id(run))
     if key in known:
@@ -195,7 +195,7 @@ def _checked_once(request: pytest.FixtureRequest, options: Options, run: Any) ->
     return result
 
 
-def _check(options: Options, folder: Path, run: Any) -> CheckedRun:
+def _check(options: MarkerOptions, folder: Path, run: Any) -> CheckedRun:
     paths = options.inputs(folder)
     contract = _contract_of(options, paths)
     report = check(
@@ -224,7 +224,7 @@ def _run_of(run: Any, contract: Contract, folder: Path) -> Any:
     return defaults.find_inputs(golden=(), run=_listed(run, "rag_run"), folder=str(folder)).run
 
 
-def _contract_of(options: Options, paths: InputPaths) -> Contract:
+def _contract_of(options: MarkerOptions, paths: InputPaths) -> Contract:
     """Read the contract; raises InputError with all problems of its files."""
     config = read_config(paths.config, BUILT_IN, k=valid_k(options.k), others=paths.other_configs)
     has_baseline = paths.baseline is not None
@@ -236,7 +236,7 @@ def _contract_of(options: Options, paths: InputPaths) -> Contract:
     return contract
 
 
-def _folder_of(config: pytest.Config, options: Options) -> Path:
+def _folder_of(config: pytest.Config, options: MarkerOptions) -> Path:
     """Return the contract's folder, relative to the current folder if possible, because messages name files in it."""
     folder = Path(config.rootpath, options.folder)
     try:

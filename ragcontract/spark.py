@@ -70,7 +70,7 @@ def score(
         config=None if config is None else os.fspath(config),
         k=valid_k(k),
         repeats=repeats,
-        judge=False,
+        decides=False,
     )
     return Report.of(pipeline.check(request, now=datetime.now(UTC)).report)
 

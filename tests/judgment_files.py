@@ -7,7 +7,7 @@ from typing import Any
 
 from ragcontract.core.judge_settings import LabelCounts, Task
 from ragcontract.judgments.calibration_file import FORMAT_VERSION, CalibrationFile, write_calibration
-from ragcontract.judgments.items import AskedJudge, Case, Item, asked_how, keys_of
+from ragcontract.judgments.items import AskedJudge, Item, JudgeCase, asked_how, keys_of
 from ragcontract.judgments.judgments_file import Judgment, write_judgments
 from ragcontract.judgments.trust import calibrated
 from tests.builders import write_jsonl
@@ -41,15 +41,15 @@ def judged_workspace(folder: Path, config: str, *claims: list[str], contexts: It
     return folder
 
 
-def case_of(query: Mapping[str, Any], contexts: Iterable[str] = (CONTEXT,)) -> Case:
+def case_of(query: Mapping[str, Any], contexts: Iterable[str] = (CONTEXT,)) -> JudgeCase:
     """Return what is judged for a golden row."""
     items = tuple(Item(name=f"claim:{at}", text=text) for at, text in enumerate(query["reference_claims"], 1))
-    return Case(
+    return JudgeCase(
         task="attribution", query_id=query["id"], question=query["query"], items=items, contexts=tuple(contexts)
     )
 
 
-def judgments_on(case: Case, *, judge: AskedJudge = JUDGE, **fields: Any) -> list[Judgment]:
+def judgments_on(case: JudgeCase, *, judge: AskedJudge = JUDGE, **fields: Any) -> list[Judgment]:
     """Return what an honest judge says of a case: it takes texts by the letter."""
     made = []
     for key, item in zip(keys_of(case, judge), case.items, strict=True):

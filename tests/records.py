@@ -28,7 +28,7 @@ from ragcontract.registry import Registry
 from ragcontract.report.build import report_of
 from ragcontract.report.formats import FORMATS
 from ragcontract.report.record import Detail, QueryReport, Report
-from ragcontract.report.report_v2 import Case
+from ragcontract.report.report_v2 import ReportCase
 from ragcontract.runs.baseline_contract import Expected, PastContract, Replaced
 from ragcontract.runs.baseline_file import Accepted, ComparedQuery, StoredBatch, StoredHead, Tool
 from ragcontract.runs.readers import RunEvent
@@ -195,7 +195,7 @@ class Made(Struct, frozen=True):
         """Return what it lists."""
         return iter(self.report.queries)
 
-    def cases(self) -> Iterator[Case]:
+    def cases(self) -> Iterator[ReportCase]:
         """Return no cases: there is no run."""
         return iter(())
 

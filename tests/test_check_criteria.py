@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ragcontract.judgments.items import Case, Item
+from ragcontract.judgments.items import Item, JudgeCase
 from ragcontract.judgments.judgments_file import write_judgments
 from tests.builders import write_jsonl
 from tests.judged_checks import BOTH, check, errors, report
@@ -24,7 +24,7 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def workspace(folder: Path, config: str, *answers: str | None, **fields: Any) -> list[Case]:
+def workspace(folder: Path, config: str, *answers: str | None, **fields: Any) -> list[JudgeCase]:
     """Write a contract with two criteria for each answer, and return what is to be judged."""
     queries = [{"id": f"q{at}", "query": "?", "criteria": [FREE, POLITE], **fields} for at in range(len(answers))]
     write_jsonl(folder / "golden.jsonl", queries)
@@ -35,12 +35,14 @@ def workspace(folder: Path, config: str, *answers: str | None, **fields: Any) ->
     (folder / "ragcontract.yml").write_text(config or "k: 5\n")
     items = tuple(Item(name=f"criterion:{at}", text=text) for at, text in enumerate((FREE, POLITE), 1))
     return [
-        Case(task="criteria", query_id=f"q{at}", question="?", items=items, contexts=(CONTEXT,), response=text or "")
+        JudgeCase(
+            task="criteria", query_id=f"q{at}", question="?", items=items, contexts=(CONTEXT,), response=text or ""
+        )
         for at, text in enumerate(answers)
     ]
 
 
-def judge(folder: Path, *cases: Case, **fields: Any) -> None:
+def judge(folder: Path, *cases: JudgeCase, **fields: Any) -> None:
     write_judgments(str(folder / "judgments.jsonl"), [one for case in cases for one in judgments_on(case, **fields)])
 
 

@@ -18,7 +18,7 @@ from ragcontract.contract.config_file import ConfigFile, read_config
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.rule import RowRule, switch_of
 from ragcontract.files.problems import Problems
-from ragcontract.github.settings import CommentWhen, Settings
+from ragcontract.github.settings import ActionSettings, CommentWhen
 from ragcontract.runs.readers import read_doc_ids
 from scripts import answers_page, docs
 from tests.builders import write_jsonl
@@ -126,7 +126,7 @@ def test_the_second_workflow_reads_what_the_first_one_uploads() -> None:
 
 def test_every_input_of_the_action_is_a_setting_and_every_setting_an_input() -> None:
     inputs = {name.replace("-", "_") for name in yaml.safe_load((docs.ROOT / "action.yml").read_text())["inputs"]}
-    assert inputs - {"github_token"} == set(Settings.__struct_fields__) - {"problems"}
+    assert inputs - {"github_token"} == set(ActionSettings.__struct_fields__) - {"problems"}
 
 
 def test_every_input_and_output_is_described() -> None:

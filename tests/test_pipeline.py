@@ -26,7 +26,7 @@ class Paths(Struct, frozen=True, kw_only=True):
     baseline: list[str] | None = None
     config: str | None = None
 
-    def request(self, *, progress: Progress = no_progress, k: int | None = None, judge: bool = True) -> Request:
+    def request(self, *, progress: Progress = no_progress, k: int | None = None, decides: bool = True) -> Request:
         """Ask for a check of them."""
         return Request(
             golden=self.golden,
@@ -34,7 +34,7 @@ class Paths(Struct, frozen=True, kw_only=True):
             baseline=Local(open_baseline(self.baseline, progress)) if self.baseline else None,
             config=self.config,
             k=k,
-            judge=judge,
+            decides=decides,
             progress=progress,
         )
 
@@ -45,7 +45,7 @@ def check(paths: Paths, *, k: int | None = None) -> Report:
 
 def compare(paths: Paths, *, k: int | None = None) -> Report:
     """Measure without judging."""
-    return pipeline.check(paths.request(k=k, judge=False), now=NOW).report
+    return pipeline.check(paths.request(k=k, decides=False), now=NOW).report
 
 
 def paths_in(
@@ -145,7 +145,7 @@ def test_a_query_that_can_never_pass_is_warned_about_unless_the_rule_is_off(tmp_
 
 def test_a_good_run_comes_with_all_it_returned(tmp_path: Path) -> None:
     paths = paths_in(tmp_path, [golden("q", "a")], [run("q", *"abcdefgh"), run("more", "z")])
-    outcome = pipeline.check(replace(paths.request(k=2, judge=False), store=True), now=NOW)
+    outcome = pipeline.check(replace(paths.request(k=2, decides=False), store=True), now=NOW)
     assert outcome.evaluation.run.doc_ids == {"q": [list("abcdefgh")]}
     assert outcome.evaluation.contract.k == 2
     assert outcome.report.warnings == [f"{tmp_path}/run.jsonl: 1 row for no golden query, left out: 'more'"]

@@ -214,7 +214,7 @@ def test_a_missing_value_and_one_out_of_range_are_problems_of_their_rows(folder:
 
 def store(folder: Path, **changes: Any) -> None:
     """Store the good run as the baseline, with changes to the file."""
-    outcome = check(folder, "good.jsonl", None, judge=False, store=True)
+    outcome = check(folder, "good.jsonl", None, decides=False, store=True)
     stored: dict[str, Any] = json.loads(b"".join(baseline.render_baseline(outcome.evaluation, NOW)))
     (folder / "baseline.json").write_text(json.dumps(stored | changes))
 

@@ -24,7 +24,7 @@ from ragcontract.answers.messages import (
     with_role,
 )
 from ragcontract.answers.metric_options import CannotScoreError, is_for_calls, tell_the_same
-from ragcontract.answers.tool_calls import Call, brief, tool_calls
+from ragcontract.answers.tool_calls import ToolCall, brief, tool_calls
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.core.questions import same_question
@@ -211,10 +211,10 @@ def _other_calls(called: Sequence[Json], messages: Sequence[Json], *, in_turns: 
         )
 
 
-def _without(calls: Sequence[Call], others: Sequence[Call]) -> list[Call]:
+def _without(calls: Sequence[ToolCall], others: Sequence[ToolCall]) -> list[ToolCall]:
     """Return the calls that are not among others; each of the others stands for one call."""
     left = Counter(map(_identity, others))
-    missing: list[Call] = []
+    missing: list[ToolCall] = []
     for call in calls:
         left[_identity(call)] -= 1
         if left[_identity(call)] < 0:
@@ -222,7 +222,7 @@ def _without(calls: Sequence[Call], others: Sequence[Call]) -> list[Call]:
     return missing
 
 
-def _identity(call: Call) -> Hashable:
+def _identity(call: ToolCall) -> Hashable:
     arguments = call.comparable()
     return call.name, None if arguments is None else frozenset(arguments.items())
 

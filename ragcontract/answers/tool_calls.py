@@ -59,12 +59,14 @@ NESTED = frozenset(
 PARALLEL = "multi_tool_use.parallel"
 
 
-class Call(Struct, frozen=True, gc=False):
+class ToolCall(Struct, frozen=True, gc=False):
     """A call of a tool."""
 
     name: str
     arguments: dict[str, Any] | None  # None if they cannot be read as a JSON object
-    spread: "Call | None" = None  # if written without arguments, the call with the fields beside the name as arguments
+    spread: "ToolCall | None" = (
+        None  # if written without arguments, the call with the fields beside the name as arguments
+    )
 
     def comparable(self, *, lenient: bool = False) -> dict[str, Hashable] | None:
         """Return the arguments as values that are equal if the JSON values are; None if they are not valid."""
@@ -73,7 +75,7 @@ class Call(Struct, frozen=True, gc=False):
         return {name: comparable(value, lenient=lenient) for name, value in self.arguments.items()}
 
 
-def tool_calls(called: Sequence[Mapping[str, Any]]) -> tuple[Call, ...]:
+def tool_calls(called: Sequence[Mapping[str, Any]]) -> tuple[ToolCall, ...]:
     """Return the calls of a run row, each as OpenAI exports it (``function``) or flat (``name``, ``arguments``).
 
     Raises CannotScoreError if a call has no name or two different names, or if there are too many calls.
@@ -86,7 +88,7 @@ def tool_calls(called: Sequence[Mapping[str, Any]]) -> tuple[Call, ...]:
     return tuple(calls)
 
 
-def _with_parallel(call: Call, number: int) -> Iterator[Call]:
+def _with_parallel(call: ToolCall, number: int) -> Iterator[ToolCall]:
     """Yield a call; if it is of OpenAI's tool that makes several calls at once, yield these, too."""
     yield call
     if not letters_of(call.name).endswith("multitooluseparallel"):
@@ -100,7 +102,7 @@ def _with_parallel(call: Call, number: int) -> Iterator[Call]:
         yield _call({"name": use.get("recipient_name"), "arguments": use.get("parameters")}, number)
 
 
-def _call(call: Mapping[str, Any], number: int) -> Call:
+def _call(call: Mapping[str, Any], number: int) -> ToolCall:
     call = _named(call)
     names, arguments = _given(call, NAMES), _given(call, ARGUMENTS)
     name = names[0][1] if names else None
@@ -118,11 +120,11 @@ def _call(call: Mapping[str, Any], number: int) -> Call:
     if not arguments:
         made = _without_arguments(name, call)
     else:
-        made = Call(name, None if more_in(call) else arguments_of(arguments[0][1]))
+        made = ToolCall(name, None if more_in(call) else arguments_of(arguments[0][1]))
     for field, other in names[1:]:
         _refuse_unless(other == name, names[0][0], field, number)
     for field, other in arguments[1:]:
-        same = Call(name, arguments_of(other)).comparable() == made.comparable()
+        same = ToolCall(name, arguments_of(other)).comparable() == made.comparable()
         _refuse_unless(same, arguments[0][0], field, number)
     return made
 
@@ -172,12 +174,12 @@ def _given(call: Mapping[str, Any], names: Sequence[str]) -> list[tuple[str, Any
     return [(name, inner[name]) for name in names if inner.get(name) is not None] + beside
 
 
-def _without_arguments(name: str, call: Mapping[str, Any]) -> Call:
+def _without_arguments(name: str, call: Mapping[str, Any]) -> ToolCall:
     """Return a call without arguments under a known name; its fields with other names may be all arguments, or some."""
     others = {field: value for level in _levels(call) for field, value in level.items() if field not in NO_ARGUMENTS}
     if any(map(_is_composite, others.values())):
-        return Call(name, None)
-    return Call(name, {}, Call(name, others) if others else None)
+        return ToolCall(name, None)
+    return ToolCall(name, {}, ToolCall(name, others) if others else None)
 
 
 def more_in(call: Mapping[str, Any]) -> list[Any]:
@@ -233,7 +235,7 @@ def _refuse_repeated(pairs: list[tuple[str, Any]]) -> None:
         raise ValueError
 
 
-def brief(call: Call) -> str:
+def brief(call: ToolCall) -> str:
     """Return a call as people write it, such as ``get_order(id="1234")``, shortened."""
     if call.arguments is None:
         return shorten(f"{call.name}(invalid arguments)", bounds.EXCERPT)
@@ -270,7 +272,7 @@ class CalledTools:
 
     def __init__(self, called: Sequence[Mapping[str, Any]]) -> None:
         self.calls = tool_calls(called)
-        self._named: dict[str, list[Call]] = {}
+        self._named: dict[str, list[ToolCall]] = {}
         for call in self.calls:
             self._named.setdefault(call.name, []).append(call)
         self._ending: dict[str, list[tuple[tuple[str, ...], str]]] = {}  # the names by their last part
@@ -286,11 +288,11 @@ class CalledTools:
         self._briefs: dict[int, str] = {}
         self._answers: dict[str, Answer] = {}
 
-    def named(self, tool: str) -> Sequence[Call]:
+    def named(self, tool: str) -> Sequence[ToolCall]:
         """Return the calls that have exactly this name."""
         return self._named.get(tool, ())
 
-    def resembling(self, tool: str) -> Sequence[Call]:
+    def resembling(self, tool: str) -> Sequence[ToolCall]:
         """Return the calls whose name is that of the tool in any form, in their order.
 
         The forms differ in case, in invisible characters, in separators of words, in a namespace before the name, in
@@ -303,14 +305,14 @@ class CalledTools:
             return self._named[names.pop()] if names else ()
         return [call for call in self.calls if call.name in names]
 
-    def arguments(self, call: Call, *, in_any_form: bool) -> Arguments | None:
+    def arguments(self, call: ToolCall, *, in_any_form: bool) -> Arguments | None:
         """Return the arguments of a call by their names or the forms of their names; None if they cannot be read."""
         made = id(call), in_any_form
         if made not in self._arguments:
             self._arguments[made] = self._read(call, self.form_of if in_any_form else str)
         return self._arguments[made]
 
-    def _read(self, call: Call, form: Callable[[str], str]) -> Arguments | None:
+    def _read(self, call: ToolCall, form: Callable[[str], str]) -> Arguments | None:
         values = call.comparable()
         if values is None or call.arguments is None:
             return None
@@ -354,7 +356,7 @@ class CalledTools:
                 return True
         return False
 
-    def brief(self, call: Call) -> str:
+    def brief(self, call: ToolCall) -> str:
         """Return one of the calls as people write it."""
         if id(call) not in self._briefs:
             self._briefs[id(call)] = brief(call)

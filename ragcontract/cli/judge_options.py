@@ -17,7 +17,7 @@ from ragcontract.core.safe_text import visible
 from ragcontract.judge.calibration_run import CalibrationOutcome
 from ragcontract.judge.endpoint import OLLAMA_PORT, URL, Api, Endpoint, find_endpoint
 from ragcontract.judge.judging_run import USUAL, Expected, JudgeOptions, JudgingOutcome, JudgingSettings
-from ragcontract.judge.judging_session import Judged, Lacking, Progress
+from ragcontract.judge.judging_session import JudgingProgress, JudgingResult, Lacking
 from ragcontract.judge.spending import Budget, Spent
 from ragcontract.judgments.calibration_file import Calibration
 from ragcontract.judgments.trust import why_not
@@ -116,7 +116,7 @@ def _worth(calibration: Calibration) -> str:
     return f"{calibration.task}: {count(calibration.n, 'label')}{lacks}, {kappa}{right}{again}\n"
 
 
-def _lacking(judged: Judged, what: str, more: str = "") -> list[str]:
+def _lacking(judged: JudgingResult, what: str, more: str = "") -> list[str]:
     """Return sentences on why verdicts are missing; what ended the judging comes first, as it has to be fixed first."""
     problems = [f"{what} have no verdict; the same command asks again{more}"]
     if judged.over is not None:
@@ -255,7 +255,7 @@ def judging_settings(options: JudgeOptions, endpoint: Endpoint, path: str) -> Ju
 
 
 @contextmanager
-def progress_shown() -> Iterator[Callable[[Progress], None]]:
+def progress_shown() -> Iterator[Callable[[JudgingProgress], None]]:
     """Show a progress bar on a terminal, and nothing in a pipe."""
     stream = sys.stderr
     if stream is None or not stream.isatty():
@@ -263,7 +263,7 @@ def progress_shown() -> Iterator[Callable[[Progress], None]]:
         return
     with click.progressbar(length=0, label="judging", file=stream, show_pos=True) as bar:
 
-        def show(progress: Progress) -> None:
+        def show(progress: JudgingProgress) -> None:
             bar.length = progress.total
             bar.label = f"judging, {progress.unjudged:,} without a verdict" if progress.unjudged else "judging"
             bar.update(progress.done - bar.pos)

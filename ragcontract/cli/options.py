@@ -280,7 +280,7 @@ def measure(paths: InputPaths, k: int | None, *, repeats: bool, engine: str = "l
     With ``rules``, the report says which queries are broken.
     """
     with sources_of(paths, engine) as sources:
-        request = replace(sources.request(paths, k=k, repeats=repeats), judge=rules, gates=False)
+        request = replace(sources.request(paths, k=k, repeats=repeats), decides=rules, gates=False)
         report = pipeline.check(request, now=clock()).report
     warn(report.warnings)
     return report

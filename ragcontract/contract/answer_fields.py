@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract.answers.metric_options import ABSTAIN
-from ragcontract.answers.tool_calls import ARGUMENTS, NAMES, Call, tool_calls
+from ragcontract.answers.tool_calls import ARGUMENTS, NAMES, ToolCall, tool_calls
 from ragcontract.contract.golden_row import TURN_FIELDS, AnswerFields, CriterionJson, GoldenRow, present
 from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AsWritten, Matcher, Reading
@@ -374,7 +374,7 @@ NESTED = ("name", "arguments")
 EXAMPLE = 'as {"name": "get_order", "arguments": {"id": "1234"}}'
 
 
-def reference_calls(written: Sequence[Mapping[str, Any]]) -> tuple[Call, ...] | list[Mismatch]:
+def reference_calls(written: Sequence[Mapping[str, Any]]) -> tuple[ToolCall, ...] | list[Mismatch]:
     """Return the calls of ``reference_tool_calls``, written in any form that calls of run rows have, or the faults."""
     if len(written) > bounds.REFERENCE_CALLS:
         message = f"has {len(written):,} calls; expected at most {bounds.REFERENCE_CALLS:,}"

@@ -26,13 +26,13 @@ from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.metric import Demanding, Family, Gain, Metric, MetricSettings, SwitchedOn
 from ragcontract.core.rule import Plugin, Rule, RuleSettings, names_of, row_rules_of
 from ragcontract.files.problems import Collector, Problems
-from ragcontract.metrics.judged import Judged
+from ragcontract.metrics.judged import JudgedShares
 from ragcontract.metrics.overlap import Overlap
 from ragcontract.metrics.ranking import Families, Ranking
 from ragcontract.registry import Registry
 
 TOO_STEEP = f"has a grade over {bounds.EXPONENT}, too much for `gain: exponential`"
-DIAGNOSTICS = (Judged, Overlap)  # families that are not computed from single rows alone
+DIAGNOSTICS = (JudgedShares, Overlap)  # families that are not computed from single rows alone
 NO_BASELINE = "there is no baseline; make one with `rag-contract baseline`, or leave the limit out"
 
 

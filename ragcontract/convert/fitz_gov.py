@@ -29,7 +29,7 @@ TEXTS = ("grounding", "relevance")  # the categories that compare claims or elem
 UNKNOWN = "unknown"  # what fitz-gov reports for a missing value
 
 
-class Evaluation(Struct, frozen=True, kw_only=True):
+class FitzGovEvaluation(Struct, frozen=True, kw_only=True):
     """The settings of a case, with those of its file and with fitz-gov's defaults."""
 
     use_regex: bool = False
@@ -89,18 +89,18 @@ class _Converted:
             return self._relevance(located, settings)
         return mode
 
-    def _relevance(self, located: LocatedCase, settings: Evaluation) -> dict[str, Any]:
+    def _relevance(self, located: LocatedCase, settings: FitzGovEvaluation) -> dict[str, Any]:
         """Return the elements as fitz-gov counts them: one is enough by default, and without any, a case fails."""
         least = 1 if settings.min_required is None else settings.min_required
         elements = {"required_elements": [], **self._elements(located, settings), "min_required": least}
         return elements if least else {"forbidden_elements": elements.get("forbidden_elements", [])}
 
-    def _claims(self, located: LocatedCase, settings: Evaluation) -> dict[str, Any]:
+    def _claims(self, located: LocatedCase, settings: FitzGovEvaluation) -> dict[str, Any]:
         claims = self._matchers(located, "forbidden_claims", settings)
         allowed = self._allowed(located, settings) if claims else []
         return _without_empty(forbidden_claims=claims, allowed_phrases=allowed)
 
-    def _elements(self, located: LocatedCase, settings: Evaluation) -> dict[str, Any]:
+    def _elements(self, located: LocatedCase, settings: FitzGovEvaluation) -> dict[str, Any]:
         required = self._matchers(located, "required_elements", settings)
         least = settings.min_required
         if least and least > len(located.case.required_elements) > 0 and not self._as_evaluated:
@@ -114,7 +114,7 @@ class _Converted:
             **_without_empty(forbidden_elements=self._matchers(located, "forbidden_elements", settings)),
         }
 
-    def _matchers(self, located: LocatedCase, field: str, settings: Evaluation) -> list[dict[str, Any]]:
+    def _matchers(self, located: LocatedCase, field: str, settings: FitzGovEvaluation) -> list[dict[str, Any]]:
         """Return a field as texts or regexes, in a contract without repetitions."""
         values: list[str] = getattr(located.case, field)
         for index, value in enumerate(values):
@@ -131,7 +131,7 @@ class _Converted:
             values = list(first.values())
         return [_matcher("regex" if settings.use_regex else "text", value, settings) for value in values]
 
-    def _allowed(self, located: LocatedCase, settings: Evaluation) -> list[dict[str, Any]]:
+    def _allowed(self, located: LocatedCase, settings: FitzGovEvaluation) -> list[dict[str, Any]]:
         """Return the allowed phrases, which are regexes, without broken ones, which never allow a claim."""
         matchers = []
         for index, phrase in enumerate(settings.allowed_phrases):
@@ -171,15 +171,15 @@ class _Converted:
             self._problems.warning(f"{self._dropped_first}: {dropped} left out: {effect}")
 
 
-def _evaluation(located: LocatedCase) -> Evaluation:
+def _evaluation(located: LocatedCase) -> FitzGovEvaluation:
     merged: dict[str, Any] = {}
     for settings in (located.file_settings, located.case.evaluation_config):
         values = {name: getattr(settings, name) for name in settings.__struct_fields__}
         merged |= {name: value for name, value in values.items() if value is not UNSET}
-    return Evaluation(**merged)
+    return FitzGovEvaluation(**merged)
 
 
-def _matcher(kind: str, value: str, settings: Evaluation) -> dict[str, Any]:
+def _matcher(kind: str, value: str, settings: FitzGovEvaluation) -> dict[str, Any]:
     return {kind: value} if settings.case_insensitive else {kind: value, "ignore_case": False}
 
 

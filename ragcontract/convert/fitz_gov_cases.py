@@ -39,7 +39,7 @@ CATEGORIES: tuple[Category, ...] = (
 EXPECTED = "tier0_sanity/, tier1_core/ or files such as grounding.json"
 
 
-class Settings(Struct, frozen=True, kw_only=True):
+class FitzGovSettings(Struct, frozen=True, kw_only=True):
     """The ``evaluation_config`` of a file or of a case; a case's settings replace the file's."""
 
     use_regex: bool | UnsetType = UNSET
@@ -48,7 +48,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     allowed_phrases: list[str] | UnsetType = UNSET
 
 
-class Case(Struct, frozen=True, kw_only=True):
+class FitzGovCase(Struct, frozen=True, kw_only=True):
     """A question with its contexts, and what is expected of the answer."""
 
     id: Id
@@ -66,14 +66,14 @@ class Case(Struct, frozen=True, kw_only=True):
     forbidden_claims: list[str] = []
     required_elements: list[str] = []
     forbidden_elements: list[str] = []
-    evaluation_config: Settings = Settings()
+    evaluation_config: FitzGovSettings = FitzGovSettings()
 
 
 class _CaseFile(Struct, frozen=True, kw_only=True):
-    cases: list[Case]
+    cases: list[FitzGovCase]
     category: Category | None = None
     tier: Tag | None = None
-    evaluation_config: Settings = Settings()
+    evaluation_config: FitzGovSettings = FitzGovSettings()
 
 
 class LocatedCase(Struct, frozen=True, kw_only=True):
@@ -81,11 +81,11 @@ class LocatedCase(Struct, frozen=True, kw_only=True):
 
     location: str  # such as `grounding.json:12`
     index: int  # in the file
-    case: Case
+    case: FitzGovCase
     category: Category
     subcategory: str
     tier: str | None
-    file_settings: Settings
+    file_settings: FitzGovSettings
 
     def field(self, name: str) -> str:
         """Return the path of a field within the file."""

@@ -42,7 +42,7 @@ class Sample(Struct, frozen=True, kw_only=True):
     invalidation: Any = None  # who set the sample aside, and why
 
 
-class Evaluation(Struct, frozen=True, kw_only=True):
+class InspectEvaluation(Struct, frozen=True, kw_only=True):
     """About the evaluation."""
 
     packages: dict[str, str] | None = None
@@ -53,7 +53,7 @@ class Log(Struct, frozen=True, kw_only=True):
 
     version: int | None = None
     status: str | None = None
-    eval: Evaluation | None = None
+    eval: InspectEvaluation | None = None
     samples: list[msgspec.Raw] | None = None
 
 

@@ -60,7 +60,7 @@ class Grading(Struct, frozen=True, kw_only=True):
     namedScoreWeights: dict[str, float | None] | None = None  # noqa: N815
 
 
-class Case(Struct, frozen=True, kw_only=True):
+class PromptfooCase(Struct, frozen=True, kw_only=True):
     """A test of the configuration."""
 
     description: str | None = None
@@ -71,7 +71,7 @@ class Result(Struct, frozen=True, kw_only=True):
     """The result of one test with one prompt and one provider."""
 
     vars: dict[str, Any] | None = None
-    testCase: Case | None = None  # noqa: N815
+    testCase: PromptfooCase | None = None  # noqa: N815
     description: str | None = None
     namedScores: dict[str, float | None] | None = None  # noqa: N815
     gradingResult: Grading | None = None  # noqa: N815
@@ -132,7 +132,7 @@ def _add_all(file: ResultFile, encoded: list[msgspec.Raw], tool: str, rows: Scor
 
 
 def _add(result: Result, location: str, tool: str, rows: ScoreRows, problems: Collector) -> None:
-    values, case = result.vars or {}, result.testCase or Case()
+    values, case = result.vars or {}, result.testCase or PromptfooCase()
     scores = {} if _failed(result) else dict(_means(result, location, problems))
     query_id = values.get("query_id", (case.metadata or {}).get("query_id"))
     rows.add(

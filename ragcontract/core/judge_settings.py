@@ -15,7 +15,7 @@ from ragcontract.core import bounds
 Task: TypeAlias = Literal["attribution", "confirmation", "criteria"]
 Confirmed: TypeAlias = Literal["asserts_unsupported", "denies_or_reports_absence", "supported_by_context"]
 # True and false are whether a claim is supported, or a criterion is met.
-Verdict: TypeAlias = bool | Confirmed
+JudgeVerdict: TypeAlias = bool | Confirmed
 # What further votes are for: only verdicts against the application, or all.
 Confirm: TypeAlias = Literal["failures", "all"]
 # What happens to a flagged text without a verdict: its query cannot be judged, or the text counts.

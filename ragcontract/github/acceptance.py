@@ -27,7 +27,7 @@ from ragcontract.github.context import Context, GitHubError, at, number_at, text
 from ragcontract.github.delivery import Delivery, World, log_of, renderer_of
 from ragcontract.github.pull_request import NoPullRequest, PullRequest, connect, find
 from ragcontract.github.runner_output import annotation, minute
-from ragcontract.github.settings import Settings
+from ragcontract.github.settings import ActionSettings
 from ragcontract.report.markdown.document import Remark
 from ragcontract.report.markdown.gfm import code, text
 
@@ -175,7 +175,9 @@ QUEUE = "a merge queue judges a commit of its own, which nobody has labelled"
 STAYS = "The verdict stays fail; the job does not fail."
 
 
-def accept(delivery: Delivery, context: Context, settings: Settings, world: World) -> tuple[Delivery, Settings]:
+def accept(
+    delivery: Delivery, context: Context, settings: ActionSettings, world: World
+) -> tuple[Delivery, ActionSettings]:
     """Return the delivery with what the label changes (exit code, log, outputs, rendered report), and the settings.
 
     Only a broken contract that would fail the job can be accepted, and never input that cannot be judged.
@@ -203,9 +205,9 @@ def accept(delivery: Delivery, context: Context, settings: Settings, world: Worl
 def look(
     find_pull_request: "Callable[[Client], PullRequest | NoPullRequest]",
     context: Context,
-    settings: Settings,
+    settings: ActionSettings,
     world: World,
-) -> tuple[Acceptance | None, Settings]:
+) -> tuple[Acceptance | None, ActionSettings]:
     """Return whether the label accepts the checked commit, None if it is not set, and the settings with the time left.
 
     It takes at most half of ``github-timeout``. The rest is for the comment, which must not stay outdated.

@@ -18,7 +18,7 @@ from ragcontract.github.files import in_repository, make_room, owned_like_worksp
 from ragcontract.github.marker import State, contract_of
 from ragcontract.github.pull_request import NoPullRequest, PullRequest, changed_here, connect, find
 from ragcontract.github.runner_output import Level, annotation, append_summary, fitting, foot, set_outputs, when_checked
-from ragcontract.github.settings import Settings
+from ragcontract.github.settings import ActionSettings
 from ragcontract.net.stopping import Timing
 from ragcontract.report import terminal
 from ragcontract.report.formats import FORMATS
@@ -127,7 +127,7 @@ def log_of(report: Report, level: Level, context: Context, outputs: Mapping[str,
 
 
 def deliver(
-    delivery: Delivery, context: Context, settings: Settings, world: World, *, body_file: str | None = None
+    delivery: Delivery, context: Context, settings: ActionSettings, world: World, *, body_file: str | None = None
 ) -> bool:
     """Write log, outputs, summary and comment; returns False if a comment was expected and could not be posted.
 
@@ -161,7 +161,7 @@ def post_comment(
     find_pull_request: "Callable[[Client], PullRequest | NoPullRequest]",
     draft: "Callable[[Client, PullRequest], Draft]",
     context: Context,
-    settings: Settings,
+    settings: ActionSettings,
     world: World,
 ) -> bool:
     """Post the comment, log the result and set the output; returns False if a comment could not be posted."""
@@ -224,7 +224,7 @@ def draft_of(
     state: State,
     render: Renderer,
     context: Context,
-    settings: Settings,
+    settings: ActionSettings,
     *,
     when: str,
     contract: str = "",

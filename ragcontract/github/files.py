@@ -21,7 +21,7 @@ from ragcontract.core.numbers import count
 from ragcontract.files.paths import existing_files
 from ragcontract.files.writing import check_outputs
 from ragcontract.github.context import Context
-from ragcontract.github.settings import Settings
+from ragcontract.github.settings import ActionSettings
 
 GIT = ".git"
 
@@ -183,7 +183,7 @@ class ActionFiles(Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
 
 
-def find_files(settings: Settings, context: Context) -> ActionFiles:
+def find_files(settings: ActionSettings, context: Context) -> ActionFiles:
     """Return the files of a check; accesses nothing outside the workspace."""
     folder = in_container(settings.working_directory, context)
     if problem := wrong_folder(folder, context):
@@ -217,7 +217,7 @@ def find_files(settings: Settings, context: Context) -> ActionFiles:
     )
 
 
-def _inputs(settings: Settings, context: Context, folder: str) -> InputPaths:
+def _inputs(settings: ActionSettings, context: Context, folder: str) -> InputPaths:
     def mapped(paths: tuple[str, ...]) -> list[str]:
         return [in_container(path, context) for path in paths]
 
@@ -234,7 +234,7 @@ def _inputs(settings: Settings, context: Context, folder: str) -> InputPaths:
 
 
 def _problems_of_inputs(
-    settings: Settings, inputs: InputPaths, existing: Sequence[str], context: Context
+    settings: ActionSettings, inputs: InputPaths, existing: Sequence[str], context: Context
 ) -> Iterator[str]:
     if problems := outside(dict.fromkeys(inputs.all), context):
         yield from problems

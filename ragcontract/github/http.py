@@ -18,7 +18,7 @@ from ragcontract.core.safe_text import clipped
 from ragcontract.github.context import GitHubError, Token, at, number_at, text_at
 from ragcontract.net.pacing import backoff, number, seconds_in
 from ragcontract.net.secrets import Redaction
-from ragcontract.net.sending import Answered, Call, Unanswered, send
+from ragcontract.net.sending import HttpAnswer, HttpCall, Unanswered, send
 from ragcontract.net.sessions import prepare
 from ragcontract.net.stopping import Timing
 
@@ -40,7 +40,7 @@ class _TokenAuth(AuthBase):
         return request
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class GitHubAnswer(Struct, frozen=True, kw_only=True):
     """An answer of GitHub; the token is not in it."""
 
     content: Any  # decoded; None if it is empty
@@ -69,7 +69,7 @@ class Http:
         problem_with: Callable[[Any], str] = lambda _content: "",
         repeatable: bool = True,
         tries: int = bounds.TRIES,
-    ) -> Answer:
+    ) -> GitHubAnswer:
         """Send a call and return a successful answer; raises :class:`GitHubError`.
 
         ``problem_with`` describes what is wrong with the content, if anything is. Such an answer, or a page of HTML, is
@@ -90,7 +90,7 @@ class Http:
                     failure.try_again = True
                     raise
 
-    def _once(self, method: str, url: str, body: Any, problem_with: Callable[[Any], str], attempt: int) -> Answer:
+    def _once(self, method: str, url: str, body: Any, problem_with: Callable[[Any], str], attempt: int) -> GitHubAnswer:
         answered = self._send(method, url, body, attempt)
         log.debug("%s %s: %d", method, self._redact.text(url), answered.status)
         try:
@@ -101,13 +101,13 @@ class Http:
             raise self._failure(answered, content, attempt)
         if problem := "is not JSON" if content is NO_JSON else problem_with(content):
             raise self._unexpected(f"GitHub's answer {problem}", answered, content, attempt)
-        return Answer(content=content, next_page=self._redact.text(answered.next_page))
+        return GitHubAnswer(content=content, next_page=self._redact.text(answered.next_page))
 
-    def _send(self, method: str, url: str, body: Any, attempt: int) -> Answered:
+    def _send(self, method: str, url: str, body: Any, attempt: int) -> HttpAnswer:
         left = self._end - self._timing.monotonic()
         if left <= 0:
             raise GitHubError(f"GitHub did not answer within the {self._seconds:g} seconds of github-timeout")
-        call = Call(method=method, url=url, json=body)
+        call = HttpCall(method=method, url=url, json=body)
         try:
             return send(self._session, call, seconds=left, connect_seconds=bounds.CONNECT, read_seconds=bounds.READ)
         except Unanswered as error:
@@ -124,7 +124,7 @@ class Http:
             raise GitHubError(message, status=failure.status, maybe_done=failure.maybe_done)
         self._timing.sleep(seconds)
 
-    def _failure(self, answered: Answered, content: Any, attempt: int) -> GitHubError:
+    def _failure(self, answered: HttpAnswer, content: Any, attempt: int) -> GitHubError:
         status = answered.status
         message = _reason_in(content) or _shown(self._redact.text(answered.reason)) or "no reason given"
         pause = self._limit(answered, message, attempt)
@@ -138,7 +138,7 @@ class Http:
             retry_after=pause,
         )
 
-    def _unexpected(self, problem: str, answered: Answered, content: Any, attempt: int) -> GitHubError:
+    def _unexpected(self, problem: str, answered: HttpAnswer, content: Any, attempt: int) -> GitHubError:
         reason = _reason_in(content)  # GraphQL answers 200 for its errors too
         denied = _is_about_permissions(reason)
         limit = self._limit(answered, reason, attempt)
@@ -149,7 +149,7 @@ class Http:
             retry_after=None if denied else backoff(attempt) if limit is None else limit,
         )
 
-    def _limit(self, answered: Answered, message: str, attempt: int) -> float | None:
+    def _limit(self, answered: HttpAnswer, message: str, attempt: int) -> float | None:
         """Return the seconds to wait that a rate limit asks for; None if the answer is not about a rate limit."""
         status, headers = answered.status, answered.headers
         if 300 <= status < 500 and status not in {403, 429}:  # noqa: PLR2004

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.github.context import Context
-from ragcontract.github.settings import Settings
+from ragcontract.github.settings import ActionSettings
 
 State = Literal["pass", "fail", "error", "unknown"]
 BEST_FIRST: tuple[State | None, ...] = (None, "pass", "unknown", "error", "fail")
@@ -156,7 +156,7 @@ def _others(field: str) -> tuple[Result, ...]:
     )
 
 
-def contract_of(context: Context, settings: Settings, reported: str = "") -> str:
+def contract_of(context: Context, settings: ActionSettings, reported: str = "") -> str:
     """Return a fingerprint of the step, of its place in the matrix, and of the inputs that choose what is checked.
 
     It distinguishes the contracts of one workflow run that have the same name. It is the same in each attempt, so that

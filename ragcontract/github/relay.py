@@ -29,7 +29,7 @@ from ragcontract.github.delivery import Renderer, World, draft_of, post_comment,
 from ragcontract.github.files import in_container, in_repository, is_linked, outside, wrong_folder
 from ragcontract.github.pull_request import NoPullRequest, PullRequest, changed_here, of_workflow_run
 from ragcontract.github.runner_output import annotation, minute
-from ragcontract.github.settings import Settings
+from ragcontract.github.settings import ActionSettings
 from ragcontract.report.markdown.document import Layout
 from ragcontract.report.record import ErrorReport, Report
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 BAREST = Layout(rows=0, folds=False, inputs=False)
 
 
-def relay(context: Context, settings: Settings, world: World) -> int:
+def relay(context: Context, settings: ActionSettings, world: World) -> int:
     """Post the report as the contract's comment on the pull request; returns exit code 0, 2 or 4."""
     try:
         path = _file(settings, context)
@@ -79,7 +79,7 @@ def relay(context: Context, settings: Settings, world: World) -> int:
 
 
 def _pull_request(
-    context: Context, client: "Client", settings: Settings, report: Report | ErrorReport
+    context: Context, client: "Client", settings: ActionSettings, report: Report | ErrorReport
 ) -> PullRequest | NoPullRequest:
     """Return the pull request; raises :class:`GitHubError` if the event is not ``workflow_run``.
 
@@ -92,7 +92,7 @@ def _pull_request(
     )
 
 
-def _file(settings: Settings, context: Context) -> Path:
+def _file(settings: ActionSettings, context: Context) -> Path:
     """Return the path of the report. An artifact may contain symbolic links, so a path through a link is refused."""
     folder = in_container(settings.working_directory, context)
     problem = wrong_folder(folder, context)

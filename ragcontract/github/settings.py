@@ -25,7 +25,7 @@ T = TypeVar("T")
 D = TypeVar("D")
 
 
-class Settings(Struct, frozen=True, kw_only=True):
+class ActionSettings(Struct, frozen=True, kw_only=True):
     """The parsed inputs of ``action.yml``, without the token, which is in ``Context``.
 
     An invalid input has its default value here and a message in ``problems``, so that a comment with the message can
@@ -63,7 +63,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
 
     @classmethod
-    def from_environ(cls, environ: Mapping[str, str]) -> "Settings":
+    def from_environ(cls, environ: Mapping[str, str]) -> "ActionSettings":
         """Read the inputs from the runner's environment variables."""
         inputs = _Inputs(environ)
         return cls(

@@ -38,11 +38,11 @@ from ragcontract.judge.judging_run import (
     judge_lacking,
     open_model,
 )
-from ragcontract.judge.judging_session import Cache, Judged, Lacking, Progress, by_key, lacking
+from ragcontract.judge.judging_session import Cache, JudgingProgress, JudgingResult, Lacking, by_key, lacking
 from ragcontract.judge.judgment_journal import JudgmentJournal, journal_key, open_journal, path_beside
 from ragcontract.judge.spending import Spending, Spent
 from ragcontract.judgments.calibration_file import FORMAT_VERSION, Calibration, CalibrationFile, write_calibration
-from ragcontract.judgments.items import Case, Item, known_without_a_judge, label_of
+from ragcontract.judgments.items import Item, JudgeCase, known_without_a_judge, label_of
 from ragcontract.judgments.judgments_file import Judgment, QueryKey
 from ragcontract.judgments.trust import calibrated
 from ragcontract.net.stopping import Stop
@@ -72,7 +72,7 @@ class LabelRow(Struct, frozen=True, kw_only=True):
 class Labelled(Struct, frozen=True, kw_only=True):
     """Cases to judge, and the labels of their items."""
 
-    cases: tuple[Case, ...]
+    cases: tuple[JudgeCase, ...]
     labels: tuple[tuple[bool, ...], ...]  # for each case, in the order of its items
     warnings: tuple[str, ...] = ()  # about labels that are left out
 
@@ -80,7 +80,7 @@ class Labelled(Struct, frozen=True, kw_only=True):
 class CalibrationOutcome(Struct, frozen=True, kw_only=True):
     """The result of a calibration."""
 
-    passes: tuple[Judged, ...]
+    passes: tuple[JudgingResult, ...]
     spent: Spent
     file: CalibrationFile | None = None  # None if it ended early, for the reason in the last pass
 
@@ -91,7 +91,7 @@ def calibrate(
     *,
     passes: int = PASSES,
     stop: Stop | None = None,
-    watch: Callable[[Progress], object] = lambda _: None,
+    watch: Callable[[JudgingProgress], object] = lambda _: None,
 ) -> CalibrationOutcome:
     """Judge labelled items, compare the verdicts with the labels, and write the calibration.
 
@@ -101,7 +101,7 @@ def calibrate(
     read = file_digest(judging.path)
     spending = Spending(judging.budget)
     model = open_model(judging, spending)
-    done: list[Judged] = []
+    done: list[JudgingResult] = []
     stop = stop or Stop()
     try:
         for number in range(1, passes + 1):
@@ -181,7 +181,7 @@ def read_labels(paths: Sequence[str]) -> Labelled:
 class Unlabelled(Struct, frozen=True, kw_only=True):
     """An item to label, and its case."""
 
-    case: Case
+    case: JudgeCase
     item: Item
 
     def row(self, *, label: bool, labeler: str | None) -> LabelRow:
@@ -245,7 +245,7 @@ class LabelsFile:
         self._known.add(_about(row))
 
 
-def sample(cases: Sequence[Case], known: LabelsFile, *, size: int, seed: int) -> list[Unlabelled]:
+def sample(cases: Sequence[JudgeCase], known: LabelsFile, *, size: int, seed: int) -> list[Unlabelled]:
     """Return items to label, in random order; raise InputError if there are none.
 
     All have the same chance, whatever a judge said of them. In a sample that is chosen by verdicts, a judge seems to
@@ -267,8 +267,8 @@ def sample(cases: Sequence[Case], known: LabelsFile, *, size: int, seed: int) ->
     return unlabelled[:size]
 
 
-def _case(number: int, row: LabelRow, items: Mapping[tuple[str, str], bool]) -> Case:
-    return Case(
+def _case(number: int, row: LabelRow, items: Mapping[tuple[str, str], bool]) -> JudgeCase:
+    return JudgeCase(
         task=row.task,
         query_id=f"labels {number}",
         question=row.question,
@@ -312,8 +312,8 @@ def _pass(
     model: ChatModel,
     spending: Spending,
     stop: Stop,
-    watch: Callable[[Progress], object],
-) -> Judged:
+    watch: Callable[[JudgingProgress], object],
+) -> JudgingResult:
     """Judge everything. Each pass has its own dice, so it asks in another way."""
     path = _journal_path(judging, number)
     journal = open_journal(path, key=journal_key(judging.environ), refresh=judging.refresh, option="--out")

@@ -16,12 +16,12 @@ from msgspec import Struct
 
 from ragcontract.answers.json_answer import unfenced
 from ragcontract.core import bounds
-from ragcontract.core.judge_settings import Task, Verdict
+from ragcontract.core.judge_settings import JudgeVerdict, Task
 from ragcontract.core.safe_text import printable_json, shorten
 from ragcontract.files.json_text import NestingError, check_nesting
-from ragcontract.judge.interface import Ask, Dice, Model, NoReply, Reply, Settings
+from ragcontract.judge.interface import Ask, Dice, Model, NoReply, Reply, VoteSettings
 from ragcontract.judge.tasks import NONCE, VERDICT_TASKS, Instructions
-from ragcontract.judgments.items import Case, is_failure, is_proven_by_context, sent_contexts
+from ragcontract.judgments.items import JudgeCase, is_failure, is_proven_by_context, sent_contexts
 from ragcontract.judgments.replay import Evidence
 
 _THINK, _END_OF_THINKING = "<think>", "</think>"
@@ -67,19 +67,19 @@ class ReplyFault(ValueError):  # noqa: N818 (what is wrong with a reply, which i
 class Vote(Struct, frozen=True, kw_only=True):
     """What one reply says of one item."""
 
-    verdict: Verdict
+    verdict: JudgeVerdict
     quote: str | None = None  # the words that prove a positive verdict
     context: int | None = None  # the rank of the text that they are from
     reason: str = ""
 
 
-class Call(Struct, frozen=True, kw_only=True):
+class ModelCall(Struct, frozen=True, kw_only=True):
     """What is asked, and what the ids in the reply stand for."""
 
     ask: Ask
     task: Task
     items: Mapping[int, int]  # the number of the case's item, by id
-    controls: Mapping[int, Verdict]  # the expected verdict, by id
+    controls: Mapping[int, JudgeVerdict]  # the expected verdict, by id
 
 
 class Read(Struct, frozen=True, kw_only=True):
@@ -95,7 +95,7 @@ class Control(Struct, frozen=True, kw_only=True):
 
     text: str
     why: str = ""
-    expected: Verdict
+    expected: JudgeVerdict
 
 
 class Controls(Struct, frozen=True, kw_only=True):
@@ -106,12 +106,12 @@ class Controls(Struct, frozen=True, kw_only=True):
 
 
 def call_on(
-    case: Case, numbers: Sequence[int], dice: Dice, settings: Settings, *, vote: int = 0, fault: str = ""
-) -> Call:
+    case: JudgeCase, numbers: Sequence[int], dice: Dice, settings: VoteSettings, *, vote: int = 0, fault: str = ""
+) -> ModelCall:
     """Return a call about some items of a case; ``vote`` counts from 0, ``fault`` is what was wrong before."""
     task = VERDICT_TASKS[case.task]
     controls = controls_of(case, dice)
-    asked: list[tuple[str, str, int | None, Verdict | None]] = [
+    asked: list[tuple[str, str, int | None, JudgeVerdict | None]] = [
         (case.items[number].text, case.items[number].why, number, None) for number in numbers
     ]
     for control in controls.items:
@@ -121,7 +121,7 @@ def call_on(
         {"id": at, "text": text, **({"why": why} if case.task == "confirmation" else {})}
         for at, (text, why, _, _) in enumerate(asked, 1)
     ]
-    return Call(
+    return ModelCall(
         ask=ask_of(task.instructions, data, dice, settings, vote=vote, fault=fault),
         task=case.task,
         items={at: number for at, (_, _, number, _) in enumerate(asked, 1) if number is not None},
@@ -130,7 +130,13 @@ def call_on(
 
 
 def ask_of(
-    instructions: Instructions, data: dict[str, Any], dice: Dice, settings: Settings, *, vote: int = 0, fault: str = ""
+    instructions: Instructions,
+    data: dict[str, Any],
+    dice: Dice,
+    settings: VoteSettings,
+    *,
+    vote: int = 0,
+    fault: str = "",
 ) -> Ask:
     """Return what is sent: all data in one JSON object, whose names begin with a nonce that the system message states.
 
@@ -160,7 +166,7 @@ def reply_to(ask: Ask, model: Model) -> Reply | str:
         return shorten(writable(f"{error.kind}: {error}"), bounds.JUDGED_BECAUSE)
 
 
-def read_reply(call: Call, reply: Reply, evidence: Evidence) -> Read:
+def read_reply(call: ModelCall, reply: Reply, evidence: Evidence) -> Read:
     """Return what a reply says of each item; raise :class:`ReplyFault` if it is invalid as a whole."""
     verdicts = _by_id(call, listed(object_of(reply), "verdicts"))
     field, allowed = VERDICT_TASKS[call.task].field, VERDICT_TASKS[call.task].verdicts
@@ -220,7 +226,7 @@ def writable(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def controls_of(case: Case, dice: Dice) -> Controls:
+def controls_of(case: JudgeCase, dice: Dice) -> Controls:
     """Return the controls of one call on a case. A passage is taken from the texts of the case."""
     texts = "\n".join([case.question, *case.contexts, case.response or "", *(item.text for item in case.items)])
     if case.task == "attribution":
@@ -249,7 +255,7 @@ def _no_json(_constant: str) -> None:
     raise ReplyFault("had a number that is not JSON")
 
 
-def _in_response(case: Case, texts: str, dice: Dice) -> Controls:
+def _in_response(case: JudgeCase, texts: str, dice: Dice) -> Controls:
     """Return controls about an assertion and a denial that are added to the response, which may have neither."""
     asserted = _pick(_NEVER_SAID, dice).format(_word(texts, dice))
     denied = _pick(_DENIALS, dice).format(_word(texts, dice))
@@ -297,7 +303,7 @@ def _pick(items: Sequence[T], dice: Dice) -> T:
     return items[dice.randrange(len(items))]
 
 
-def _data(case: Case, controls: Controls) -> dict[str, Any]:
+def _data(case: JudgeCase, controls: Controls) -> dict[str, Any]:
     data: dict[str, Any] = {"question": case.question}
     if case.contexts or case.task != "criteria":
         data["contexts"] = [{"id": at, "text": text} for at, text in sent_contexts(case).items()]
@@ -308,7 +314,7 @@ def _data(case: Case, controls: Controls) -> dict[str, Any]:
     return data
 
 
-def _by_id(call: Call, verdicts: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
+def _by_id(call: ModelCall, verdicts: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
     """Return the verdicts by their ids; raise :class:`ReplyFault` unless each id that was asked about occurs once."""
     asked = {*call.items, *call.controls}
     ids = [verdict.get("id") for verdict in verdicts]
@@ -336,6 +342,6 @@ def _vote(values: dict[str, Any], task: Task, evidence: Evidence) -> Vote | str:
     )
 
 
-def _is_one_of(value: object, allowed: tuple[Verdict, ...]) -> TypeGuard[Verdict]:
+def _is_one_of(value: object, allowed: tuple[JudgeVerdict, ...]) -> TypeGuard[JudgeVerdict]:
     """Return whether a value is an allowed verdict. The number 1 is not ``true``."""
     return isinstance(value, bool | str) and value in allowed

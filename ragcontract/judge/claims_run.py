@@ -11,9 +11,9 @@ from ragcontract.answers.normalising import normalised
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.judge.calls import ReplyFault, ask_of, listed, object_of, reply_to, writable
-from ragcontract.judge.interface import Dice, Model, NoReply, Reply, Settings
+from ragcontract.judge.interface import Dice, Model, NoReply, Reply, VoteSettings
 from ragcontract.judge.judging_run import CountingModel, Expected, JudgingSettings, open_model
-from ragcontract.judge.judging_session import Progress, in_threads
+from ragcontract.judge.judging_session import JudgingProgress, in_threads
 from ragcontract.judge.judgment_journal import JudgmentJournal, RememberingModel, journal_key, open_journal, path_beside
 from ragcontract.judge.spending import Spending, Spent
 from ragcontract.judge.tasks import CLAIMS
@@ -63,7 +63,7 @@ def split_all(
     judging: JudgingSettings,
     *,
     stop: Stop,
-    watch: Callable[[Progress], object] = lambda _: None,
+    watch: Callable[[JudgingProgress], object] = lambda _: None,
 ) -> Splits:
     """Split the references of queries, and write the claims into the golden file.
 
@@ -85,7 +85,7 @@ def split_all(
         for query_id, query_split in in_threads(queries, split, at_once=at_once, spending=spending, stop=stop):
             splits[query_id] = query_split
             lacking += query_split.status != "ok"
-            watch(Progress(done=len(splits), total=len(queries), unjudged=lacking))
+            watch(JudgingProgress(done=len(splits), total=len(queries), unjudged=lacking))
         golden.save_field(
             FIELD,
             {name: list(query_split.claims) for name, query_split in splits.items() if query_split.status == "ok"},
@@ -108,7 +108,7 @@ def expected_splits(queries: Sequence[GoldenQuery], judging: JudgingSettings) ->
     return counting.expected
 
 
-def split_reference(question: str, reference: str, model: Model, settings: Settings, dice: Dice) -> Split:
+def split_reference(question: str, reference: str, model: Model, settings: VoteSettings, dice: Dice) -> Split:
     """Return the claims into which a model splits a reference. The model quotes words of the reference for each."""
     evidence = Evidence({}, reference)
     fault = ""

@@ -16,9 +16,9 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.judge.calls import AGAIN_TEMPERATURE
-from ragcontract.judge.interface import Model, Settings
+from ragcontract.judge.interface import Model, VoteSettings
 from ragcontract.judge.tasks import PROTOCOL, AskedTask, instructions_of
-from ragcontract.judgments.items import WITHOUT, AskedJudge, Case, asked_how, keys_of
+from ragcontract.judgments.items import WITHOUT, AskedJudge, JudgeCase, asked_how, keys_of
 from ragcontract.judgments.judgments_file import QueryKey
 from ragcontract.net.secrets import NO_SECRETS, Secrets
 from ragcontract.net.sending import DEFAULT_PORTS, has_credentials, is_url
@@ -99,7 +99,7 @@ def url_problems(at: str, url: str) -> list[str]:
     return []
 
 
-def asked_judge(task: AskedTask, settings: Settings, model: Model) -> AskedJudge:
+def asked_judge(task: AskedTask, settings: VoteSettings, model: Model) -> AskedJudge:
     """Return which judge is asked, and how, as far as that is known before the first reply."""
     return AskedJudge(
         protocol=PROTOCOL,
@@ -111,7 +111,7 @@ def asked_judge(task: AskedTask, settings: Settings, model: Model) -> AskedJudge
     )
 
 
-def query_keys(case: Case, settings: Settings, model: Model) -> tuple[QueryKey, ...]:
+def query_keys(case: JudgeCase, settings: VoteSettings, model: Model) -> tuple[QueryKey, ...]:
     """Return the keys of the judgments on a case's items, in their order, before anything is asked."""
     judge = asked_judge(case.task, settings, model)
     return tuple([(case.query_id, key) for key in keys_of(case, judge)])

@@ -87,7 +87,7 @@ class Dice(Protocol):
         """Shuffle a list."""
 
 
-class Settings(Struct, frozen=True, kw_only=True):
+class VoteSettings(Struct, frozen=True, kw_only=True):
     """How a case is judged."""
 
     votes: int = 3  # on an item at most; an odd number

@@ -13,10 +13,10 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.safe_text import shorten
-from ragcontract.judge.calls import Call, ReplyFault, Vote, call_on, read_reply, reply_to, writable
+from ragcontract.judge.calls import ModelCall, ReplyFault, Vote, call_on, read_reply, reply_to, writable
 from ragcontract.judge.endpoint import asked_judge, fingerprint
-from ragcontract.judge.interface import Clock, Dice, Model, Reply, Settings
-from ragcontract.judgments.items import AskedJudge, Case, is_failure, keys_of, known_without_a_judge, settled
+from ragcontract.judge.interface import Clock, Dice, Model, Reply, VoteSettings
+from ragcontract.judgments.items import AskedJudge, JudgeCase, is_failure, keys_of, known_without_a_judge, settled
 from ragcontract.judgments.judgments_file import Judgment, Status
 from ragcontract.judgments.replay import evidence_of
 
@@ -33,7 +33,7 @@ class Withheld(Struct, frozen=True, kw_only=True):
     reason: str
 
 
-class Decision(Struct, frozen=True, kw_only=True):
+class ItemDecision(Struct, frozen=True, kw_only=True):
     """The result of the votes on an item."""
 
     status: Status
@@ -41,7 +41,7 @@ class Decision(Struct, frozen=True, kw_only=True):
     reason: str = ""  # why there is no verdict
 
 
-_TIED = Decision(status="unsure", reason="The votes do not agree.")
+_TIED = ItemDecision(status="unsure", reason="The votes do not agree.")
 
 
 class ItemUsage(Struct, kw_only=True):
@@ -88,11 +88,13 @@ def utc_now() -> datetime:
     return datetime.now(UTC).replace(microsecond=0)
 
 
-def judge_case(case: Case, model: Model, settings: Settings, dice: Dice, clock: Clock = utc_now) -> list[Judgment]:
+def judge_case(
+    case: JudgeCase, model: Model, settings: VoteSettings, dice: Dice, clock: Clock = utc_now
+) -> list[Judgment]:
     """Return a judgment on each item of a case, in their order, whatever happens."""
     if why := known_without_a_judge(case):
         result = _Decided(
-            Usage(), {}, [Decision(status="ok", vote=Vote(verdict=False, reason=why)) for _ in case.items]
+            Usage(), {}, [ItemDecision(status="ok", vote=Vote(verdict=False, reason=why)) for _ in case.items]
         )
     else:
         result = _Judging(case, model, settings, dice).result()
@@ -113,7 +115,7 @@ def judge_case(case: Case, model: Model, settings: Settings, dice: Dice, clock: 
     ]
 
 
-def decided(votes: Sequence[Vote | Withheld], settings: Settings) -> Decision | None:
+def decided(votes: Sequence[Vote | Withheld], settings: VoteSettings) -> ItemDecision | None:
     """Return what the votes so far decide; None if another vote is needed.
 
     With ``confirm: failures``, the first vote decides unless it speaks against the application. Otherwise, a verdict
@@ -123,7 +125,7 @@ def decided(votes: Sequence[Vote | Withheld], settings: Settings) -> Decision | 
     cast = [vote.verdict if isinstance(vote, Vote) else None for vote in votes]
     verdict = settled(cast, settings.votes, settings.confirm)
     if verdict is not None:
-        return Decision(
+        return ItemDecision(
             status="ok", vote=next(vote for vote in votes if isinstance(vote, Vote) and vote.verdict == verdict)
         )
     first = votes[0]
@@ -142,7 +144,7 @@ class _Decided(NamedTuple):
 
     usage: Usage
     votes: Mapping[int, Sequence[Vote | Withheld]]
-    decisions: Sequence[Decision]
+    decisions: Sequence[ItemDecision]
 
 
 def _from_replies(result: _Decided, number: int, judge: AskedJudge) -> dict[str, Any]:
@@ -167,7 +169,7 @@ def _from_replies(result: _Decided, number: int, judge: AskedJudge) -> dict[str,
 class _Judging:
     """Collects votes on the items of one case, by their numbers."""
 
-    def __init__(self, case: Case, model: Model, settings: Settings, dice: Dice) -> None:
+    def __init__(self, case: JudgeCase, model: Model, settings: VoteSettings, dice: Dice) -> None:
         self._case, self._model, self._settings, self._dice = case, model, settings, dice
         self._evidence = evidence_of(case)
         self._usage = Usage()
@@ -175,7 +177,7 @@ class _Judging:
     def result(self) -> _Decided:
         """Ask until every item is decided, and return the result."""
         votes: dict[int, list[Vote | Withheld]] = {number: [] for number in range(len(self._case.items))}
-        decisions: dict[int, Decision] = {}
+        decisions: dict[int, ItemDecision] = {}
         while undecided := [number for number in votes if number not in decisions]:
             asked = len(votes[undecided[0]])
             for at in range(0, len(undecided), bounds.ITEMS_A_CALL):
@@ -204,7 +206,7 @@ class _Judging:
             fault = " ".join(reasons) if why.status == "unsure" else ""
         return votes
 
-    def _asked(self, call: Call, numbers: Sequence[int]) -> dict[int, Vote | Withheld]:
+    def _asked(self, call: ModelCall, numbers: Sequence[int]) -> dict[int, Vote | Withheld]:
         """Ask, and return a vote on each item. All votes that are withheld have the same status."""
         reply = reply_to(call.ask, self._model)
         if isinstance(reply, str):
@@ -221,8 +223,8 @@ class _Judging:
         return {**read.votes, **faults}
 
 
-def _withheld(vote: Withheld) -> Decision:
-    return Decision(status=vote.status, reason=vote.reason)
+def _withheld(vote: Withheld) -> ItemDecision:
+    return ItemDecision(status=vote.status, reason=vote.reason)
 
 
 def _share(total: int, at: int, of: int) -> int:

@@ -25,17 +25,26 @@ from ragcontract.files.locking import file_digest, in_turn, not_ours, require_un
 from ragcontract.judge.chat_api import USUAL_CONTEXT, OllamaChat, OpenAIChat
 from ragcontract.judge.chat_model import ChatModel, Dialect, estimated_tokens
 from ragcontract.judge.endpoint import Endpoint
-from ragcontract.judge.interface import Ask, Clock, Model, NoReply, Reply, Settings
+from ragcontract.judge.interface import Ask, Clock, Model, NoReply, Reply, VoteSettings
 from ragcontract.judge.judge_case import judge_case, utc_now
-from ragcontract.judge.judging_session import USUAL_DAYS, Cache, Judged, Lacking, Progress, Session, by_key, lacking
+from ragcontract.judge.judging_session import (
+    USUAL_DAYS,
+    Cache,
+    JudgingProgress,
+    JudgingResult,
+    JudgingSession,
+    Lacking,
+    by_key,
+    lacking,
+)
 from ragcontract.judge.judgment_journal import JudgmentJournal, journal_key, open_journal, path_beside
 from ragcontract.judge.model_calls import CallLimits, ModelCalls
 from ragcontract.judge.spending import Budget, Spending, Spent
-from ragcontract.judgments.items import Case
+from ragcontract.judgments.items import JudgeCase
 from ragcontract.judgments.judgments_file import Judgment, QueryKey, query_key, read_judgments, write_judgments
 from ragcontract.net.stopping import Stop
 
-SETTINGS, LIMITS = Settings(), CallLimits()  # the defaults
+SETTINGS, LIMITS = VoteSettings(), CallLimits()  # the defaults
 DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|min|h)")
 UNITS: Mapping[str, int] = {"s": 1, "m": 60, "min": 60, "h": 3_600}
 # The least and the most of each option that is a whole number, and of the other numbers.
@@ -105,9 +114,9 @@ class JudgeOptions(Struct, frozen=True, kw_only=True):
         return problems
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> VoteSettings:
         """How cases are judged."""
-        return Settings(votes=self.votes, confirm=self.confirm, max_tokens=self.max_reply)
+        return VoteSettings(votes=self.votes, confirm=self.confirm, max_tokens=self.max_reply)
 
     @property
     def budget(self) -> Budget:
@@ -141,7 +150,7 @@ class JudgingSettings(Struct, frozen=True, kw_only=True):
     path: str  # of the judgments file
     model: str
     endpoint: Endpoint
-    settings: Settings = Settings()
+    settings: VoteSettings = VoteSettings()
     budget: Budget = Budget()
     limits: CallLimits = CallLimits()
     max_age_days: float = USUAL_DAYS
@@ -154,17 +163,17 @@ class JudgingSettings(Struct, frozen=True, kw_only=True):
 class JudgingOutcome(Struct, frozen=True, kw_only=True):
     """The result of a judging, and what it cost."""
 
-    judged: Judged
+    judged: JudgingResult
     spent: Spent
     dropped: tuple[str, ...] = ()  # the parameters that the endpoint refused
 
 
 def judge_cases(
-    cases: Sequence[Case],
+    cases: Sequence[JudgeCase],
     judging: JudgingSettings,
     *,
     stop: Stop | None = None,
-    watch: Callable[[Progress], object] = lambda _: None,
+    watch: Callable[[JudgingProgress], object] = lambda _: None,
 ) -> JudgingOutcome:
     """Judge cases, and write the judgments, also if they are not complete.
 
@@ -205,10 +214,10 @@ def judge_lacking(
     spending: Spending,
     *,
     stop: Stop,
-    watch: Callable[[Progress], object],
-) -> Judged:
+    watch: Callable[[JudgingProgress], object],
+) -> JudgingResult:
     """Judge what is lacking, and keep it in the journal; raise OutputError if that fails."""
-    session = Session(
+    session = JudgingSession(
         model,
         judging.settings,
         journal,
@@ -239,7 +248,7 @@ class Expected(Struct, frozen=True, kw_only=True):
     most_out: int  # tokens
 
 
-def expected_judging(cases: Sequence[Case], judging: JudgingSettings) -> tuple[Lacking, Expected]:
+def expected_judging(cases: Sequence[JudgeCase], judging: JudgingSettings) -> tuple[Lacking, Expected]:
     """Return what would be asked, and what it would cost at least, without sending or writing anything."""
     model = open_model(judging, Spending())
     journal = copied_journal(path_beside(Path(judging.path)), judging)
@@ -248,7 +257,7 @@ def expected_judging(cases: Sequence[Case], judging: JudgingSettings) -> tuple[L
     return to_ask, expected_cost(to_ask, model, judging.settings)
 
 
-def expected_cost(to_ask: Lacking, model: Model, settings: Settings) -> Expected:
+def expected_cost(to_ask: Lacking, model: Model, settings: VoteSettings) -> Expected:
     """Return what the first calls on each case would cost, without asking anything."""
     counting = CountingModel(model.name, model.host)
     dice = random.SystemRandom()
@@ -294,7 +303,7 @@ def _shown(text: str) -> str:
     return repr(shorten(text, bounds.NAME))
 
 
-def _is_news(content: Sequence[Judgment], stored: Mapping[QueryKey, Judgment], judged: Judged) -> bool:
+def _is_news(content: Sequence[Judgment], stored: Mapping[QueryKey, Judgment], judged: JudgingResult) -> bool:
     """Return whether there is anything to write. A judging that could not begin leaves the file as it is."""
     ended_early = judged.over is not None or judged.error is not None
     return not (ended_early and content == list(stored.values()))
@@ -310,7 +319,7 @@ def _stored(judging: JudgingSettings) -> Mapping[QueryKey, Judgment]:
 
 
 def _beside_others(
-    stored: Mapping[QueryKey, Judgment], cache: Cache, to_ask: Lacking, judged: Judged
+    stored: Mapping[QueryKey, Judgment], cache: Cache, to_ask: Lacking, judged: JudgingResult
 ) -> list[Judgment]:
     """Return the content of a file that another program changed meanwhile to ``stored``: all that it wrote stays."""
     others = {key: judgment for key, judgment in stored.items() if cache.stored.get(key) != judgment}

@@ -21,11 +21,11 @@ from ragcontract.core.errors import RagContractError
 from ragcontract.core.numbers import count
 from ragcontract.judge.calls import TOO_LONG
 from ragcontract.judge.endpoint import query_keys
-from ragcontract.judge.interface import Clock, Model, NoReply, Settings
+from ragcontract.judge.interface import Clock, Model, NoReply, VoteSettings
 from ragcontract.judge.judge_case import judge_case
 from ragcontract.judge.judgment_journal import JudgmentJournal, RememberingModel
 from ragcontract.judge.spending import Spending
-from ragcontract.judgments.items import Case
+from ragcontract.judgments.items import JudgeCase
 from ragcontract.judgments.judgments_file import Judgment, QueryKey, query_key
 from ragcontract.judgments.replay import edited
 from ragcontract.net.stopping import Stop, by_signals
@@ -84,7 +84,7 @@ def by_key(judgments: Sequence[Judgment]) -> dict[QueryKey, Judgment]:
     return {query_key(judgment): judgment for judgment in judgments}
 
 
-class Progress(Struct, frozen=True, kw_only=True):
+class JudgingProgress(Struct, frozen=True, kw_only=True):
     """How far a judging is, in cases. Cases that are reused do not count."""
 
     done: int
@@ -92,7 +92,7 @@ class Progress(Struct, frozen=True, kw_only=True):
     unjudged: int  # done, but not with a verdict on every item
 
 
-class Judged(Struct, frozen=True, kw_only=True):
+class JudgingResult(Struct, frozen=True, kw_only=True):
     """The result of a judging."""
 
     wanted: tuple[QueryKey, ...]
@@ -122,10 +122,10 @@ class Lacking(Struct, frozen=True, kw_only=True):
 
     wanted: tuple[QueryKey, ...]
     cached: tuple[Judgment, ...]  # reused
-    cases: tuple[Case, ...]  # asked as a whole
+    cases: tuple[JudgeCase, ...]  # asked as a whole
 
 
-def lacking(cases: Sequence[Case], model: Model, settings: Settings, cache: Cache) -> Lacking:
+def lacking(cases: Sequence[JudgeCase], model: Model, settings: VoteSettings, cache: Cache) -> Lacking:
     """Return what has to be asked. A case is asked as a whole, because its items are judged together.
 
     Judgments that were edited, so that their quotes are not in the texts, are not reused.
@@ -144,19 +144,19 @@ def lacking(cases: Sequence[Case], model: Model, settings: Settings, cache: Cach
     return Lacking(wanted=tuple(wanted), cached=tuple(cached), cases=tuple(to_ask))
 
 
-class Session:
+class JudgingSession:
     """One judging under way."""
 
     def __init__(
         self,
         model: Model,
-        settings: Settings,
+        settings: VoteSettings,
         journal: JudgmentJournal,
         spending: Spending,
         *,
         concurrency: int,
         stop: Stop,
-        watch: Callable[[Progress], object],
+        watch: Callable[[JudgingProgress], object],
         clock: Clock,
     ) -> None:
         self._model = RememberingModel(model, journal, spending)
@@ -170,7 +170,7 @@ class Session:
         self._began = clock()
         self._failed_in_a_row = 0
 
-    def run(self, to_ask: Lacking) -> Judged:
+    def run(self, to_ask: Lacking) -> JudgingResult:
         """Ask until all cases are judged, somebody asks to stop, or no more calls may be made."""
         new: list[Judgment] = []
         error: BaseException | None = None
@@ -184,14 +184,14 @@ class Session:
                 done += 1
                 unjudged += not all(judgment.status == "ok" for judgment in judgments)
                 self._mind_failures(judgments)
-                self._watch(Progress(done=done, total=len(to_ask.cases), unjudged=unjudged))
+                self._watch(JudgingProgress(done=done, total=len(to_ask.cases), unjudged=unjudged))
         except RagContractError as raised:
             error = raised
         if self._stop.asked:
             error = error or KeyboardInterrupt()
         return _judged(to_ask, new, self._spending.over, error)
 
-    def _case(self, case: Case) -> list[Judgment]:
+    def _case(self, case: JudgeCase) -> list[Judgment]:
         """Judge a case. If all was stopped meanwhile, keep only what has a reply."""
         keys = [key for _, key in query_keys(case, self._settings, self._model)]
         dice = self._journal.dice(case.task, case.query_id, *keys)
@@ -220,13 +220,15 @@ class Session:
             self._spending.stop(NoReply("outage", why, final=True))
 
 
-def _judged(to_ask: Lacking, new: Sequence[Judgment], over: NoReply | None, error: BaseException | None) -> Judged:
+def _judged(
+    to_ask: Lacking, new: Sequence[Judgment], over: NoReply | None, error: BaseException | None
+) -> JudgingResult:
     judgments = {query_key(judgment): judgment for judgment in [*to_ask.cached, *new]}
     statuses: Counter[str] = Counter(judgments[key].status for key in to_ask.wanted if key in judgments)
     reasons: dict[str, str] = {
         judgment.status: judgment.reason for judgment in reversed(list(judgments.values())) if judgment.status != "ok"
     }
-    return Judged(
+    return JudgingResult(
         wanted=to_ask.wanted,
         judgments=judgments,
         new=tuple(new),

@@ -16,7 +16,7 @@ from ragcontract.judge.endpoint import KEY, OPENAI_KEY, Endpoint
 from ragcontract.judge.interface import NoReply
 from ragcontract.judge.spending import Bill, Spending
 from ragcontract.net.pacing import FIRST_BACKOFF, RateLimiter, asked_pause, backoff
-from ragcontract.net.sending import AGAIN, Answered, Call, Unanswered, may_succeed_later, reason_in, send, shown
+from ragcontract.net.sending import AGAIN, HttpAnswer, HttpCall, Unanswered, may_succeed_later, reason_in, send, shown
 from ragcontract.net.sessions import open_session
 from ragcontract.net.stopping import Timing
 
@@ -104,7 +104,7 @@ class ModelCalls:
         if self.endpoint.lacks_key:
             why = f"{self.endpoint.host} wants a key; set {KEY} (or OPENAI_API_KEY) in the environment"
             raise NoReply("no_key", why, final=True)
-        call = Call(method="POST", url=self.endpoint.url + path, headers=self._headers(), json=body)
+        call = HttpCall(method="POST", url=self.endpoint.url + path, headers=self._headers(), json=body)
         retried = 0
         while True:
             with (
@@ -126,7 +126,7 @@ class ModelCalls:
         endpoint = self.endpoint
         return {"Authorization": endpoint.secrets.filled(endpoint.authorization)} if endpoint.authorization else {}
 
-    def _attempt(self, call: Call, open_bill: Bill, bill: Billing, started: float) -> Any:
+    def _attempt(self, call: HttpCall, open_bill: Bill, bill: Billing, started: float) -> Any:
         """Return the decoded JSON, or the failure."""
         connect, read = self._limits.connect_seconds, self._limits.seconds
         try:
@@ -145,7 +145,7 @@ class ModelCalls:
             return _Failure(error=NoReply("machine", why, final=True))
         return self._read(call, answered, open_bill, bill, started)
 
-    def _unanswered(self, call: Call, open_bill: Bill, error: Unanswered) -> _Failure:
+    def _unanswered(self, call: HttpCall, open_bill: Bill, error: Unanswered) -> _Failure:
         if error.unsent:
             open_bill.is_void()
         elif self._spending.seconds_left <= 0:
@@ -154,7 +154,7 @@ class ModelCalls:
         reply = NoReply(error.kind, f"{shown(call.url)}: {error}{more}", final=error.kind in FINAL_KINDS)
         return _Failure(error=reply, again=error.kind in AGAIN or error.kind == "read_timeout")
 
-    def _read(self, call: Call, answered: Answered, open_bill: Bill, bill: Billing, started: float) -> Any:
+    def _read(self, call: HttpCall, answered: HttpAnswer, open_bill: Bill, bill: Billing, started: float) -> Any:
         try:
             check_nesting(answered.content)
             content = self.endpoint.secrets.redacted(json.loads(answered.content))
@@ -176,7 +176,7 @@ class ModelCalls:
             self.throttle.too_many(started)
         return self._refused(call, answered, content)
 
-    def _refused(self, call: Call, answered: Answered, content: Any) -> _Failure:
+    def _refused(self, call: HttpCall, answered: HttpAnswer, content: Any) -> _Failure:
         status = answered.status
         error = content.get("error") if isinstance(content, dict) else None
         error = error if isinstance(error, dict) else {}

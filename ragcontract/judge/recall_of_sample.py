@@ -13,11 +13,11 @@ from ragcontract.core.judge_settings import Confirm
 from ragcontract.core.numbers import count
 from ragcontract.judge.claims_run import split_reference
 from ragcontract.judge.endpoint import find_endpoint
-from ragcontract.judge.interface import Ask, Model, Reply, Settings
+from ragcontract.judge.interface import Ask, Model, Reply, VoteSettings
 from ragcontract.judge.judge_case import judge_case
 from ragcontract.judge.judging_run import USUAL, JudgeOptions, JudgingSettings, open_model
 from ragcontract.judge.spending import Spending, Spent
-from ragcontract.judgments.items import Case, Item
+from ragcontract.judgments.items import Item, JudgeCase
 
 HERE = "context_recall"
 
@@ -123,7 +123,7 @@ def recall_of_sample(
     If nothing was retrieved, nothing is asked. Raise InputError if a claim has no verdict, because an unknown verdict
     neither counts as 0 nor is left out.
     """
-    settings = getattr(judge, "settings", None) or Settings()
+    settings = getattr(judge, "settings", None) or VoteSettings()
     dice = random.SystemRandom()
     if claims is None:
         claims = [reference or ""]
@@ -133,7 +133,7 @@ def recall_of_sample(
                 raise InputError([f"{HERE}: the reference was not split into claims: {split.reason}"])
             claims = split.claims
     items = tuple(Item(name=f"claim:{number}", text=text) for number, text in enumerate(claims, 1))
-    case = Case(task="attribution", query_id="sample", question=question, items=items, contexts=tuple(contexts))
+    case = JudgeCase(task="attribution", query_id="sample", question=question, items=items, contexts=tuple(contexts))
     judgments = judge_case(case, judge, settings, dice)
     if unjudged := [judgment for judgment in judgments if judgment.status != "ok"]:
         which = f"{len(unjudged):,} of {count(len(items), 'claim')} have no verdict"

@@ -18,7 +18,7 @@ from ragcontract.core.run import CONTEXT_FIELDS, RESPONSE_FIELDS, RunRow, row_ty
 from ragcontract.evaluation.plan import with_turns
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.problems import Collector, located
-from ragcontract.judgments.items import Case, attribution_case, contexts_of, criteria_case
+from ragcontract.judgments.items import JudgeCase, attribution_case, contexts_of, criteria_case
 from ragcontract.judgments.second_pass import confirmations
 from ragcontract.rules.answered import Flagging
 from ragcontract.rules.turns import InTurns
@@ -30,7 +30,7 @@ TASKS: tuple[Task, ...] = get_args(Task)
 class Cases(Struct, frozen=True, kw_only=True):
     """The cases of a run."""
 
-    cases: tuple[Case, ...]  # in the order of the golden queries
+    cases: tuple[JudgeCase, ...]  # in the order of the golden queries
     can_be_flagged: bool = False  # whether there are rules whose flags are judged, even if they flagged nothing
     warnings: tuple[str, ...] = ()
 
@@ -69,7 +69,7 @@ class CaseMaker:
     def _criteria(self, query: GoldenQuery) -> bool:
         return "criteria" in self._tasks and bool(query.answer and query.answer.criteria)
 
-    def cases(self, query: GoldenQuery, row: RunRow) -> Iterator[Case | str]:
+    def cases(self, query: GoldenQuery, row: RunRow) -> Iterator[JudgeCase | str]:
         """Yield the cases of a query, and messages about what its row lacks."""
         row, turns = with_turns(query, row)
         if isinstance(turns, str):
@@ -84,7 +84,7 @@ class CaseMaker:
 
     def _flagged(
         self, query: GoldenQuery, row: RunRow, rules: Sequence[RowRule], context: RowContext
-    ) -> Iterator[Case | str]:
+    ) -> Iterator[JudgeCase | str]:
         if lacking := next((why for rule in rules if (why := rule.lacking(query, row, context))), None):
             yield lacking
             return
@@ -123,7 +123,7 @@ def read_cases(
     queries = {
         query_id: query for query_id, query in read.queries.items() if not tags or not set(tags).isdisjoint(query.tags)
     }
-    cases: dict[str, dict[Case, None]] = {}
+    cases: dict[str, dict[JudgeCase, None]] = {}
     rows: dict[str, str] = {}
     for location, row in located(RunFiles(paths=run, progress=progress).events(maker.row_type(queries)), problems):
         query_id = as_id(row.query_id)

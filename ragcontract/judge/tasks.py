@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
-from ragcontract.core.judge_settings import Verdict
+from ragcontract.core.judge_settings import JudgeVerdict
 
 PROTOCOL = 1
 NONCE = "{nonce}"
@@ -78,7 +78,7 @@ claim, first quote the words of the reference that it is from.
 _TEXT: dict[str, Any] = {"type": "string"}
 _TEXT_OR_NULL: dict[str, Any] = {"type": ["string", "null"]}
 _CONTEXT = {"context": {"type": ["integer", "null"]}}
-_WORDS: tuple[Verdict, ...] = ("asserts_unsupported", "denies_or_reports_absence", "supported_by_context")
+_WORDS: tuple[JudgeVerdict, ...] = ("asserts_unsupported", "denies_or_reports_absence", "supported_by_context")
 
 
 class Instructions(Struct, frozen=True, kw_only=True):
@@ -94,7 +94,7 @@ class VerdictTask(Struct, frozen=True, kw_only=True):
     instructions: Instructions
     items: str  # the field of the data with the items
     field: str  # the field of the reply with a verdict
-    verdicts: tuple[Verdict, ...]  # the allowed ones
+    verdicts: tuple[JudgeVerdict, ...]  # the allowed ones
 
 
 def _listed(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _listed(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _task(rules: str, items: str, field: str, verdicts: tuple[Verdict, ...], **context: Any) -> VerdictTask:
+def _task(rules: str, items: str, field: str, verdicts: tuple[JudgeVerdict, ...], **context: Any) -> VerdictTask:
     kind = {"type": "boolean"} if True in verdicts else {"type": "string", "enum": list(verdicts)}
     fields = {"id": {"type": "integer"}, "quote": _TEXT_OR_NULL, **context, "reason": _TEXT, field: kind}
     instructions = Instructions(system=f"{_DATA}\n{rules}\n{_REPLY}{_VERDICTS}", schema=_listed("verdicts", fields))

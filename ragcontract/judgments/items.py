@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta, Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.judge_settings import Confirm, Confirmed, Task, Verdict
+from ragcontract.core.judge_settings import Confirm, Confirmed, JudgeVerdict, Task
 from ragcontract.core.run import RunRow, lacks_results
 
 ASSERTS: Confirmed = "asserts_unsupported"
@@ -29,7 +29,7 @@ class Item(Struct, frozen=True, kw_only=True):
     why: str = ""  # why a rule flagged it, if one did
 
 
-class Case(Struct, frozen=True, kw_only=True):
+class JudgeCase(Struct, frozen=True, kw_only=True):
     """One task for one query: the items to judge, and the texts to judge them by."""
 
     task: Task
@@ -53,7 +53,7 @@ class AskedJudge(Struct, frozen=True, kw_only=True):
     confirm: Annotated[Confirm, Meta(description="Whether only failures are asked again, or all items.")]
 
 
-def attribution_case(query: GoldenQuery, row: RunRow, k: int) -> Case | str | None:
+def attribution_case(query: GoldenQuery, row: RunRow, k: int) -> JudgeCase | str | None:
     """Return the case of a query's claims; None if it has no claims; or why its texts are not known.
 
     The texts are ``retrieved_contexts``, or else those of the first ``k`` results.
@@ -67,10 +67,10 @@ def attribution_case(query: GoldenQuery, row: RunRow, k: int) -> Case | str | No
     if isinstance(contexts, str):
         return contexts
     items = tuple(Item(name=f"claim:{number}", text=text) for number, text in enumerate(claims, 1))
-    return Case(task="attribution", query_id=query.id, question=query.query, items=items, contexts=contexts)
+    return JudgeCase(task="attribution", query_id=query.id, question=query.query, items=items, contexts=contexts)
 
 
-def criteria_case(query: GoldenQuery, row: RunRow, k: int) -> Case | str | None:
+def criteria_case(query: GoldenQuery, row: RunRow, k: int) -> JudgeCase | str | None:
     """Return the case of a query's criteria; None if it has no criteria; or why its answer is not known.
 
     The retrieved texts are part of the case if they are known. A criterion does not need them.
@@ -81,7 +81,7 @@ def criteria_case(query: GoldenQuery, row: RunRow, k: int) -> Case | str | None:
     if row.response is UNSET and row.error is None:
         return "has no response, which its criteria need; export it, as null if there was none"
     contexts = contexts_of(row, k)
-    return Case(
+    return JudgeCase(
         task="criteria",
         query_id=query.id,
         question=query.query,
@@ -105,7 +105,7 @@ def contexts_of(row: RunRow, k: int) -> tuple[str, ...] | str:
     return tuple(text for text in texts if text is not None)
 
 
-def keys_of(case: Case, judge: AskedJudge, texts: str = "") -> Iterator[str]:
+def keys_of(case: JudgeCase, judge: AskedJudge, texts: str = "") -> Iterator[str]:
     """Yield the key of each item's judgment: SHA-256, in hex, of all that is asked, which judge is asked, and how.
 
     All items of the case are part of each key, because they are asked together. Each key has the text of its own item
@@ -118,7 +118,7 @@ def keys_of(case: Case, judge: AskedJudge, texts: str = "") -> Iterator[str]:
         yield _digest({"judge": whom, "texts": texts, "item": [item.name, item.text, item.why]})
 
 
-def digest_of_texts(case: Case) -> str:
+def digest_of_texts(case: JudgeCase) -> str:
     """Return a digest of all that is asked."""
     return _digest(
         {
@@ -138,12 +138,12 @@ def asked_how(judge: AskedJudge) -> str:
     return f" at {judge.host}, protocol {judge.protocol}, {'1 vote' if judge.votes == 1 else votes}"
 
 
-def sent_contexts(case: Case) -> dict[int, str]:
+def sent_contexts(case: JudgeCase) -> dict[int, str]:
     """Return the contexts that are sent, by their ranks, which are their ids. Blank contexts are not sent."""
     return {rank: text for rank, text in enumerate(case.contexts, 1) if text.strip()}
 
 
-def known_without_a_judge(case: Case) -> str:
+def known_without_a_judge(case: JudgeCase) -> str:
     """Return why all items of a case fail without asking a judge; empty if a judge is asked.
 
     A claim is not supported if nothing was retrieved, and a criterion is not met if there is no response.
@@ -153,22 +153,22 @@ def known_without_a_judge(case: Case) -> str:
     return "There is no response." if case.task == "criteria" and not (case.response or "").strip() else ""
 
 
-def is_proven_by_context(task: Task, verdict: Verdict) -> bool:
+def is_proven_by_context(task: Task, verdict: JudgeVerdict) -> bool:
     """Return whether the quote for a verdict is from a retrieved text, whose rank is named, and not from the answer."""
     return task == "attribution" or verdict == "supported_by_context"
 
 
-def label_of(verdict: Verdict) -> bool:
+def label_of(verdict: JudgeVerdict) -> bool:
     """Return a verdict as the label of a person: whether the item is supported, met, or asserted without support."""
     return verdict if isinstance(verdict, bool) else verdict == ASSERTS
 
 
-def is_failure(verdict: Verdict) -> bool:
+def is_failure(verdict: JudgeVerdict) -> bool:
     """Return whether a verdict speaks against the application."""
     return not verdict if isinstance(verdict, bool) else verdict == ASSERTS
 
 
-def settled(votes: Sequence[Verdict | None], most: int, confirm: Confirm) -> Verdict | None:
+def settled(votes: Sequence[JudgeVerdict | None], most: int, confirm: Confirm) -> JudgeVerdict | None:
     """Return the verdict that votes have settled; None if they have not. A withheld vote is None.
 
     With ``confirm: failures``, the first vote decides unless it speaks against the application. Otherwise, a verdict

@@ -22,7 +22,7 @@ from ragcontract.core.run import CONTEXT_FIELDS, RESPONSE_FIELDS, RunRow, Values
 
 if TYPE_CHECKING:
     from ragcontract.core.judge_settings import Task
-    from ragcontract.judgments.items import Case
+    from ragcontract.judgments.items import JudgeCase
     from ragcontract.judgments.judgments_file import Judgment
     from ragcontract.judgments.replay import Replay
 
@@ -52,7 +52,7 @@ class JudgedShare(ABC):
         self.metrics: Sequence[Metric] = (replace(self.metric, fingerprint=fingerprint),)
 
     @abstractmethod
-    def case(self, query: GoldenQuery, row: RunRow) -> "Case | str | None":
+    def case(self, query: GoldenQuery, row: RunRow) -> "JudgeCase | str | None":
         """Return what is judged; None if the query has nothing to judge; or why its texts are not known."""
 
     @abstractmethod
@@ -121,7 +121,7 @@ class SupportedClaims(JudgedShare):
     )
     needs = CONTEXT_FIELDS
 
-    def case(self, query: GoldenQuery, row: RunRow) -> "Case | str | None":
+    def case(self, query: GoldenQuery, row: RunRow) -> "JudgeCase | str | None":
         """Return the claims and the retrieved texts."""
         from ragcontract.judgments.items import attribution_case
 
@@ -149,7 +149,7 @@ class CriteriaMet(JudgedShare):
     )
     needs = CONTEXT_FIELDS | RESPONSE_FIELDS
 
-    def case(self, query: GoldenQuery, row: RunRow) -> "Case | str | None":
+    def case(self, query: GoldenQuery, row: RunRow) -> "JudgeCase | str | None":
         """Return the criteria and the answer, and the reference and the retrieved texts if they are known."""
         from ragcontract.judgments.items import criteria_case
 

@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.ids import Id, TextId, as_id
-from ragcontract.core.judge_settings import Confirmed, Task, Verdict
+from ragcontract.core.judge_settings import Confirmed, JudgeVerdict, Task
 from ragcontract.core.numbers import count, mebibytes
 from ragcontract.core.run import Moment, SourceFile
 from ragcontract.core.safe_text import printable_json, shorten, visible
@@ -50,7 +50,7 @@ class Judgment(Struct, frozen=True, kw_only=True, gc=False):
     query_id: Annotated[Id, Meta(description="The id of the golden query.")]
     item: Annotated[TextId, Meta(description="The item, as `claim:3`.")]
     verdict: Annotated[
-        Verdict | None, Meta(description="Whether it is supported or met; of a flagged text, one of three words.")
+        JudgeVerdict | None, Meta(description="Whether it is supported or met; of a flagged text, one of three words.")
     ] = None
     quote: Annotated[
         Annotated[str, Meta(max_length=bounds.EVIDENCE)] | None, Meta(description="The evidence, word for word.")
@@ -60,7 +60,7 @@ class Judgment(Struct, frozen=True, kw_only=True, gc=False):
     ] = None
     reason: Annotated[str, Meta(max_length=bounds.JUDGED_BECAUSE, description="In the words of the judge.")] = ""
     votes: Annotated[
-        Annotated[tuple[Verdict | None, ...], Meta(max_length=bounds.VOTES)],
+        Annotated[tuple[JudgeVerdict | None, ...], Meta(max_length=bounds.VOTES)],
         Meta(description="In the order in which they were asked for; null is one that was withheld."),
     ] = ()
     status: Annotated[Status, Meta(description="Whether there is a verdict.")]
@@ -202,7 +202,7 @@ def judgment_faults(judgment: "Judgment", now: datetime | None = None) -> Iterat
         yield "at", f"is in the future ({judgment.at:%Y-%m-%d}); is the clock right?"
 
 
-def shown(verdict: Verdict | None) -> str:
+def shown(verdict: JudgeVerdict | None) -> str:
     """Return a verdict as messages show it."""
     return repr(verdict) if isinstance(verdict, str) else msgspec.json.encode(verdict).decode()
 

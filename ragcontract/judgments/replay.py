@@ -14,12 +14,12 @@ from ragcontract.answers.metric_options import CannotScoreError
 from ragcontract.answers.normalising import normalised
 from ragcontract.core import bounds
 from ragcontract.core.ids import as_id
-from ragcontract.core.judge_settings import JudgeSettings, Task, Verdict
+from ragcontract.core.judge_settings import JudgeSettings, JudgeVerdict, Task
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.judgments.items import (
     AskedJudge,
-    Case,
+    JudgeCase,
     digest_of_texts,
     is_failure,
     is_proven_by_context,
@@ -31,7 +31,7 @@ from ragcontract.judgments.judgments_file import Judgment
 JUDGE = "`rag-contract judge`"
 OF_K = "the texts are those of the first k results"
 # A function that returns a judgment on a case that somebody edited, and what is wrong in it.
-Edited: TypeAlias = Callable[[Case, Iterable[Judgment | None]], tuple[Judgment, str] | None]
+Edited: TypeAlias = Callable[[JudgeCase, Iterable[Judgment | None]], tuple[Judgment, str] | None]
 
 
 class Replay:
@@ -67,7 +67,7 @@ class Replay:
             else:
                 self._others[judgment.judge] = None
 
-    def judgments(self, case: Case) -> tuple[Judgment, ...] | str:
+    def judgments(self, case: JudgeCase) -> tuple[Judgment, ...] | str:
         """Return a judgment with a verdict for each item, in order; or why an item has none, and what to do."""
         of_query = self._of_queries.get((case.task, case.query_id))
         if of_query is None:
@@ -98,7 +98,7 @@ class Replay:
             return f"has no judgments, {why}; run {JUDGE} again"
         return f"{_unjudged(case, max(partial, key=_verdicts))}; run {JUDGE} again"
 
-    def _proven(self, case: Case, judgments: tuple[Judgment, ...]) -> tuple[Judgment, ...] | str:
+    def _proven(self, case: JudgeCase, judgments: tuple[Judgment, ...]) -> tuple[Judgment, ...] | str:
         """Return judgments; or what is wrong, if one of them was edited or was asked for in another way."""
         if not (fault := self._edited(case, judgments)):
             return self._of_other_parts(judgments) or judgments
@@ -126,7 +126,7 @@ class Replay:
                     )
         return None
 
-    def partly(self, case: Case) -> dict[str, Judgment]:
+    def partly(self, case: JudgeCase) -> dict[str, Judgment]:
         """Return those items of a case that have a verdict, with their judgments; none if there are several judges."""
         of_query = self._of_queries.get((case.task, case.query_id))
         judged = [judgments for judgments in of_query.by_judge(case) if _verdicts(judgments)] if of_query else []
@@ -145,7 +145,7 @@ class Replay:
                 fingerprints |= {judgment.fingerprint for judgment in voted if judgment.at == last}
         return frozenset(fingerprints)
 
-    def _of_another(self, case: Case) -> str:
+    def _of_another(self, case: JudgeCase) -> str:
         """Return a message if another judge than the calibrated one judged the case; empty if not."""
         if (case.task, case.query_id) not in self._uncalibrated:
             return ""
@@ -189,7 +189,7 @@ class Evidence:
             return f"its quote has less than {bounds.EVIDENCE_LEAST} characters"
         return None
 
-    def fault_of_proof(self, task: Task, verdict: Verdict, quote: object, context: object) -> str | None:
+    def fault_of_proof(self, task: Task, verdict: JudgeVerdict, quote: object, context: object) -> str | None:
         """Return what is wrong with the quote that proves a verdict, from the named context or from the answer."""
         if not is_proven_by_context(task, verdict):
             return self.fault(quote, None)
@@ -204,12 +204,12 @@ class Evidence:
         return self._normal[source]
 
 
-def evidence_of(case: Case) -> Evidence:
+def evidence_of(case: JudgeCase) -> Evidence:
     """Return the texts that a judge of a case may quote, which are those that were sent to it."""
     return Evidence(sent_contexts(case), None if case.task == "attribution" else case.response or "")
 
 
-def edited(case: Case, judgments: Iterable[Judgment | None]) -> tuple[Judgment, str] | None:
+def edited(case: JudgeCase, judgments: Iterable[Judgment | None]) -> tuple[Judgment, str] | None:
     """Return the first judgment on the items of a case that somebody edited, with what is wrong in it.
 
     A judgment in favour of the application is refused if its proof is not in the texts.
@@ -233,7 +233,7 @@ class _OfQuery(Struct, frozen=True):
     by_key: dict[str, Judgment]
     judges: dict[AskedJudge, None]
 
-    def by_judge(self, case: Case) -> Iterator[tuple[Judgment | None, ...]]:
+    def by_judge(self, case: JudgeCase) -> Iterator[tuple[Judgment | None, ...]]:
         """Yield each judge's judgments on the items of a case, in the order of the items; None for those it has not."""
         texts = digest_of_texts(case)
         for judge in self.judges:
@@ -246,11 +246,11 @@ def _wanted(settings: JudgeSettings) -> dict[str, str | int]:
     return {name: value for name, value in wanted.items() if value is not None}
 
 
-def _items(case: Case) -> str:
+def _items(case: JudgeCase) -> str:
     return {"attribution": "reference_claims", "confirmation": "flagged texts", "criteria": "criteria"}[case.task]
 
 
-def _texts(case: Case) -> str:
+def _texts(case: JudgeCase) -> str:
     """Return the names of the texts on which a judgment on a case depends."""
     answer = "" if case.task == "attribution" else ", answer"
     reference = ", reference" if case.reference is not None else ""
@@ -261,7 +261,7 @@ def _verdicts(judgments: Sequence[Judgment | None]) -> int:
     return sum(1 for judgment in judgments if judgment is not None and judgment.status == "ok")
 
 
-def _unjudged(case: Case, judgments: Sequence[Judgment | None]) -> str:
+def _unjudged(case: JudgeCase, judgments: Sequence[Judgment | None]) -> str:
     """Return which items have no verdict, and why the first of them has none."""
     without = [
         (item.name, judgment)

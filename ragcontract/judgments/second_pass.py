@@ -15,7 +15,7 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.judge_settings import Confirmed, Unconfirmed
 from ragcontract.core.rule import RowContext, RowRule, Violation
 from ragcontract.core.run import CONTEXT_FIELDS, RunRow
-from ragcontract.judgments.items import ASSERTS, Case, Item, contexts_of
+from ragcontract.judgments.items import ASSERTS, Item, JudgeCase, contexts_of
 from ragcontract.judgments.judgments_file import Judgment
 from ragcontract.judgments.replay import Replay
 from ragcontract.rules.answered import Flag, Flagging
@@ -25,7 +25,7 @@ from ragcontract.rules.turns import InTurns
 class Confirmation(Struct, frozen=True, kw_only=True):
     """A case to ask a judge about, and the violations that depend on it."""
 
-    case: Case  # without items if there is too much to ask about
+    case: JudgeCase  # without items if there is too much to ask about
     violations: tuple[tuple[Violation, tuple[str, ...]], ...]  # of one or more rules, with the names of their items
 
 
@@ -58,7 +58,7 @@ def confirmations(
     for turn, of_answer in flags.items():
         if not of_answer:
             continue
-        whole = Case(
+        whole = JudgeCase(
             task="confirmation",
             query_id=query.id,
             question=query.query if turn is None else questions[turn],
@@ -74,7 +74,7 @@ def _answer(row: RunRow) -> str:
     return row.response if isinstance(row.response, str) else ""
 
 
-def _confirmation(whole: Case, flags: Sequence[Flag], turn: int | None) -> Confirmation:
+def _confirmation(whole: JudgeCase, flags: Sequence[Flag], turn: int | None) -> Confirmation:
     """Return a case with an item for each flagged text. The same words for the same reason are one item."""
     items: dict[tuple[str, str], Item] = {}
     numbers: dict[str, int] = {}

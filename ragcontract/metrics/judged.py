@@ -18,7 +18,7 @@ from ragcontract.core.metric import Family, Metric, MetricSettings, SwitchedOn
 from ragcontract.core.run import RunRow, Values
 
 
-class Unjudged(Struct, frozen=True, gc=False):
+class UnjudgedResults(Struct, frozen=True, gc=False):
     """The results of a row that nobody has judged."""
 
     first: tuple[int, ...]  # the ranks of the first result of each such document
@@ -34,10 +34,10 @@ class Unjudged(Struct, frozen=True, gc=False):
 
 def judged(settings: MetricSettings) -> Iterable[Family]:
     """Return the family of the shares at each cut-off."""
-    return [Judged(settings.cutoffs)]
+    return [JudgedShares(settings.cutoffs)]
 
 
-class Judged:
+class JudgedShares:
     """The shares at each cut-off, the largest first, computed with the ranking metrics for the same queries.
 
     They describe the labels, not the application, so drops are neither limited nor tested.
@@ -68,7 +68,7 @@ class Judged:
 
 def unjudged_in(
     query: GoldenQuery, doc_ids: Sequence[str], pool: bytes | None, k: int, *, skip: bool = False
-) -> Unjudged | None:
+) -> UnjudgedResults | None:
     """Return the results in the top ``k`` that nobody has judged, or None; ``pool`` is the query's, packed.
 
     If they are to be skipped, results below the top k count as well, because judged ones there move up.
@@ -88,7 +88,7 @@ def unjudged_in(
     for rank in unknown:
         (again if top[rank - 1] in seen else first).append(rank)
         seen.add(top[rank - 1])
-    return Unjudged(tuple(first), tuple(again), len(top), skip)
+    return UnjudgedResults(tuple(first), tuple(again), len(top), skip)
 
 
 def judged_documents(query: GoldenQuery, pool: bytes | None) -> frozenset[str]:
@@ -97,7 +97,7 @@ def judged_documents(query: GoldenQuery, pool: bytes | None) -> frozenset[str]:
     return known.union(query.relevant_doc_ids, query.forbidden_doc_ids, query.relevance or ())
 
 
-def shares(unjudged: Unjudged | None, cutoffs: Sequence[int]) -> Values:
+def shares(unjudged: UnjudgedResults | None, cutoffs: Sequence[int]) -> Values:
     """Return the share of judged results at each cut-off."""
     if unjudged is None:
         return (1.0,) * len(cutoffs)

@@ -20,11 +20,10 @@ from msgspec import Struct
 
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import EVERYTHING, pool_of
-from ragcontract.core.metric import Family, Gain, Metric, MetricSettings, RankBy, SwitchedOn
-from ragcontract.core.metric import Unjudged as Treatment
+from ragcontract.core.metric import Family, Gain, Metric, MetricSettings, RankBy, SwitchedOn, Unjudged
 from ragcontract.core.run import QueryScore, Ranks, RunRow, Values
 from ragcontract.metrics.formulas import FORMULAS, Formula, Found, average_precision, gain_of, ndcg
-from ragcontract.metrics.judged import Unjudged, shares, unjudged_in
+from ragcontract.metrics.judged import UnjudgedResults, shares, unjudged_in
 from ragcontract.metrics.overlap import Overlap
 
 NOT_FOUND: Ranks = (None,)
@@ -56,7 +55,7 @@ class Ranking:
         rank_by: RankBy = "results",
         gain: Gain = "linear",
         *,
-        unjudged: Treatment = "count",
+        unjudged: Unjudged = "count",
         remembered: int = REMEMBERED,
     ) -> None:
         # ``remembered`` is the maximum number of cached scores.
@@ -77,7 +76,7 @@ class Ranking:
         self._gain = gain
         self._skips = unjudged == "skip"
         self._remembered = remembered
-        self._scores: dict[tuple[Ranks, Ranks, Unjudged | None], QueryScore] = {}
+        self._scores: dict[tuple[Ranks, Ranks, UnjudgedResults | None], QueryScore] = {}
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values:
         """Return the metric values of one row."""
@@ -113,7 +112,7 @@ class Ranking:
         self,
         ranks: Ranks,
         forbidden_ranks: Ranks,
-        unjudged: Unjudged | None,
+        unjudged: UnjudgedResults | None,
         gains: Sequence[tuple[int, float]] | None = None,
         ideal: Sequence[float] = (),
     ) -> QueryScore:
@@ -224,7 +223,7 @@ def can_be_condensed(query: GoldenQuery, pool: bytes | None) -> bool:
     return pool is not None and not pool_of(pool).issubset({*query.relevant_doc_ids, *grades})
 
 
-def condensed(retrieved: Found, unjudged: Unjudged) -> Found:
+def condensed(retrieved: Found, unjudged: UnjudgedResults) -> Found:
     """Return the relevant documents in the list without its unjudged results, wherever in the list these are."""
     ranks = unjudged.ranks
     return Found(

@@ -12,12 +12,12 @@ from msgspec import Struct
 
 from ragcontract.answers.metric_options import Match, NoOptions, ToolArgumentsOptions, ToolMatchOptions
 from ragcontract.answers.similarity import common_length
-from ragcontract.answers.tool_calls import Call
+from ragcontract.answers.tool_calls import ToolCall
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, MetricSettings, Missing
 from ragcontract.core.run import RunRow, Values
 
-Calls: TypeAlias = Sequence["Call"]
+Calls: TypeAlias = Sequence["ToolCall"]
 Score: TypeAlias = Callable[[Calls, Calls], float | None]
 
 LABELS = {
@@ -97,17 +97,17 @@ def score_of(key: str, options: Struct) -> Score:
 Arguments = dict[str, Hashable] | None
 
 
-def precision(called: Sequence[Call], wanted: Sequence[Call], match: Match, *, lenient: bool) -> float | None:
+def precision(called: Sequence[ToolCall], wanted: Sequence[ToolCall], match: Match, *, lenient: bool) -> float | None:
     """Return the fraction of the calls that were wanted."""
     return _fraction(called, wanted, len(called), match, lenient=lenient)
 
 
-def recall(called: Sequence[Call], wanted: Sequence[Call], match: Match, *, lenient: bool) -> float | None:
+def recall(called: Sequence[ToolCall], wanted: Sequence[ToolCall], match: Match, *, lenient: bool) -> float | None:
     """Return the fraction of the wanted calls that were made."""
     return _fraction(called, wanted, len(wanted), match, lenient=lenient)
 
 
-def f1(called: Sequence[Call], wanted: Sequence[Call], match: Match, *, lenient: bool) -> float:
+def f1(called: Sequence[ToolCall], wanted: Sequence[ToolCall], match: Match, *, lenient: bool) -> float:
     """Return the harmonic mean of precision and recall, twice the calls that match by all calls of both sides."""
     if not called and not wanted:
         return 1.0
@@ -115,14 +115,14 @@ def f1(called: Sequence[Call], wanted: Sequence[Call], match: Match, *, lenient:
 
 
 def _fraction(
-    called: Sequence[Call], wanted: Sequence[Call], whole: int, match: Match, *, lenient: bool
+    called: Sequence[ToolCall], wanted: Sequence[ToolCall], whole: int, match: Match, *, lenient: bool
 ) -> float | None:
     if not called and not wanted:
         return 1.0
     return _matching(called, wanted, match, lenient=lenient) / whole if whole else None
 
 
-def _matching(called: Sequence[Call], wanted: Sequence[Call], match: Match, *, lenient: bool) -> int:
+def _matching(called: Sequence[ToolCall], wanted: Sequence[ToolCall], match: Match, *, lenient: bool) -> int:
     """Return how many calls are in both multisets. With arguments, a call with invalid ones matches no other."""
     if match == "name":
         return (Counter(call.name for call in called) & Counter(call.name for call in wanted)).total()
@@ -137,7 +137,7 @@ def _matching(called: Sequence[Call], wanted: Sequence[Call], match: Match, *, l
     return (first & second).total()
 
 
-def arguments(called: Sequence[Call], wanted: Sequence[Call], *, lenient: bool, strict: bool) -> float | None:
+def arguments(called: Sequence[ToolCall], wanted: Sequence[ToolCall], *, lenient: bool, strict: bool) -> float | None:
     """Return the mean over the wanted calls of the fraction of their arguments that the call paired with them has.
 
     Calls of one name are paired by the highest fraction first; a wanted call without a pair counts 0. If ``strict``,
@@ -178,13 +178,13 @@ def _paired(made: Sequence[Arguments], wanted: Sequence[Arguments], *, strict: b
     return total
 
 
-def order(called: Sequence[Call], wanted: Sequence[Call]) -> float | None:
+def order(called: Sequence[ToolCall], wanted: Sequence[ToolCall]) -> float | None:
     """Return the share of the wanted calls in the longest sequence of them that was called in order, by name."""
     if not wanted:
         return None if called else 1.0
     return common_length([call.name for call in called], [call.name for call in wanted]) / len(wanted)
 
 
-def step_efficiency(called: Sequence[Call], wanted: Sequence[Call]) -> float:
+def step_efficiency(called: Sequence[ToolCall], wanted: Sequence[ToolCall]) -> float:
     """Return the number of wanted calls by the number of calls, at most 1."""
     return min(1.0, len(wanted) / len(called)) if called else 1.0

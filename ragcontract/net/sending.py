@@ -32,7 +32,7 @@ UNSENT = {"connect_timeout", "proxy_error", "unreachable"}
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-class Call(Struct, frozen=True, kw_only=True):
+class HttpCall(Struct, frozen=True, kw_only=True):
     """A request to a server."""
 
     method: str
@@ -43,7 +43,7 @@ class Call(Struct, frozen=True, kw_only=True):
     form: Mapping[str, Any] | None = None
 
 
-class Answered(Struct, frozen=True, kw_only=True):
+class HttpAnswer(Struct, frozen=True, kw_only=True):
     """An answer, whatever its status."""
 
     status: int
@@ -70,13 +70,13 @@ class Unanswered(Exception):  # noqa: N818 (it is what happened, not a fault in 
 
 def send(
     session: requests.Session,
-    call: Call,
+    call: HttpCall,
     *,
     seconds: float,
     connect_seconds: float,
     read_seconds: float | None = None,
     redirects: int = 0,
-) -> Answered:
+) -> HttpAnswer:
     """Send a call and return the answer, whatever its status; raises :class:`Unanswered`.
 
     A wrong setting of the machine, such as a file of certificates that does not exist, raises OSError. The call ends
@@ -100,7 +100,7 @@ def send(
             redirects -= 1
 
 
-def _once(session: requests.Session, call: Call, timeout: tuple[float, float | None]) -> Answered:
+def _once(session: requests.Session, call: HttpCall, timeout: tuple[float, float | None]) -> HttpAnswer:
     response = session.request(
         call.method,
         call.url,
@@ -118,7 +118,7 @@ def _once(session: requests.Session, call: Call, timeout: tuple[float, float | N
             content += piece
             if len(content) > bounds.HTTP_ANSWER:
                 raise Unanswered("too_large", f"the answer is larger than {bounds.HTTP_ANSWER >> 20} MiB")
-        return Answered(
+        return HttpAnswer(
             status=response.status_code,
             reason=response.reason or "",
             headers=response.headers,
@@ -127,7 +127,7 @@ def _once(session: requests.Session, call: Call, timeout: tuple[float, float | N
         )
 
 
-def _redirected(call: Call, answered: Answered) -> Call:
+def _redirected(call: HttpCall, answered: HttpAnswer) -> HttpCall:
     """Return the call that a redirect asks for. Another host must not get the data that is meant for this one."""
     try:
         target = urljoin(call.url, answered.headers["location"])
@@ -139,8 +139,8 @@ def _redirected(call: Call, answered: Answered) -> Call:
     if not same:
         raise Unanswered("redirect", f"the answer ({answered.status}) leads to another host, which is not followed")
     if answered.status == SEE_OTHER or (answered.status not in KEEPS_METHOD and call.method == "POST"):
-        return Call(method="GET", url=target, headers=call.headers)
-    return Call(method=call.method, url=target, headers=call.headers, json=call.json, form=call.form)
+        return HttpCall(method="GET", url=target, headers=call.headers)
+    return HttpCall(method=call.method, url=target, headers=call.headers, json=call.json, form=call.form)
 
 
 def _origin(url: SplitResult) -> tuple[str, str | None, int | None]:

@@ -27,7 +27,7 @@ class Failure(Struct, frozen=True, kw_only=True):
     detail: Mapping[str, Any] | None = None
 
 
-class Case(Struct, frozen=True, kw_only=True, tag="case", tag_field="event"):
+class QuestionDone(Struct, frozen=True, kw_only=True, tag="case", tag_field="event"):
     """A question is done: with a response, or with a failure."""
 
     query_id: str
@@ -53,7 +53,7 @@ class Retry(Struct, frozen=True, kw_only=True, tag="retry", tag_field="event"):
     failure: Failure
 
 
-class Progress(Struct, frozen=True, kw_only=True, tag="progress", tag_field="event"):
+class RecordingProgress(Struct, frozen=True, kw_only=True, tag="progress", tag_field="event"):
     """How far the recording is."""
 
     done: int
@@ -75,7 +75,7 @@ class End(Struct, frozen=True, kw_only=True, tag="end", tag_field="event"):
     failures: Mapping[str, int]  # how many of each kind
 
 
-Event = Start | Case | Retry | Progress | End
+Event = Start | QuestionDone | Retry | RecordingProgress | End
 Watch = Callable[[Event], None]
 
 
@@ -122,7 +122,7 @@ class Counts:
         """Count an event."""
         if isinstance(event, Retry):
             self.retried += event.repeat > 0
-        elif isinstance(event, Case):
+        elif isinstance(event, QuestionDone):
             self.done += 1
             self.again += event.attempts > 1
             if event.failure is None:
@@ -139,12 +139,12 @@ class Counts:
         if len(self.failed) < bounds.DETAILED_FAILURES:
             self.failed.append(failed)
 
-    def progress(self, now: float) -> Progress:
+    def progress(self, now: float) -> RecordingProgress:
         """Return how far the recording is."""
         asked = self.done - self.kept
         rate = asked / max(now - self._started, 1e-9)
         slowest = sorted(self.recent)
-        return Progress(
+        return RecordingProgress(
             done=self.done,
             total=self.total,
             retried=self.retried,

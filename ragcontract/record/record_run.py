@@ -16,7 +16,7 @@ from ragcontract.record.target import read_target
 SEVERAL = frozenset({"tags", "queries", "secrets", "watch_files"})  # options that take one or several texts
 
 
-class Options(TypedDict, total=False):
+class RecordKeywords(TypedDict, total=False):
     """The options of the command line, with the same defaults."""
 
     top: int
@@ -46,7 +46,7 @@ def record_run(
     golden: Path | Sequence[Path],
     out: Path | None = None,
     watch: Watch | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[RecordKeywords],
 ) -> Recording:
     """Ask a system every golden query, as ``rag-contract record`` does, and return the run.
 

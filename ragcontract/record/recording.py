@@ -22,7 +22,7 @@ from ragcontract.net.secrets import NO_SECRETS, Secrets
 from ragcontract.net.stopping import Stop, by_signals
 from ragcontract.record import journal as journals
 from ragcontract.record.attempts import Conversation
-from ragcontract.record.events import Case, Counts, Event, Failed, Start, Watch
+from ragcontract.record.events import Counts, Event, Failed, QuestionDone, Start, Watch
 from ragcontract.record.golden_questions import Questions
 from ragcontract.record.interface import CallFailed, Response, System
 from ragcontract.record.journal import Entry, Journal
@@ -93,7 +93,7 @@ def record(
         journal.close(remove=rows is not None)
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class RecordingPlan(Struct, frozen=True, kw_only=True):
     """What a recording would ask."""
 
     questions: int  # how many are chosen
@@ -102,7 +102,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     kept: int  # how many of these answers the journal has
 
 
-def planned(settings: RecordSettings, target: Target) -> Plan:
+def planned(settings: RecordSettings, target: Target) -> RecordingPlan:
     """Return what would be asked, without asking or writing; raises what :func:`record` raises before it asks."""
     questions = settings.beginning.questions
     settings.beginning.sources.new()
@@ -113,7 +113,7 @@ def planned(settings: RecordSettings, target: Target) -> Plan:
         journal.read(settings.header(target), questions, settings.beginning.sources, partial=settings.partial)
         kept = journal.kept
         journal.close()
-    return Plan(
+    return RecordingPlan(
         questions=len(questions.chosen), of=questions.of, answers=len(questions.chosen) * settings.repeats, kept=kept
     )
 
@@ -121,7 +121,7 @@ def planned(settings: RecordSettings, target: Target) -> Plan:
 SYNC_GAP, PROGRESS_GAP = 1.0, 0.2  # s; between two fsyncs, and between two Progress events
 
 
-class Session:
+class RecordingSession:
     """A recording under way: asks the questions and keeps the answers."""
 
     def __init__(
@@ -208,7 +208,7 @@ class Session:
             )
         )
         self.note(
-            Case(
+            QuestionDone(
                 query_id=conversation.question.id,
                 repeat=conversation.repeat,
                 attempts=conversation.attempts,
@@ -256,8 +256,8 @@ def _start(journal: journals.Journal, settings: RecordSettings, target: Target) 
     start.refuse_inputs(target.files)
 
 
-def _session(settings: RecordSettings, journal: journals.Journal, watch: Watch, secrets: Secrets) -> Session:
-    return Session(
+def _session(settings: RecordSettings, journal: journals.Journal, watch: Watch, secrets: Secrets) -> RecordingSession:
+    return RecordingSession(
         journal,
         Rows(None if settings.out is None else str(settings.out), secrets),
         settings.beginning.sources,
@@ -268,7 +268,7 @@ def _session(settings: RecordSettings, journal: journals.Journal, watch: Watch, 
     )
 
 
-def _asked(settings: RecordSettings, system: System, session: Session, stop: Stop) -> _Known:
+def _asked(settings: RecordSettings, system: System, session: RecordingSession, stop: Stop) -> _Known:
     """Set the system up, ask the questions that have no row yet, and return what is known afterwards."""
     error: BaseException | None = None
     try:
@@ -303,7 +303,10 @@ def _without_nones(versions: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _written(
-    settings: RecordSettings, session: Session, rows: Iterator[dict[str, Any]], system_versions: Mapping[str, str]
+    settings: RecordSettings,
+    session: RecordingSession,
+    rows: Iterator[dict[str, Any]],
+    system_versions: Mapping[str, str],
 ) -> str | Mapping[str, Mapping[str, Any]]:
     """Write the run and return its path, or return its rows; raises InputError if failed questions prevent a run."""
     counts = session.counts

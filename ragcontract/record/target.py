@@ -82,7 +82,7 @@ def read_target(
     if text.endswith(YAML):
         return _of_file(text, surroundings, kinds, around)
     folder = surroundings.folder.absolute()  # before code is imported that may change the current one
-    system = python_code.system(python_code.Options(object=text), surroundings)
+    system = python_code.system(python_code.PythonOptions(object=text), surroundings)
     return _target(text, system, _files([], [text], folder))
 
 

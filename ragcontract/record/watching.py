@@ -32,7 +32,7 @@ from ragcontract.files.paths import AnchoredPath
 from ragcontract.files.streams import Unfailing
 from ragcontract.files.writing import check_outputs, descriptor_of, temporary_file, unwritable_temporary, write_files
 from ragcontract.net.secrets import NO_SECRETS, Secrets
-from ragcontract.record.events import Case, End, Event, Progress, Start, Watch, to_all
+from ragcontract.record.events import End, Event, QuestionDone, RecordingProgress, Start, Watch, to_all
 from ragcontract.record.returned.returned_messages import as_json, plain, printable
 from ragcontract.record.sources import Commit
 from ragcontract.record.target import Target
@@ -102,7 +102,7 @@ class Lines:
 
     def __call__(self, event: Event) -> None:
         """Write a line if it is time."""
-        if isinstance(event, Progress) and self._clock() >= self._next:
+        if isinstance(event, RecordingProgress) and self._clock() >= self._next:
             self._next = self._clock() + self._every
             self._stream.write(line_of(event) + "\n")
 
@@ -130,7 +130,7 @@ class Bar:
                 width=0,  # as wide as the figures beside it allow
             )
             self._bar = bar.__enter__()
-        elif isinstance(event, Progress) and self._bar is not None:
+        elif isinstance(event, RecordingProgress) and self._bar is not None:
             self._bar.update(event.done - self._bar.pos, event)
         elif isinstance(event, End):
             self.close()
@@ -145,7 +145,7 @@ class Bar:
 MINUTE, HOUR = 60, 3_600  # s
 
 
-def line_of(progress: Progress) -> str:
+def line_of(progress: RecordingProgress) -> str:
     """Return the progress of a recording as a line of text."""
     parts = [f"{progress.done}/{progress.total} asked", f"{progress.retried} retried", f"{progress.failed} failed"]
     parts.append(f"{progress.rate:.1f}/s")
@@ -154,7 +154,7 @@ def line_of(progress: Progress) -> str:
     return ", ".join([*parts, *_left(progress)])
 
 
-def _beside(progress: Progress | None) -> str | None:
+def _beside(progress: RecordingProgress | None) -> str | None:
     """Return the figures beside a bar: few, because the bar needs most of the line."""
     if progress is None:
         return None
@@ -163,7 +163,7 @@ def _beside(progress: Progress | None) -> str | None:
     return ", ".join([*notable, f"{progress.rate:.1f}/s", *_left(progress)])
 
 
-def _left(progress: Progress) -> list[str]:
+def _left(progress: RecordingProgress) -> list[str]:
     return [] if progress.seconds_left is None else [f"about {duration(progress.seconds_left)} left"]
 
 
@@ -217,7 +217,7 @@ class EventStream:
             return
         self._seq += 1
         at = self._clock().isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        fields = self._of_case(event) if isinstance(event, Case) else plain(event)
+        fields = self._of_case(event) if isinstance(event, QuestionDone) else plain(event)
         line = {"event": fields.pop("event"), "at": at, "seq": self._seq, **self._secrets.redacted(fields)}
         data = self._start + printable(as_json(line)) + b"\n"
         end = self._end + len(data)
@@ -255,7 +255,7 @@ class EventStream:
         except OSError as error:
             raise OutputError([f"{self._path}: cannot be written ({error.strerror or error})"]) from error
 
-    def _of_case(self, case: Case) -> dict[str, Any]:
+    def _of_case(self, case: QuestionDone) -> dict[str, Any]:
         made: dict[str, Any] = {
             "event": "case",
             "query_id": case.query_id,
@@ -303,7 +303,7 @@ class Details:
         match event:
             case Start():
                 self._start = event
-            case Case():
+            case QuestionDone():
                 self._case(event)
             case End():
                 self._end = event
@@ -326,7 +326,7 @@ class Details:
         with suppress(OSError):  # what could not be written to it is not needed any more
             self._cases.close()
 
-    def _case(self, case: Case) -> None:
+    def _case(self, case: QuestionDone) -> None:
         self._counts["asked"] += 1
         self._counts["failed"] += not case.ok
         self._counts["needed_more_than_one_attempt"] += case.attempts > 1
@@ -342,7 +342,7 @@ class Details:
         except OSError as error:
             raise unwritable_temporary(error) from error
 
-    def _of_response(self, case: Case) -> dict[str, Any]:
+    def _of_response(self, case: QuestionDone) -> dict[str, Any]:
         response = case.response
         if response is None:
             return {}

@@ -12,7 +12,7 @@ from ragcontract.report.markdown import document
 from ragcontract.report.record import Detail, ErrorReport, QueryReport, Report
 
 if TYPE_CHECKING:
-    from ragcontract.report.report_v2 import Case
+    from ragcontract.report.report_v2 import ReportCase
 
 
 class Reported(Protocol):
@@ -33,7 +33,7 @@ class Reported(Protocol):
     def shows_answers(self) -> bool:
         """Whether formats may show answers and retrieved texts."""
 
-    def cases(self) -> Iterator["Case"]:
+    def cases(self) -> Iterator["ReportCase"]:
         """Return an iterator over the queries with their answers; each call reads the run again."""
 
 

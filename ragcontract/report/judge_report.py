@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from ragcontract.core.judge_settings import Task, Verdict
+from ragcontract.core.judge_settings import JudgeVerdict, Task
 
 Count = Annotated[int, Meta(ge=0)]
 
@@ -20,7 +20,7 @@ class JudgedItem(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True
         int | None, Meta(description="The row in which a claim or criterion was judged, if the query has several.")
     ] = None
     text: str = ""
-    verdict: Annotated[Verdict | None, Meta(description="Null if there is none.")]
+    verdict: Annotated[JudgeVerdict | None, Meta(description="Null if there is none.")]
     stands: Annotated[bool | None, Meta(description="Whether the violation by a flagged text stands.")] = None
     quote: Annotated[str | None, Meta(description="The words that prove the verdict.")] = None
     context: Annotated[

@@ -40,7 +40,7 @@ class RankedResult(Struct, frozen=True, kw_only=True, gc=False):
     score: float | None
 
 
-class Case(Struct, frozen=True, kw_only=True, gc=False):
+class ReportCase(Struct, frozen=True, kw_only=True, gc=False):
     """A golden query and the first row of the run for it."""
 
     query: GoldenQuery
@@ -61,7 +61,7 @@ class Case(Struct, frozen=True, kw_only=True, gc=False):
         return encodable(self.query.location)
 
 
-def cases(evaluation: Evaluation, decision: Decision, rows: Iterable[RunRow]) -> Iterator[Case]:
+def cases(evaluation: Evaluation, decision: Decision, rows: Iterable[RunRow]) -> Iterator[ReportCase]:
     """Yield a case for each golden query: those with a row in the order of the run, then those without one.
 
     Rows of other queries, and further rows of a query, are left out. ``rows`` are of the type ``ANSWERED``.
@@ -75,12 +75,12 @@ def cases(evaluation: Evaluation, decision: Decision, rows: Iterable[RunRow]) ->
         yield _case(query, decision, None, 0)
 
 
-def _case(query: GoldenQuery, decision: Decision, row: RunRow | None, k: int) -> Case:
+def _case(query: GoldenQuery, decision: Decision, row: RunRow | None, k: int) -> ReportCase:
     violations = decision.violations.get(query.id, ())
     rules = [rule for rule in query.rules if isinstance(rule, Contains)]
     causes = {cause for violation in violations for cause in violation.causes}
     wanted = [(rule, text) for rule in rules for text in rule.texts]
-    made = Case(
+    made = ReportCase(
         query=query,
         status=decision.status(query),
         violations=tuple(violations),
@@ -90,7 +90,7 @@ def _case(query: GoldenQuery, decision: Decision, row: RunRow | None, k: int) ->
     return replace(made, answered=False) if row is None else _with_row(made, row, k)
 
 
-def _with_row(case: Case, row: RunRow, k: int) -> Case:
+def _with_row(case: ReportCase, row: RunRow, k: int) -> ReportCase:
     response = None if isinstance(row.response, UnsetType) else row.response
     exported = not isinstance(row.response, UnsetType) or row.error is not None
     return replace(
@@ -201,7 +201,7 @@ class ReportV2File(Struct, frozen=True, kw_only=True):
     data: Data = Data()
 
 
-def render(report: Report, cases: Callable[[], Iterable[Case]], *, answers: bool) -> Iterator[bytes]:
+def render(report: Report, cases: Callable[[], Iterable[ReportCase]], *, answers: bool) -> Iterator[bytes]:
     """Encode the report as UTF-8; items are ordered by severity, the worst first.
 
     ``cases`` is called twice, for the items and to write the cases one by one, so that not all answers are in memory.
@@ -239,7 +239,7 @@ def _with_reason(gate: GateReport) -> str:
     return f"{gate.message}: {why_not_proven(gate)}" if gate.status in NOT_PROVEN else gate.message
 
 
-def _item_of_case(case: Case) -> Item:
+def _item_of_case(case: ReportCase) -> Item:
     label = OF_QUERY.get(case.status, "INFO")
     if label == "FAIL" and case.answered is False:
         label = "ERROR"
@@ -266,7 +266,7 @@ def _summary(items: list[Item]) -> Summary:
     )
 
 
-def _data(case: Case, *, answers: bool) -> CaseData:
+def _data(case: ReportCase, *, answers: bool) -> CaseData:
     return CaseData(
         id=case.query.id,
         query=case.query.query,

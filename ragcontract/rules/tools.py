@@ -23,7 +23,7 @@ from ragcontract.rules.answered import NO_CALLS
 
 if TYPE_CHECKING:
     from ragcontract.answers.metric_options import CannotScoreError
-    from ragcontract.answers.tool_calls import Call, CalledTools
+    from ragcontract.answers.tool_calls import CalledTools, ToolCall
 
 
 PATTERN = "regex"
@@ -172,7 +172,7 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
                 wrong.append((("arguments", name, key), "is not known; did you mean 'regex'?"))
         return wrong
 
-    def fitting(self, called: "CalledTools", calls: Sequence["Call"], *, unreadable: bool) -> Sequence["Call"]:
+    def fitting(self, called: "CalledTools", calls: Sequence["ToolCall"], *, unreadable: bool) -> Sequence["ToolCall"]:
         """Return the calls that have the arguments.
 
         With ``unreadable``, these include calls whose arguments cannot be read, have their names in another form, or
@@ -185,7 +185,7 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
         searches = [(form(name), _search(called, value, anywhere=unreadable)) for name, value in patterns.items()]
         equal = {(form(name), called.key_of(self.arguments[name])) for name in self.arguments.keys() - patterns.keys()}
 
-        def fits(call: "Call") -> bool:
+        def fits(call: "ToolCall") -> bool:
             made = called.arguments(call, in_any_form=unreadable)
             if made is None:
                 return unreadable
@@ -193,7 +193,7 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
 
         return [call for call in calls if fits(call)]
 
-    def _possible(self, called: "CalledTools") -> Sequence["Call"]:
+    def _possible(self, called: "CalledTools") -> Sequence["ToolCall"]:
         """Return the calls that may be of the tool, under its name in any form, with these arguments.
 
         Arguments that cannot be read, and those that stand beside the name of the tool, may be the ones that are
@@ -206,9 +206,9 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
 
     def described(self) -> Phrase:
         """Return the call as people write it."""
-        from ragcontract.answers.tool_calls import Call, brief
+        from ragcontract.answers.tool_calls import ToolCall, brief
 
-        return (Name(brief(Call(self.tool, self.arguments)) if self.arguments else self.tool),)
+        return (Name(brief(ToolCall(self.tool, self.arguments)) if self.arguments else self.tool),)
 
 
 class MustCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_call_tool"):
@@ -315,7 +315,7 @@ def _read(row: RunRow) -> "CalledTools | CannotScoreError":
         return error
 
 
-def _listed(called: "CalledTools", calls: Sequence["Call"], tool: str | None = None) -> Phrase:
+def _listed(called: "CalledTools", calls: Sequence["ToolCall"], tool: str | None = None) -> Phrase:
     """Return the first calls; with ``tool``, names of it in another form are pointed out."""
     if not calls:
         return ("no tool was called",)
@@ -326,7 +326,7 @@ def _listed(called: "CalledTools", calls: Sequence["Call"], tool: str | None = N
     return joined(shown, len(calls) - bounds.LISTED)
 
 
-def _under_other_names(tool: str, calls: Sequence["Call"]) -> Phrase:
+def _under_other_names(tool: str, calls: Sequence["ToolCall"]) -> Phrase:
     """Return that some calls have the name of a tool in another form."""
     names = dict.fromkeys(call.name for call in calls if call.name != tool)
     if not names:
@@ -335,7 +335,7 @@ def _under_other_names(tool: str, calls: Sequence["Call"]) -> Phrase:
     return ("; under another name: ", *listed)
 
 
-def _causes(called: "CalledTools", calls: Sequence["Call"]) -> tuple[str, ...]:
+def _causes(called: "CalledTools", calls: Sequence["ToolCall"]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(called.brief, calls)))
 
 

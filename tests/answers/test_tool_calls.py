@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from ragcontract.answers.metric_options import CannotScoreError
-from ragcontract.answers.tool_calls import Call, brief, tool_calls
+from ragcontract.answers.tool_calls import ToolCall, brief, tool_calls
 from ragcontract.core import bounds
 
-ORDER = Call("get_order", {"id": "1234"})
+ORDER = ToolCall("get_order", {"id": "1234"})
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_each_form_is_the_same_call(exported: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("arguments", [{}, "{}", "", " ", None])
 def test_a_call_may_have_no_arguments(arguments: object) -> None:
-    assert tool_calls([{"name": "f", "arguments": arguments}]) == (Call("f", {}),)
+    assert tool_calls([{"name": "f", "arguments": arguments}]) == (ToolCall("f", {}),)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_a_call_may_have_no_arguments(arguments: object) -> None:
     ["[1]", "{", "{'a': 1}", "1", 1, True, [1], '{"a": NaN}', "[" * 5_000, '{"a": ' + "[" * 101 + "]" * 101],
 )
 def test_what_is_no_json_object_is_no_arguments(arguments: object) -> None:
-    assert tool_calls([{"name": "f", "arguments": arguments}]) == (Call("f", None),)
+    assert tool_calls([{"name": "f", "arguments": arguments}]) == (ToolCall("f", None),)
 
 
 @pytest.mark.parametrize("exported", [{}, {"name": ""}, {"name": 1}, {"function": {}}, {"function": "f"}])
@@ -77,7 +77,7 @@ def test_more_calls_than_the_limit_are_refused() -> None:
 
 def test_a_call_is_shown_as_people_write_it_and_short() -> None:
     assert brief(ORDER) == 'get_order(id="1234")'
-    assert brief(Call("f", None)) == "f(invalid arguments)"
-    assert brief(Call("f", {"a": [1, {"b": None}], "c": True})) == 'f(a=[1,{"b":null}], c=true)'
-    long = brief(Call("f", {f"a{number}": "x" * 999 for number in range(9)}))
+    assert brief(ToolCall("f", None)) == "f(invalid arguments)"
+    assert brief(ToolCall("f", {"a": [1, {"b": None}], "c": True})) == 'f(a=[1,{"b":null}], c=true)'
+    long = brief(ToolCall("f", {f"a{number}": "x" * 999 for number in range(9)}))
     assert len(long) == bounds.EXCERPT

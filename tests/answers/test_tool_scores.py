@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.answers.tool_calls import Call, tool_calls
+from ragcontract.answers.tool_calls import ToolCall, tool_calls
 from ragcontract.metrics import tool_use
 from tests.answers import ragas_tools
 
@@ -103,7 +103,7 @@ def test_the_same_calls_in_another_order_have_all_arguments(data: st.DataObject)
 
 
 def test_the_arguments_of_a_call_are_gone_through_once_however_many_calls_were_wanted() -> None:
-    called = [Call("f", {str(n): n for n in range(50_000)})]
+    called = [ToolCall("f", {str(n): n for n in range(50_000)})]
 
     def seconds(calls: int) -> float:
         wanted = tool_calls([call()] * calls)
@@ -115,7 +115,7 @@ def test_the_arguments_of_a_call_are_gone_through_once_however_many_calls_were_w
 
 
 def test_invalid_arguments_match_by_name_only() -> None:
-    called = (Call("f", None),)
+    called = (ToolCall("f", None),)
     for wanted in tool_calls([call(x=1)]), tool_calls([call()]):
         assert tool_use.f1(called, wanted, "name", lenient=False) == 1
         assert tool_use.precision(called, wanted, "name_and_arguments", lenient=True) == 0

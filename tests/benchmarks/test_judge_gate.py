@@ -9,7 +9,7 @@ import pytest
 from benchmarks import judge_gate
 from benchmarks.judge_gate import CONFIRMED, EVERYTHING, ONCE, Judge, failing, judge, refused
 from ragcontract.judge.calls import Vote
-from ragcontract.judge.interface import Settings
+from ragcontract.judge.interface import VoteSettings
 from ragcontract.judge.judge_case import decided
 
 PAGE = judge_gate.PAGE.read_text(encoding="utf-8")
@@ -61,7 +61,7 @@ def test_votes_on_everything_help_both_sides_and_votes_on_failures_only_good_ite
 
 @pytest.mark.parametrize("settings", [ONCE, CONFIRMED, EVERYTHING], ids=["1", "failures", "everything"])
 @pytest.mark.parametrize("is_good", [True, False])
-def test_the_odds_are_those_of_votes_that_are_drawn_one_by_one(settings: Settings, is_good: bool) -> None:
+def test_the_odds_are_those_of_votes_that_are_drawn_one_by_one(settings: VoteSettings, is_good: bool) -> None:
     chance = random.Random(1)
     accuracy, trials, in_favour = 0.8, 20_000, 0
     for _ in range(trials):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ragcontract.github.context import GitHubError
-from ragcontract.net.sending import Call
+from ragcontract.net.sending import HttpCall
 from ragcontract.record.adapters.chat import resolve
 from ragcontract.record.adapters.http_answers import AnswerMapping, Fields
 from ragcontract.record.adapters.service_client import ServiceClient, keys_in
@@ -23,7 +23,7 @@ def called(*replies: Reply) -> Any:
     with stand_in.Service(*replies) as there:
         service = ServiceClient(there.url, trust_env="auto", surroundings=Surroundings())
         try:
-            return service.json(Call(method="GET", url=there.url), 20)[0]
+            return service.json(HttpCall(method="GET", url=there.url), 20)[0]
         except CallFailed as failure:
             return failure
         finally:

@@ -7,8 +7,8 @@ from ragcontract.core.errors import OutputError
 from ragcontract.files.locking import turn
 from ragcontract.judge.calibration_run import LabelRow, LabelsFile, Unlabelled
 from ragcontract.judge.judging_run import JudgeOptions
-from ragcontract.judgments.items import Case as JudgedCase
 from ragcontract.judgments.items import Item
+from ragcontract.judgments.items import JudgeCase as JudgedCase
 from tests.bounds.lab import Case, Cases, Lab, all_of
 from tests.process import rag_contract
 

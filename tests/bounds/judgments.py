@@ -13,7 +13,7 @@ from ragcontract.core.judge_settings import JudgeSettings, LabelCounts
 from ragcontract.judge.calls import ReplyFault, controls_of, object_of
 from ragcontract.judge.claims_run import split_reference
 from ragcontract.judge.endpoint import asked_judge, fingerprint
-from ragcontract.judge.interface import Reply, Settings
+from ragcontract.judge.interface import Reply, VoteSettings
 from ragcontract.judge.judge_case import judge_case
 from ragcontract.judgments.calibration_file import CalibrationFile, read_calibration, write_calibration
 from ragcontract.judgments.items import AskedJudge, asked_how
@@ -34,7 +34,7 @@ def all_data(_: Lab, size: int) -> bool:
     model = Model(honestly)
 
     def is_asked(question: str) -> bool:
-        (one, *_) = judge_case(case(question=question), model, Settings(votes=1), random.Random(1))
+        (one, *_) = judge_case(case(question=question), model, VoteSettings(votes=1), random.Random(1))
         return one.status == "ok"
 
     assert is_asked("")
@@ -43,7 +43,7 @@ def all_data(_: Lab, size: int) -> bool:
 
 def items(_: Lab, size: int) -> bool:
     model = Model(honestly)
-    judge_case(case("attribution", *map(str, range(size))), model, Settings(votes=1), random.Random(1))
+    judge_case(case("attribution", *map(str, range(size))), model, VoteSettings(votes=1), random.Random(1))
     return len(model.asked) == 1
 
 
@@ -69,7 +69,7 @@ def reason(lab: Lab, size: int) -> bool:
         for one in verdicts:
             one["reason"] = "x" * size
 
-    found = judge_case(case(), Model(changed(explain)), Settings(votes=1), random.Random(1))
+    found = judge_case(case(), Model(changed(explain)), VoteSettings(votes=1), random.Random(1))
     return all_of(found[0].reason == "x" * size, _read(lab, reason="x" * size))
 
 
@@ -79,7 +79,7 @@ def passage(_: Lab, size: int) -> bool:
 
 def votes(lab: Lab, size: int) -> bool:
     with suppress(ValueError):  # an even number is refused, too
-        assert Settings(votes=size).votes <= bounds.VOTES
+        assert VoteSettings(votes=size).votes <= bounds.VOTES
     judge = {**_fields(JUDGE), "votes": size}
     last_one_decides = [True, False] * (size // 2) + [True]
     cast = _read(lab, votes=last_one_decides, judge={**judge, "confirm": "all"})
@@ -89,15 +89,15 @@ def votes(lab: Lab, size: int) -> bool:
 def claims(_: Lab, size: int) -> bool:
     listed = [{"quote": "The reference", "text": f"claim {at}"} for at in range(size)]
     model = Model(json.dumps({"claims": listed}))
-    found = split_reference("?", "The reference.", model, Settings(), random.Random(1))
+    found = split_reference("?", "The reference.", model, VoteSettings(), random.Random(1))
     return len(found.claims) == size
 
 
 def name(lab: Lab, size: int) -> bool:
     model = Model(lambda ask: as_reply(honest(read(ask)), model="m" * size))
     model.name = model.host = "n" * size
-    asked = asked_judge("attribution", Settings(), model)
-    found = judge_case(case(), model, Settings(votes=1), random.Random(1))
+    asked = asked_judge("attribution", VoteSettings(), model)
+    found = judge_case(case(), model, VoteSettings(votes=1), random.Random(1))
     return all_of(
         asked.model == asked.host == "n" * size,
         found[0].model == "m" * size,

@@ -18,8 +18,8 @@ from ragcontract.record.adapters.framework import EventLoop
 from ragcontract.record.adapters.program import response_in
 from ragcontract.record.adapters.python_code import of_object
 from ragcontract.record.adapters.user_code import described
-from ragcontract.record.events import Case as Asked
 from ragcontract.record.events import Failure
+from ragcontract.record.events import QuestionDone as Asked
 from ragcontract.record.interface import CallFailed, Response, Surroundings, System
 from ragcontract.record.run_rows import RandomIds
 from ragcontract.record.sources import Sources, commit_of

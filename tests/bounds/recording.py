@@ -7,8 +7,8 @@ from ragcontract import CallFailed, Context, Response
 from ragcontract.core import bounds
 from ragcontract.net.pacing import FIRST_BACKOFF, RateLimiter, backoff
 from ragcontract.net.secrets import wrong_names
-from ragcontract.record.events import Case as Done
 from ragcontract.record.events import Counts
+from ragcontract.record.events import QuestionDone as Done
 from ragcontract.record.record_options import RecordOptions, rate_of
 from tests.bounds.judge_calls import fits as asks
 from tests.bounds.lab import Case, Cases, Lab, all_of

@@ -19,7 +19,7 @@ from ragcontract.github.marker import Result as JobResult
 from ragcontract.github.pull_request import PullRequest, changed_here
 from ragcontract.github.relay import BAREST
 from ragcontract.github.runner_output import annotation, of_report
-from ragcontract.github.settings import Settings
+from ragcontract.github.settings import ActionSettings
 from ragcontract.net.pacing import JITTER
 from ragcontract.net.stopping import Timing
 from ragcontract.report.record import Report
@@ -143,7 +143,7 @@ def an_input(name: str) -> Case:
     """Return the trial of an input with a number."""
 
     def is_whole(_: Lab, number: int) -> bool:
-        found = Settings.from_environ({f"INPUT_{name.upper()}": str(number)})
+        found = ActionSettings.from_environ({f"INPUT_{name.upper()}": str(number)})
         refusal = f"input {name}: expected a whole number from 1 to {number - 1:,}, found '{number}'"
         assert found.problems in {(), (refusal,)}
         return not found.problems
@@ -215,7 +215,7 @@ def got(calls: Calls) -> bool:
 
 def all_calls(lab: Lab, seconds: int) -> bool:
     lab.github.faults = [Fault(times=1, status=503, headers={"Retry-After": str(seconds - 1)})]
-    return got(Calls(lab.github, seconds=Settings.from_environ({}).github_timeout))
+    return got(Calls(lab.github, seconds=ActionSettings.from_environ({}).github_timeout))
 
 
 def seconds_of_one_call(lab: Lab, seconds: float) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.files.opening import no_progress
 from ragcontract.files.problems import Collector
 from ragcontract.record.interface import CallFailed, Surroundings
-from ragcontract.record.traces.receiving import Options, SpanStore, around
+from ragcontract.record.traces.receiving import ReceiverOptions, SpanStore, around
 from ragcontract.record.traces.span_receiver import Receiver
 from ragcontract.record.traces.trace_files import read_spans
 from tests.bounds.lab import Case, Cases, Lab
@@ -73,7 +73,7 @@ def spans_of_a_call(_: Lab, count: int) -> bool:
 
 def waiting(_: Lab, seconds: float) -> bool:
     try:
-        around(Options(wait=seconds), Toy(), Surroundings())
+        around(ReceiverOptions(wait=seconds), Toy(), Surroundings())
     except InputError:
         return False
     return True

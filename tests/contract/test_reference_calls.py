@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from ragcontract.answers.tool_calls import Call
+from ragcontract.answers.tool_calls import ToolCall
 from ragcontract.contract.answer_fields import reference_calls
 from ragcontract.core import bounds
 from ragcontract.files.schema import dotted
 
-CALL = Call("get_order", {"id": "1"})
+CALL = ToolCall("get_order", {"id": "1"})
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import requests
 
 from ragcontract.core import bounds
 from ragcontract.github.context import GitHubError, Token, within
-from ragcontract.github.http import Answer, Client, Http
+from ragcontract.github.http import Client, GitHubAnswer, Http
 from ragcontract.net.stopping import Timing
 from tests.github.standin import TOKEN, Fault, GitHub
 from tests.local_server import LocalServer, QuietHandler
@@ -30,7 +30,7 @@ class Calls:
         self.url = github.url
         self.client = Client(self.http, api_url=github.url, graphql_url=github.graphql_url, repository="octo/app")
 
-    def get(self) -> Answer:
+    def get(self) -> GitHubAnswer:
         return self.http.call("GET", f"{self.url}/repos/octo/app/issues/7/comments")
 
     def fails(self) -> GitHubError:

@@ -2,16 +2,18 @@
 
 import pytest
 
-from ragcontract.github.settings import Settings
+from ragcontract.github.settings import ActionSettings
 from tests.runner import declared_inputs
 
 
-def settings(**inputs: str) -> Settings:
-    return Settings.from_environ(declared_inputs({name.replace("_", "-"): value for name, value in inputs.items()}))
+def settings(**inputs: str) -> ActionSettings:
+    return ActionSettings.from_environ(
+        declared_inputs({name.replace("_", "-"): value for name, value in inputs.items()})
+    )
 
 
 def test_the_defaults_of_action_yml_are_the_defaults_of_the_record() -> None:
-    assert settings() == Settings() == Settings.from_environ({})
+    assert settings() == ActionSettings() == ActionSettings.from_environ({})
 
 
 def test_each_line_is_a_path_and_empty_lines_are_none() -> None:
@@ -45,7 +47,7 @@ def test_every_input_is_read() -> None:
         accept_label="retrieval: accepted",
         working_directory="sub",
     )
-    assert found == Settings(
+    assert found == ActionSettings(
         mode="check",
         golden=("g",),
         run=("r",),
@@ -106,7 +108,7 @@ def test_a_comment_cannot_be_required_where_there_is_never_one() -> None:
 
 
 def test_posting_reads_report_json_by_default_or_the_one_that_is_named() -> None:
-    assert settings(mode="post-comment") == Settings(mode="post-comment", report_json="report.json")
+    assert settings(mode="post-comment") == ActionSettings(mode="post-comment", report_json="report.json")
     assert settings(mode="post-comment", report_json="artifact/r.json").report_json == "artifact/r.json"
 
 

@@ -15,7 +15,7 @@ import msgspec
 from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config_file import read_config
 from ragcontract.core.judge_settings import LabelCounts
-from ragcontract.judge.interface import Settings
+from ragcontract.judge.interface import VoteSettings
 from ragcontract.judge.judge_case import judge_case
 from ragcontract.judge.run_cases import read_cases
 from ragcontract.judgments.calibration_file import FORMAT_VERSION, CalibrationFile
@@ -32,7 +32,7 @@ def judge(folder: Path, *, calibrate: bool) -> None:
     config = read_config(str(folder / "ragcontract.yml"), BUILT_IN)
     cases = read_cases([str(folder / "golden.jsonl")], [str(folder / "current_run.jsonl")], config).cases
     dice = random.Random(1)
-    made = [one for case in cases for one in judge_case(case, Model(honestly), Settings(), dice, lambda: AT)]
+    made = [one for case in cases for one in judge_case(case, Model(honestly), VoteSettings(), dice, lambda: AT)]
     write_judgments(str(folder / "judgments.jsonl"), made)
     if calibrate:
         (folder / "judge-calibration.json").write_bytes(_calibration(made))

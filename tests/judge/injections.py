@@ -8,9 +8,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract.core.judge_settings import Task
-from ragcontract.judge.interface import Ask, Reply, Settings
+from ragcontract.judge.interface import Ask, Reply, VoteSettings
 from ragcontract.judge.judge_case import judge_case
-from ragcontract.judgments.items import Case
+from ragcontract.judgments.items import JudgeCase
 from ragcontract.judgments.judgments_file import Judgment
 from tests.judge.judges import (
     BAD,
@@ -269,7 +269,7 @@ class Outcome(Struct, frozen=True):
     turned: int
 
 
-def with_text(task: Task, text: str) -> Case:
+def with_text(task: Task, text: str) -> JudgeCase:
     """Return a case of which the last context, or the response, ends with a text."""
     usual = case(task)
     if task == "attribution":
@@ -301,8 +301,8 @@ def outcomes() -> Iterator[Outcome]:
         )
 
 
-def judged(case: Case, model: Model) -> list[Judgment]:
-    return judge_case(case, model, Settings(votes=3), random.Random(1))
+def judged(case: JudgeCase, model: Model) -> list[Judgment]:
+    return judge_case(case, model, VoteSettings(votes=3), random.Random(1))
 
 
 def table() -> str:

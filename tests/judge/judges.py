@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ragcontract.core.judge_settings import Task
 from ragcontract.judge.interface import Ask, NoReply, Reply
-from ragcontract.judgments.items import Case, Item
+from ragcontract.judgments.items import Item, JudgeCase
 
 DENIAL = re.compile(r"\b(no|not|nothing|never)\b", re.IGNORECASE)
 GOOD = {"supported": True, "met": True, "verdict": "denies_or_reports_absence"}
@@ -141,7 +141,7 @@ RETURNS = "Returns are accepted within 30 days of delivery. Bring the receipt, p
 SHOES = "Shoes that were worn are not taken back."
 
 
-def case(task: Task = "attribution", *items: str, **fields: Any) -> Case:
+def case(task: Task = "attribution", *items: str, **fields: Any) -> JudgeCase:
     """Return a case with these items; by default, one of each verdict."""
     usual: dict[Task, tuple[dict[str, Any], tuple[str, ...]]] = {
         "attribution": ({"contexts": (RETURNS, SHOES)}, ("within 30 days", "a refund in cash")),
@@ -152,7 +152,7 @@ def case(task: Task = "attribution", *items: str, **fields: Any) -> Case:
         ),
     }
     data, texts = usual[task]
-    return Case(
+    return JudgeCase(
         task=task,
         query_id=fields.pop("query_id", "q1"),
         question=fields.pop("question", "How long can I return an item?"),
@@ -167,7 +167,7 @@ def case(task: Task = "attribution", *items: str, **fields: Any) -> Case:
 TASKS: tuple[Task, ...] = ("attribution", "criteria", "confirmation")
 
 
-def real(asked: Asked, judged: Case) -> Iterator[dict[str, Any]]:
+def real(asked: Asked, judged: JudgeCase) -> Iterator[dict[str, Any]]:
     """Yield the items of an ask that are no controls."""
     texts = {item.text for item in judged.items}
     return (item for item in asked.items if item["text"] in texts)

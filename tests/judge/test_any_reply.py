@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ragcontract.core.judge_settings import Task
 from ragcontract.judge.claims_run import split_reference
-from ragcontract.judge.interface import Reply, Settings
+from ragcontract.judge.interface import Reply, VoteSettings
 from ragcontract.judge.judge_case import judge_case
 from ragcontract.judgments.judgments_file import read_judgments, write_judgments
 from tests.judge.judges import TASKS, Model, case, honest, read
@@ -26,7 +26,7 @@ QUICK = settings(max_examples=150, deadline=None, suppress_health_check=[HealthC
 
 def judged(task: Task, model: Model, folder: Path) -> list[Any]:
     """Judge a case, and return what is read of the file that the judgments are written to."""
-    found = judge_case(case(task), model, Settings(), random.Random(1))
+    found = judge_case(case(task), model, VoteSettings(), random.Random(1))
     assert [one.item for one in found] == [item.name for item in case(task).items]
     path = str(folder / "j.jsonl")
     write_judgments(path, found)
@@ -55,7 +55,7 @@ def test_an_honest_reply_with_any_values_in_it_gives_an_honest_verdict_or_none(
             one[data.draw(st.sampled_from(["id", "quote", "context", "reason"]))] = data.draw(ANY)
         return json.dumps({"verdicts": verdicts})
 
-    right = judge_case(case(task), Model(lambda ask: json.dumps({"verdicts": honest(read(ask))})), Settings(), ONE)
+    right = judge_case(case(task), Model(lambda ask: json.dumps({"verdicts": honest(read(ask))})), VoteSettings(), ONE)
     for one, expected in zip(judged(task, Model(reply), tmp_path), right, strict=True):
         assert one.verdict in {None, expected.verdict}
 
@@ -68,6 +68,6 @@ ONE = random.Random(1)
     TEXT | ANY.map(json.dumps) | ANY.map(lambda value: json.dumps({"claims": [{"quote": "The words.", "text": value}]}))
 )
 def test_any_text_splits_into_claims_that_can_be_written_or_none(text: str) -> None:
-    found = split_reference("?", "The words.", Model(text), Settings(), random.Random(1))
+    found = split_reference("?", "The words.", Model(text), VoteSettings(), random.Random(1))
     assert (found.status == "ok") == bool(found.claims)
     assert all(claim.strip() and claim.encode() for claim in found.claims)

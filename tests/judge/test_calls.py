@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 
 from ragcontract.core.judge_settings import Task
-from ragcontract.judge.calls import Call, Read, ReplyFault, call_on, read_reply
-from ragcontract.judge.interface import Settings
-from ragcontract.judgments.items import Case, sent_contexts
+from ragcontract.judge.calls import ModelCall, Read, ReplyFault, call_on, read_reply
+from ragcontract.judge.interface import VoteSettings
+from ragcontract.judgments.items import JudgeCase, sent_contexts
 from ragcontract.judgments.replay import Evidence
 from tests.judge.judges import RETURNS, SHOES, TASKS, as_reply, case, honest, read, real
 
 
-def call(judged: Case, seed: int = 1, **more: Any) -> Call:
-    return call_on(judged, range(len(judged.items)), random.Random(seed), Settings(), **more)
+def call(judged: JudgeCase, seed: int = 1, **more: Any) -> ModelCall:
+    return call_on(judged, range(len(judged.items)), random.Random(seed), VoteSettings(), **more)
 
 
-def reading(judged: Case, change: Callable[[list[dict[str, Any]]], Any] = lambda _: None) -> Read:
+def reading(judged: JudgeCase, change: Callable[[list[dict[str, Any]]], Any] = lambda _: None) -> Read:
     """Return what is read of an honest reply, changed: the items first, in their order, then the controls."""
     made = call(judged)
     verdicts = {one["id"]: one for one in honest(read(made.ask))}

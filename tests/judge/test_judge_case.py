@@ -9,17 +9,17 @@ import pytest
 
 from ragcontract.core.judge_settings import Task
 from ragcontract.judge.endpoint import query_keys
-from ragcontract.judge.interface import NoReply, Settings
+from ragcontract.judge.interface import NoReply, VoteSettings
 from ragcontract.judge.judge_case import COMPROMISED, judge_case
-from ragcontract.judgments.items import Case
+from ragcontract.judgments.items import JudgeCase
 from ragcontract.judgments.judgments_file import Judgment, query_key
 from tests.judge.judges import BAD, GOOD, TASKS, Model, always, as_reply, case, changed, honest, honestly, read, real
 
 AT = datetime(2026, 11, 22, tzinfo=UTC)
-ONE = Settings(votes=1)
+ONE = VoteSettings(votes=1)
 
 
-def judged(case: Case, model: Model, settings: Settings = ONE) -> list[Judgment]:
+def judged(case: JudgeCase, model: Model, settings: VoteSettings = ONE) -> list[Judgment]:
     return judge_case(case, model, settings, random.Random(1), lambda: AT)
 
 
@@ -27,7 +27,7 @@ def verdicts(judgments: Sequence[Judgment]) -> list[Any]:
     return [one.verdict if one.status == "ok" else one.status for one in judgments]
 
 
-def items_asked(model: Model, judged: Case) -> list[list[str]]:
+def items_asked(model: Model, judged: JudgeCase) -> list[list[str]]:
     """Return the items of each call that are no controls."""
     return [[item["text"] for item in real(read(ask), judged)] for ask in model.asked]
 
@@ -40,8 +40,8 @@ def items_asked(model: Model, judged: Case) -> list[list[str]]:
         ("confirmation", ["asserts_unsupported", "denies_or_reports_absence", "supported_by_context"]),
     ],
 )
-@pytest.mark.parametrize("settings", [ONE, Settings(), Settings(confirm="all")], ids=["1", "failures", "all"])
-def test_a_careful_judge_is_believed(task: Task, expected: list[Any], settings: Settings) -> None:
+@pytest.mark.parametrize("settings", [ONE, VoteSettings(), VoteSettings(confirm="all")], ids=["1", "failures", "all"])
+def test_a_careful_judge_is_believed(task: Task, expected: list[Any], settings: VoteSettings) -> None:
     found = judged(case(task), Model(honestly), settings)
     assert verdicts(found) == expected
     assert [one.item for one in found] == [item.name for item in case(task).items]
@@ -54,7 +54,7 @@ def test_a_judgment_has_the_words_that_prove_it_and_where_they_are_from() -> Non
 
 
 def test_a_judgment_says_who_judged_what_when_and_what_it_cost() -> None:
-    model, settings = Model(honestly), Settings()
+    model, settings = Model(honestly), VoteSettings()
     yes, no = judged(case(), model, settings)
     assert (query_key(yes), query_key(no)) == query_keys(case(), settings, model)
     assert yes.at == no.at == AT
@@ -68,7 +68,7 @@ def test_a_judgment_says_who_judged_what_when_and_what_it_cost() -> None:
 def test_models_that_answer_under_several_names_are_all_named() -> None:
     names = iter(["m-2", "m-1"])
     model = Model(lambda ask: as_reply(honest(read(ask)), model=next(names), dropped=("seed", "temperature")))
-    (one,) = judged(case("attribution", "a refund in cash"), model, Settings())
+    (one,) = judged(case("attribution", "a refund in cash"), model, VoteSettings())
     assert one.model == "m-1 + m-2"
     assert one.fingerprint.startswith("m-1 + m-2 at models.example, ")
     assert one.fingerprint.endswith(", without seed, temperature")
@@ -76,20 +76,20 @@ def test_models_that_answer_under_several_names_are_all_named() -> None:
 
 def test_only_failures_are_asked_again_and_no_more_often_than_needed() -> None:
     model = Model(honestly)
-    found = judged(case(), model, Settings(votes=5))
+    found = judged(case(), model, VoteSettings(votes=5))
     assert items_asked(model, case()) == [["within 30 days", "a refund in cash"], *[["a refund in cash"]] * 2]
     assert [one.votes for one in found] == [(True,), (False, False, False)]
     assert [(ask.temperature, ask.seed) for ask in model.asked] == [(0.0, 0), (0.7, 1), (0.7, 2)]
 
 
 def test_a_failure_that_the_other_votes_do_not_confirm_does_not_stand() -> None:
-    found = judged(case("attribution", "within 30 days"), Model(_denying, honestly), Settings())
+    found = judged(case("attribution", "within 30 days"), Model(_denying, honestly), VoteSettings())
     assert [(one.verdict, one.votes) for one in found] == [(True, (False, True, True))]
 
 
 def test_all_items_are_asked_again_if_all_votes_are_to_be_confirmed() -> None:
     model = Model(honestly, _denying, honestly)
-    found = judged(case("attribution", "within 30 days"), model, Settings(confirm="all"))
+    found = judged(case("attribution", "within 30 days"), model, VoteSettings(confirm="all"))
     assert [(one.verdict, one.votes) for one in found] == [(True, (True, False, True))]
 
 
@@ -107,7 +107,7 @@ def _denying(ask: Any) -> Any:
 def test_a_withheld_vote_does_not_lower_the_bar() -> None:
     """One against and one in favour of three are no majority, for either side."""
     model = Model(_denying, "garbage", "garbage", honestly)
-    found = judged(case("attribution", "within 30 days"), model, Settings())
+    found = judged(case("attribution", "within 30 days"), model, VoteSettings())
     assert [(one.status, one.votes) for one in found] == [("unsure", (False, None, True))]
 
 
@@ -176,7 +176,7 @@ def test_without_a_reply_there_is_no_verdict_and_the_reason_is_kept(kind: str) -
 
 
 def test_what_was_decided_before_replies_ended_is_kept() -> None:
-    found = judged(case(), Model(honestly, NoReply("budget", "spent")), Settings())
+    found = judged(case(), Model(honestly, NoReply("budget", "spent")), VoteSettings())
     assert [(one.status, one.votes) for one in found] == [("ok", (True,)), ("failed", (False, None, None))]
 
 
@@ -205,15 +205,17 @@ def test_many_items_are_asked_in_several_calls_each_with_controls() -> None:
 def test_equal_dice_make_equal_asks() -> None:
     """So that a session that was stopped can go on within a case, with the replies that it has."""
     first, second = Model(honestly), Model(honestly)
-    judged(case(), first, Settings())
-    judged(case(), second, Settings())
+    judged(case(), first, VoteSettings())
+    judged(case(), second, VoteSettings())
     assert first.asked == second.asked
 
 
 def test_a_case_without_items_is_not_asked() -> None:
     model = Model()
     empty = case("criteria")
-    assert judged(Case(task="criteria", query_id="q", question="?", items=(), response=empty.response), model) == []
+    assert (
+        judged(JudgeCase(task="criteria", query_id="q", question="?", items=(), response=empty.response), model) == []
+    )
     assert not model.asked
 
 

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.judge.endpoint import find_endpoint
-from ragcontract.judge.interface import Settings
+from ragcontract.judge.interface import VoteSettings
 from ragcontract.judge.judging_run import expected_judging, judge_cases
-from ragcontract.judge.judging_session import Progress
+from ragcontract.judge.judging_session import JudgingProgress
 from ragcontract.judge.model_calls import CallLimits
 from ragcontract.judge.spending import Budget
 from ragcontract.net.stopping import Stop
@@ -74,8 +74,8 @@ def test_where_nothing_is_asked_there_is_a_file_without_judgments(tmp_path: Path
     "other",
     [
         {"model": "another"},
-        {"settings": Settings(votes=3)},
-        {"settings": Settings(votes=1, confirm="all")},
+        {"settings": VoteSettings(votes=3)},
+        {"settings": VoteSettings(votes=1, confirm="all")},
         {"refresh": True},
     ],
 )
@@ -195,7 +195,7 @@ def test_a_model_that_obeys_a_context_is_noticed(tmp_path: Path, order: str) -> 
 def test_a_failure_is_confirmed_by_as_many_votes_as_decide_it(tmp_path: Path) -> None:
     with JudgeServer() as server:
         desk = Desk(tmp_path, server.openai)
-        outcome = desk.judge(cases(4), settings=Settings(votes=3))
+        outcome = desk.judge(cases(4), settings=VoteSettings(votes=3))
     assert outcome.spent.calls == 4 + 4
     assert {tuple(row["votes"]) for row in desk.rows()} == {(True,), (False, False)}
 
@@ -257,7 +257,7 @@ def test_who_asks_to_stop_keeps_what_came_and_goes_on_later(tmp_path: Path) -> N
         desk = Desk(tmp_path, server.openai)
         stop = Stop()
 
-        def watch(progress: Progress) -> None:
+        def watch(progress: JudgingProgress) -> None:
             if progress.done >= 5 and not stop.asked:
                 stop.ask()
 

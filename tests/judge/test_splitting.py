@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ragcontract.judge.claims_run import Split, split_reference
-from ragcontract.judge.interface import NoReply, Settings
+from ragcontract.judge.interface import NoReply, VoteSettings
 from tests.judge.judges import Model, read
 
 REFERENCE = "Items can be returned within 30 days of delivery, and shipping is free."
@@ -18,7 +18,7 @@ CLAIMS = [
 
 
 def split(model: Model, reference: str = REFERENCE) -> Split:
-    return split_reference("How long?", reference, model, Settings(), random.Random(1))
+    return split_reference("How long?", reference, model, VoteSettings(), random.Random(1))
 
 
 def reply(*claims: Any) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ragcontract.judge.calls import Vote
-from ragcontract.judge.interface import Settings
+from ragcontract.judge.interface import VoteSettings
 from ragcontract.judge.judge_case import Withheld, decided
 
 YES, NO, ASSERTS, DENIES, SUPPORTED = (
@@ -21,7 +21,7 @@ SHORT: dict[Any, Vote | Withheld] = {
 
 def decision(votes: str, number: int, confirm: Any) -> Any:
     """Return the verdict, why there is none, or "more"."""
-    found = decided([SHORT[vote] for vote in votes], Settings(votes=number, confirm=confirm))
+    found = decided([SHORT[vote] for vote in votes], VoteSettings(votes=number, confirm=confirm))
     return "more" if found is None else found.vote.verdict if found.vote else found.status
 
 
@@ -90,4 +90,4 @@ def test_what_is_decided_early_is_what_all_votes_decide() -> None:
 @pytest.mark.parametrize("votes", [0, 2, -1, 17])
 def test_a_number_of_votes_that_can_be_a_draw_is_refused(votes: int) -> None:
     with pytest.raises(ValueError, match="an odd number from 1 to 15"):
-        Settings(votes=votes)
+        VoteSettings(votes=votes)

@@ -8,7 +8,7 @@ import pytest
 import requests
 
 from ragcontract.core import bounds
-from ragcontract.net.sending import Answered, Call, Unanswered, send
+from ragcontract.net.sending import HttpAnswer, HttpCall, Unanswered, send
 from ragcontract.net.sessions import open_session
 from tests.net.service import Reply, Service, refused
 
@@ -19,8 +19,8 @@ def session() -> Iterator[requests.Session]:
         yield found
 
 
-def sent(session: requests.Session, url: str, *, seconds: float = 20, redirects: int = 0, **call: Any) -> Answered:
-    found = Call(**{"method": "GET", "url": url} | call)
+def sent(session: requests.Session, url: str, *, seconds: float = 20, redirects: int = 0, **call: Any) -> HttpAnswer:
+    found = HttpCall(**{"method": "GET", "url": url} | call)
     return send(session, found, seconds=seconds, connect_seconds=5, redirects=redirects)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ragcontract.net.sending import Call, send
+from ragcontract.net.sending import HttpCall, send
 from ragcontract.net.sessions import TrustEnv, is_this_machine, open_session
 from tests.net.service import Service
 
@@ -41,7 +41,7 @@ def test_other_machines_are_others(host: str) -> None:
 
 def asked(url: str, trust_env: TrustEnv) -> None:
     with open_session(url, trust_env=trust_env) as session:
-        send(session, Call(method="GET", url=url), seconds=20, connect_seconds=5)
+        send(session, HttpCall(method="GET", url=url), seconds=20, connect_seconds=5)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 import yaml
 
-from ragcontract.record.events import Case, Counts, Progress
+from ragcontract.record.events import Counts, QuestionDone, RecordingProgress
 from ragcontract.record.interface import Response
 from ragcontract.record.recording import reused
 from ragcontract.record.watching import EventStream, line_of
@@ -70,7 +70,7 @@ def test_the_files_fit_the_schema_that_is_printed(name: str) -> None:
 
 
 def test_the_line_of_progress_is_what_is_written() -> None:
-    progress = Progress(done=412, total=1000, retried=3, failed=0, rate=8.1, p95_ms=210, seconds_left=72)
+    progress = RecordingProgress(done=412, total=1000, retried=3, failed=0, rate=8.1, p95_ms=210, seconds_left=72)
     assert block(PAGE, "progress") == line_of(progress) + "\n"
 
 
@@ -83,6 +83,6 @@ def test_the_event_is_what_is_written(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     stream = EventStream(str(path), warn=print, clock=lambda: datetime(2026, 11, 22, 11, 30, tzinfo=UTC))
     response = Response(results=[{"doc_id": "doc_refunds"}])
-    stream(Case(query_id="refund_window", repeat=1, attempts=2, ms=12.3, response=response))
+    stream(QuestionDone(query_id="refund_window", repeat=1, attempts=2, ms=12.3, response=response))
     stream.close()
     assert {**json.loads(path.read_text()), "seq": 3} == shown

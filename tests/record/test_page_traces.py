@@ -9,7 +9,7 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from ragcontract.record.traces.receiving import Options
+from ragcontract.record.traces.receiving import ReceiverOptions
 from scripts.docs import block
 from tests.builders import golden, write_jsonl
 from tests.net.service import Reply, Request, Service
@@ -65,5 +65,5 @@ def test_an_instrumented_service_is_recorded_as_it_is(
 def test_the_file_says_all_options_and_their_defaults() -> None:
     shown = re.sub(r"^  # ", "  ", block(PAGE, "traced.yml"), flags=re.MULTILINE)
     found = yaml.safe_load(shown)["traces"]
-    assert set(found) == set(Options.__struct_fields__)
-    assert (found["listen"], found["wait"]) == (Options().listen, Options().wait)
+    assert set(found) == set(ReceiverOptions.__struct_fields__)
+    assert (found["listen"], found["wait"]) == (ReceiverOptions().listen, ReceiverOptions().wait)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ragcontract import CallFailed, Context, InputError, Response, check, record_run
-from ragcontract.record.events import Case, Event
+from ragcontract.record.events import Event, QuestionDone
 from tests.builders import golden, write_jsonl
 
 
@@ -58,7 +58,7 @@ def test_a_part_may_be_recorded(questions: Path) -> None:
 def test_who_watches_is_called_with_what_happens(questions: Path) -> None:
     events: list[Event] = []
     record_run(search, golden=questions, watch=events.append, limit=2)
-    assert [event.query_id for event in events if isinstance(event, Case)] == ["q1", "q2"]
+    assert [event.query_id for event in events if isinstance(event, QuestionDone)] == ["q1", "q2"]
 
 
 def test_all_that_is_wrong_is_raised_at_once(questions: Path) -> None:

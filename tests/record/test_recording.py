@@ -8,7 +8,7 @@ import pytest
 
 from ragcontract import CallFailed, Context, InputError, OutputError, Response, check
 from ragcontract.net.stopping import Stop
-from ragcontract.record.events import Case, End, Retry, Start
+from ragcontract.record.events import End, QuestionDone, Retry, Start
 from ragcontract.record.golden_questions import Selection
 from ragcontract.record.recording import Recording
 from tests.builders import golden
@@ -226,7 +226,7 @@ def test_attempts_that_may_succeed_later_are_made_again(tmp_path: Path) -> None:
     assert [context.attempt for _, context in toy.asked] == [1, 2, 3]
     assert len({context.traceparent for _, context in toy.asked}) == 3
     assert [retry.attempt for retry in place.of_kind(Retry)] == [1, 2]
-    assert place.of_kind(Case)[0].attempts == 3
+    assert place.of_kind(QuestionDone)[0].attempts == 3
     assert recording.details["retried"] == 2
     assert recording.details["answered_after_retries"] == 1
 
@@ -259,7 +259,7 @@ def test_a_warm_up_does_not_count(tmp_path: Path) -> None:
     place, toy = Workplace(tmp_path), Toy(answer)
     assert place.record(toy, warmup=2).error is None
     assert [(context.query_id, context.repeat) for _, context in toy.asked[:3]] == [("q1", 0), ("q2", 0), ("q1", 1)]
-    assert len(place.of_kind(Case)) == 3
+    assert len(place.of_kind(QuestionDone)) == 3
 
 
 def test_versions_that_the_user_sets_win_over_those_of_the_system(tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ def test_who_watches_sees_the_beginning_every_question_and_the_end(tmp_path: Pat
     place = Workplace(tmp_path)
     place.record(failing("q2"))
     assert place.events[0] == Start(target="toy", total=3, kept=0)
-    cases = [(case.query_id, case.ok) for case in place.of_kind(Case)]
+    cases = [(case.query_id, case.ok) for case in place.of_kind(QuestionDone)]
     assert cases == [("q1", True), ("q2", False), ("q3", True)]
     assert place.events[-1] == End(done=3, failed=1, retried=0, written=False, failures={"read_timeout": 1})
     place.events.clear()

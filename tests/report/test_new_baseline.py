@@ -18,7 +18,7 @@ def made_of(folder: Path, golden_rows: list[dict[str, Any]], run_rows: list[dict
         golden=[str(write_jsonl(folder / "golden.jsonl", golden_rows))],
         run=Local(open_run([str(write_jsonl(folder / "run.jsonl", run_rows))])),
         k=2,
-        judge=False,
+        decides=False,
         store=True,
     )
     return b"".join(baseline.render_baseline(pipeline.check(request, now=NOW).evaluation, NOW))

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ragcontract.judgments.items import AskedJudge, Case, Item, is_failure, keys_of, label_of
+from ragcontract.judgments.items import AskedJudge, Item, JudgeCase, is_failure, keys_of, label_of
 from tests.runs.judgment_lines import JUDGE
 
-CASE = Case(
+CASE = JudgeCase(
     task="criteria",
     query_id="q1",
     question="How long?",
@@ -21,7 +21,7 @@ CASE = Case(
 )
 
 
-def keys(case: Case = CASE, judge: AskedJudge = JUDGE) -> list[str]:
+def keys(case: JudgeCase = CASE, judge: AskedJudge = JUDGE) -> list[str]:
     return list(keys_of(case, judge))
 
 

@@ -154,7 +154,7 @@ def _stored_text(outcome: pipeline.Outcome, paths: InputPaths, out: str, replace
 def _replaced(paths: InputPaths, old: str, *, k: int | None, repeats: bool) -> Replaced | None:
     """Return the record of the baseline in ``old``; None if it is not a baseline, or cannot be compared."""
     with suppress(InputError), sources_of(paths, good_runs=not repeats) as sources:
-        request = replace(sources.request(paths, k=k, repeats=repeats), judge=False)
+        request = replace(sources.request(paths, k=k, repeats=repeats), decides=False)
         outcome = pipeline.check(replace(request, baseline=Local(open_stored(old))), now=clock())
         return replaced_by(outcome.evaluation)
     return None

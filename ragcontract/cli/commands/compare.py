@@ -109,7 +109,7 @@ def _compared(paths: InputPaths, k: int | None, tag: str | None, *, repeats: boo
         run=sources[0],
         k=k,
         tags=[] if tag is None else [tag],
-        judge=False,
+        decides=False,
         progress=progress,
     )
     contract, replayed = pipeline.with_judgments(pipeline.load(request, BUILT_IN), request, clock())

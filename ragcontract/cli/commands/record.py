@@ -23,7 +23,7 @@ from ragcontract.net.stopping import Stop
 from ragcontract.record.adapters.framework import redacting
 from ragcontract.record.journal import begun
 from ragcontract.record.record_options import TOP, OnFailure, RecordOptions, RecordSettings, wrong_numbers
-from ragcontract.record.recording import Plan, Recording, planned, record
+from ragcontract.record.recording import Recording, RecordingPlan, planned, record
 from ragcontract.record.target import Target, read_target
 from ragcontract.record.watching import Format, WatchOptions, watchers
 
@@ -161,7 +161,7 @@ def _anchored(typed: str | None) -> AnchoredPath | None:
     return None if typed is None else AnchoredPath(typed)
 
 
-def _say_plan(plan: Plan, settings: RecordSettings, target: Target) -> None:
+def _say_plan(plan: RecordingPlan, settings: RecordSettings, target: Target) -> None:
     calls = settings.calls
     part = f" of {plan.of:,}" if plan.questions < plan.of else ""
     rounds = f" × {settings.repeats}" if settings.repeats > 1 else ""

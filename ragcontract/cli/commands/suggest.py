@@ -101,7 +101,7 @@ def good_runs(
                 judgments=paths.judgments,
                 k=k,
                 repeats=repeats,
-                judge=False,
+                decides=False,
                 store=True,
                 progress=progress,
             )

@@ -18,7 +18,7 @@ from ragcontract.answers.metric_options import is_for_calls
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.safe_text import shorten, visible
-from ragcontract.net.sending import Answered, Call, header, header_problems, reason_in, shown, url_problems
+from ragcontract.net.sending import HttpAnswer, HttpCall, header, header_problems, reason_in, shown, url_problems
 from ragcontract.net.sessions import TrustEnv
 from ragcontract.record.adapters.service_client import ServiceClient, keys_in
 from ragcontract.record.adapters.templates import Template, values_of
@@ -28,7 +28,7 @@ from ragcontract.record.returned.returned_messages import answer_in
 Text = Annotated[str, Meta(title="text; quote numbers")]
 
 
-class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ChatOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An OpenAI-compatible model that answers from what was retrieved; what is null is not sent."""
 
     base_url: Annotated[Text, Meta(description="The address, such as http://localhost:8000/v1.")]
@@ -51,7 +51,7 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = "auto"
 
 
-def around(options: Options, system: System, surroundings: Surroundings) -> System:
+def around(options: ChatOptions, system: System, surroundings: Surroundings) -> System:
     """Return a system that retrieves with ``system`` and answers; raises InputError if the options are wrong."""
     return Chat(options, system, surroundings)
 
@@ -59,7 +59,7 @@ def around(options: Options, system: System, surroundings: Surroundings) -> Syst
 class Chat:
     """A system of a retriever and a model that answers from its results."""
 
-    def __init__(self, options: Options, retriever: System, surroundings: Surroundings) -> None:
+    def __init__(self, options: ChatOptions, retriever: System, surroundings: Surroundings) -> None:
         self.concurrency = retriever.concurrency
         self._retriever = retriever
         self._options = options
@@ -87,7 +87,7 @@ class Chat:
         self._retriever.setup()
         if self._options.model == "auto":
             headers = self._filled_headers(values_of("", Context(query_id="", top=0)))
-            call = Call(method="GET", url=f"{self._url}/models", headers=headers)
+            call = HttpCall(method="GET", url=f"{self._url}/models", headers=headers)
             self._model = resolve(lambda: self._service.json(call, self._seconds)[0])
 
     def ask(self, query: str, context: Context) -> Response:
@@ -102,7 +102,7 @@ class Chat:
         if context.traceparent:
             headers["traceparent"] = context.traceparent.encode()
         body = self._body(self._prompt.messages(query, written.text, context.messages)) | self._extra.filled(values)
-        call = Call(method="POST", url=f"{self._url}/chat/completions", headers=headers, json=body)
+        call = HttpCall(method="POST", url=f"{self._url}/chat/completions", headers=headers, json=body)
         try:
             return self._answer(kept, *self._service.json(call, end - time.monotonic()))
         except CallFailed as failure:
@@ -117,7 +117,7 @@ class Chat:
         sent = {name: value for name, value in sampling.items() if value is not None}
         return {"model": self._model.model, "messages": list(messages), "stream": False, **sent}
 
-    def _answer(self, kept: Response, content: Any, answered: Answered) -> Response:
+    def _answer(self, kept: Response, content: Any, answered: HttpAnswer) -> Response:
         if error := _at(content, "error"):  # a text beside it may be the beginning of an answer
             reason = shorten(visible(reason_in(content) or str(error)), bounds.SERVICE_REASON)
             failure = f"{shown(self._url)}: the answer has an error: {reason}"

@@ -35,7 +35,7 @@ PROBE = "rag-contract"
 Text = Annotated[str, Meta(min_length=1, title="text")]
 
 
-class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ChromaOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A collection that a persistent client of Chroma stored in a folder."""
 
     path: Annotated[Text, Meta(description="The folder, relative to the target file.")]
@@ -52,7 +52,7 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     in_place: Annotated[bool, Meta(description="Work on the folder itself, to which Chroma writes.")] = False
 
 
-def system(options: Options, surroundings: Surroundings) -> System:
+def system(options: ChromaOptions, surroundings: Surroundings) -> System:
     """Return the system for a stored collection; raises InputError if the options contradict each other."""
     kind, _, rest = (options.embedding or "").partition(":")
     problems = []
@@ -149,7 +149,7 @@ class OpenCollection(FrameworkSystem):
 class Chroma(OpenCollection):
     """A collection in a folder, which is asked with vectors."""
 
-    def __init__(self, options: Options, surroundings: Surroundings) -> None:
+    def __init__(self, options: ChromaOptions, surroundings: Surroundings) -> None:
         super().__init__(None, surroundings, options.doc_id)
         self._options = options
         self._surroundings = surroundings

@@ -36,7 +36,7 @@ Arguments = Annotated[
 ]
 
 
-class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CommandOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A command that gets a question as JSON on standard input and writes its answer as JSON to standard output."""
 
     each: Annotated[Arguments | None, Meta(description="A program that is run for each question.")] = None
@@ -56,7 +56,7 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = None
 
 
-def system(options: Options, surroundings: Surroundings) -> System:
+def system(options: CommandOptions, surroundings: Surroundings) -> System:
     """Return a system that runs the command; raises InputError."""
     problems = []
     if (options.each is None) == (options.serve is None):

@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Struct
 from msgspec.structs import replace
 
 from ragcontract.core.errors import InputError
-from ragcontract.net.sending import Answered, Call, header, header_problems, shown, url_problems
+from ragcontract.net.sending import HttpAnswer, HttpCall, header, header_problems, shown, url_problems
 from ragcontract.net.sessions import TrustEnv
 from ragcontract.record.adapters.http_answers import AnswerMapping, EmptyResults, Fields, searching
 from ragcontract.record.adapters.program import response_in
@@ -25,7 +25,7 @@ METHODS = {"GET", "POST", "PUT", "PATCH"}
 Text = Annotated[str, Meta(title="text; quote numbers")]
 
 
-class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class HttpOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A service that gets one call a question; texts may have placeholders such as `{query}` and `{top}`."""
 
     url: Annotated[Text, Meta(description="The address, without placeholders.")]
@@ -59,7 +59,7 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = None
 
 
-def system(options: Options, surroundings: Surroundings) -> "HttpService":
+def system(options: HttpOptions, surroundings: Surroundings) -> "HttpService":
     """Return the service; raises InputError with everything that is wrong with the options."""
     return HttpService(options, surroundings)
 
@@ -69,7 +69,7 @@ class HttpService:
 
     concurrency = CONCURRENCY
 
-    def __init__(self, options: Options, surroundings: Surroundings) -> None:
+    def __init__(self, options: HttpOptions, surroundings: Surroundings) -> None:
         secrets = surroundings.secrets
         self._url = options.url
         self._method = (options.method or ("GET" if options.json is None and options.form is None else "POST")).upper()
@@ -97,7 +97,7 @@ class HttpService:
             raise InputError(problems)
         self._service = ServiceClient(options.url, trust_env=options.trust_env, surroundings=surroundings)
 
-    def _problems(self, options: Options) -> list[str]:
+    def _problems(self, options: HttpOptions) -> list[str]:
         problems = header_problems("http.headers", options.headers)
         if self._method not in METHODS:
             problems.append(f"http.method: expected one of {', '.join(sorted(METHODS))}, found {options.method!r}")
@@ -116,7 +116,7 @@ class HttpService:
         headers = {name: header(text) for name, text in self._headers.filled(values).items()}
         if context.traceparent and "traceparent" not in {name.lower() for name in headers}:
             headers["traceparent"] = context.traceparent.encode()
-        call = Call(
+        call = HttpCall(
             method=self._method,
             url=self._url,
             headers=headers,
@@ -145,7 +145,7 @@ class HttpService:
             return replace(response, results=[])
         return response
 
-    def _decoded(self, answered: Answered) -> Any:
+    def _decoded(self, answered: HttpAnswer) -> Any:
         if self._text_of is None or isinstance(self._text_of, str):
             return decoded_json(answered.content)
         return read_stream(answered, self._text_of, self._end)

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from ragcontract.core.errors import RagContractError
 from ragcontract.record.adapters.program import answer, failure, question_of
-from ragcontract.record.adapters.python_code import Options, system
+from ragcontract.record.adapters.python_code import PythonOptions, system
 from ragcontract.record.interface import CallFailed, Surroundings, System
 from ragcontract.record.returned.returned_messages import plain
 from ragcontract.record.sources import Sources
@@ -45,7 +45,7 @@ class IsolatedChild:
     def prepare(self, target: str, surroundings: Surroundings) -> bool:
         """Import and set up the target; write and return whether it is ready."""
         try:
-            self._system = system(Options(object=target), surroundings)
+            self._system = system(PythonOptions(object=target), surroundings)
             self._system.setup()
         except RagContractError as error:
             self._say({"ready": True, "unusable": error.lines()})

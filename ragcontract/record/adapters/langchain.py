@@ -30,7 +30,7 @@ DOCUMENTS = ("context", "source_documents", "documents")
 Documents = Sequence[Any]
 
 
-class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LangChainOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A retriever, a chain or an agent of LangChain."""
 
     object: Annotated[str, Meta(description="The retriever, chain or compiled graph, as `my_app.search:chain`.")]
@@ -48,7 +48,7 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ainvoke: Annotated[bool, Meta(description="Ask with `ainvoke`, for what is asynchronous only.")] = False
 
 
-def system(options: Options, surroundings: Surroundings) -> System:
+def system(options: LangChainOptions, surroundings: Surroundings) -> System:
     """Return the system for the object that the options name; raises InputError if LangChain cannot invoke it."""
     target = imported(options.object, surroundings.folder)
     if RUNNABLE not in bases(target):
@@ -59,7 +59,9 @@ def system(options: Options, surroundings: Surroundings) -> System:
 
 def of_object(target: Any, surroundings: Surroundings) -> System | None:
     """Return the system for an object of LangChain; None if it cannot be invoked."""
-    return LangChain(target, Options(object=named(target)), surroundings) if RUNNABLE in bases(target) else None
+    return (
+        LangChain(target, LangChainOptions(object=named(target)), surroundings) if RUNNABLE in bases(target) else None
+    )
 
 
 Step = Any  # a UUID
@@ -170,7 +172,7 @@ def listener(noted: Noted) -> Any:
 class LangChain(FrameworkSystem):
     """A system that invokes a runnable with each question."""
 
-    def __init__(self, runnable: Any, options: Options, surroundings: Surroundings) -> None:
+    def __init__(self, runnable: Any, options: LangChainOptions, surroundings: Surroundings) -> None:
         super().__init__(runnable, surroundings, options.doc_id)
         self._options = options
         self._is_retriever = RETRIEVER in bases(runnable)

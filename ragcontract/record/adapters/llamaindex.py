@@ -22,7 +22,7 @@ ASKED = WORKFLOWS | {RETRIEVER, QUERY_ENGINE, CHAT_ENGINE}
 INNER = ("", "_retriever.", "_query_engine._retriever.", "_query_engine.")
 
 
-class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LlamaIndexOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A retriever, a query engine, a chat engine or an agent of LlamaIndex."""
 
     object: Annotated[str, Meta(description="The retriever, engine or agent, as `my_app.search:engine`.")]
@@ -35,7 +35,7 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = None
 
 
-def system(options: Options, surroundings: Surroundings) -> System:
+def system(options: LlamaIndexOptions, surroundings: Surroundings) -> System:
     """Return the system for the object that the options name; raises InputError if it cannot be asked."""
     target = imported(options.object, surroundings.folder)
     if ASKED.isdisjoint(bases(target)):

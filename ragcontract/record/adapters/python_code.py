@@ -26,7 +26,7 @@ from ragcontract.record.returned.result_forms import DocumentIds
 Name = Annotated[str, Meta(min_length=1, title="text such as my_app.search:retrieve or search.py:retrieve")]
 
 
-class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PythonOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Python code that is called with each question."""
 
     object: Annotated[Name, Meta(description="The function, class or object, as `my_app.search:retrieve`.")]
@@ -36,7 +36,7 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     isolate: Annotated[bool, Meta(description="Run it in a process of its own, which can be stopped.")] = False
 
 
-def system(options: Options, surroundings: Surroundings) -> System:
+def system(options: PythonOptions, surroundings: Surroundings) -> System:
     """Import the object that the options name, and return it as a system; raises InputError."""
     here = replace(surroundings, doc_id=surroundings.doc_id or options.doc_id)
     if options.isolate or surroundings.isolate:

@@ -15,7 +15,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.net.pacing import asked_pause
-from ragcontract.net.sending import AGAIN, Answered, Call, Unanswered, may_succeed_later, reason_in, send, shown
+from ragcontract.net.sending import AGAIN, HttpAnswer, HttpCall, Unanswered, may_succeed_later, reason_in, send, shown
 from ragcontract.net.sessions import TrustEnv, open_session
 from ragcontract.net.stopping import Timing
 from ragcontract.record.interface import CallFailed, Surroundings
@@ -24,7 +24,7 @@ from ragcontract.record.returned.returned_messages import decoded_json
 KEPT_OPEN = 128
 
 
-def _decoded(answered: Answered) -> Any:
+def _decoded(answered: HttpAnswer) -> Any:
     return decoded_json(answered.content)
 
 
@@ -44,7 +44,9 @@ class ServiceClient:
         """Close the connections."""
         self._session.close()
 
-    def json(self, call: Call, seconds: float, *, decode: Callable[[Answered], Any] = _decoded) -> tuple[Any, Answered]:
+    def json(
+        self, call: HttpCall, seconds: float, *, decode: Callable[[HttpAnswer], Any] = _decoded
+    ) -> tuple[Any, HttpAnswer]:
         """Return the decoded JSON of a successful answer, and that answer as it came; raises CallFailed.
 
         ``decode`` reads answers that are not plain JSON; it raises CallFailed, or ValueError if it cannot read one.
@@ -67,7 +69,7 @@ class ServiceClient:
             raise self._refused(call, answered, content)
         return content, answered
 
-    def detail(self, answered: Answered) -> dict[str, Any]:
+    def detail(self, answered: HttpAnswer) -> dict[str, Any]:
         """Return the details of a failure for an answer."""
         text = answered.content[: 4 * bounds.SERVICE_SNIPPET].decode(errors="replace")
         return {
@@ -76,7 +78,7 @@ class ServiceClient:
             "response_snippet": shorten(self._secrets.redacted(text), bounds.SERVICE_SNIPPET),
         }
 
-    def _answered(self, call: Call, seconds: float) -> Answered:
+    def _answered(self, call: HttpCall, seconds: float) -> HttpAnswer:
         if seconds <= 0:
             raise CallFailed("read_timeout", f"{shown(call.url)}: the time of the attempt was over before this call")
         try:
@@ -95,7 +97,7 @@ class ServiceClient:
                 [f"{shown(call.url)}: cannot be called from this machine: {visible(str(error))}"]
             ) from error
 
-    def _refused(self, call: Call, answered: Answered, content: Any) -> CallFailed:
+    def _refused(self, call: HttpCall, answered: HttpAnswer, content: Any) -> CallFailed:
         status = answered.status
         again = may_succeed_later(status)
         pause = asked_pause(answered.headers, self._timing.now()) if again else None
@@ -129,7 +131,7 @@ class _Event(Struct, frozen=True):
     data: str
 
 
-def read_stream(answered: Answered, text_of: Callable[[Any], Any], end: str | None = None) -> Any:
+def read_stream(answered: HttpAnswer, text_of: Callable[[Any], Any], end: str | None = None) -> Any:
     """Return the decoded JSON of an answer, or the ``events`` of a stream and their ``text``.
 
     ``text_of`` returns the text in the data of an event, ``end`` is the data of the last event. Raises ValueError for

@@ -30,7 +30,7 @@ from ragcontract.record.traces.trace_response import embedding_model, response_o
 UNITS = {"": 1.0, "s": 1.0, "ms": 0.001}
 
 
-class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ReceiverOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where spans are received, and how they are read."""
 
     listen: Annotated[str, Meta(description="The address on this machine to which the system sends its spans.")] = (
@@ -53,7 +53,7 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = None
 
 
-def around(options: Options, system: System, surroundings: Surroundings) -> System:
+def around(options: ReceiverOptions, system: System, surroundings: Surroundings) -> System:
     """Return a system that also receives the spans of ``system``; raises InputError if the options are wrong."""
     span_receiver.ready()
     address, seconds = _address(options.listen), _seconds(options.wait)

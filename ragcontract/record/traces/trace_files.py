@@ -84,7 +84,7 @@ def _spans(value: Any) -> list[Span]:
     if isinstance(value, Mapping):
         if "resourceSpans" in value:
             try:
-                return list(spans_in(msgspec.convert(value, Request)))
+                return list(spans_in(msgspec.convert(value, ExportRequest)))
             except msgspec.ValidationError as error:
                 raise SpanError(f"is not OTLP as JSON ({error})") from error
         if any(name in value for name in OTHER_SIGNALS):
@@ -146,7 +146,7 @@ class _Resource(Struct, frozen=True, rename="camel"):
     scope_spans: list[_Scope] = []
 
 
-class Request(Struct, frozen=True, rename="camel"):
+class ExportRequest(Struct, frozen=True, rename="camel"):
     """A request of OTLP: a line of a file, or the body of a request over HTTP."""
 
     resource_spans: list[_Resource] = field(default_factory=list)
@@ -156,13 +156,13 @@ def spans_of(data: bytes) -> list[Span]:
     """Return the spans in a request as JSON; raises SpanError if it cannot be read."""
     try:
         check_nesting(data)
-        request = msgspec.json.decode(data, type=Request)
+        request = msgspec.json.decode(data, type=ExportRequest)
     except (ValueError, RecursionError) as error:
         raise SpanError(f"is not OTLP as JSON ({error})") from error
     return list(spans_in(request))
 
 
-def spans_in(request: Request) -> Iterator[Span]:
+def spans_in(request: ExportRequest) -> Iterator[Span]:
     """Yield the spans of a request; raises SpanError if one has no ids."""
     for resource in request.resource_spans:
         for scope in resource.scope_spans:

@@ -8,7 +8,7 @@ import pytest
 from msgspec import UNSET
 
 from ragcontract.core.errors import InputError
-from ragcontract.record.adapters.llamaindex import LlamaIndex, Options, of_object, system
+from ragcontract.record.adapters.llamaindex import LlamaIndex, LlamaIndexOptions, of_object, system
 from ragcontract.record.interface import CallFailed, Surroundings
 from tests.record.adapters.stand_ins import Node, llama_index, of
 from tests.record.systems import asked, context, doc_ids
@@ -168,11 +168,11 @@ def test_a_target_file_names_an_object(tmp_path: Path) -> None:
     code += "nodes = of('llama_index', 'BaseRetriever', retrieve=lambda *_: [])()\n"
     (tmp_path / "indexes.py").write_text(code)
     here = Surroundings(folder=tmp_path)
-    assert asked(system(Options(object="indexes.py:nodes"), here)).results == []
+    assert asked(system(LlamaIndexOptions(object="indexes.py:nodes"), here)).results == []
     with pytest.raises(
         InputError, match=r"indexes.py:index is a .*MyBaseIndex; expected a retriever, an engine or an agent"
     ):
-        system(Options(object="indexes.py:index"), here)
+        system(LlamaIndexOptions(object="indexes.py:index"), here)
 
 
 def test_an_object_that_cannot_be_asked_is_none() -> None:

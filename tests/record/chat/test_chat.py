@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ragcontract.core.errors import InputError
 from ragcontract.net.secrets import Secrets
-from ragcontract.record.adapters.chat import Options, around
+from ragcontract.record.adapters.chat import ChatOptions, around
 from ragcontract.record.interface import CallFailed, Context, Response, Surroundings, System
 from tests.net.service import Reply, Service, refused
 
@@ -62,7 +62,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 def with_model(url: str, found: Response | None = None, **options: Any) -> System:
     retriever = Retriever(Response(results=RESULTS) if found is None else found)
     surroundings = Surroundings(secrets=Secrets({"KEY": TOKEN}))
-    return around(Options(**{"base_url": f"{url}/v1", "model": "m"} | options), retriever, surroundings)
+    return around(ChatOptions(**{"base_url": f"{url}/v1", "model": "m"} | options), retriever, surroundings)
 
 
 def asked(
@@ -93,7 +93,7 @@ def fails(reply: Reply, **more: Any) -> CallFailed:
 
 def unusable(**options: Any) -> list[str]:
     with pytest.raises(InputError) as raised:
-        around(Options(**{"base_url": "http://h"} | options), Retriever(Response()), Surroundings())
+        around(ChatOptions(**{"base_url": "http://h"} | options), Retriever(Response()), Surroundings())
     return raised.value.problems
 
 
@@ -352,7 +352,7 @@ def test_a_model_gets_the_time_that_the_retriever_leaves() -> None:
             return super().ask(query, context)
 
     with Service(Reply(content=ANSWER)) as service:
-        system = around(Options(base_url=service.url, model="m"), Slow(Response(results=RESULTS)), Surroundings())
+        system = around(ChatOptions(base_url=service.url, model="m"), Slow(Response(results=RESULTS)), Surroundings())
         with pytest.raises(CallFailed, match="over before this call") as raised:
             system.ask("q", Context(query_id="q1", top=5, seconds=0.01))
     assert service.requests == []
@@ -364,7 +364,7 @@ def test_a_retriever_that_fails_leaves_nothing() -> None:
         def ask(self, query: str, _context: Context) -> Response:
             raise CallFailed("gone", query)
 
-    system = around(Options(base_url="http://h", model="m"), Broken(Response()), Surroundings())
+    system = around(ChatOptions(base_url="http://h", model="m"), Broken(Response()), Surroundings())
     with pytest.raises(CallFailed, match="q") as raised:
         system.ask("q", CONTEXT)
     assert raised.value.partial is None
@@ -395,7 +395,7 @@ def test_no_echo_of_the_key_is_passed_on() -> None:
 def test_the_retriever_is_prepared_and_released() -> None:
     retriever = Retriever(Response(results=RESULTS))
     with Service(Reply(content=ANSWER)) as service:
-        system = around(Options(base_url=service.url, model="m"), retriever, Surroundings())
+        system = around(ChatOptions(base_url=service.url, model="m"), retriever, Surroundings())
         system.setup()
         system.ask("q", CONTEXT)
         system.teardown()

@@ -13,7 +13,7 @@ import pytest
 
 from ragcontract.core.errors import InputError
 from ragcontract.net.secrets import Secrets
-from ragcontract.record.adapters.chroma import Options, of_object, system
+from ragcontract.record.adapters.chroma import ChromaOptions, of_object, system
 from ragcontract.record.interface import CallFailed, Context, Response, Surroundings
 from tests.local_server import LocalServer, QuietHandler
 from tests.recipes.apps.toy_corpus import CHUNKS, embed
@@ -54,7 +54,7 @@ def target(store: Path, *, embedding: str | None = "embed.py:embed", **options: 
     """Return the system for a collection of a store."""
     around = {name: options.pop(name) for name in ("offline", "secrets", "say", "doc_id") if name in options}
     given = {"path": store.name, "collection": "cosine", "embedding": embedding} | options
-    return system(Options(**given), Surroundings(folder=store.parent, **around))
+    return system(ChromaOptions(**given), Surroundings(folder=store.parent, **around))
 
 
 def by_hand(store: Path, query: str, *, top: int, collection: str = "cosine") -> list[Mapping[str, Any]]:

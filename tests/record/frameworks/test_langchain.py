@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from ragcontract.answers.tool_calls import written
 from ragcontract.core.errors import InputError
-from ragcontract.record.adapters.langchain import Options, of_object, system
+from ragcontract.record.adapters.langchain import LangChainOptions, of_object, system
 from ragcontract.record.interface import CallFailed, Response, Surroundings, System
 from ragcontract.record.returned.response_forms import response_of
 from ragcontract.record.returned.result_forms import DocumentIds
@@ -34,7 +34,9 @@ def app(name: str) -> Any:
 
 def target(name: str, **options: Any) -> System:
     """Return the system for something of the application."""
-    return system(Options(object=f"tests.record.frameworks.apps.langchain_app:{name}", **options), Surroundings())
+    return system(
+        LangChainOptions(object=f"tests.record.frameworks.apps.langchain_app:{name}", **options), Surroundings()
+    )
 
 
 def by_hand(documents: list[Any]) -> list[Mapping[str, Any]]:

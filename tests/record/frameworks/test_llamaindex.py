@@ -9,7 +9,7 @@ import pytest
 from msgspec import UNSET
 
 from ragcontract.core.errors import InputError
-from ragcontract.record.adapters.llamaindex import Options, of_object, system
+from ragcontract.record.adapters.llamaindex import LlamaIndexOptions, of_object, system
 from ragcontract.record.interface import CallFailed, Context, Surroundings, System
 from tests.record.frameworks.needed import asked, need
 
@@ -34,7 +34,9 @@ def app(name: str) -> Any:
 
 def target(name: str, **options: Any) -> System:
     """Return the system for something of the application."""
-    return system(Options(object=f"tests.record.frameworks.apps.llamaindex_app:{name}", **options), Surroundings())
+    return system(
+        LlamaIndexOptions(object=f"tests.record.frameworks.apps.llamaindex_app:{name}", **options), Surroundings()
+    )
 
 
 def by_hand(nodes: list[Any]) -> list[Mapping[str, Any]]:

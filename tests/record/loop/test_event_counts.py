@@ -1,14 +1,14 @@
 """A recording in numbers."""
 
-from ragcontract.record.events import Case, Counts, End, Failure, Progress, Retry
+from ragcontract.record.events import Counts, End, Failure, QuestionDone, RecordingProgress, Retry
 from tests.record.workplace import finds
 
 BUSY = Failure(kind="busy", message="is busy")
 
 
-def done(ms: float = 1, failure: Failure | None = None, attempts: int = 1) -> Case:
+def done(ms: float = 1, failure: Failure | None = None, attempts: int = 1) -> QuestionDone:
     response = None if failure else finds()
-    return Case(query_id="q1", repeat=1, attempts=attempts, ms=ms, response=response, failure=failure)
+    return QuestionDone(query_id="q1", repeat=1, attempts=attempts, ms=ms, response=response, failure=failure)
 
 
 def test_progress_counts_what_was_asked_now_and_what_was_done_before() -> None:
@@ -16,7 +16,9 @@ def test_progress_counts_what_was_asked_now_and_what_was_done_before() -> None:
     for number in range(10):
         tally.count(done(ms=number))
     tally.count(Retry(query_id="q1", repeat=1, attempt=1, pause=0.5, failure=BUSY))
-    assert tally.progress(105) == Progress(done=20, total=30, retried=1, failed=0, rate=2, p95_ms=9, seconds_left=5)
+    assert tally.progress(105) == RecordingProgress(
+        done=20, total=30, retried=1, failed=0, rate=2, p95_ms=9, seconds_left=5
+    )
 
 
 def test_before_the_first_answer_nothing_is_known_of_the_time_left() -> None:

@@ -12,7 +12,7 @@ import pytest
 from ragcontract import CallFailed, Context, InputError, Response
 from ragcontract.core import bounds
 from ragcontract.record.attempts import GRACE
-from ragcontract.record.events import Case, Progress, Retry
+from ragcontract.record.events import QuestionDone, RecordingProgress, Retry
 from tests.record.test_recording import problems
 from tests.record.workplace import Toy, Workplace, finds
 
@@ -81,8 +81,8 @@ def test_a_call_that_takes_too_long_is_given_up_and_the_others_go_on(tmp_path: P
     with hanging("q2") as answer:
         recording = place.record(Toy(answer, concurrency=2), manner={"seconds": 0.5})
     assert problems(recording)[1] == "timeout: 1, such as query 'q2': no answer within 0.5 s; --timeout allows more"
-    assert len(place.of_kind(Case)) == 5
-    (slow,) = [case for case in place.of_kind(Case) if not case.ok]
+    assert len(place.of_kind(QuestionDone)) == 5
+    (slow,) = [case for case in place.of_kind(QuestionDone) if not case.ok]
     assert slow.ms == 500
 
 
@@ -165,7 +165,7 @@ def test_a_failed_attempt_is_not_made_again_once_somebody_asked_to_stop(tmp_path
     toy = Toy(answer)
     assert isinstance(place.record(toy).error, KeyboardInterrupt)
     assert toy.ids == ["q1", "q2"]
-    assert [case.query_id for case in place.of_kind(Case)] == ["q1"]
+    assert [case.query_id for case in place.of_kind(QuestionDone)] == ["q1"]
 
 
 def test_what_hangs_when_somebody_asks_to_stop_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,7 +179,7 @@ def test_what_hangs_when_somebody_asks_to_stop_is_left_alone(tmp_path: Path, mon
 
     with hanging("q2") as inner:
         assert isinstance(place.record(answer).error, KeyboardInterrupt)
-    assert [case.query_id for case in place.of_kind(Case)] == ["q1"]
+    assert [case.query_id for case in place.of_kind(QuestionDone)] == ["q1"]
 
 
 def test_what_was_under_way_when_a_recording_had_to_end_is_kept(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_what_was_under_way_when_a_recording_had_to_end_is_kept(tmp_path: Path) 
 
     place = Workplace(tmp_path, 2)
     assert problems(place.record(Toy(answer, concurrency=2))) == ["the index is gone"]
-    assert [case.query_id for case in place.of_kind(Case)] == ["q2"]
+    assert [case.query_id for case in place.of_kind(QuestionDone)] == ["q2"]
     assert place.journal.exists()
 
 
@@ -203,7 +203,7 @@ def test_how_far_it_is_is_said_at_most_five_times_a_second(tmp_path: Path) -> No
     place = Workplace(tmp_path, 200)
     began = monotonic()
     assert place.record(lambda *_: finds()).error is None
-    shown = place.of_kind(Progress)
+    shown = place.of_kind(RecordingProgress)
     assert len(shown) <= 5 * (monotonic() - began) + 1
 
 
@@ -216,7 +216,7 @@ def test_who_watches_hears_of_progress_while_nothing_ends(tmp_path: Path) -> Non
         return finds()
 
     place.record(answer)
-    progress = next(one for one in place.of_kind(Progress) if one.done == 1)
+    progress = next(one for one in place.of_kind(RecordingProgress) if one.done == 1)
     assert (progress.total, progress.failed, progress.retried) == (2, 0, 0)
     assert progress.rate > 0
     assert progress.p95_ms is not None

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ragcontract.core.errors import InputError
 from ragcontract.record.interface import CallFailed, Context, Response, Surroundings
 from ragcontract.record.traces import span_receiver
-from ragcontract.record.traces.receiving import Options, around
+from ragcontract.record.traces.receiving import ReceiverOptions, around
 from ragcontract.record.traces.spans import Span
 from tests.record.free_port import free_port
 from tests.record.traces.sending import send
@@ -66,7 +66,7 @@ def asked(
     """Ask an instrumented service one question, and return what is recorded of it."""
     port = free_port()
     service = made(port, *batches, answer=answer, trace=trace)
-    system = around(Options(listen=f"127.0.0.1:{port}", **options), service, Surroundings())
+    system = around(ReceiverOptions(listen=f"127.0.0.1:{port}", **options), service, Surroundings())
     system.setup()
     try:
         return system.ask("Why?", Context(query_id="q1", top=5, seconds=20, traceparent=PARENT))
@@ -162,7 +162,7 @@ def test_a_failed_call_is_the_services() -> None:
     def fail(*_: Any) -> Response:
         raise CallFailed("http_error", "answered 500")
 
-    system = around(Options(listen="127.0.0.1:1"), Toy(fail), Surroundings())
+    system = around(ReceiverOptions(listen="127.0.0.1:1"), Toy(fail), Surroundings())
     with pytest.raises(CallFailed, match="answered 500"):
         system.ask("Why?", Context(query_id="q1", top=5, traceparent=PARENT))
 
@@ -171,7 +171,7 @@ def test_versions_and_facts_are_both() -> None:
     port = free_port()
     embedding = span(3, "EMBEDDING", 1, attributes={"embedding.model_name": "e5"})
     service = Instrumented(port, [*WHOLE, embedding])
-    system = around(Options(listen=f"localhost:{port}"), service, Surroundings())
+    system = around(ReceiverOptions(listen=f"localhost:{port}"), service, Surroundings())
     system.setup()
     system.ask("Why?", Context(query_id="q1", top=5, seconds=20, traceparent=PARENT))
     system.teardown()
@@ -196,19 +196,19 @@ def test_versions_and_facts_are_both() -> None:
 )
 def test_options_that_make_no_sense_are_refused(options: Any, problem: str) -> None:
     with pytest.raises(InputError) as raised:
-        around(Options(**options), Toy(), Surroundings())
+        around(ReceiverOptions(**options), Toy(), Surroundings())
     assert raised.value.problems[0].startswith(problem)
 
 
 def test_everything_wrong_is_said_at_once() -> None:
     with pytest.raises(InputError) as raised:
-        around(Options(listen="all", wait="soon"), Toy(), Surroundings())
+        around(ReceiverOptions(listen="all", wait="soon"), Toy(), Surroundings())
     assert len(raised.value.problems) == 2
 
 
 @pytest.mark.parametrize("wait", ["0.5s", "500ms", 0.5, "0.5 s"])
 def test_a_time_has_a_unit_or_is_in_seconds(wait: Any) -> None:
-    assert around(Options(wait=wait), Toy(), Surroundings()).concurrency == 1
+    assert around(ReceiverOptions(wait=wait), Toy(), Surroundings()).concurrency == 1
 
 
 def test_without_opentelemetry_proto_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

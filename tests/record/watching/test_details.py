@@ -8,7 +8,7 @@ import pytest
 
 from ragcontract.core.version import __version__
 from ragcontract.net.secrets import Secrets
-from ragcontract.record.events import Case, End, Event, Failure, Progress, Retry, Start
+from ragcontract.record.events import End, Event, Failure, QuestionDone, RecordingProgress, Retry, Start
 from ragcontract.record.interface import Response
 from ragcontract.record.sources import commit_of
 from ragcontract.record.watching import Details
@@ -26,9 +26,9 @@ class App:
         return {"index_version": "7"}
 
 
-def case(number: int, **fields: Any) -> Case:
+def case(number: int, **fields: Any) -> QuestionDone:
     response = Response(results=[], llm_model="m-1", usage={"total_tokens": 5}, metadata={"n": number})
-    return Case(
+    return QuestionDone(
         **{"query_id": f"q{number}", "repeat": 1, "attempts": 1, "ms": float(number), "response": response, **fields}
     )
 
@@ -67,9 +67,9 @@ def test_it_counts_and_measures() -> None:
         case(500),
         *[case(number, attempts=1 + (number == 7)) for number in range(1, 101)],
         Retry(query_id="q7", repeat=1, attempt=1, pause=1, failure=failed),
-        Case(query_id="bad", repeat=1, attempts=3, ms=9, failure=failed),
+        QuestionDone(query_id="bad", repeat=1, attempts=3, ms=9, failure=failed),
         case(200, response=Response(error="no model")),
-        Progress(done=1, total=1, retried=0, failed=0, rate=1, p95_ms=None, seconds_left=None),
+        RecordingProgress(done=1, total=1, retried=0, failed=0, rate=1, p95_ms=None, seconds_left=None),
         End(done=103, failed=1, retried=3, written=True, failures={"http_error": 1}),
     )
     assert made["counts"] == {

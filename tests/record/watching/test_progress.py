@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from ragcontract.record.events import End, Event, Progress, Start
+from ragcontract.record.events import End, Event, RecordingProgress, Start
 from ragcontract.record.watching import Bar, Lines, duration, line_of, progress_shown
 
 START = Start(target="search.py:find", total=1000, kept=0)
 END = End(done=1000, failed=0, retried=3, written=True, failures={})
 
 
-def progress(done: int, **fields: Any) -> Progress:
-    return Progress(
+def progress(done: int, **fields: Any) -> RecordingProgress:
+    return RecordingProgress(
         **{
             "done": done,
             "total": 1000,

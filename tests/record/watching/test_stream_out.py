@@ -13,7 +13,7 @@ import pytest
 
 from ragcontract.core.errors import OutputError
 from ragcontract.net.secrets import Secrets
-from ragcontract.record.events import Case, End, Event, Failure, Progress, Retry, Start
+from ragcontract.record.events import End, Event, Failure, QuestionDone, RecordingProgress, Retry, Start
 from ragcontract.record.interface import Response
 from ragcontract.record.watching import EventStream
 from tests.needs import require
@@ -23,15 +23,15 @@ FAILED = Failure(kind="read_timeout", message="no answer", detail={"status_code"
 EVENTS: tuple[Event, ...] = (
     Start(target="search.py:find", total=2, kept=0),
     Retry(query_id="q1", repeat=1, attempt=1, pause=0.5, failure=FAILED),
-    Case(
+    QuestionDone(
         query_id="q1",
         repeat=1,
         attempts=2,
         ms=12.3456,
         response=Response(results=[{"doc_id": "a"}, {"doc_id": 7}], response="All is well."),
     ),
-    Case(query_id="q2", repeat=1, attempts=1, ms=5, failure=FAILED),
-    Progress(done=2, total=2, retried=1, failed=1, rate=1.5, p95_ms=12.3, seconds_left=None),
+    QuestionDone(query_id="q2", repeat=1, attempts=1, ms=5, failure=FAILED),
+    RecordingProgress(done=2, total=2, retried=1, failed=1, rate=1.5, p95_ms=12.3, seconds_left=None),
     End(done=2, failed=1, retried=1, written=False, failures={"read_timeout": 1}),
 )
 
@@ -131,7 +131,7 @@ def test_answers_are_cut(chars: int, text: str | None, tmp_path: Path) -> None:
 
 def test_a_response_with_an_error_says_so(tmp_path: Path) -> None:
     stream = stream_of(tmp_path / "events.jsonl")
-    stream(Case(query_id="q", repeat=1, attempts=1, ms=1, response=Response(error="no model")))
+    stream(QuestionDone(query_id="q", repeat=1, attempts=1, ms=1, response=Response(error="no model")))
     stream.close()
     assert events((tmp_path / "events.jsonl").read_bytes())[0]["error"] == "no model"
 
@@ -139,7 +139,7 @@ def test_a_response_with_an_error_says_so(tmp_path: Path) -> None:
 def test_a_secret_is_in_no_event(tmp_path: Path) -> None:
     secret = "topsecretvalue"
     stream = stream_of(tmp_path / "events.jsonl", secrets=Secrets({"TOKEN": secret}), answer_chars=100)
-    stream(Case(query_id="q", repeat=1, attempts=1, ms=1, response=Response(response=f"it is {secret}")))
+    stream(QuestionDone(query_id="q", repeat=1, attempts=1, ms=1, response=Response(response=f"it is {secret}")))
     stream.close()
     assert b"it is ***" in (tmp_path / "events.jsonl").read_bytes()
 
@@ -180,7 +180,7 @@ def test_a_pipe_that_takes_a_part_gets_the_rest() -> None:
     thread = threading.Thread(target=reader)
     thread.start()
     for number in range(3):
-        stream(Case(query_id=str(number), repeat=1, attempts=1, ms=1, response=Response(response=text)))
+        stream(QuestionDone(query_id=str(number), repeat=1, attempts=1, ms=1, response=Response(response=text)))
     stream.close()
     os.close(write)
     thread.join()
@@ -232,6 +232,6 @@ def test_a_file_is_overwritten_by_the_first_event_and_not_before(tmp_path: Path)
 
 def test_half_a_character_does_not_end_the_recording(tmp_path: Path) -> None:
     stream = stream_of(tmp_path / "events.jsonl", answer_chars=9)
-    stream(Case(query_id="q1", repeat=1, attempts=1, ms=5, response=Response(response="a\ud800")))
+    stream(QuestionDone(query_id="q1", repeat=1, attempts=1, ms=5, response=Response(response="a\ud800")))
     stream.close()
     assert json.loads((tmp_path / "events.jsonl").read_text())["response"] == "a\\ud800"

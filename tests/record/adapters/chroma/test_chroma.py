@@ -8,7 +8,7 @@ import pytest
 
 from ragcontract.core.errors import InputError
 from ragcontract.net.secrets import Secrets
-from ragcontract.record.adapters.chroma import MODEL_FILES, Chroma, Options, of_object, system
+from ragcontract.record.adapters.chroma import MODEL_FILES, Chroma, ChromaOptions, of_object, system
 from ragcontract.record.interface import CallFailed, Surroundings
 from tests.record.adapters.stand_ins import Collection, Made, chroma, of
 from tests.record.systems import asked, context, doc_ids
@@ -59,7 +59,7 @@ def target(folder: Path, embedding: str | None = "embed.py:embed", **options: An
     """Return the system for the collection."""
     around = {name: options.pop(name) for name in ("offline", "secrets", "say", "doc_id") if name in options}
     given = {"path": "db", "collection": "help", "embedding": embedding} | options
-    made = system(Options(**given), Surroundings(folder=folder, **around))
+    made = system(ChromaOptions(**given), Surroundings(folder=folder, **around))
     assert isinstance(made, Chroma)
     return made
 

@@ -9,7 +9,7 @@ import pytest
 
 from ragcontract.core.errors import InputError
 from ragcontract.net.secrets import Secrets
-from ragcontract.record.adapters.http_service import Options, system
+from ragcontract.record.adapters.http_service import HttpOptions, system
 from ragcontract.record.interface import CallFailed, Context, Response, Surroundings
 from tests.net.service import Reply, Request, Service
 
@@ -28,7 +28,7 @@ def asked(
 ) -> tuple[Response, Request]:
     """Ask a service one question; return its response and the last request."""
     with Service(*(replies or (FOUND,))) as service:
-        options = msgspec.convert({"url": f"{service.url}/search"} | more, Options)
+        options = msgspec.convert({"url": f"{service.url}/search"} | more, HttpOptions)
         made = system(options, surroundings)
         made.setup()
         try:
@@ -39,7 +39,7 @@ def asked(
 
 def problems(**options: Any) -> list[str]:
     with pytest.raises(InputError) as raised:
-        system(msgspec.convert({"url": "http://h"} | options, Options), SURROUNDINGS)
+        system(msgspec.convert({"url": "http://h"} | options, HttpOptions), SURROUNDINGS)
     return raised.value.problems
 
 
@@ -246,7 +246,7 @@ def test_a_redirect_keeps_the_secret_within_the_host() -> None:
 
 
 def test_facts_name_the_service_without_its_parameters() -> None:
-    made = system(Options(url="https://h/a?key=x", json={}), SURROUNDINGS)
+    made = system(HttpOptions(url="https://h/a?key=x", json={}), SURROUNDINGS)
     assert made.facts() == {"url": "https://h/a", "method": "POST"}
     assert made.versions() == {}
     assert made.concurrency == 8
@@ -304,4 +304,4 @@ def test_an_expression_for_documents_that_is_none_is_refused() -> None:
 
 def test_options_that_do_not_exist_are_refused() -> None:
     with pytest.raises(msgspec.ValidationError, match="unknown field `jason`"):
-        msgspec.convert({"url": "http://h", "jason": {}}, Options)
+        msgspec.convert({"url": "http://h", "jason": {}}, HttpOptions)

@@ -9,7 +9,7 @@ import pytest
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.net.secrets import Secrets
-from ragcontract.net.sending import Call, shown
+from ragcontract.net.sending import HttpCall, shown
 from ragcontract.net.stopping import Timing
 from ragcontract.record.adapters.service_client import ServiceClient, keys_in
 from ragcontract.record.interface import CallFailed, Surroundings
@@ -23,7 +23,7 @@ NOW = 1_800_000_000.0
 def called(url: str, *, seconds: float = 20) -> Any:
     surroundings = Surroundings(secrets=Secrets({"KEY": TOKEN}))
     service = ServiceClient(url, trust_env="auto", surroundings=surroundings, timing=Timing(now=lambda: NOW))
-    call = Call(method="POST", url=f"{url}/ask?key={TOKEN}", headers={"Authorization": f"Bearer {TOKEN}"}, json={})
+    call = HttpCall(method="POST", url=f"{url}/ask?key={TOKEN}", headers={"Authorization": f"Bearer {TOKEN}"}, json={})
     try:
         return service.json(call, seconds)[0]
     finally:

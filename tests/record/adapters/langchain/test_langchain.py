@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from ragcontract.core.errors import InputError
 from ragcontract.net.secrets import Secrets
-from ragcontract.record.adapters.langchain import LangChain, Noted, Options, listener, of_object, system
+from ragcontract.record.adapters.langchain import LangChain, LangChainOptions, Noted, listener, of_object, system
 from ragcontract.record.interface import CallFailed, Surroundings
 from tests.record.adapters.stand_ins import Chain, Document, Message, Retriever, langchain
 from tests.record.systems import asked, doc_ids
@@ -25,7 +25,7 @@ def _langchain(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def target(does: Any, schema: Any = None, **options: Any) -> LangChain:
     """Return the system for a chain."""
-    return LangChain(Chain(does, schema), Options(object="app:chain", **options), HERE)
+    return LangChain(Chain(does, schema), LangChainOptions(object="app:chain", **options), HERE)
 
 
 def returning(returned: Any, **options: Any) -> LangChain:
@@ -149,7 +149,9 @@ def test_a_document_without_an_id_fails_the_attempt() -> None:
 
 def test_the_command_lines_expression_wins() -> None:
     here = Surroundings(doc_id="metadata.b")
-    made = LangChain(Chain(lambda *_: [Document("t", a="1", b="2")]), Options(object="x:y", doc_id="metadata.a"), here)
+    made = LangChain(
+        Chain(lambda *_: [Document("t", a="1", b="2")]), LangChainOptions(object="x:y", doc_id="metadata.a"), here
+    )
     assert doc_ids(asked(made)) == ["2"]
 
 
@@ -245,7 +247,7 @@ def test_what_is_raised_is_a_failed_attempt_without_secrets() -> None:
 
     here = Surroundings(secrets=Secrets({"KEY": "0123456789abcdef"}))
     with pytest.raises(CallFailed) as failed:
-        asked(LangChain(Chain(does), Options(object="x:y"), here))
+        asked(LangChain(Chain(does), LangChainOptions(object="x:y"), here))
     assert failed.value.again
     assert "0123456789" not in str(failed.value)
 
@@ -301,9 +303,9 @@ def test_a_target_file_names_an_object(tmp_path: Path) -> None:
     code = "from tests.record.adapters.stand_ins import Chain\nchain = Chain(lambda *_: 'x')\nnumber = 7\n"
     (tmp_path / "chains.py").write_text(code)
     here = Surroundings(folder=tmp_path)
-    assert asked(system(Options(object="chains.py:chain"), here)).response == "x"
+    assert asked(system(LangChainOptions(object="chains.py:chain"), here)).response == "x"
     with pytest.raises(InputError, match=r"chains.py:number is a builtins.int; expected a retriever, a chain or a c"):
-        system(Options(object="chains.py:number"), here)
+        system(LangChainOptions(object="chains.py:number"), here)
 
 
 def test_what_an_application_prints_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
