@@ -132,8 +132,8 @@ def schema() -> dict[str, Any]:
     modules = {**KINDS, **AROUND}
     made = json_schema(record_of(modules, KINDS, AROUND), null_is_absent=True)
     definitions = made["$defs"]
-    for name, module in modules.items():  # every record is called Options, so the schema has the modules' names, too
-        definitions[name] = {**definitions.pop(f"{module}.Options"), "title": name}
+    for name in modules:  # readers of the file know the keys, not the records
+        definitions[name] = {**definitions.pop(_options(name, KINDS, AROUND).__name__), "title": name}
         definitions["RecordFile"]["properties"][name]["anyOf"][0]["$ref"] = f"#/$defs/{name}"
     definitions["RecordFile"]["oneOf"] = [{"required": [name]} for name in KINDS]
     return made
@@ -144,11 +144,15 @@ def record_of(modules: Modules, kinds: Modules, around_: Modules) -> type[Struct
     fields: list[Any] = []
     # Null is absent: None is the default, but not among the types, since that would make messages about them vague.
     for name in modules:
-        options = kind(name, kinds).Options if name in kinds else around(name, around_).Options
+        options = _options(name, kinds, around_)
         fields.append((name, Annotated[options, Meta(description=options.__doc__ or "")], None))
     fields.append(("versions", Annotated[Versions, Meta(description="Versions for every row.")], None))
     doc = {"__doc__": "The file: one kind of target, and what goes around it."}
     return msgspec.defstruct("RecordFile", fields, namespace=doc, frozen=True, kw_only=True, forbid_unknown_fields=True)
+
+
+def _options(name: str, kinds: Modules, around_: Modules) -> type[Struct]:
+    return kind(name, kinds).OPTIONS if name in kinds else around(name, around_).OPTIONS
 
 
 def _of_object(target: object, surroundings: Surroundings) -> Target:

@@ -1,8 +1,8 @@
 """Registry of the kinds of targets, and of what goes around a target.
 
-A kind is a module with an ``Options`` record and a function ``system``, and a line in ``KINDS``. What goes around any
-kind, such as a chat after a retriever, is a module with ``Options`` and a function ``around``, and a line in
-``AROUND``.
+A kind is a module with ``OPTIONS``, the record of its options, and a function ``system``; it has a line in ``KINDS``.
+What goes around any kind, such as a chat after a retriever, is a module with ``OPTIONS`` and a function ``around``; it
+has a line in ``AROUND``.
 """
 
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ PACKAGES: Mapping[str, str] = {
 class Kind(Protocol):
     """The module of a kind: the record of its options, and a function that makes a system from them."""
 
-    Options: type[Struct]
+    OPTIONS: type[Struct]
 
     def system(self, options: Any, surroundings: Surroundings) -> System:
         """Return the system; raises InputError if the options contradict each other."""
@@ -64,7 +64,7 @@ class OfObjects(Protocol):
 class Around(Protocol):
     """A module that puts something around a system."""
 
-    Options: type[Struct]
+    OPTIONS: type[Struct]
 
     def around(self, options: Any, system: System, surroundings: Surroundings) -> System:
         """Return a system that asks ``system``; raises InputError if the options contradict each other."""

@@ -19,7 +19,7 @@ PAGE = (ROOT / "docs" / "record.md").read_text()
 @pytest.mark.parametrize("name", ["langchain", "llamaindex", "chroma"])
 def test_a_file_shows_every_option_that_there_is(name: str) -> None:
     shown = re.sub(r"^  # ", "  ", block(PAGE, f"{name}.yml"), flags=re.MULTILINE)
-    options = kind(name).Options
+    options = kind(name).OPTIONS
     made = msgspec.convert(yaml.safe_load(shown)[name], options)
     defaults = {field.name: field.default for field in msgspec.structs.fields(options)}
     assert all(getattr(made, field) != default for field, default in defaults.items())

@@ -8,10 +8,13 @@ from msgspec import Struct
 from ragcontract.record.interface import Context, Response, Surroundings
 
 
-class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ToyOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What it says."""
 
     says: str
+
+
+OPTIONS = ToyOptions
 
 
 class Toy:
@@ -36,5 +39,5 @@ class Toy:
         pass
 
 
-def system(options: Options, _surroundings: Surroundings) -> Toy:
+def system(options: ToyOptions, _surroundings: Surroundings) -> Toy:
     return Toy(options.says)

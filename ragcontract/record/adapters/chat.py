@@ -51,6 +51,9 @@ class ChatOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ] = "auto"
 
 
+OPTIONS = ChatOptions
+
+
 def around(options: ChatOptions, system: System, surroundings: Surroundings) -> System:
     """Return a system that retrieves with ``system`` and answers; raises InputError if the options are wrong."""
     return Chat(options, system, surroundings)

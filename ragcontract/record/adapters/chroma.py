@@ -52,6 +52,9 @@ class ChromaOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     in_place: Annotated[bool, Meta(description="Work on the folder itself, to which Chroma writes.")] = False
 
 
+OPTIONS = ChromaOptions
+
+
 def system(options: ChromaOptions, surroundings: Surroundings) -> System:
     """Return the system for a stored collection; raises InputError if the options contradict each other."""
     kind, _, rest = (options.embedding or "").partition(":")

@@ -56,6 +56,9 @@ class CommandOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ] = None
 
 
+OPTIONS = CommandOptions
+
+
 def system(options: CommandOptions, surroundings: Surroundings) -> System:
     """Return a system that runs the command; raises InputError."""
     problems = []

@@ -59,6 +59,9 @@ class HttpOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ] = None
 
 
+OPTIONS = HttpOptions
+
+
 def system(options: HttpOptions, surroundings: Surroundings) -> "HttpService":
     """Return the service; raises InputError with everything that is wrong with the options."""
     return HttpService(options, surroundings)

@@ -48,6 +48,9 @@ class LangChainOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ainvoke: Annotated[bool, Meta(description="Ask with `ainvoke`, for what is asynchronous only.")] = False
 
 
+OPTIONS = LangChainOptions
+
+
 def system(options: LangChainOptions, surroundings: Surroundings) -> System:
     """Return the system for the object that the options name; raises InputError if LangChain cannot invoke it."""
     target = imported(options.object, surroundings.folder)

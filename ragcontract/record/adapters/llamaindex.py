@@ -35,6 +35,9 @@ class LlamaIndexOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     ] = None
 
 
+OPTIONS = LlamaIndexOptions
+
+
 def system(options: LlamaIndexOptions, surroundings: Surroundings) -> System:
     """Return the system for the object that the options name; raises InputError if it cannot be asked."""
     target = imported(options.object, surroundings.folder)

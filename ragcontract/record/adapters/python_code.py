@@ -36,6 +36,9 @@ class PythonOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     isolate: Annotated[bool, Meta(description="Run it in a process of its own, which can be stopped.")] = False
 
 
+OPTIONS = PythonOptions
+
+
 def system(options: PythonOptions, surroundings: Surroundings) -> System:
     """Import the object that the options name, and return it as a system; raises InputError."""
     here = replace(surroundings, doc_id=surroundings.doc_id or options.doc_id)

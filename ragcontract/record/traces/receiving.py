@@ -53,6 +53,9 @@ class ReceiverOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ] = None
 
 
+OPTIONS = ReceiverOptions
+
+
 def around(options: ReceiverOptions, system: System, surroundings: Surroundings) -> System:
     """Return a system that also receives the spans of ``system``; raises InputError if the options are wrong."""
     span_receiver.ready()
