@@ -19,7 +19,7 @@ def write_set(folder: Path, golden: Sequence[Row], baseline: Run) -> None:
 
 
 def judged(folder: Path, run: Run, **config: Any) -> Report:
-    """Judge a run against the set in ``folder``; ``config`` is the configuration, beside the rules that are off."""
+    """Check a run against the set in ``folder``; ``config`` is the configuration, beside the rules that are off."""
     write_config(folder, **{**RULES_OFF, **config})
     return check(
         golden=folder / "golden.jsonl",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 MARKER = (
     "rag_contract(golden, run, baseline, scores, judgments, calibration, config, k, tags, repeats, folder): what the "
-    "fixtures rag_contract and rag_contract_case judge, with the defaults of `rag-contract check`; paths start at "
+    "fixtures rag_contract and rag_contract_case check it, with the defaults of `rag-contract check`; paths start at "
     "folder, and folder at rootdir"
 )
 CASE = "rag_contract_case"

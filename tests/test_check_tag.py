@@ -22,7 +22,7 @@ tags:
   billing: {minimums: {recall_at_k: 0.9}}
 """
 NOTE = (
-    "Judged only: 2 queries with the tag smoke, and its limits. Not judged: 2 queries and 4 gates "
+    "Checked only: 2 queries with the tag smoke, and its limits. Not checked: 2 queries and 4 gates "
     "(fail_on.mrr_drop_gt, minimums.recall_at_k, tags.billing.minimums.recall_at_k, latency.p95_ms).\n"
 )
 
@@ -91,8 +91,10 @@ def test_every_report_says_below_the_verdict_what_was_not_judged() -> None:
     }
     markdown = Path("report.md").read_text().splitlines()
     assert markdown[0].startswith("### ✅ Retrieval contract holds")
-    assert markdown[2].startswith("Judged only: 2 queries with the tag `smoke`, and its limits. Not judged: 2 queries")
-    assert "Judged only: 2 queries with the tag" in Path("report.html").read_text().partition("<main>")[0]
+    assert markdown[2].startswith(
+        "Checked only: 2 queries with the tag `smoke`, and its limits. Not checked: 2 queries"
+    )
+    assert "Checked only: 2 queries with the tag" in Path("report.html").read_text().partition("<main>")[0]
     properties = ET.parse("junit.xml").iter("property")
     assert {one.get("name"): one.get("value") for one in properties}["scope"] == NOTE.strip()
 
@@ -101,9 +103,9 @@ def test_without_a_tag_nothing_is_said_about_one(contract: Path) -> None:
     rows = [run(name, doc) for name, doc in zip(("refunds", "sso", "invoices", "shipping"), DOCS, strict=True)]
     write_jsonl(contract / "current_run.jsonl", rows)
     (contract / "ragcontract.yml").unlink()
-    assert "Judged only" not in rag_contract("check").out
+    assert "Checked only" not in rag_contract("check").out
     assert read_report()["scope"] is None
-    assert "Judged only" not in Path("report.md").read_text() + Path("junit.xml").read_text()
+    assert "Checked only" not in Path("report.md").read_text() + Path("junit.xml").read_text()
 
 
 DOCS = ("doc1", "doc2", "doc3", "doc4")
@@ -113,7 +115,7 @@ def test_several_tags_add_up(contract: Path) -> None:
     write_jsonl(contract / "current_run.jsonl", [run("refunds", "doc1"), run("sso", "doc2"), run("invoices", "doc3")])
     ended = rag_contract("check", "--tag", "smoke", "billing")
     assert ended.code == 0
-    assert "Judged only: 3 queries with the tags smoke or billing, and the limits of these tags." in ended.out
+    assert "Checked only: 3 queries with the tags smoke or billing, and the limits of these tags." in ended.out
     assert [gate["tag"] for gate in read_report()["gates"]] == ["smoke", "billing"]
 
 
@@ -223,7 +225,7 @@ def test_the_action_judges_a_tag_and_its_comment_says_so(tmp_path: Path, github:
     for name in ("golden.jsonl", "current_run.jsonl", "ragcontract.yml"):
         (runner.workspace / name).write_bytes((tmp_path / name).read_bytes())
     assert runner.run({"tag": "smoke\n"}).exit_code == 0
-    assert "Judged only: 2 queries with the tag `smoke`, and its limits." in github.bodies()[0]
+    assert "Checked only: 2 queries with the tag `smoke`, and its limits." in github.bodies()[0]
     assert "input" not in runner.run({"tag": "smok"}).log.partition("tag 'smok'")[0]
 
 

@@ -64,7 +64,7 @@ def test_a_push_that_deletes_a_branch_is_about_no_commit(runner: Runner, github:
 
 def test_a_merge_group_gets_no_comment(runner: Runner, github: GitHub) -> None:
     result = ran(runner, "merge_group", {"merge_group": {"head_sha": SHA, "head_ref": "refs/heads/queue/pr-7"}})
-    assert "No comment: a merge group is judged in the queue" in result.log
+    assert "No comment: a merge group is checked in the queue" in result.log
     assert github.requests == []
 
 

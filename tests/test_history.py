@@ -11,7 +11,7 @@ from tests.process import files_in, rag_contract
 from tests.report.markdown.test_gfm import NASTY
 from tests.report.page import Page
 
-EXISTS = "exists; judge the run against it with --update, or replace it without a verdict with --force"
+EXISTS = "exists; check the run against it with --update, or replace it without a verdict with --force"
 
 
 @pytest.fixture(autouse=True)

@@ -160,7 +160,9 @@ def _contradictions(row: RunRow, messages: Sequence[Json], *, in_turns: bool) ->
     refusals = [text for message in own for _, text in texts_in(message)]
     if (own or in_turns) and _letters(row.response) not in {_letters(answered), _letters("".join(refusals))}:
         response, answer = shown(row.response), "nothing" if answered is None else shown(answered)
-        advice = "leave response out, because turns are judged by messages" if in_turns else "export the same in both"
+        advice = (
+            "leave response out, because turns are checked by their messages" if in_turns else "export the same in both"
+        )
         yield f"has {response} as response, and {answer} as the answer in messages; {advice}{'' if in_turns else ALONE}"
 
 
@@ -207,7 +209,7 @@ def _other_calls(called: Sequence[Json], messages: Sequence[Json], *, in_turns: 
     elif in_turns and (more := _without(own, stated)):
         yield (
             f"has a call of {shown(brief(more[0]))} in tool_calls, and not in messages; leave tool_calls out, because "
-            "turns are judged by messages, and export the call there"
+            "turns are checked by their messages, and export the call there"
         )
 
 

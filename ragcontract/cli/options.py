@@ -93,7 +93,7 @@ TAG = click.option(
     "tags",
     multiple=True,
     metavar="TAG…",
-    help="Judge only the queries with this tag, and only its own limits; several tags add up. [all queries and limits]",
+    help="Check only the queries with this tag, and only its own limits; several tags add up. [all queries and limits]",
 )
 WITHOUT_RUN = click.option("--without-run", is_flag=True, help="Read no run, even if its file exists.")
 NO_ANSWERS = click.option(

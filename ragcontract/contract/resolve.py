@@ -251,17 +251,17 @@ def _why_not(
     """
     ghosts = ghost_tags(golden, config_file.gates)
     cutoffs = config_file.cutoffs
-    judged = {gate: list(_impossible(gate, known, ghosts, cutoffs, has_baseline=has_baseline)) for gate in within}
+    reasons = {gate: list(_impossible(gate, known, ghosts, cutoffs, has_baseline=has_baseline)) for gate in within}
     # No query has such a tag, so no check evaluates its limits. A check of other tags refuses them, too.
-    others = [gate for gate in config_file.gates if gate not in judged and gate.tag in ghosts]
-    return judged | {gate: [ghosts[gate.tag]] for gate in others}
+    others = [gate for gate in config_file.gates if gate not in reasons and gate.tag in ghosts]
+    return reasons | {gate: [ghosts[gate.tag]] for gate in others}
 
 
 def _nothing_decides(config_file: ConfigFile, gates: Iterable[Gate]) -> Problems:
     """Return a problem if only pass rates may fail the check and no limit on one is evaluated."""
     if config_file.config.per_query.fail_on != "pass_rate" or any(gate.quantity.of_rules for gate in gates):
         return Problems()
-    message = "per_query.fail_on: pass_rate needs a limit on it that is judged; set minimums.pass_rate, or tiers"
+    message = "per_query.fail_on: pass_rate needs a limit on it that is checked; set minimums.pass_rate, or tiers"
     return _problems([(config_file.locations.of("per_query", "fail_on"), message)])
 
 

@@ -57,7 +57,7 @@ def find(context: Context, client: "Client", named: int | None) -> PullRequest |
     if context.event_name == "workflow_run":
         return of_workflow_run(context, client)
     if context.event_name == "merge_group":
-        return NoPullRequest("a merge group is judged in the queue; its pull requests keep their own comments")
+        return NoPullRequest("a merge group is checked in the queue; its pull requests keep their own comments")
     return NoPullRequest(
         f"the event {context.event_name!r} is not about a pull request (the input pull-request can name one)"
     )

@@ -36,7 +36,7 @@ def scope_phrase(report: Report) -> Phrase:
     if scope is None:
         return ()
     tags = f"the tag{'s' if len(scope.tags) > 1 else ''} "
-    start = f"Judged only: {count(report.inputs.golden.queries, 'query')} with {tags}"
+    start = f"Checked only: {count(report.inputs.golden.queries, 'query')} with {tags}"
     own = ", and the limits of these tags" if len(scope.tags) > 1 else ", and its limits"
     return (start, *listed(scope.tags, "or"), own, *_rest(scope), ".")
 
@@ -48,7 +48,7 @@ def _rest(scope: ScopeReport) -> Iterator[str | Name]:
     if gates:
         rest.append(f"{count(len(gates), 'gate')} (")
     if rest:
-        yield f". Not judged: {' and '.join(rest)}"
+        yield f". Not checked: {' and '.join(rest)}"
     if gates:
         yield from joined(([Name(gate)] for gate in gates[: bounds.LISTED]), len(gates) - bounds.LISTED)
         yield ")"

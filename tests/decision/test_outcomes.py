@@ -30,7 +30,7 @@ def tiered(query_id: str, tier: str | None = None, **fields: Any) -> GoldenQuery
 
 
 def judged(queries: list[GoldenQuery], lost: str, baseline: str | None = None, **config: Any) -> Decision:
-    """Judge a run that lost the document of the queries in ``lost``, as the baseline did of those in ``baseline``."""
+    """Check a run that lost the document of the queries in ``lost``, as the baseline did of those in ``baseline``."""
     now = {one.id: LOST if one.id in lost.split() else FOUND for one in queries}
     before = None if baseline is None else {one.id: LOST if one.id in baseline.split() else FOUND for one in queries}
     return decide(evaluate(queries, now, before, config), NOW.date())
@@ -144,7 +144,7 @@ def test_every_report_says_that_no_limit_covers_a_query_that_fails_by_itself() -
 
 
 def test_where_only_the_pass_rate_decides_there_must_be_a_limit_on_it() -> None:
-    message = "per_query.fail_on: pass_rate needs a limit on it that is judged; set minimums.pass_rate, or tiers"
+    message = "per_query.fail_on: pass_rate needs a limit on it that is checked; set minimums.pass_rate, or tiers"
     with pytest.raises(InputError) as caught:
         report(FOUR, dict.fromkeys(["q1", "q2", "q3", "q4"], FOUND), config={"per_query": {"fail_on": "pass_rate"}})
     assert [one.removeprefix(": ") for one in caught.value.problems] == [message]

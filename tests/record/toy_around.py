@@ -7,10 +7,13 @@ from ragcontract.record.interface import Context, Response, Surroundings, System
 from tests.record.toy_kind import Toy
 
 
-class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LouderOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How often."""
 
     times: int
+
+
+OPTIONS = LouderOptions
 
 
 class Louder(Toy):
@@ -23,5 +26,5 @@ class Louder(Toy):
         return replace(found, results=list(found.results or ()) * self._times)
 
 
-def around(options: Options, system: System, _surroundings: Surroundings) -> System:
+def around(options: LouderOptions, system: System, _surroundings: Surroundings) -> System:
     return Louder(options.times, system)

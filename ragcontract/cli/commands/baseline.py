@@ -103,9 +103,9 @@ def command(
     that would not change is left unchanged.
     """
     if update and force:
-        raise click.UsageError("--update judges the run and --force does not: give one of them")
+        raise click.UsageError("--update checks the run and --force does not: give one of them")
     if reason is not None and not update:
-        raise click.UsageError("--accept-regressions needs --update: without it, nothing is judged")
+        raise click.UsageError("--accept-regressions needs --update: without it, nothing is checked")
     paths = find_paths(golden, run, config, scores=scores, judgments=judgments, calibration=calibration)
     refuse_outputs({"out": out}, paths.all)
     if is_run(out):
@@ -116,7 +116,7 @@ def command(
     exists = not goes_to_stdout(out) and Path(out).is_file()
     if exists and not force:
         raise OutputError(
-            [f"{out}: exists; judge the run against it with --update, or replace it without a verdict with --force"]
+            [f"{out}: exists; check the run against it with --update, or replace it without a verdict with --force"]
         )
     with sources_of(paths, good_runs=not repeats) as sources:
         request = sources.request(paths, k=k, repeats=repeats)

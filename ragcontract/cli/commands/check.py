@@ -109,7 +109,7 @@ def command(
     quiet: bool,
     **reports: str,
 ) -> int:
-    """Judge a run against its contract.
+    """Check a run against its contract.
 
     Applies the rules of every golden query and the limits of the config. Exits 0 if the contract holds, 1 if it is
     broken.
