@@ -7,7 +7,7 @@ texts are new, so that no judgment is replayed. A real drop is good items that, 
 ``DROP`` of all items. The gate fails if the share of items that are judged good falls by more than ``LIMIT``.
 
 A vote after the first says the same as the first in a share of the cases (``ALIKE``), because a judge has reasons for
-its mistakes; otherwise it is drawn anew. What the votes decide, and whether a calibration with ``LABELS`` items, half
+its mistakes; otherwise it is drawn again. What the votes decide, and whether a calibration with ``LABELS`` items, half
 of them good, counts, is decided by the code that decides it in a check; so is one with a random sample of items of
 which a share (``RARE``) is bad. All is seeded.
 """
@@ -88,8 +88,8 @@ def refused(one: Judge, dice: np.random.Generator, labels: int = LABELS, rare: f
 def failing(one: Judge, prevalence: float, queries: int, drop: float, dice: np.random.Generator) -> float:
     """Return how often the gate fails, over many pairs of runs."""
     good = dice.random((PAIRS, queries)) >= prevalence
-    anew = np.where(dice.random(good.shape) < CHURN, dice.random(good.shape) >= prevalence, good)
-    now = anew & (dice.random(good.shape) >= drop / (1 - prevalence))
+    redrawn = np.where(dice.random(good.shape) < CHURN, dice.random(good.shape) >= prevalence, good)
+    now = redrawn & (dice.random(good.shape) >= drop / (1 - prevalence))
     shares = [(dice.random(good.shape) < np.where(truth, one.good, one.bad)).mean(axis=1) for truth in (good, now)]
     return float((shares[0] - shares[1] > LIMIT + SAME).mean())
 

@@ -27,7 +27,7 @@ def compare(stored: Ratios, now: Ratios) -> tuple[list[str], list[str]]:
     for name in sorted({*stored, *now}):
         if name not in stored or name not in now:
             worse.append(
-                f"{name} is {'not stored' if name in now else 'stored, and not measured'}: store the ratios anew"
+                f"{name} is {'not stored' if name in now else 'stored, and not measured'}: store the ratios again"
             )
         elif now[name] > stored[name] * TOLERANCE:
             worse.append(

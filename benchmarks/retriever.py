@@ -42,9 +42,9 @@ class Retriever:
     def run(self, lost: Sequence[bool] | None = None) -> Columns:
         """Return the values of a run, in which some queries have ``lost`` their document."""
         random = self._dice.random
-        anew = self._ranks(len(self._usual))
+        fresh = self._ranks(len(self._usual))
         ranks = [
-            new if random() < churn else old for old, new, churn in zip(self._usual, anew, self._churn, strict=True)
+            new if random() < churn else old for old, new, churn in zip(self._usual, fresh, self._churn, strict=True)
         ]
         if lost:
             ranks = [K if gone else rank for rank, gone in zip(ranks, lost, strict=True)]

@@ -95,7 +95,7 @@ def beside_turn(messages: Sequence[Json], *, in_turns: bool = True, **fields: An
     return next(_contradictions(row, messages[max(starts_in(messages), default=0) :], in_turns=in_turns), None)
 
 
-def told(messages: Sequence[Json]) -> tuple[str, Hashable, frozenset[str]]:
+def content_of_turn(messages: Sequence[Json]) -> tuple[str, Hashable, frozenset[str]]:
     """Return a key of what the assistant says, calls and refuses in messages; equal for versions that say the same."""
     own = [message for message in messages if message["role"] == "assistant"]
     made = [call for message in own for call in calls_in(message)]

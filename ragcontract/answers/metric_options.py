@@ -48,8 +48,8 @@ def uncalled(calls: Sequence[object] | None, finish_reason: str | None) -> str |
 def telling(reasons: Iterable[object]) -> str | None:
     """Return why a model stopped, of what several fields say: what a rule reads before what none does."""
     texts = [reason for reason in reasons if isinstance(reason, str) and reason]
-    told = (text for tells in (is_filtered, is_for_calls, is_cut_off) for text in texts if tells(text))
-    return next(told, texts[0] if texts else None)
+    special = (text for tells in (is_filtered, is_for_calls, is_cut_off) for text in texts if tells(text))
+    return next(special, texts[0] if texts else None)
 
 
 def tell_the_same(reasons: Iterable[str]) -> bool:

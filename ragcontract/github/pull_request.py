@@ -155,22 +155,22 @@ def changed_here(
     report: Report | ErrorReport | None,
     context: Context,
     *,
-    elsewhere: bool = False,
+    other_workflow: bool = False,
 ) -> ChangedHere:
     """Return which inputs the pull request changes.
 
     Its files are listed once, and each page is asked for once, because a comment without the answer is better than no
-    comment. With ``elsewhere``, the check was in another workflow, and its folders are not known here. Then judgments
-    are looked for by the names of their files, and a baseline that is not found may still be changed.
+    comment. With ``other_workflow``, the check ran in another workflow, and its folders are not known here. Then
+    judgments are looked for by the names of their files, and a baseline that is not found may still be changed.
     """
     if not isinstance(report, Report):
         return ChangedHere()
-    of_baseline, of_judge = _baseline(report, context), _judgments(report, context, elsewhere=elsewhere)
+    of_baseline, of_judge = _baseline(report, context), _judgments(report, context, other_workflow=other_workflow)
     wanted = of_baseline | of_judge.keys()
     if not wanted:
         return ChangedHere()
-    listed = _listed(client, pull_request, wanted, names=frozenset(of_judge) if elsewhere else frozenset())
-    unknown = not listed.complete or elsewhere
+    listed = _listed(client, pull_request, wanted, names=frozenset(of_judge) if other_workflow else frozenset())
+    unknown = not listed.complete or other_workflow
     judgments = tuple([path for name, path in of_judge.items() if name in listed.statuses])
     return ChangedHere(
         baseline=_replaced(report, of_baseline, listed) or (None if unknown or not of_baseline else False),
@@ -212,13 +212,13 @@ def _replaced(report: Report, files: set[str], listed: _Listed) -> bool:
     return any(says_so or status != "added" for status in changed)
 
 
-def _judgments(report: Report, context: Context, *, elsewhere: bool) -> dict[str, str]:
+def _judgments(report: Report, context: Context, *, other_workflow: bool) -> dict[str, str]:
     """Return the paths of the judgments files and the calibration in the report, by their names on GitHub."""
     judgments = report.inputs.judgments
     if judgments is None:
         return {}
     paths = [*(file.path for file in judgments.files), *([judgments.calibration] if judgments.calibration else [])]
-    return {PurePosixPath(path).name if elsewhere else in_repository(path, context): path for path in paths}
+    return {PurePosixPath(path).name if other_workflow else in_repository(path, context): path for path in paths}
 
 
 def connect(context: Context, session: "Callable[[], requests.Session]", timing: Timing, *, seconds: float) -> "Client":

@@ -61,7 +61,7 @@ def relay(context: Context, settings: ActionSettings, world: World) -> int:
 
     def draft(client: "Client", pull_request: PullRequest) -> Draft:
         # The paths in the report are those of the first workflow.
-        here = changed_here(client, pull_request, report, context, elsewhere=True)
+        here = changed_here(client, pull_request, report, context, other_workflow=True)
         noted = partial(render, replaced_here=here.baseline, judged_here=here.judgments)
         return draft_of(report.verdict, noted, origin, settings, when=when, contract=report.contract)
 

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from ragcontract.answers.conversation import DECLARED, beside_turn, starts_in, told
+from ragcontract.answers.conversation import DECLARED, beside_turn, content_of_turn, starts_in
 from ragcontract.answers.messages import with_role
 from ragcontract.core import bounds
 from ragcontract.core.safe_text import shorten
@@ -262,8 +262,8 @@ def _new(before: Sequence[Sequence[Json]], returned: Sequence[Json]) -> tuple[Js
         raise CallFailed("messages", f"{problem}; return the whole conversation, or what is new in it")
     bounds_of_turns = pairwise([0, *starts[1:]])
     for number, (recorded, (start, end)) in enumerate(zip(before, bounds_of_turns, strict=True), start=1):
-        text, calls, refusals = told(messages[start:end])
-        was_text, were_calls, were_refusals = told(_with_roles(recorded))
+        text, calls, refusals = content_of_turn(messages[start:end])
+        was_text, were_calls, were_refusals = content_of_turn(_with_roles(recorded))
         if (text, calls) != (was_text, were_calls) or not refusals <= were_refusals:
             problem = f"messages in which turn {number} is not what was answered then"
             raise CallFailed("messages", f"{problem}; return the conversation as it was, or only what is new in it")

@@ -23,8 +23,8 @@ def test_beyond_the_tolerance_it_is_worse_or_better() -> None:
 def test_a_ratio_that_is_on_one_side_only_is_no_pass() -> None:
     worse, _ = quick.compare({"memory": 2.0, "gone": 1.0}, {"memory": 2.0, "new": 1.0})
     assert worse == [
-        "gone is stored, and not measured: store the ratios anew",
-        "new is not stored: store the ratios anew",
+        "gone is stored, and not measured: store the ratios again",
+        "new is not stored: store the ratios again",
     ]
 
 

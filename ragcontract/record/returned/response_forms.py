@@ -7,7 +7,7 @@ framework is imported for it.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ragcontract.answers.conversation import beside_turn, told
+from ragcontract.answers.conversation import beside_turn, content_of_turn
 from ragcontract.answers.messages import calls_in, came_about, is_of_tools
 from ragcontract.answers.metric_options import is_for_calls
 from ragcontract.core import bounds
@@ -208,7 +208,7 @@ def _compared(meant: str, value: Any) -> object:
         case "results":
             return [result.get("doc_id") for result in value]
         case "tool_calls":
-            return told([{"role": ASSISTANT, "tool_calls": value}])
+            return content_of_turn([{"role": ASSISTANT, "tool_calls": value}])
         case _:
             return value
 
