@@ -18,7 +18,7 @@ from ragcontract.core.rule import Plugin
 from ragcontract.core.run import SCORED_BY
 from ragcontract.decision.decide import Decision, decide
 from ragcontract.decision.evaluated import Evaluation
-from ragcontract.decision.unjudgeable import unjudgeable
+from ragcontract.decision.input_problems import input_problems
 from ragcontract.evaluation.aggregates import aggregate
 from ragcontract.evaluation.plan import plan_for
 from ragcontract.evaluation.side import Side
@@ -218,7 +218,7 @@ def all_problems(evaluation: Evaluation, *, complete: bool = False) -> Problems:
         (side.problems for side in sides), evaluation.scores_files.problems if evaluation.scores_files else Problems()
     )
     of_files = without_swapped(contract.problems + contract.limit_problems + of_rows)
-    return of_files + _of_judge(evaluation) + unjudgeable(evaluation, complete=complete)
+    return of_files + _of_judge(evaluation) + input_problems(evaluation, complete=complete)
 
 
 def _compared_with_itself(evaluation: Evaluation) -> Problems:

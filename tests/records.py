@@ -18,7 +18,7 @@ from ragcontract.core.rule import Rule
 from ragcontract.core.run import VERSION_FIELDS, Latency, QueryScore, Result, RunRow, SourceFile
 from ragcontract.decision.decide import decide
 from ragcontract.decision.evaluated import Evaluation
-from ragcontract.decision.unjudgeable import unjudgeable
+from ragcontract.decision.input_problems import input_problems
 from ragcontract.evaluation.aggregates import aggregate
 from ragcontract.evaluation.plan import plan_for
 from ragcontract.evaluation.source import Local, evaluate_sides
@@ -172,7 +172,7 @@ def report(
 
 def report_on(evaluation: Evaluation, warnings: Sequence[str] = (), *, now: datetime = NOW) -> Report:
     """Judge and report; raises InputError where a limit cannot be judged."""
-    missing = unjudgeable(evaluation)
+    missing = input_problems(evaluation)
     limits = Problems(problems=tuple(one for one in missing.problems if "cannot be judged" in one))
     (evaluation.contract.limit_problems + limits).raise_if_any()
     decision = decide(evaluation, now.date())

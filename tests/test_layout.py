@@ -40,7 +40,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 PRONOUNS, MOST_PRONOUNS = {"one", "found", "given", "said"}, 100
 MOST_MODULES, MOST_SMALL_MODULES, SMALL = 320, 45, 60  # a file is a topic, not a function
 LONGEST_MODULE, LONGEST_FUNCTION = 450, 50
-# Imported where it is called for: by commands, formats and extras, or by those who have something to say to GitHub.
+JUDGES, MOST_JUDGES = ("judge", "judgments", "cli"), 6  # a judge is a model, and other modules need little of it
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -118,6 +118,11 @@ def test_names_say_what_they_name() -> None:
             tokens = tokenize.tokenize(file.readline)
             counts[name_of(path)] = sum(token.type == tokenize.NAME and token.string in PRONOUNS for token in tokens)
     assert sum(counts.values()) <= MOST_PRONOUNS, {name: number for name, number in counts.items() if number}
+
+
+def test_a_judge_is_a_model_and_nothing_else() -> None:
+    others = [name_of(path) for path in MODULES if "judg" in path.stem and not name_of(path).startswith(JUDGES)]
+    assert len(others) <= MOST_JUDGES, others
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)

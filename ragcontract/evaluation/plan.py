@@ -51,7 +51,7 @@ class RowOutcome(BesideRanks, frozen=True, kw_only=True, gc=False):
 class Plan(Families, frozen=True, kw_only=True):
     """The metrics, rules and options for the evaluation of rows.
 
-    A run is scored as if nothing was retrieved for a golden query without a row; ``decision.unjudgeable`` decides
+    A run is scored as if nothing was retrieved for a golden query without a row; ``decision.input_problems`` decides
     whether that is allowed. A baseline may lack rows, because golden queries may be new.
     """
 

@@ -7,7 +7,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.decision.changes import noise_of_metrics
 from ragcontract.decision.decide import Decision, decide
 from ragcontract.decision.evaluated import Evaluation
-from ragcontract.decision.unjudgeable import unjudgeable
+from ragcontract.decision.input_problems import input_problems
 from tests.records import NOW, Config, Docs, evaluate, query, report_on
 
 QUERIES = [query("q1", "A"), query("q2", "B", weight=3.0)]
@@ -21,7 +21,7 @@ def judge(evaluation: Evaluation) -> Decision:
 
 def problems_of(evaluation: Evaluation) -> list[str]:
     """Return why gates cannot be judged."""
-    found = evaluation.contract.limit_problems + unjudgeable(evaluation)
+    found = evaluation.contract.limit_problems + input_problems(evaluation)
     return list(found.problems)
 
 

@@ -13,7 +13,7 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, Scale, SwitchedOn
 from ragcontract.core.run import Result, RunRow, SourceFile, Values
 from ragcontract.decision.gates import observe
-from ragcontract.decision.unjudgeable import unjudgeable
+from ragcontract.decision.input_problems import input_problems
 from ragcontract.evaluation.fold import fold
 from ragcontract.evaluation.plan import Plan, plan_for
 from ragcontract.evaluation.side import Side
@@ -295,7 +295,7 @@ def answers(fingerprint: str, config: dict[str, object]) -> list[str]:
     evaluation = evaluate(ASKED, Said(docs={}, name="run.jsonl"), reader, config, registry=WITH_ANSWERS)
     (amount, *_) = [observe(gate, evaluation).amount for gate in evaluation.contract.gates]
     assert (amount is None) == (fingerprint != "v1")
-    return list(unjudgeable(evaluation).problems)
+    return list(input_problems(evaluation).problems)
 
 
 def test_a_change_of_a_metric_that_something_else_computed_is_refused_and_a_bound_is_not() -> None:

@@ -10,7 +10,7 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Name, render
 from ragcontract.core.rule import RuleSettings, Violation
 from ragcontract.decision.evaluated import violations_of
-from ragcontract.decision.unjudgeable import unjudgeable
+from ragcontract.decision.input_problems import input_problems
 from ragcontract.rules.ranks import (
     ABSENT,
     ForbiddenDocs,
@@ -169,11 +169,11 @@ def test_a_query_that_wants_more_than_fits_is_warned_about() -> None:
         query("never", "A", "B", "C", location="golden.jsonl:3"),
     ]
     run = {one.id: ["A", "B", "C"] for one in queries}
-    (warning,) = unjudgeable(evaluate(queries, run, config={"k": 2})).warnings
+    (warning,) = input_problems(evaluate(queries, run, config={"k": 2})).warnings
     assert warning.startswith("golden.jsonl:3: 'never' wants all 3 relevant documents in the top 2")
-    assert unjudgeable(evaluate(queries, run, config={"k": 3})).warnings == ()
+    assert input_problems(evaluate(queries, run, config={"k": 3})).warnings == ()
     off = {"k": 2, "per_query": {"enforce_must_include": False}}
-    assert unjudgeable(evaluate(queries, run, config=off)).warnings == ()
+    assert input_problems(evaluate(queries, run, config=off)).warnings == ()
 
 
 ranked = st.lists(st.sampled_from("ABCFxyz"), max_size=6, unique=True)

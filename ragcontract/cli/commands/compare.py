@@ -13,7 +13,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import named
-from ragcontract.decision.unjudgeable import unjudgeable
+from ragcontract.decision.input_problems import input_problems
 from ragcontract.evaluation.aggregates import aggregate
 from ragcontract.evaluation.plan import plan_for
 from ragcontract.evaluation.side import Side
@@ -122,7 +122,7 @@ def _compared(paths: InputPaths, k: int | None, tag: str | None, *, repeats: boo
         first = sides[0] if evaluations else None
         aggregates = aggregate(plan, side, first)
         problems += side.problems + _about_questions(side)
-        problems += unjudgeable(Evaluation(contract=contract, run=side, baseline=None, aggregates=aggregates))
+        problems += input_problems(Evaluation(contract=contract, run=side, baseline=None, aggregates=aggregates))
         evaluations.append(Evaluation(contract=contract, run=side, baseline=first, aggregates=aggregates))
     _without_repeats(problems).raise_if_any()
     warnings = list(dict.fromkeys(problems.warnings))

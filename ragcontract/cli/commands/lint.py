@@ -28,7 +28,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import shorten, visible
-from ragcontract.decision.unjudgeable import no_patterns
+from ragcontract.decision.input_problems import no_patterns
 from ragcontract.evaluation.id_diagnostics import ForbiddenForms, PatternIds
 from ragcontract.evaluation.plan import Plan, plan_for
 from ragcontract.files.opening import Progress

@@ -29,7 +29,7 @@ SECONDS_BELOW, FAR_ABOVE = 2, 20
 EXPORT = "export it in `scores` of the run rows, or give a scores file with --scores"
 
 
-def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
+def input_problems(evaluation: Evaluation, *, complete: bool = False) -> Problems:
     """Return the problems and warnings that depend on several inputs.
 
     What an invalid row may explain is not reported. With invalid run rows, no query counts as missing and no mean is
