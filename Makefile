@@ -91,6 +91,7 @@ types: $(VENV)/ready  ## Check types
 	$(BIN)/mypy
 
 unit: $(VENV)/ready  ## Run the tests with coverage
+	@$(BIN)/python -m compileall -q ragcontract  # hundreds of tests start a process, which would compile it again
 	$(BIN)/pytest -m "not container and not record and not oracles" -n auto --dist loadgroup --cov --cov-report=term
 
 test-action: $(VENV)/ready  ## Build the action's image and run it as a runner would (needs a Docker engine)

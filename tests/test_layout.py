@@ -4,6 +4,7 @@ import ast
 import re
 import tokenize
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -62,10 +63,22 @@ def layer_of(module: str) -> int:
     return max(fits)[1]
 
 
+@cache
+def names() -> frozenset[str]:
+    """Return the names of all modules."""
+    return frozenset(map(name_of, MODULES))
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """Return the syntax tree of a module."""
+    return ast.parse(path.read_text())
+
+
 def imports_of(path: Path) -> Iterator[str]:
     """Yield the modules of the package that a module imports: within functions and for annotations, too."""
-    known = {name_of(other) for other in MODULES}
-    for node in ast.walk(ast.parse(path.read_text())):
+    known = names()
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "ragcontract":
             base = node.module.removeprefix("ragcontract").removeprefix(".")
             for alias in node.names:
@@ -129,7 +142,7 @@ def test_a_judge_is_a_model_and_nothing_else() -> None:
 def test_a_module_fits_in_one_reading_and_a_function_on_one_screen(path: Path) -> None:
     text = path.read_text()
     assert text.count("\n") <= LONGEST_MODULE
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.FunctionDef):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
             assert length <= LONGEST_FUNCTION, f"{node.name} has {length} lines"
@@ -153,7 +166,7 @@ BOUNDED = {"ge", "gt", "le", "lt", "min_length", "max_length"}
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_every_limit_is_in_the_module_of_limits(path: Path) -> None:
     """A number that a field is limited to may be 0 or 1 in other modules: that is no size, but what a field means."""
-    module, tree = name_of(path), ast.parse(path.read_text())
+    module, tree = name_of(path), tree_of(path)
     if module == "core.bounds":
         return
     for node in ast.walk(tree):
