@@ -59,9 +59,9 @@ def decode(golden: str, run: str) -> None:
 
 def read(golden: str, run: str) -> None:
     """Read the files as a check does."""
-    from ragcontract.built_in import BUILT_IN
     from ragcontract.contract.golden_file import read_golden
     from ragcontract.core.run import row_type
+    from ragcontract.registry import BUILT_IN
     from ragcontract.runs.readers import open_run
 
     read_golden([golden], BUILT_IN)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from ragcontract import pipeline
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -15,6 +14,7 @@ from ragcontract.core.ids import Path, paths_of, several
 from ragcontract.core.rule import Plugin
 from ragcontract.evaluation.source import Local
 from ragcontract.files.problems import Problems
+from ragcontract.registry import BUILT_IN
 from ragcontract.report.api_report import Report
 from ragcontract.runs.readers import InMemory, RunMapping, open_baseline, open_run, read_doc_ids
 

@@ -26,7 +26,7 @@ from ragcontract.evaluation.source import Source, evaluate_sides, file_of_both
 from ragcontract.files.mistaken import without_swapped
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.problems import Problems
-from ragcontract.registry import DOCUMENTS, Registry
+from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.report.build import report_of
 from ragcontract.report.queries import query_reports
 from ragcontract.report.record import Detail, Provenance, QueryReport, Report
@@ -87,7 +87,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
         return cases(self.evaluation, self.decision, self.run.rows(ANSWERED))
 
 
-def check(request: Request, *, now: datetime, registry: Registry | None = None) -> Outcome:
+def check(request: Request, *, now: datetime, registry: Registry = BUILT_IN) -> Outcome:
     """Check a run against its contract.
 
     Raises :class:`~ragcontract.core.errors.InputError` with all problems of all inputs if it cannot be judged.
@@ -114,23 +114,8 @@ def check(request: Request, *, now: datetime, registry: Registry | None = None) 
     )
 
 
-def load(request: Request, registry: Registry | None = None) -> Contract:
-    """Read config and golden files and resolve metrics, rules and gates; problems are collected in the contract.
-
-    By default, a contract may name everything that is built in. Most contracts are about documents only and are read
-    without importing the rest. If that is not enough, or anything is wrong, the files are read again.
-    """
-    if registry is None:
-        contract = _load(request, DOCUMENTS)
-        if not contract.needs_more:
-            return contract
-        from ragcontract.built_in import BUILT_IN
-
-        registry = BUILT_IN
-    return _load(request, registry)
-
-
-def _load(request: Request, registry: Registry) -> Contract:
+def load(request: Request, registry: Registry = BUILT_IN) -> Contract:
+    """Read config and golden files and resolve metrics, rules and gates; problems are collected in the contract."""
     config_file = read_config(request.config, registry, k=request.k, others=request.other_configs)
     config = config_file.config
     level, own = config.relevance_level, config.allow_fields

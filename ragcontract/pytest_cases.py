@@ -10,7 +10,6 @@ import pytest
 from msgspec import Struct
 
 from ragcontract.api import check, named, valid_k
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract import defaults
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.defaults import InputPaths
@@ -21,6 +20,7 @@ from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import paths_of, several
 from ragcontract.core.safe_text import printable, visible
+from ragcontract.registry import BUILT_IN
 from ragcontract.report.api_report import Report
 
 PathLike = str | os.PathLike[str]

@@ -6,20 +6,19 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config import DEFAULT_K, config_record
 from ragcontract.contract.declared import NAME, names_taken
-from ragcontract.contract.golden_row import golden_record
+from ragcontract.contract.golden_row import typed_record
 from ragcontract.contract.limits import AT_K, limit_keys, sections
 from ragcontract.core.gate import LimitKey, Percentage
 from ragcontract.core.metric import MetricSettings
-from ragcontract.core.rule import RowRule, names_of
+from ragcontract.core.rule import RowRule
 from ragcontract.core.run import row_type
 from ragcontract.files.schema import json_schema
 from ragcontract.judgments.calibration_file import CalibrationFile
 from ragcontract.judgments.judgments_file import Judgment
 from ragcontract.metrics.named_scores import DeclaredScore
-from ragcontract.registry import Registry
+from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.report.comparison import RunComparison
 from ragcontract.report.rank_changes import DiffReport
 from ragcontract.report.record import ErrorReport, Report
@@ -112,17 +111,17 @@ def _patterns(definition: str, keys: list[LimitKey]) -> dict[str, Any]:
 
 
 def _run(registry: Registry) -> dict[str, Any]:
-    metrics = [family for provider in registry.metrics for family in provider(_SETTINGS)]
+    metrics = [family for provider in registry.providers for family in provider(_SETTINGS)]
     needs = frozenset().union(
         *(family.needs for family in metrics),
-        *(rule.needs | InTurns.needs for rule in registry.rules if issubclass(rule, RowRule)),
+        *(rule.needs | InTurns.needs for line in registry.rules if issubclass(rule := line.load(), RowRule)),
     )
     return json_schema(row_type(needs, results_required=False))
 
 
 def _report(registry: Registry) -> dict[str, Any]:
     (judged, error), definitions = msgspec.json.schema_components([Report, ErrorReport], ref_template="#/$defs/{name}")
-    names = sorted({name for rule in registry.rules for name in names_of(rule)})
+    names = sorted({name for line in registry.rules for name in line.names})
     definitions["ViolationReport"]["properties"]["rule"]["enum"] = names
     draft = "https://json-schema.org/draft/2020-12/schema"
     return {"$schema": draft, "anyOf": [judged, error], "$defs": definitions}
@@ -141,7 +140,7 @@ def _labels(_registry: Registry) -> dict[str, Any]:
 
 
 SCHEMAS: dict[str, Callable[[Registry], dict[str, Any]]] = {
-    "golden": lambda registry: json_schema(golden_record(registry)),
+    "golden": lambda registry: json_schema(typed_record(registry)),
     "run": _run,
     "scores": lambda _registry: json_schema(ScoresRow),
     "judgments": lambda _registry: json_schema(Judgment),

@@ -8,9 +8,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.core.metric import MetricSettings, SwitchedOn
 from ragcontract.core.rule import RowRule, Rule, names_of
+from ragcontract.registry import BUILT_IN
 
 # <!-- example: NAME -->, prose and fenced files, then what the check prints, as text.
 _EXAMPLE = re.compile(r"(<!-- example: [\w-]+ -->\n(.*?))```text\n.*?```\n", re.DOTALL)
@@ -41,7 +41,8 @@ def _printed(files: str) -> str:
 
 def rules() -> Iterator[list[str]]:
     """Yield the cells of a row for each rule about answers: its name, where it is written, when it holds."""
-    for rule in BUILT_IN.rules:
+    for line in BUILT_IN.rules:
+        rule = line.load()
         if issubclass(rule, RowRule):
             yield [" or ".join(f"`{name}`" for name in names_of(rule)), _written(rule), _first_sentence(rule)]
 
@@ -61,7 +62,7 @@ def _first_sentence(rule: type[Rule]) -> str:
 
 def metrics() -> Iterator[list[str]]:
     """Yield the cells of a row for each metric of answers: its key, which is better, the field that switches it on."""
-    for provider in BUILT_IN.metrics:
+    for provider in BUILT_IN.providers:
         for family in provider(MetricSettings(cutoffs=(5,))):
             switch = "a limit on it" if family.switch is SwitchedOn.BY_LIMIT else f"`{family.switch}`"
             for metric in () if family.switch in OF_DOCUMENTS else family.metrics:

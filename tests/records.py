@@ -7,7 +7,6 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config import Locations
 from ragcontract.contract.config_file import ConfigFile, config_of
 from ragcontract.contract.golden_file import Golden
@@ -24,7 +23,7 @@ from ragcontract.evaluation.plan import plan_for
 from ragcontract.evaluation.source import Local, evaluate_sides
 from ragcontract.files.problems import Batch, FileRead, Problems
 from ragcontract.metrics.ranking import Ranking
-from ragcontract.registry import Registry
+from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.report.build import report_of
 from ragcontract.report.formats import FORMATS
 from ragcontract.report.record import Detail, QueryReport, Report

@@ -9,11 +9,12 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract import pipeline
-from ragcontract.built_in import BUILT_IN
 from ragcontract.core.errors import InputError
+from ragcontract.core.lines import Line
 from ragcontract.evaluation.source import Local
 from ragcontract.github import runner_output
 from ragcontract.pipeline import Outcome
+from ragcontract.registry import BUILT_IN
 from ragcontract.report import terminal
 from ragcontract.report.formats import FORMATS
 from ragcontract.runs.readers import open_baseline, open_run
@@ -23,7 +24,7 @@ from tests.records import NOW
 from tests.report.page import Page
 from tests.toys import MustSay
 
-REGISTRY = replace(BUILT_IN, rules=(*BUILT_IN.rules, MustSay))
+REGISTRY = replace(BUILT_IN, rules=(*BUILT_IN.rules, Line(names=("must_say",), home=MustSay)))
 CANARY = "canary-7f3a"
 ASKED = golden(
     "refund", "doc", query="How long can I return an item?", rules=[{"type": "must_say", "phrase": "30 days"}]

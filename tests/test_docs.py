@@ -11,14 +11,14 @@ import pytest
 import yaml
 
 from benchmarks.page import CONTRIBUTORS, USERS
-from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.main import COMMANDS
 from ragcontract.contract.answer_review import AnswerName
 from ragcontract.contract.config_file import ConfigFile, read_config
 from ragcontract.contract.golden_file import read_golden
-from ragcontract.core.rule import RowRule, switch_of
+from ragcontract.core.rule import RowRule
 from ragcontract.files.problems import Problems
 from ragcontract.github.settings import ActionSettings, CommentWhen
+from ragcontract.registry import BUILT_IN
 from ragcontract.runs.readers import read_doc_ids
 from scripts import answers_page, docs
 from tests.builders import write_jsonl
@@ -149,7 +149,7 @@ def test_the_config_on_its_page_is_read_without_a_complaint(tmp_path: Path) -> N
     config = read.config
     assert config.per_query.forbidden_within == 20
     keys = set(re.findall(r"^ *(\w+):", example, re.MULTILINE))
-    of_answers = {f"enforce_{switch_of(rule)}" for rule in BUILT_IN.rules if issubclass(rule, RowRule)}
+    of_answers = {f"enforce_{line.names[0]}" for line in BUILT_IN.rules if issubclass(line.load(), RowRule)}
     assert keys >= {*config.__struct_fields__, *config.per_query.__struct_fields__} - of_answers
 
 

@@ -1,4 +1,4 @@
-"""A contract of documents only is read with a small registry, and any other with everything that is built in."""
+"""A contract has the rules and metrics that it names, and imports no others."""
 
 from pathlib import Path
 from typing import Any
@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from ragcontract import pipeline
-from ragcontract.built_in import BUILT_IN
+from ragcontract.core.metric import MetricSettings
+from ragcontract.core.rule import names_of
 from ragcontract.evaluation.source import Local
-from ragcontract.registry import DOCUMENTS, ROW_RULES
+from ragcontract.registry import BUILT_IN
 from ragcontract.runs.readers import RunFiles
 from tests.builders import golden, run, write_jsonl
 
@@ -24,14 +25,24 @@ def contract(folder: Path, row: dict[str, Any], config: str = "{}\n") -> Any:
     )
 
 
-def test_the_names_of_rules_in_rows_are_those_of_the_rules() -> None:
-    assert sorted(str(rule.__struct_config__.tag) for rule in BUILT_IN.rules if rule.in_rows) == list(ROW_RULES)
+def test_each_line_of_a_rule_has_its_names_and_says_where_it_is_written() -> None:
+    for line in BUILT_IN.rules:
+        rule = line.load()
+        assert line.names == names_of(rule)
+        assert rule.in_rows is not bool(line.fields)
 
 
-def test_the_small_registry_is_a_part_of_the_other() -> None:
-    assert set(DOCUMENTS.metrics) <= set(BUILT_IN.metrics)
-    assert BUILT_IN.rules[: len(DOCUMENTS.rules)] == DOCUMENTS.rules
-    assert set(DOCUMENTS.quantities) <= set(BUILT_IN.quantities)
+def test_each_line_of_metrics_has_their_keys_and_the_fields_that_ask_for_them() -> None:
+    for line in BUILT_IN.metrics:
+        families = list(line.load()(MetricSettings(cutoffs=(5,))))
+        if not line.always:
+            assert line.names == tuple(metric.key for family in families for metric in family.metrics)
+        assert set(line.fields) == {family.switch for family in families if isinstance(family.switch, str)}
+
+
+def test_each_line_of_options_has_the_names_of_metrics_with_options() -> None:
+    for line in BUILT_IN.options:
+        assert line.names == tuple(line.load())
 
 
 def test_a_contract_of_documents_has_no_other_metrics(tmp_path: Path) -> None:
@@ -40,24 +51,29 @@ def test_a_contract_of_documents_has_no_other_metrics(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "config"),
+    ("fields", "config", "named"),
     [
-        ({"rules": [{"type": "must_contain", "value": "30 days"}]}, "{}\n"),
-        ({"expected_mode": "abstain"}, "{}\n"),
-        ({"tier": "core"}, "tiers: [{name: core, minimum: 0.5}]\n"),
-        ({"turns": [{"query": "a", "answer_must_include": ["b"]}]}, "{}\n"),
-        ({}, "metrics: {faithfulness: {from: scores}}\n"),
-        ({}, "minimums: {context_recall_ids: 0.5}\n"),
-        ({}, "answers: {composite: {minimum: 0.5, metrics: [context_recall_text]}}\n"),
-        ({}, "per_query: {enforce_must_contain: false}\n"),
+        ({"rules": [{"type": "must_contain", "value": "30 days"}]}, "{}\n", {"answered", "must_contain"}),
+        ({"expected_mode": "abstain"}, "{}\n", {"expected_mode", "mode_accuracy", "over_refusal_rate"}),
+        ({"turns": [{"query": "a", "answer_must_include": ["b"]}]}, "{}\n", {"answered", "answer_must_include"}),
+        ({}, "metrics: {faithfulness: {from: scores}}\n", {"faithfulness"}),
+        ({}, "minimums: {context_recall_ids: 0.5}\n", {"context_recall_ids"}),
+        ({"reference": "x"}, "fail_on: {rouge_l_drop_gt: 0.1}\n", {"rouge_l"}),
+        (
+            {"reference_contexts": ["x"]},
+            "answers: {composite: {minimum: 0.5, metrics: [context_recall_text]}}\n",
+            {"composite", "context_recall_text"},
+        ),
+        ({}, "per_query: {enforce_must_contain: false}\n", set()),
     ],
 )
-def test_whatever_is_about_more_than_documents_is_read_with_everything(
-    fields: dict[str, Any], config: str, tmp_path: Path
-) -> None:
+def test_a_contract_has_what_it_names(fields: dict[str, Any], config: str, named: set[str], tmp_path: Path) -> None:
     found = contract(tmp_path, golden("q2", "doc2", **fields), config)
     assert not found.problems
-    assert len(found.rules) > len(DOCUMENTS.rules)
+    of_rules = {names_of(rule)[0] for rule in found.rules} - {"forbidden_docs", "must_rank_at_most", "must_include"}
+    of_families = {metric.key for family in found.families for metric in family.metrics}
+    assert of_rules | of_families >= named
+    assert bool(named) is bool(of_rules | of_families)
 
 
 def test_a_rule_as_a_field_is_refused_also_in_a_contract_of_documents(tmp_path: Path) -> None:

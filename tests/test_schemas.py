@@ -8,13 +8,12 @@ import jsonschema
 import pytest
 import yaml
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config import config_record
 from ragcontract.contract.golden_row import golden_record
 from ragcontract.contract.limits import limit_keys
-from ragcontract.core.rule import names_of
 from ragcontract.core.run import row_type
 from ragcontract.files.schema import mismatches
+from ragcontract.registry import BUILT_IN
 from ragcontract.runs.baseline_file import BaselineFile
 from tests.builders import baseline, golden, good_workspace, run, write_jsonl
 from tests.github.standin import GitHub
@@ -181,7 +180,7 @@ def test_the_schema_of_reports_is_of_a_judged_one_or_of_an_error() -> None:
 
 def test_the_schema_of_reports_lists_the_rules() -> None:
     rules = schema("report")["$defs"]["ViolationReport"]["properties"]["rule"]["enum"]
-    assert rules == sorted({name for rule in BUILT_IN.rules for name in names_of(rule)})
+    assert rules == sorted({name for line in BUILT_IN.rules for name in line.names})
     assert {"forbidden_docs", "must_include", "must_include_any", "must_rank_at_most", "must_contain"} <= set(rules)
 
 

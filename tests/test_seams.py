@@ -12,17 +12,17 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract import pipeline
-from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.commands.suggest import good_runs, render, suggestions
 from ragcontract.contract.defaults import InputPaths
 from ragcontract.core.errors import InputError
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.lines import Line
 from ragcontract.core.metric import Metric, SwitchedOn
 from ragcontract.core.rule import RankRule, RuleSettings, Violation
 from ragcontract.core.run import QueryScore, RunRow, Values
 from ragcontract.evaluation.source import Local
 from ragcontract.pipeline import Outcome
-from ragcontract.registry import Registry
+from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.report import baseline, terminal
 from ragcontract.report.formats import FORMATS
 from ragcontract.runs.readers import InMemory, open_baseline, open_run
@@ -280,7 +280,7 @@ def test_a_rule_of_ranks_is_asked_about_every_query(folder: Path) -> None:
     request = pipeline.Request(
         golden=[str(folder / "golden.jsonl")], config=None, run=Local(open_run([str(folder / "good.jsonl")]))
     )
-    registry = replace(REGISTRY, rules=(*BUILT_IN.rules, MustSay, EveryOther))
+    registry = replace(REGISTRY, rules=(*REGISTRY.rules, Line(names=("every_other",), home=EveryOther, always=True)))
     report = pipeline.check(request, now=NOW, registry=registry).report
     assert [[one.rule for one in query.violations] for query in report.queries] == [["every_other"]] * 4
 
@@ -289,7 +289,11 @@ def test_a_run_that_lacks_what_a_rule_of_rows_reads_is_refused(folder: Path) -> 
     run_of_ids = InMemory(run={f"q{n}": ["doc1"] for n in range(1, 5)})
     request = pipeline.Request(golden=[str(folder / "golden.jsonl")], config=None, run=Local(run_of_ids))
     with pytest.raises(InputError) as caught:
-        pipeline.check(request, now=NOW, registry=replace(BUILT_IN, rules=(*BUILT_IN.rules, MustSay)))
+        pipeline.check(
+            request,
+            now=NOW,
+            registry=replace(BUILT_IN, rules=(*BUILT_IN.rules, Line(names=("must_say",), home=MustSay))),
+        )
     assert caught.value.problems == [
         f'(in memory): query "q{n}" has no response, which must_say needs; export it' for n in (1, 2, 3)
     ]
@@ -314,7 +318,9 @@ class Sometimes:
 
 def sometimes(*having: str) -> Registry:
     """Return a registry in which only some queries have the metrics."""
-    return replace(BUILT_IN, metrics=(lambda _settings: [Sometimes(*having)], *BUILT_IN.metrics))
+    return replace(
+        BUILT_IN, metrics=(Line(home=lambda _settings: [Sometimes(*having)], always=True), *BUILT_IN.metrics)
+    )
 
 
 def test_a_query_without_a_part_in_metrics_has_none_without_a_row_either(folder: Path) -> None:

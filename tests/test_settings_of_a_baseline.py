@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config import config_record
 from ragcontract.contract.limits import limit_keys, sections
+from ragcontract.registry import BUILT_IN
 from tests.builders import golden, run, write_jsonl
 from tests.process import rag_contract
 

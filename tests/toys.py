@@ -5,12 +5,13 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.lines import Line
 from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, Scale, SwitchedOn
 from ragcontract.core.phrase import Name
 from ragcontract.core.rule import RowContext, RowRule, Violation
 from ragcontract.core.run import RunRow, Values
+from ragcontract.registry import BUILT_IN
 
 
 class Toxicity:
@@ -72,4 +73,12 @@ class MustSay(RowRule, frozen=True, kw_only=True, gc=False, tag="must_say"):
             yield Violation(rule="must_say", expected=(Name(self.phrase), " in the answer"), actual=found)
 
 
-REGISTRY = replace(BUILT_IN, metrics=(*BUILT_IN.metrics, toxicity, named), rules=(*BUILT_IN.rules, MustSay))
+REGISTRY = replace(
+    BUILT_IN,
+    metrics=(
+        *BUILT_IN.metrics,
+        Line(names=("toxicity",), home="tests.toys:toxicity", always=True),
+        Line(home="tests.toys:named", always=True),
+    ),
+    rules=(*BUILT_IN.rules, Line(names=("must_say",), home="tests.toys:MustSay")),
+)

@@ -288,7 +288,7 @@ def measure(paths: InputPaths, k: int | None, *, repeats: bool, engine: str = "l
 
 def configured(config: str | None) -> Config:
     """Return the configuration of a file, or of the default file if it exists; raises InputError."""
-    from ragcontract.built_in import BUILT_IN  # with every rule and metric, which a check of documents does not need
+    from ragcontract.registry import BUILT_IN  # with every rule and metric, which a check of documents does not need
 
     paths = find_inputs(golden=(), run=(), config=config)
     refuse_links_away({"--config": None if config else paths.config})

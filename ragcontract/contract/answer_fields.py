@@ -89,7 +89,7 @@ def _turn_faults(rules: Sequence[Rule]) -> Iterator[Mismatch]:
 
 
 def _in_faults(row: GoldenRow) -> Iterator[Mismatch]:
-    for number, rule in enumerate(getattr(row, "rules", None) or ()):
+    for number, rule in enumerate(row.rules or ()):
         if rule.in_turns is None:
             continue
         if row.turns is None:
@@ -221,7 +221,7 @@ def _rules(row: GoldenRow) -> Iterator[Rule]:
 
 
 def _entries(row: GoldenRow) -> Sequence[Rule]:
-    return getattr(row, "rules", None) or ()
+    return row.rules or ()
 
 
 def _expected(row: GoldenRow, calls: tuple[Struct, ...] | None) -> ExpectedAnswer | None:

@@ -18,7 +18,7 @@ from ragcontract.core.golden import RELEVANT_GRADE
 from ragcontract.core.ids import Id, Rank, Tag
 from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.metric import Gain, RankBy, Unjudged
-from ragcontract.core.rule import Rule, names_of, switch_of
+from ragcontract.core.rule import Rule, switch_of
 from ragcontract.core.safe_text import encodable
 from ragcontract.registry import Registry
 
@@ -226,9 +226,9 @@ def config_record(registry: Registry, keys: Sequence[LimitKey], declared: Iterab
         namespace={"__doc__": FailOn.__doc__},
         **_STRICT,
     )
-    names = [name for rule in registry.rules for name in names_of(rule)]
+    names = [name for line in registry.rules for name in line.names]
     waiver = _extended(Waiver, {"rule": (Literal[tuple(names)] | None, None)})
-    switches = dict.fromkeys(f"enforce_{switch_of(rule)}" for rule in registry.rules)
+    switches = dict.fromkeys(f"enforce_{line.names[0]}" for line in registry.rules)
     per_query = _extended(PerQuery, dict.fromkeys(switches, (Switch, True)))
     about_tags = Meta(description="Limits for the queries with a tag, by the tag.")
     about_waivers = Meta(description="Failures that are accepted until a date.")

@@ -1,6 +1,6 @@
 """Reads ``ragcontract.yml`` and reports every problem with its line."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from datetime import date
 from pathlib import Path
@@ -11,7 +11,16 @@ from msgspec import Struct
 
 from ragcontract.contract import defaults
 from ragcontract.contract.config import DEFAULT_K, Config, Locations, Waiver, config_record
-from ragcontract.contract.declared import declared_in, names_taken, undeclared, why_unknown, written, wrong_scores
+from ragcontract.contract.declared import (
+    KIND_OF_LIMIT,
+    declared_in,
+    names_taken,
+    undeclared,
+    why_unknown,
+    without_cutoff,
+    written,
+    wrong_scores,
+)
 from ragcontract.contract.limits import (
     NO_VALUE,
     explained,
@@ -25,7 +34,7 @@ from ragcontract.contract.scope import tier_gates, wrong_tiers
 from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.errors import InputError
-from ragcontract.core.gate import Gate, LimitKey
+from ragcontract.core.gate import Gate
 from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.run import SourceFile
 from ragcontract.core.safe_text import encodable
@@ -52,6 +61,7 @@ class ConfigFile(Struct, frozen=True, kw_only=True):
     config: Config = Config()
     cutoffs: tuple[int, ...] = (DEFAULT_K,)  # the effective ones, largest first
     declared: Mapping[str, Struct] = {}  # the entries of the section ``metrics``
+    names: frozenset[str] = frozenset()  # all keys and texts, of which some are names of metrics
     gates: tuple[Gate, ...] = ()
     files: tuple[SourceFile, ...] = ()
     locations: Locations = NOWHERE
@@ -63,8 +73,7 @@ def read_config(
 ) -> ConfigFile:
     """Read the configuration file; ``k`` overrides its cut-offs. The result has the ``problems`` of the file.
 
-    ``others`` are files that may be meant as the configuration. Another file with a default name is a problem. With a
-    registry of documents only, a value that does not fit is not explained, because the file is read again.
+    ``others`` are files that may be meant as the configuration. Another file with a default name is a problem.
     """
     read = _read_file(path, registry, k)
     return msgspec.structs.replace(read, problems=read.problems + _not_read(others, path)) if others else read
@@ -170,32 +179,63 @@ def _converted(
     k: int | None,
     locations: Locations = NOWHERE,
 ) -> ConfigFile | list[Mismatch]:
-    named = _cutoffs(value)
-    cutoffs = (k,) if k else named
-    taken = names_taken(limit_keys(registry, cutoffs, named))
-    declared = declared_in(value, registry, taken)
-    keys = limit_keys(registry, cutoffs, named, declared)
-    record = config_record(registry, keys, [name for name in declared if name not in registry.options])
-    value = without_empty_sections(value, record)
+    names = names_in(value)
+    shape = _Shape(value, registry.naming(names), k)
+    value = without_empty_sections(value, shape.record)
     try:
-        config = msgspec.convert(value, record)
+        config = msgspec.convert(value, shape.record)
     except msgspec.ValidationError as error:
-        if registry.documents_only:  # explaining it takes a third of a small check
-            return [Mismatch((), str(error))]
-        wrong_values = mismatches(value, record)
-        wrong = [_explain(mismatch, value, keys, registry, taken) for mismatch in wrong_values]
-        wrong += keys_without_value(value, {path for path, _ in wrong})
-        return wrong or [Mismatch((), str(error))]
+        # An explanation may name any metric. It takes much longer than reading.
+        return _explanations(value, _Shape(value, registry, k)) or [Mismatch((), str(error))]
     if unset := list(keys_without_value(value, ())):
         return unset
-    gates = (*gates_of(config, keys, locations), *tier_gates(config.tiers, locations))
-    declared = written(config.metrics)
-    return ConfigFile(config=config, cutoffs=cutoffs, declared=declared, gates=gates, locations=locations)
+    return ConfigFile(
+        config=config,
+        cutoffs=shape.cutoffs,
+        declared=written(config.metrics),
+        names=names,
+        gates=(*gates_of(config, shape.keys, locations), *tier_gates(config.tiers, locations)),
+        locations=locations,
+    )
 
 
-def _explain(
-    mismatch: Mismatch, value: Any, keys: Sequence[LimitKey], registry: Registry, taken: Collection[str]
-) -> Mismatch:
+class _Shape:
+    """What a configuration may hold: the limits on the metrics of a registry, and on the scores that it declares."""
+
+    def __init__(self, value: object, registry: Registry, k: int | None) -> None:
+        named = _cutoffs(value)
+        self.registry = registry
+        self.cutoffs = (k,) if k else named
+        self.taken = names_taken(limit_keys(registry, self.cutoffs, named))
+        declared = declared_in(value, registry, self.taken)
+        self.keys = limit_keys(registry, self.cutoffs, named, declared)
+        self.record = config_record(
+            registry, self.keys, [name for name in declared if name not in registry.option_names]
+        )
+
+
+def names_in(value: object) -> frozenset[str]:
+    """Return all keys and texts of a configuration, as metrics are named: without cut-offs and kinds of limits."""
+    names: set[str] = set()
+    waiting = [value]
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, dict):
+            waiting += [*inner, *inner.values()]
+        elif isinstance(inner, list):
+            waiting += inner
+        elif isinstance(inner, str):
+            names.add(without_cutoff(KIND_OF_LIMIT.sub("", inner)))
+    return frozenset(names)
+
+
+def _explanations(value: Any, shape: _Shape) -> list[Mismatch]:
+    """Return the reasons why a configuration does not have a shape."""
+    wrong = [_explain(mismatch, value, shape) for mismatch in mismatches(value, shape.record)]
+    return wrong + list(keys_without_value(value, {path for path, _ in wrong}))
+
+
+def _explain(mismatch: Mismatch, value: Any, shape: _Shape) -> Mismatch:
     """Replace the message on a key without a value, and on an unknown one if there is a reason for it."""
     path, message = mismatch
     if message.endswith(NULL):
@@ -208,8 +248,8 @@ def _explain(
         return Mismatch(path, ASKED_ELSEWHERE)
     section, key = map(str, ("", "", *path)[-2:])
     if path[:-1] == ("metrics",):
-        return Mismatch(path, why_unknown(key, value["metrics"].get(key), registry, taken))
-    why = explained(section, key, keys)
+        return Mismatch(path, why_unknown(key, value["metrics"].get(key), shape.registry, shape.taken))
+    why = explained(section, key, shape.keys)
     if why is None and NEAREST not in message and section in LIMITED:
         why = undeclared(section, key)
     return Mismatch(path, why) if why else mismatch

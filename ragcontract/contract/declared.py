@@ -23,6 +23,7 @@ from ragcontract.registry import Registry
 # Patterns are compiled where they are used: few configurations declare scores.
 NAME = r"[a-z][a-z0-9_]*"
 EXAMPLE = "faithfulness"
+KIND_OF_LIMIT = re.compile("_(drop|rise)_gt$")
 _WIDEST = (-float(bounds.SCORE), float(bounds.SCORE))
 
 T = TypeVar("T", bound=Struct)
@@ -35,10 +36,11 @@ class Metrics(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 def names_taken(keys: Iterable[LimitKey]) -> frozenset[str]:
     """Return the names of the built-in metrics and other quantities with these limit keys, without cut-offs."""
     # Scores of other tools may have the names of judged metrics. A declared score then takes the metric's place.
-    return frozenset(_without_cutoff(key.quantity.key) for key in keys) - JUDGED_METRICS
+    return frozenset(without_cutoff(key.quantity.key) for key in keys) - JUDGED_METRICS
 
 
-def _without_cutoff(name: str) -> str:
+def without_cutoff(name: str) -> str:
+    """Return the name of a metric without its cut-off: ``recall`` of ``recall_at_5`` and ``recall_at_k``."""
     metric, at, cutoff = name.rpartition("_at_")
     is_number = cutoff.isascii() and cutoff.isdecimal() and cutoff[0] != "0"
     return metric if at and (cutoff == "k" or is_number) else name
@@ -50,11 +52,12 @@ def declared_in(value: object, registry: Registry, taken: Collection[str]) -> di
     ``taken`` are the names of :func:`names_taken`. At most ``bounds.SCORES`` scores are returned.
     """
     section = value.get("metrics") if isinstance(value, dict) else None
+    options = registry.option_records() if section else {}
     entries: dict[str, Struct] = {}
     scores = 0
     for name, entry in section.items() if isinstance(section, dict) else ():
-        if name in registry.options and isinstance(entry, dict):
-            entries[name] = _lenient(entry, registry.options[name])
+        if name in options and isinstance(entry, dict):
+            entries[name] = _lenient(entry, options[name])
         elif isinstance(entry, dict) and "from" in entry and not _why_not_named(str(name), taken):
             scores += 1
             if scores <= bounds.SCORES:
@@ -85,7 +88,7 @@ def _lenient(entry: Mapping[str, Any], record: type[T], always: Mapping[str, str
 
 def metrics_record(registry: Registry, declared: Iterable[str] = ()) -> type[Metrics]:
     """Return the record of the section: the built-in metrics with options, and the ``declared`` scores."""
-    options: dict[str, type[Struct]] = dict.fromkeys(declared, DeclaredScore) | registry.options
+    options: dict[str, type[Struct]] = dict.fromkeys(declared, DeclaredScore) | registry.option_records()
     fields = [(name, record | UnsetType, UNSET) for name, record in options.items()]
     namespace: dict[str, Any] = {"__doc__": Metrics.__doc__}
     made = msgspec.defstruct(
@@ -113,16 +116,16 @@ def why_unknown(name: str, entry: object, registry: Registry, taken: Collection[
     if isinstance(entry, dict) and "from" in entry:
         too_many = f"is one score too many; at most {count(bounds.SCORES, 'score')} can be declared"
         return _why_not_named(name, taken) or too_many
-    if _without_cutoff(name) in taken:
+    if without_cutoff(name) in taken:
         return "is a built-in metric without options; leave the entry out"
-    near = NearNames(registry.options).advice(name)
+    near = NearNames(registry.option_names).advice(name)
     declare = f"a score that another tool computes needs a source: {_example(name)}"
     return f"is not a built-in metric with options; {f'{near} ' if near else ''}{declare}"
 
 
 def undeclared(section: str, name: str) -> str | None:
     """Return how to declare the metric that a limit needs; None if the key cannot be a limit on a declared metric."""
-    metric = re.sub("_(drop|rise)_gt$", "", name)
+    metric = KIND_OF_LIMIT.sub("", name)
     if (section == "fail_on") == (metric == name) or not re.fullmatch(NAME, metric) or len(metric) > bounds.KEY:
         return None
     return f"is not a built-in metric; if another tool computes it, declare it under metrics: {_example(metric)}"
@@ -137,7 +140,7 @@ def _why_not_named(name: str, taken: Collection[str]) -> str:
     if not re.fullmatch(NAME, name) or len(name) > bounds.SCORE_NAME:
         letters = f"a lower-case letter, then lower-case letters, digits and _, at most {bounds.SCORE_NAME} characters"
         return f"is not a name for a score; expected {letters}, as {EXAMPLE}"
-    if _without_cutoff(name) in taken:
+    if without_cutoff(name) in taken:
         return "is the name of a built-in metric; give the score another name"
     return (
         "ends in _at_k, which stands for the largest cut-off; give the score another name"

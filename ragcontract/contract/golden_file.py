@@ -54,14 +54,12 @@ class Golden(Struct, frozen=True, kw_only=True):
     answer_fields: dict[str, str] = {}  # the fields about the answer that any row has, with the location of the first
     rule_types: frozenset[type[Rule]] = frozenset()  # the classes of all rules about rows
     all_documents: bool = True  # whether every row wants or forbids documents
-    partial: bool = False  # whether the files must be read again, because they are about more than documents
     problems: Problems = Problems()
 
 
 # One comparison a row: a golden file may have a million.
 _about_answers = attrgetter(*ANSWER_FIELDS, *OPTIONS)
 NOTHING = (None,) * (len(ANSWER_FIELDS) + len(OPTIONS))
-PARTIAL = Golden(queries={}, partial=True)
 
 
 def read_golden(
@@ -79,10 +77,8 @@ def read_golden(
 
     A field that is not read causes a warning unless it is among ``allow_fields``. If it looks like a misspelled rule,
     it is a problem. If ``allow_fields`` is None, they are not known, and only misspelled fields cause warnings.
-
-    With a registry of documents only, the result is partial if any row is wrong or about anything else.
     """
-    builder = _Builder(reads_answers=not registry.documents_only, level=level, strict=allow_fields is not None)
+    builder = _Builder(level=level, strict=allow_fields is not None)
     files, problems = existing_files(paths)
     for problem in problems:
         builder.problems.add(problem)
@@ -90,27 +86,20 @@ def read_golden(
         match event:
             case Batch():
                 for index, row in enumerate(event.rows):
-                    if registry.documents_only and _about_answers(row) != NOTHING:
-                        return PARTIAL
                     builder.row(row, event.location(index))
             case FileRead(file=file):
                 builder.files.append(file)
             case Warned(field=field, meant=meant):
-                if registry.documents_only and meant and field not in (allow_fields or ()):
-                    return PARTIAL
                 if field not in (allow_fields or ()) and (meant or allow_fields is not None):
                     builder.unread(event)
-            case Problem() | MoreProblems() if registry.documents_only:
-                return PARTIAL
             case Problem() | MoreProblems():
                 builder.problems.add(event)
     return builder.finish()
 
 
 class _Builder:
-    def __init__(self, *, reads_answers: bool, level: float | None, strict: bool) -> None:
-        self._reads_answers, self._strict = reads_answers, strict
-        self._level = level
+    def __init__(self, *, level: float | None, strict: bool) -> None:
+        self._level, self._strict = level, strict
         self.problems = Collector()
         self.files: list[SourceFile] = []
         self._queries: dict[str, GoldenQuery] = {}
@@ -160,7 +149,8 @@ class _Builder:
     def row(self, row: GoldenRow, location: str) -> None:
         if row.metadata and self._metadata is None:
             self._metadata = location
-        named = present(row) if self._reads_answers else []
+        about_answers = _about_answers(row) != NOTHING
+        named = present(row) if about_answers else []
         relevant = _relevant(row, named, self._level)
         if isinstance(relevant, Mismatch):
             if self._misspelled and row.relevance is None:
@@ -174,7 +164,7 @@ class _Builder:
         if row.must_include_any and not relevant:
             message = "needs at least one relevant document to include; name them, or leave it out"
             self.problems.problem(f"{location}: must_include_any", message)
-        options = options_in(row) if self._reads_answers else []
+        options = options_in(row) if about_answers else []
         fields = _fields_of(row) if named or options else NO_FIELDS
         for mismatch in fields.mismatches:
             self.problems.mismatch(location, mismatch)

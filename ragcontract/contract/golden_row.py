@@ -1,7 +1,8 @@
 """The record of a line of ``golden.jsonl``."""
 
-from collections.abc import Mapping
-from functools import reduce
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from functools import partial, reduce
 from operator import or_
 from types import GenericAlias
 from typing import Annotated, Any, ClassVar, Literal, cast
@@ -13,10 +14,10 @@ from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AsWritten
 from ragcontract.core.golden import ExpectedAnswer, Mode
 from ragcontract.core.ids import Id, Rank, Tag, TextId
-from ragcontract.core.rule import Rule
+from ragcontract.core.rule import Fault, Rule
 from ragcontract.core.run import AnswerText, CallJson
 from ragcontract.files.schema import Mismatch
-from ragcontract.registry import ROW_RULES, Registry
+from ragcontract.registry import BUILT_IN, Registry
 
 Question = Annotated[
     str, Meta(min_length=1, max_length=bounds.QUESTION, title=f"text of 1 to {bounds.QUESTION:,} characters")
@@ -61,7 +62,7 @@ RULE_FIELDS = frozenset(
         "as_evaluated",
         "allowed_phrases",
         "min_required",
-        *ROW_RULES,
+        *(name for line in BUILT_IN.entries for name in line.names),
     )
 )
 
@@ -133,6 +134,7 @@ class GoldenRow(Struct, frozen=True, kw_only=True):
         list[Question | CriterionJson] | None,
         Meta(description="What the answer must be, one statement each; a judge says whether it is."),
     ] = None
+    rules: Annotated[list[Any] | None, Meta(description="Further rules.")] = None
     turns: Annotated[list[Any] | None, Meta(description="The turns of a conversation, each with its rules.")] = None
     tier: Annotated[Tag | None, Meta(description="The tier of the query; `tiers` in the config has its limit.")] = None
     as_evaluated: Annotated[
@@ -145,55 +147,68 @@ class GoldenRow(Struct, frozen=True, kw_only=True):
     }
 
 
-class _DocumentRow(GoldenRow, frozen=True, kw_only=True):
-    """A line about documents only; if it has anything else, it is read again with another record.
+class RuleEntry(ABC):
+    """An entry of ``rules`` in a row: a rule, of the class that its ``type`` names."""
 
-    The name of a rule as a field is a mistake, about which the other record has the message.
-    """
+    @abstractmethod
+    def faults(self) -> Iterable[Fault]:
+        """Return what is wrong with the rule as it is written."""
 
-    rules: list[Any] | None = None
-    turns: list[Any] | None = None
 
-    other_names: ClassVar[Mapping[str, tuple[str, str]]] = REFERENCES
-    entries: ClassVar[Mapping[str, tuple[str, str]]] = dict.fromkeys(ROW_RULES, ("rules", ""))
+RuleEntry.register(Rule)
 
 
 def golden_record(registry: Registry) -> type[GoldenRow]:
-    """Return the record of a line; it has a field ``rules`` if the registry has rules that are defined in rows."""
-    if registry.documents_only:
-        return _DocumentRow
-    written = [rule for rule in registry.rules if rule.in_rows]
-    fields: list[Any] = []
-    if written:
-        union = reduce(or_, written[1:], cast("Any", written[0]))
-        about = Meta(description="Further rules of this query, each an object with its `type`.")
-        fields.append(("rules", Annotated[list[union] | None, about], None))  # type: ignore[valid-type]
-    tags = [str(rule.__struct_config__.tag) for rule in written]
-    entries = {tag: ("rules", f'write {{"type": "{tag}", …}} into rules') for tag in tags}
+    """Return the record of a line. The module of a rule is imported when an entry of ``rules`` names it.
+
+    The record has the types of all rules in ``explained_by``, which explains rows that are wrong.
+    """
+    lines = {name: line for line in registry.entries for name in line.names}
+
+    def rule(_kind: type, entry: object) -> Rule:
+        name = entry.get("type") if isinstance(entry, dict) else None
+        if not isinstance(name, str) or name not in lines:
+            raise ValueError("not a rule")
+        return msgspec.convert(entry, lines[name].load())
+
+    return _record(RuleEntry, lines, made_by=staticmethod(rule), explained_by=partial(typed_record, registry))
+
+
+def typed_record(registry: Registry) -> type[GoldenRow]:
+    """Return the record of a line with the types of all rules, for schemas and for the reasons why a row is wrong."""
+    rules = {line.names[0]: line.load() for line in registry.entries}
+    union = reduce(or_, cast("Iterable[Any]", rules.values()))
+    return _record(union, rules)
+
+
+def _record(rule: Any, names: Iterable[str], **more: Any) -> type[GoldenRow]:
+    """Return the record of a line whose entries of ``rules`` are of a type, with further attributes of the class."""
+    about = Meta(description="Further rules of this query, each an object with its `type`.")
+    rules = ("rules", Annotated[list[rule] | None, about], None)
     several = Meta(min_length=1, max_length=bounds.TURNS, title=f"a list of 1 to {bounds.TURNS:,} turns")
-    turns = GenericAlias(list, (_turn_record(fields),))
+    turns = GenericAlias(list, (_turn_record(rules),))
     about = Meta(description="The turns of a conversation, each with its rules.")
-    fields.append(("turns", Annotated[Annotated[turns, several] | None, about], None))
+    entries = {name: ("rules", f'write {{"type": "{name}", …}} into rules') for name in names}
     return cast(
         "type[GoldenRow]",
         msgspec.defstruct(
             GoldenRow.__name__,
-            fields,
+            [rules, ("turns", Annotated[Annotated[turns, several] | None, about], None)],
             bases=(GoldenRow,),
-            namespace={"__doc__": GoldenRow.__doc__, "other_names": REFERENCES, "entries": entries},
+            namespace={"__doc__": GoldenRow.__doc__, "other_names": REFERENCES, "entries": entries, **more},
             frozen=True,
             kw_only=True,
         ),
     )
 
 
-def _turn_record(rules: list[Any]) -> type[Struct]:
+def _turn_record(rules: Any) -> type[Struct]:
     """Return the record of a turn: what the user says, and the fields of a row about the answer to it."""
     question = ("query", Annotated[Question, Meta(description="What the user says.")])
     fields = [(name, GoldenRow.__annotations__[name], None) for name in TURN_FIELDS]
     about = {"__doc__": "A turn of a conversation."}
     return msgspec.defstruct(
-        "Turn", [question, *rules, *fields], namespace=about, frozen=True, kw_only=True, forbid_unknown_fields=True
+        "Turn", [question, rules, *fields], namespace=about, frozen=True, kw_only=True, forbid_unknown_fields=True
     )
 
 
@@ -210,7 +225,7 @@ NO_FIELDS = AnswerFields()
 
 def present(row: GoldenRow) -> list[str]:
     """Return the names of the row's fields about the answer; an empty list of rules asks for nothing."""
-    values = {name: getattr(row, name, None) for name in ANSWER_FIELDS}
+    values = {name: getattr(row, name) for name in ANSWER_FIELDS}
     return [name for name, value in values.items() if value is not None and (name != "rules" or value)]
 
 

@@ -25,7 +25,7 @@ def metrics_at(
 ) -> list[Metric]:
     """Return all metrics of a registry at the given cut-offs, with the ``declared`` entries of a configuration."""
     settings = MetricSettings(cutoffs=tuple(cutoffs), declared=declared)
-    return [metric for provider in registry.metrics for family in provider(settings) for metric in family.metrics]
+    return [metric for provider in registry.providers for family in provider(settings) for metric in family.metrics]
 
 
 def limit_keys(

@@ -18,11 +18,9 @@ from ragcontract.contract.scope import (
     unknown_tiers,
 )
 from ragcontract.core import bounds
-from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
-from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.metric import Demanding, Family, Gain, Metric, MetricSettings, SwitchedOn
 from ragcontract.core.rule import Plugin, Rule, RuleSettings, names_of, row_rules_of
 from ragcontract.files.problems import Collector, Problems
@@ -55,14 +53,6 @@ class Contract(Families, frozen=True, kw_only=True):
     def config(self) -> Config:
         """The configuration; its limits are in ``gates``."""
         return self.config_file.config
-
-    @property
-    def needs_more(self) -> bool:
-        """Whether the contract may be about more than documents, or is wrong, and must be read with all rules."""
-        config = self.config
-        about_answers = config.tiers or config.metrics != type(config.metrics)() or config.answers != AnswerSettings()
-        about_answers = about_answers or config.judge != JudgeSettings()
-        return bool(self.golden.partial or about_answers or self.problems or self.limit_problems)
 
     @property
     def queries(self) -> dict[str, GoldenQuery]:
@@ -137,10 +127,12 @@ def resolve(
     scope = scope_of(golden, config_file.gates, tags)
     all_golden, golden = golden, golden_within(golden, scope)
     names_metrics = config.answers.composite is not None or bool(golden.rule_types)
-    if names_metrics:
+    if names_metrics:  # in rules; a message on one may name any metric
         from ragcontract.contract.named_metrics import named_metrics, with_composite, wrong_names
 
         golden = with_composite(golden, config_file)
+    else:
+        registry = registry.naming(config_file.names | golden.answer_fields.keys())
     steep = list(_too_steep(golden.queries.values(), config))
     ranking, diagnostics, of_rows = _families(_settings(config_file, "linear" if steep else config.gain), registry)
     gates = gates_within(config_file.gates, scope)
@@ -154,7 +146,7 @@ def resolve(
     ]
     keys = {*by_rows, *(metric.key for metric in by_ids), *(limit.quantity.key for limit in registry.quantities)}
     why_not = _why_not(config_file, gates, all_golden, keys, has_baseline=has_baseline)
-    rules = tuple(rule for rule in registry.rules if enforced(config, rule))
+    rules = tuple(rule for rule in _rules(golden, registry) if enforced(config, rule))
     named = named_metrics(golden) if names_metrics else set[str]()
     computed = list(_in_use(of_rows, golden, named | _named_in(config_file)))
     return Contract(
@@ -178,9 +170,15 @@ def resolve(
     )
 
 
+def _rules(golden: Golden, registry: Registry) -> list[type[Rule]]:
+    """Return the classes of the rules that are always there, and of those in golden rows, in the registry's order."""
+    names = {name for rule in golden.rule_types for name in names_of(rule)}
+    return [line.load() for line in registry.rules if line.always or not names.isdisjoint(line.names)]
+
+
 def _families(settings: MetricSettings, registry: Registry) -> tuple[Ranking, list[Family], list[Family]]:
     """Return the ranking metrics, the diagnostics and the families of rows."""
-    families = [family for provider in registry.metrics for family in provider(settings)]
+    families = [family for provider in registry.providers for family in provider(settings)]
     ranking = next(family for family in families if isinstance(family, Ranking))
     diagnostics: list[Family] = [family for family in families if isinstance(family, DIAGNOSTICS)]
     return ranking, diagnostics, [family for family in families if family is not ranking and family not in diagnostics]

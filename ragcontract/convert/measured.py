@@ -9,7 +9,6 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.convert.collection import Collection, Files
 from ragcontract.core import bounds
@@ -19,6 +18,7 @@ from ragcontract.core.safe_text import encodable, shorten
 from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
+from ragcontract.registry import BUILT_IN
 from ragcontract.runs.scores_files import Check, ScoresRow
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?[Ii]nf(?:inity)?")

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.golden_file import Golden, read_golden
 from ragcontract.convert.collection import Collection, Files, First, Part, Query, Ranking, Retrieved
 from ragcontract.core import bounds
@@ -14,6 +13,7 @@ from ragcontract.core.run import RunRow, row_type
 from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector, located
 from ragcontract.files.rows import read_rows
+from ragcontract.registry import BUILT_IN
 
 # Derived from the records, so that fields that are added later are reported as lost, too.
 GOLDEN_ONLY = [

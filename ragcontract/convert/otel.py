@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.convert import native
 from ragcontract.convert.collection import Collection, Files, First, Part, Ranking, Retrieved
@@ -31,6 +30,7 @@ from ragcontract.record.traces.trace_response import (
     response_of_trace,
     trace_of,
 )
+from ragcontract.registry import BUILT_IN
 from ragcontract.runs.row_encoder import RowEncoder
 
 # The fields that a row takes from a response, beside the results.

@@ -74,12 +74,13 @@ class _Reader(Generic[T]):
         self._may_be_empty = may_be_empty
         self._compare_keys = compare_keys
         self._known = known
-        self._decode: Callable[[bytes], T] = msgspec.json.Decoder(row_type).decode
+        hook = getattr(row_type, "made_by", None)
+        self._decode: Callable[[bytes], T] = msgspec.json.Decoder(row_type, dec_hook=hook).decode
         self._to_spell_check = sys.maxsize if spell_check is None else spell_check
         self._decode_strictly: Callable[[bytes], T] | None = None
         if spell_check is None and known is row_type and not any(_known_fields(row_type).values()):
             # If all fields of all rows are checked, the decoder detects unknown fields, which costs nothing.
-            self._decode_strictly = msgspec.json.Decoder(_strict(row_type)).decode
+            self._decode_strictly = msgspec.json.Decoder(_strict(row_type), dec_hook=hook).decode
             self._to_spell_check = 0
         self._named: set[str] | None = None if hasattr(known, "own_fields") else set()  # by a warning
         self._head: list[bytes] = []  # the first lines of the current file
@@ -157,7 +158,7 @@ class _Reader(Generic[T]):
                 )
             yield MoreProblems(1)
             return
-        wrong = explained(line, error, self._type)
+        wrong = explained(line, error, whole_type(self._type))
         for mismatch in wrong:
             self._explained += 1
             yield Problem.of(location, mismatch)
@@ -216,6 +217,12 @@ def explained(line: bytes, error: Exception, record: type) -> list[Mismatch]:
         except UNDECODABLE as undecodable:
             error = undecodable
     return reasons or [Mismatch((), malformed(line, error)[1])]
+
+
+def whole_type(record: type) -> type:
+    """Return the record type that explains why a row is wrong, with the types that are imported when they are named."""
+    explained_by: Callable[[], type] = getattr(record, "explained_by", lambda: record)
+    return explained_by()
 
 
 def _is_explained(line: bytes, error: Exception) -> bool:

@@ -7,7 +7,7 @@ from typing import TypeVar
 import msgspec
 
 from ragcontract.core.errors import OutputError
-from ragcontract.files.json_lines import read_jsonl
+from ragcontract.files.json_lines import read_jsonl, whole_type
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.problems import Event, Problem
 
@@ -45,7 +45,7 @@ def read_rows(
             except ImportError:
                 yield from (Problem(path, f"is Parquet, which pyarrow reads; {INSTALL}") for path in group)
                 continue
-            yield from read_parquet(list(group), row_type, known=known, unread=unread, progress=progress)
+            yield from read_parquet(list(group), whole_type(row_type), known=known, unread=unread, progress=progress)
         else:
             yield from read_jsonl(
                 list(group),

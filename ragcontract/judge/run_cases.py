@@ -6,7 +6,6 @@ from typing import get_args
 from msgspec import Struct
 
 from ragcontract.answers.metric_options import CannotScoreError
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config import enforced
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.golden_file import read_golden
@@ -20,6 +19,7 @@ from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.problems import Collector, located
 from ragcontract.judgments.items import JudgeCase, attribution_case, contexts_of, criteria_case
 from ragcontract.judgments.second_pass import confirmations
+from ragcontract.registry import BUILT_IN
 from ragcontract.rules.answered import Flagging
 from ragcontract.rules.turns import InTurns
 from ragcontract.runs.readers import RunFiles
@@ -42,9 +42,8 @@ class CaseMaker:
         self._k = max(config.cutoffs)
         self._tasks = tasks
         self._settings = RuleSettings(k=self._k, answers=config.config.answers)
-        self._rules = tuple(
-            rule for rule in BUILT_IN.rules if issubclass(rule, Flagging) and enforced(config.config, rule)
-        )
+        rules = (line.load() for line in BUILT_IN.rules)
+        self._rules = tuple(rule for rule in rules if issubclass(rule, Flagging) and enforced(config.config, rule))
 
     def row_type(self, queries: Mapping[str, GoldenQuery]) -> type[RunRow]:
         """Return the record type of rows with the fields that are judged of these queries."""

@@ -13,12 +13,11 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.resolve import Contract, lacking_field
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.gate import Gate
-from ragcontract.core.judge_settings import Task
+from ragcontract.core.judge_settings import JUDGED_METRICS, Task
 from ragcontract.core.metric import MetricSettings
 from ragcontract.core.numbers import count
 from ragcontract.core.run import SourceFile
@@ -31,6 +30,7 @@ from ragcontract.judgments.judgments_file import Judgment, Judgments, read_judgm
 from ragcontract.judgments.replay import Replay, edited
 from ragcontract.judgments.second_pass import FlaggedAnswer, SecondPass
 from ragcontract.judgments.trust import checked_calibrations, why_not
+from ragcontract.registry import BUILT_IN
 
 NO_JUDGMENTS = (
     "it needs what a judge said, and no judgments are given; run `rag-contract judge`, and name its file with "
@@ -260,7 +260,7 @@ def _with_judgments(contract: Contract, read: Judgments, replay: Replay) -> tupl
     tasks = {judgment.task for judgment in read.by_key.values()}
     known = {metric.key for metric in contract.metrics}
     settings = MetricSettings(cutoffs=(contract.k,))
-    further = [family for provider in BUILT_IN.metrics for family in provider(settings)]
+    further = [family for provider in BUILT_IN.naming(JUDGED_METRICS).providers for family in provider(settings)]
     shown = [family for family in further if isinstance(family, JudgedShare) and family.metric.key not in known]
     families = [*contract.families, *(family for family in shown if family.task in tasks)]
     by_task: ByTask = {}

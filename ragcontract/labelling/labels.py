@@ -13,7 +13,6 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.errors import InputError, OutputError
 from ragcontract.core.golden import PLACEHOLDER, RELEVANT_GRADE, GoldenQuery
@@ -23,6 +22,7 @@ from ragcontract.files.paths import not_readable
 from ragcontract.files.problems import Problem, Problems
 from ragcontract.files.rows import is_parquet
 from ragcontract.files.writing import check_outputs
+from ragcontract.registry import BUILT_IN
 
 NOT_RELEVANT = 0
 

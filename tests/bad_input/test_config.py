@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config import config_record
 from ragcontract.contract.limits import limit_keys, metrics_at
+from ragcontract.registry import BUILT_IN
 from tests.bad_input.test_rows import RANK, errors, refused
 from tests.builders import good_workspace
 

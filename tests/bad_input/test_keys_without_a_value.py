@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config import config_record
 from ragcontract.contract.limits import limit_keys, sections
+from ragcontract.registry import BUILT_IN
 from tests.bad_input.test_rows import errors, refused
 from tests.builders import golden, good_workspace, run, write_jsonl
 from tests.process import rag_contract

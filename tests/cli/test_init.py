@@ -7,7 +7,6 @@ import pytest
 import yaml
 
 from ragcontract import RunWriter
-from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.commands.init import template
 from ragcontract.cli.workflow_file import WORKFLOW
 from ragcontract.contract.config import config_record
@@ -15,9 +14,7 @@ from ragcontract.contract.config_file import ConfigFile, read_config
 from ragcontract.contract.limits import AT_K, limit_keys
 from ragcontract.files.problems import Problems
 from ragcontract.files.schema import dotted
-from ragcontract.metrics.ranking import ranking
-from ragcontract.registry import Registry
-from ragcontract.rules.ranks import ForbiddenDocs, MustInclude, MustRankAtMost
+from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.statistics.quantities import LATENCY
 from scripts import docs
 from tests.builders import golden, run, write_jsonl
@@ -354,7 +351,7 @@ def test_the_config_is_valid_as_it_is_and_with_what_is_commented_out(name: str, 
 
 
 def test_the_config_shows_every_key_about_documents_and_the_one_for_answers_the_other_sections(tmp_path: Path) -> None:
-    documents = Registry(metrics=(ranking,), rules=(ForbiddenDocs, MustRankAtMost, MustInclude), quantities=LATENCY)
+    documents = Registry(metrics=BUILT_IN.metrics[:1], rules=BUILT_IN.rules[:3], quantities=LATENCY)
     config = read_template(uncommented(template("ragcontract.yml")), tmp_path)
     answers = set(read_template(uncommented(template("answers.yml")), tmp_path).locations.lines)
     cut_off = [key for key in limit_keys(documents, config.cutoffs) if not AT_K.search(key.name)]

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config_file import read_config
 from ragcontract.files.problems import Problems
+from ragcontract.registry import BUILT_IN
 from tests.builders import golden, run, write_jsonl
 from tests.process import files_in, rag_contract
 

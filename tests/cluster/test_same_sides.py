@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.cluster.frames import parts_of
 from ragcontract.cluster.spark_source import OnSpark
 from ragcontract.contract.golden_file import read_golden
@@ -19,6 +18,7 @@ from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.source import Local
 from ragcontract.files.paths import existing_files
 from ragcontract.files.problems import Collector
+from ragcontract.registry import BUILT_IN
 from ragcontract.runs.readers import open_run
 from tests.builders import Row, golden, write_jsonl
 from tests.cluster.test_sources import executed

@@ -11,12 +11,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ragcontract import InputError, pipeline
 from ragcontract import spark as on_spark
-from ragcontract.built_in import BUILT_IN
 from ragcontract.cluster.frames import is_json_lines, parts_of
 from ragcontract.cluster.spark_source import OnSpark
 from ragcontract.cluster.workers import FEW
 from ragcontract.contract.golden_file import read_golden
+from ragcontract.core.lines import Line
 from ragcontract.files.problems import Collector, Problems
+from ragcontract.registry import BUILT_IN
 from tests.builders import Row, as_jsonl, golden, run, write_baseline, write_jsonl
 from tests.cluster.data import once, write_contract, write_parquet
 from tests.evaluation.test_stored_rows import same
@@ -215,7 +216,7 @@ def test_what_is_about_answers_is_refused_with_the_first_such_row(
 ) -> None:
     path = write_jsonl(tmp_path / "golden.jsonl", [golden("q1"), golden("q2", **fields), golden("q3", **fields)])
     request = pipeline.Request(golden=[str(path)], run=OnSpark(spark, [str(write_jsonl(tmp_path / "r.jsonl", [HIT]))]))
-    registry = replace(TOYS, metrics=(*BUILT_IN.metrics, same))
+    registry = replace(TOYS, metrics=(*BUILT_IN.metrics, Line(home=same, always=True)))
     with pytest.raises(InputError) as refused:
         pipeline.check(request, now=NOW, registry=registry)
     why = "is about the answer, and Spark judges documents and scores only; check this contract without Spark"

@@ -6,12 +6,13 @@ from typing import ClassVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.lines import Line
 from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, Scale, SwitchedOn
 from ragcontract.core.phrase import Name
 from ragcontract.core.rule import RowContext, RowRule, Violation
 from ragcontract.core.run import RunRow, Values
+from ragcontract.registry import BUILT_IN
 
 UNASKED = "no answer"  # a tag of queries that have no part in the metrics of the answer
 
@@ -90,4 +91,8 @@ def toys(_: MetricSettings) -> Iterable[Family]:
     return (Answer(), Quoted())
 
 
-REGISTRY = replace(BUILT_IN, metrics=(*BUILT_IN.metrics, toys), rules=(*BUILT_IN.rules, MustSay))
+REGISTRY = replace(
+    BUILT_IN,
+    metrics=(*BUILT_IN.metrics, Line(home="tests.cluster.toys:toys", always=True)),
+    rules=(*BUILT_IN.rules, Line(names=("must_say",), home="tests.cluster.toys:MustSay")),
+)

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from ragcontract import load_golden
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config_file import config_of
 from ragcontract.contract.review import review
 from ragcontract.core import bounds
+from ragcontract.registry import BUILT_IN
 from tests.builders import Row, write_jsonl
 
 

@@ -11,17 +11,16 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config_file import ConfigFile, config_of, read_config
 from ragcontract.contract.limits import limit_keys, metrics_at
 from ragcontract.core.errors import InputError
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.lines import Line
 from ragcontract.core.metric import Direction, Family, Metric, MetricSettings, Scale, SwitchedOn
-from ragcontract.core.rule import switch_of
 from ragcontract.core.run import RunRow, Values
 from ragcontract.files.schema import dotted
-from ragcontract.registry import Registry
+from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.schemas import SCHEMAS
 
 
@@ -100,7 +99,7 @@ missing_queries: zero
     assert (config.k, config.gain, config.rank_by, config.missing_queries) == (10, "exponential", "documents", "zero")
     assert (config.fail_on.mode, config.fail_on.alpha) == ("significant", 0.01)
     assert list(config.tags) == ["policy", "eu.west"]
-    switches = {f"enforce_{switch_of(rule)}": True for rule in BUILT_IN.rules}
+    switches = {f"enforce_{line.names[0]}": True for line in BUILT_IN.rules}
     assert msgspec.to_builtins(config.per_query) == switches | {
         "fail_on": "new",
         "enforce_must_rank_at_most": False,
@@ -141,7 +140,7 @@ def test_the_defaults() -> None:
     assert (config.k, config.gain, config.rank_by, config.missing_queries) == (5, "linear", "results", "error")
     assert (config.fail_on.mode, config.fail_on.alpha, config.tags, config.waivers) == ("strict", 0.05, {}, [])
     assert config.max_baseline_age is None
-    switches = {f"enforce_{switch_of(rule)}": True for rule in BUILT_IN.rules}
+    switches = {f"enforce_{line.names[0]}": True for line in BUILT_IN.rules}
     assert msgspec.to_builtins(config.per_query) == {
         "fail_on": "any",
         "forbidden_within": None,
@@ -294,7 +293,7 @@ def registry_with(metric: Metric) -> Registry:
     def provided(_settings: MetricSettings) -> list[Family]:
         return [Toy(metric)]
 
-    return replace(BUILT_IN, metrics=(*BUILT_IN.metrics, provided))
+    return replace(BUILT_IN, metrics=(*BUILT_IN.metrics, Line(home=provided, always=True)))
 
 
 def toy(better: Direction, scale: Scale) -> Registry:

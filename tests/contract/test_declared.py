@@ -7,11 +7,11 @@ import pytest
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config_file import ConfigFile, read_config
 from ragcontract.contract.limits import NO_VALUE
+from ragcontract.core.lines import Line
 from ragcontract.metrics.named_scores import DeclaredScore
-from ragcontract.registry import Registry
+from ragcontract.registry import BUILT_IN, Registry
 
 
 class Coverage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -20,7 +20,7 @@ class Coverage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     threshold: Annotated[float, Meta(ge=0, le=1)] = 0.5
 
 
-WITH_OPTIONS = replace(BUILT_IN, options={"coverage": Coverage})
+WITH_OPTIONS = replace(BUILT_IN, options=(Line(names=("coverage",), home={"coverage": Coverage}),))
 FAITHFULNESS = "metrics: {faithfulness: {from: scores}}\n"
 
 

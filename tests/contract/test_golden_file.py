@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.golden_file import OF_ANSWERS, OWN_FIELD, Golden, read_golden
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.registry import BUILT_IN
 from tests.builders import golden, run, write_jsonl
 from tests.process import rag_contract
 

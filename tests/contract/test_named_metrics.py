@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config_file import config_of
 from ragcontract.contract.resolve import Contract, resolve
 from ragcontract.core.rule import Rule
+from ragcontract.registry import BUILT_IN
 from ragcontract.rules.scores import CompositeMinimum, MaxHallucinationRisk, MaxScore, MinScore
 from tests.records import golden_of, query
 from tests.toys import REGISTRY

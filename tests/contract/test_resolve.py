@@ -1,8 +1,8 @@
 """What is resolved from golden queries and configuration."""
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config_file import config_of
 from ragcontract.contract.resolve import Contract, resolve
+from ragcontract.registry import BUILT_IN
 from tests.records import golden_of, query
 from tests.work import work
 

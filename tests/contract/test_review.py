@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from ragcontract import load_golden
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config_file import config_of
 from ragcontract.contract.review import read_exports, review
 from ragcontract.core import bounds
 from ragcontract.core.questions import same_question
+from ragcontract.registry import BUILT_IN
 from tests.builders import Row, golden, write_jsonl
 
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config import Tier
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.resolve import resolve
 from ragcontract.contract.scope import skipped_tiers
 from ragcontract.core.golden import ExpectedAnswer
+from ragcontract.registry import BUILT_IN
 from tests.records import golden_of, query
 
 

@@ -6,16 +6,20 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.answer_fields import ALL_OWN
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core import bounds
+from ragcontract.core.lines import Line
+from ragcontract.registry import BUILT_IN
 from ragcontract.rules.turns import InTurns
 from tests.builders import Row, write_jsonl
 from tests.core.test_rule import MostResults
 from tests.toys import MustSay
 
-REGISTRY = replace(BUILT_IN, rules=(*BUILT_IN.rules, MustSay, MostResults))
+REGISTRY = replace(
+    BUILT_IN,
+    rules=(*BUILT_IN.rules, Line(names=("must_say",), home=MustSay), Line(names=("most_results",), home=MostResults)),
+)
 SAY: Row = {"type": "must_say", "phrase": "A"}
 OF_ROW: Row = {"type": "most_results", "count": 1}
 TURN: Row = {"query": "?"}

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.golden_row import golden_record
 from ragcontract.convert.collection import Collection
 from ragcontract.files.problems import Problems
+from ragcontract.registry import BUILT_IN
 from tests.builders import as_jsonl, golden, run
 from tests.convert.builders import ANY_TEXT, collection, collections, lines_of, read, read_all, rows, written
 

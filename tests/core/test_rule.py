@@ -8,14 +8,15 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract import pipeline
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.finding import sentence
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.lines import Line
 from ragcontract.core.rule import RowContext, RowRule, Violation, names_of, switch_of
 from ragcontract.core.run import RunRow
 from ragcontract.decision.decide import decide
 from ragcontract.evaluation.source import Local
+from ragcontract.registry import BUILT_IN
 from ragcontract.rules.ranks import ForbiddenDocs, MustInclude
 from ragcontract.runs.readers import RunFiles
 from tests.builders import golden, run, write_jsonl
@@ -35,7 +36,7 @@ class MostResults(RowRule, frozen=True, kw_only=True, gc=False, tag="most_result
             )
 
 
-REGISTRY = replace(BUILT_IN, rules=(*BUILT_IN.rules, MostResults))
+REGISTRY = replace(BUILT_IN, rules=(*BUILT_IN.rules, Line(names=("most_results",), home=MostResults)))
 ASKED = query("q1", "A", rules=(MostResults(count=2),), tags=("t",))
 MANY = {"q1": ["x", "y", "A"]}
 
@@ -111,11 +112,3 @@ def test_an_entry_that_is_no_such_rule_is_a_problem(rule: dict[str, object], tmp
     problems = read_golden([str(asked)], REGISTRY).problems.problems
     assert problems
     assert all(problem.startswith(f"{asked}:1: rules[0]") for problem in problems)
-
-
-def test_without_such_rules_golden_rows_have_no_field_for_them(tmp_path: Path) -> None:
-    asked = write_jsonl(tmp_path / "golden.jsonl", [golden("q", "a", rules=[{"type": "most_results", "count": 1}])])
-    without = replace(BUILT_IN, rules=tuple(rule for rule in BUILT_IN.rules if not rule.in_rows))
-    found = read_golden([str(asked)], without)
-    assert found.queries["q"].rules == ()
-    assert not found.problems

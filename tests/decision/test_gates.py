@@ -6,19 +6,20 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ragcontract import InputError, check
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config_file import config_of
 from ragcontract.core.gate import Gate, Kind, Quantity
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.lines import Line
 from ragcontract.core.metric import Family, Metric, MetricSettings, Scale, SwitchedOn
 from ragcontract.core.run import RunRow, Values
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import GateReport, worst
 from ragcontract.decision.gates import Observed, observe, report_gate
 from ragcontract.evaluation.aggregates import Aggregates
-from ragcontract.registry import Registry
+from ragcontract.registry import BUILT_IN
 from ragcontract.statistics.means import Comparison
 from tests.builders import write_jsonl
 from tests.records import evaluate, query
@@ -255,7 +256,7 @@ def waiting(_settings: MetricSettings) -> list[Family]:
     return [Waiting()]
 
 
-REGISTRY = Registry(metrics=(*BUILT_IN.metrics, waiting), rules=BUILT_IN.rules, quantities=BUILT_IN.quantities)
+REGISTRY = replace(BUILT_IN, metrics=(*BUILT_IN.metrics, Line(home=waiting, always=True)))
 SLOWER: dict[str, Any] = {"q1": ["A"] * 4, "q2": ["B"] * 6, "q3": []}
 FASTER: dict[str, Any] = {"q1": ["A"] * 4, "q2": ["B"]}
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import pytest
 from msgspec.structs import replace
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.resolve import resolve
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.lines import Line
 from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, Scale, SwitchedOn
 from ragcontract.core.run import Result, RunRow, SourceFile, Values
 from ragcontract.decision.gates import observe
@@ -18,7 +18,7 @@ from ragcontract.evaluation.fold import fold
 from ragcontract.evaluation.plan import Plan, plan_for
 from ragcontract.evaluation.side import Side
 from ragcontract.files.problems import Batch, FileRead
-from ragcontract.registry import Registry
+from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.runs.baseline_file import ComparedQuery, MeasuredQuery, StoredBatch, StoredHead, Tool
 from ragcontract.runs.readers import RunEvent
 from ragcontract.statistics.means import Comparison
@@ -155,8 +155,8 @@ def longest(_settings: MetricSettings) -> Iterator[Family]:
     yield Longest()
 
 
-WITH_ANSWERS = replace(BUILT_IN, metrics=(*BUILT_IN.metrics, answered))
-WITH_LENGTHS = replace(BUILT_IN, metrics=(*BUILT_IN.metrics, longest))
+WITH_ANSWERS = replace(BUILT_IN, metrics=(*BUILT_IN.metrics, Line(home=answered, always=True)))
+WITH_LENGTHS = replace(BUILT_IN, metrics=(*BUILT_IN.metrics, Line(home=longest, always=True)))
 ASKED = (query("q1", "A"), query("q2", "A"), query("none"))
 
 

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.lines import Line
 from ragcontract.core.rule import RankRule, Violation
 from ragcontract.core.run import SAID, ListedResult, QueryScore, Result, RunRow, SourceFile
 from ragcontract.evaluation.fold import fold
@@ -20,6 +20,7 @@ from ragcontract.evaluation.plan import Plan
 from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.source import Local, evaluate_sides
 from ragcontract.files.problems import Batch, FileRead
+from ragcontract.registry import BUILT_IN
 from ragcontract.runs.baseline_file import ComparedQuery, StoredBatch
 from ragcontract.runs.readers import RunEvent
 from tests.evaluation.test_fold import plan_of, rows
@@ -100,7 +101,10 @@ class NeverFirst(RankRule, frozen=True, kw_only=True, gc=False, tag="never_first
 
 
 def test_a_rule_without_the_shortcut_is_asked_about_every_row() -> None:
-    plan = plan_of(query("q", "A"), registry=replace(BUILT_IN, rules=(*BUILT_IN.rules, NeverFirst)))
+    plan = plan_of(
+        query("q", "A"),
+        registry=replace(BUILT_IN, rules=(*BUILT_IN.rules, Line(names=("never_first",), home=NeverFirst, always=True))),
+    )
     assert held(fold(plan, [rows(("q", ["A"]))])) == {"q": ["A"]}
 
 

@@ -9,14 +9,15 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract import pipeline
-from ragcontract.built_in import BUILT_IN
 from ragcontract.core.errors import InputError
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.lines import Line
 from ragcontract.core.metric import Metric, MetricSettings, Missing
 from ragcontract.core.run import RunRow, Values
 from ragcontract.decision.contract_changes import contract_changes
 from ragcontract.evaluation.source import Local
 from ragcontract.pipeline import Outcome
+from ragcontract.registry import BUILT_IN
 from ragcontract.report import baseline
 from ragcontract.runs.readers import open_baseline, open_run
 from tests.builders import Row, golden, run, write_jsonl
@@ -46,7 +47,11 @@ def same(_settings: MetricSettings) -> Iterable[Same]:
     return [Same()]
 
 
-REGISTRY = replace(BUILT_IN, metrics=(*BUILT_IN.metrics, same), rules=(*BUILT_IN.rules, MustSay))
+REGISTRY = replace(
+    BUILT_IN,
+    metrics=(*BUILT_IN.metrics, Line(home=same, always=True)),
+    rules=(*BUILT_IN.rules, Line(names=("must_say",), home=MustSay)),
+)
 
 
 def check(folder: Path, queries: list[Row], rows: list[Row], config: str = "", **fields: Any) -> Outcome:

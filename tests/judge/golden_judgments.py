@@ -12,7 +12,6 @@ from pathlib import Path
 
 import msgspec
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config_file import read_config
 from ragcontract.core.judge_settings import LabelCounts
 from ragcontract.judge.interface import VoteSettings
@@ -21,6 +20,7 @@ from ragcontract.judge.run_cases import read_cases
 from ragcontract.judgments.calibration_file import FORMAT_VERSION, CalibrationFile
 from ragcontract.judgments.judgments_file import Judgment, write_judgments
 from ragcontract.judgments.trust import calibrated
+from ragcontract.registry import BUILT_IN
 from tests.judge.judges import Model, honestly
 
 CASES = Path(__file__).parents[1] / "cases"

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config_file import ConfigFile, read_config
 from ragcontract.core.errors import InputError
 from ragcontract.core.judge_settings import Task
 from ragcontract.judge.run_cases import TASKS, Cases, read_cases
+from ragcontract.registry import BUILT_IN
 from tests.builders import Row, golden, write_jsonl
 
 CLAIMS: Row = {"reference_claims": ["Refunds take five days.", "Returns are free."]}

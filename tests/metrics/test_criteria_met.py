@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.core.golden import Criterion, ExpectedAnswer, GoldenQuery
 from ragcontract.core.judge_settings import JUDGED_METRICS, JudgeSettings
 from ragcontract.core.metric import MetricSettings, Missing
@@ -15,6 +14,7 @@ from ragcontract.judgments.judged_metrics import CriteriaMet, criteria_met
 from ragcontract.judgments.judgments_file import Judgment
 from ragcontract.judgments.replay import Replay
 from ragcontract.metrics.named_scores import DeclaredScore
+from ragcontract.registry import BUILT_IN
 from tests.judgment_files import FINGERPRINT, judgments_on
 from tests.records import query
 
@@ -87,5 +87,5 @@ def test_a_score_of_another_tool_takes_its_name() -> None:
 
 
 def test_the_configuration_knows_the_names_of_all_judged_metrics() -> None:
-    families = [family for provider in BUILT_IN.metrics for family in provider(MetricSettings(cutoffs=(5,)))]
+    families = [family for provider in BUILT_IN.providers for family in provider(MetricSettings(cutoffs=(5,)))]
     assert {metric.key for one in families for metric in one.metrics if metric.task} == JUDGED_METRICS

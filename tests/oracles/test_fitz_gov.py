@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import pytest
 
 from ragcontract import check
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import render
 from ragcontract.core.rule import RowContext, RowRule, RuleSettings, Violation
 from ragcontract.core.run import RunRow
+from ragcontract.registry import BUILT_IN
 from ragcontract.report.record import Report
 from ragcontract.rules.claims import RequiredElements
 from tests.builders import write_jsonl

@@ -7,18 +7,19 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract import pipeline
-from ragcontract.built_in import BUILT_IN
 from ragcontract.core.errors import InputError
 from ragcontract.core.finding import sentence
+from ragcontract.core.lines import Line
 from ragcontract.evaluation.source import Local
 from ragcontract.pipeline import Outcome
+from ragcontract.registry import BUILT_IN
 from ragcontract.runs.readers import open_baseline, open_run
 from tests.builders import Row, write_jsonl
 from tests.process import rag_contract
 from tests.records import NOW
 from tests.toys import MustSay
 
-REGISTRY = replace(BUILT_IN, rules=(*BUILT_IN.rules, MustSay))
+REGISTRY = replace(BUILT_IN, rules=(*BUILT_IN.rules, Line(names=("must_say",), home=MustSay)))
 
 
 def say(phrase: str, **fields: Any) -> Row:

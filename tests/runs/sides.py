@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config_file import ConfigFile, config_of
 from ragcontract.contract.resolve import resolve
 from ragcontract.core.errors import InputError
@@ -15,7 +14,7 @@ from ragcontract.evaluation.plan import Plan, plan_for
 from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.source import Local
 from ragcontract.files.problems import Collector, Event, Problems, located
-from ragcontract.registry import Registry
+from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.runs.readers import Reader, open_run
 from tests.records import golden_of, query
 

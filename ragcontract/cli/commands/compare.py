@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Sequence
 import click
 
 from ragcontract import pipeline
-from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import progress_over, say, say_json, warn
 from ragcontract.cli.options import CONFIG, GOLDEN, JUDGMENTS, REPEATS, K, clock, find_paths, refuse_outputs
 from ragcontract.contract.defaults import InputPaths
@@ -21,6 +20,7 @@ from ragcontract.evaluation.source import Local
 from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.files.writing import goes_to_stdout, write_files
+from ragcontract.registry import BUILT_IN
 from ragcontract.report import comparison, comparison_text
 from ragcontract.report.comparison import RunComparison, comparison_of
 from ragcontract.report.terminal import without_colours

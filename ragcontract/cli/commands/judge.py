@@ -14,7 +14,6 @@ from typing import Any
 
 import click
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import progress_over, say, warn
 from ragcontract.cli.judge_options import (
     calibrated,
@@ -59,6 +58,7 @@ from ragcontract.judge.calibration_run import sample as draw
 from ragcontract.judge.judging_run import expected_judging, judge_cases
 from ragcontract.judge.run_cases import TASKS, read_cases
 from ragcontract.judgments.calibration_file import read_calibration
+from ragcontract.registry import BUILT_IN
 
 NARROWEST, INDENT = 20, "  "
 # The questions, and what y and n mean, in the words of the judge's own instructions.

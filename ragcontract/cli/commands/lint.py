@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import progress_over, say, warn
 from ragcontract.cli.options import CONFIG, GOLDEN, WITHOUT_RUN, files_option, find_paths, refuse_run
 from ragcontract.contract import defaults
@@ -33,6 +32,7 @@ from ragcontract.evaluation.id_diagnostics import ForbiddenForms, PatternIds
 from ragcontract.evaluation.plan import Plan, plan_for
 from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
+from ragcontract.registry import BUILT_IN
 from ragcontract.rules.ranks import ForbiddenDocs
 from ragcontract.runs.readers import doc_id_rows
 

@@ -8,7 +8,6 @@ from typing import Any, get_args
 import click
 from msgspec.structs import replace
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import say, warn
 from ragcontract.cli.options import CONFIG, GOLDEN, Decorate, find_paths, out_option, refuse_outputs
 from ragcontract.contract import defaults
@@ -26,6 +25,7 @@ from ragcontract.record.record_options import TOP, OnFailure, RecordOptions, Rec
 from ragcontract.record.recording import Recording, RecordingPlan, planned, record
 from ragcontract.record.target import Target, read_target
 from ragcontract.record.watching import Format, WatchOptions, watchers
+from ragcontract.registry import BUILT_IN
 
 # Options that have another name in Python; messages about their values begin with a name of the user.
 NAMES = {"versions": "set", "secrets": "secret", "watch_files": "watch"}

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import click
 
 from ragcontract import pipeline
-from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import progress_over, say, warn
 from ragcontract.cli.options import CONFIG, GOLDEN, JUDGMENTS, REPEATS, SCORES, K, clock, files_option, find_paths
 from ragcontract.contract import defaults
@@ -26,7 +25,7 @@ from ragcontract.core.safe_text import shorten, visible
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.evaluation.source import Local
 from ragcontract.files.paths import existing_files
-from ragcontract.registry import Registry
+from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.report.terminal import aligned
 from ragcontract.rules.ranks import MustInclude
 from ragcontract.runs.readers import open_run

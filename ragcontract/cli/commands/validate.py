@@ -7,7 +7,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract import pipeline
-from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import say, warn
 from ragcontract.cli.options import (
     BASELINE,
@@ -37,6 +36,7 @@ from ragcontract.core.safe_text import visible
 from ragcontract.evaluation.plan import plan_for
 from ragcontract.evaluation.side import Side
 from ragcontract.files.problems import Collector, Problems
+from ragcontract.registry import BUILT_IN
 from ragcontract.runs.scores_files import read_scores
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import say, warn
 from ragcontract.cli.options import CONFIG, GOLDEN, clock, find_paths, refuse_links
 from ragcontract.contract import defaults
@@ -15,11 +14,11 @@ from ragcontract.contract.config_file import read_config
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.nearest import NearNames
-from ragcontract.core.rule import names_of
 from ragcontract.core.safe_text import encodable, visible
 from ragcontract.files.locking import digest_of, in_turn, require_unchanged
 from ragcontract.files.opening import UTF8_BOM
 from ragcontract.files.writing import write_files
+from ragcontract.registry import BUILT_IN
 
 
 def _text(_context: click.Context, _option: click.Parameter, value: str) -> str:
@@ -45,7 +44,7 @@ def _day(_context: click.Context, _option: click.Parameter, value: str) -> str:
 @click.option("--until", required=True, callback=_day, metavar="DATE", help="The last day (UTC) on which it counts.")
 @click.option(
     "--rule",
-    type=click.Choice([name for rule in BUILT_IN.rules for name in names_of(rule)]),
+    type=click.Choice([name for line in BUILT_IN.rules for name in line.names]),
     help="The rule that may be broken. [all rules]",
 )
 @GOLDEN

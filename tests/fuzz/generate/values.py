@@ -5,9 +5,8 @@ from functools import lru_cache
 from random import Random
 from typing import Any, TypeVar
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.limits import limit_keys
-from ragcontract.core.rule import names_of
+from ragcontract.registry import BUILT_IN
 
 T = TypeVar("T")
 
@@ -90,7 +89,7 @@ def gate_keys() -> tuple[str, ...]:
 @lru_cache
 def rule_names() -> tuple[str, ...]:
     """Return the names of all rules."""
-    return tuple(name for rule in BUILT_IN.rules for name in names_of(rule))
+    return tuple(name for line in BUILT_IN.rules for name in line.names)
 
 
 class Maker:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.errors import InputError
@@ -14,6 +13,7 @@ from ragcontract.github.context import Context
 from ragcontract.judge.calibration_run import read_labels
 from ragcontract.judgments.calibration_file import read_calibration
 from ragcontract.judgments.judgments_file import read_judgments
+from ragcontract.registry import BUILT_IN
 from ragcontract.runs.readers import RunEvent, open_baseline, open_run
 from tests.fuzz.expectations import expect
 from tests.fuzz.generate.values import Maker

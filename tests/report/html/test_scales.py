@@ -4,11 +4,13 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ragcontract.built_in import BUILT_IN
+from msgspec.structs import replace
+
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.lines import Line
 from ragcontract.core.metric import Family, Metric, MetricSettings, Scale, SwitchedOn
 from ragcontract.core.run import RunRow
-from ragcontract.registry import Registry
+from ragcontract.registry import BUILT_IN
 from ragcontract.report.html.metric_cards import cards
 from ragcontract.report.record import Report
 from tests.records import evaluate, query, report_on
@@ -40,7 +42,7 @@ def clutter(_: MetricSettings) -> Iterable[Family]:
 
 def cluttered(now: int, before: int) -> Report:
     """Return a report on six queries that return so many unwanted documents each, now and before."""
-    registry = Registry(metrics=(*BUILT_IN.metrics, clutter), rules=BUILT_IN.rules, quantities=BUILT_IN.quantities)
+    registry = replace(BUILT_IN, metrics=(*BUILT_IN.metrics, Line(home=clutter, always=True)))
     queries = [query(f"q{number}", "A", tags=("t",)) for number in range(6)]
     run, base = (
         {asked.id: ["A", *(f"x{number}" for number in range(count))] for asked in queries} for count in (now, before)
