@@ -27,7 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("cluster",),
     ("decision",),
     ("evaluation",),
-    ("judgments", "built_in"),
+    ("judgments",),
     ("contract",),
     ("registry",),
     ("rules", "metrics"),

@@ -5,13 +5,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from copy import copy
-from importlib import import_module
 
 import click
 
 from ragcontract.cli.console import say
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
+from ragcontract.core.lines import Line
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.core.version import __version__
 from ragcontract.files.streams import log_to
@@ -34,8 +34,8 @@ REPEATABLE = (
     "--secret",
     "--watch",
 )
-# In the order in which a new contract uses them; each is `command` in its module in ragcontract.cli.commands.
-COMMANDS = (
+# In the order in which a new contract uses them.
+NAMES = (
     "init",
     "label",
     "unjudged",
@@ -54,6 +54,9 @@ COMMANDS = (
     "convert",
     "schema",
 )
+COMMANDS: dict[str, Line[click.Command]] = {
+    name: Line(names=(name,), home=f"ragcontract.cli.commands.{name}:command") for name in NAMES
+}
 
 
 def main(argv: Sequence[str]) -> int:
@@ -101,10 +104,8 @@ class _Commands(click.Group):
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 (click's signature)
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = import_module(f"ragcontract.cli.commands.{cmd_name}").command
-        return command
+        line = COMMANDS.get(cmd_name)
+        return line.load() if line else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -119,10 +119,7 @@ class Contract(Families, frozen=True, kw_only=True):
 def resolve(
     golden: Golden, config_file: ConfigFile, registry: Registry, *, has_baseline: bool, tags: Sequence[str] = ()
 ) -> Contract:
-    """Combine golden set and configuration into a contract, with the problems that make it unusable.
-
-    With ``tags``, its scope is the queries with any of the tags, and the tags' own limits.
-    """
+    """Combine golden set and configuration into a contract; with ``tags``, only their queries and limits count."""
     config = config_file.config
     scope = scope_of(golden, config_file.gates, tags)
     all_golden, golden = golden, golden_within(golden, scope)
@@ -170,10 +167,10 @@ def resolve(
     )
 
 
-def _rules(golden: Golden, registry: Registry) -> list[type[Rule]]:
-    """Return the classes of the rules that are always there, and of those in golden rows, in the registry's order."""
+def _rules(golden: Golden, registry: Registry) -> Iterator[type[Rule]]:
+    """Yield the classes of the rules of every contract, and of those that golden rows have."""
     names = {name for rule in golden.rule_types for name in names_of(rule)}
-    return [line.load() for line in registry.rules if line.always or not names.isdisjoint(line.names)]
+    yield from (line.load() for line in registry.rules if line.is_named(names))
 
 
 def _families(settings: MetricSettings, registry: Registry) -> tuple[Ranking, list[Family], list[Family]]:

@@ -17,7 +17,7 @@ class Line(Struct, Generic[T], frozen=True, kw_only=True):
     """
 
     names: tuple[str, ...] = ()
-    home: str | T  # where it is, as ``ragcontract.rules.text:MustContain``, or the thing itself
+    home: str | T  # its module, or something in it (``ragcontract.rules.text:MustContain``), or the thing itself
     fields: tuple[str, ...] = ()  # the golden fields that it is for
     always: bool = False  # every contract has it
 
@@ -26,7 +26,8 @@ class Line(Struct, Generic[T], frozen=True, kw_only=True):
         if not isinstance(self.home, str):
             return self.home
         module, _, attribute = self.home.partition(":")
-        return cast("T", getattr(import_module(module), attribute))
+        loaded = import_module(module)
+        return cast("T", getattr(loaded, attribute) if attribute else loaded)
 
     def is_named(self, names: Container[str]) -> bool:
         """Return whether a contract with these names and golden fields has it."""

@@ -6,30 +6,29 @@ has a line in ``AROUND``.
 """
 
 from collections.abc import Mapping
-from importlib import import_module
-from types import ModuleType
 from typing import Any, Protocol, cast
 
 from msgspec import Struct
 
 from ragcontract.core.errors import InputError
+from ragcontract.core.lines import Line
 from ragcontract.record.interface import Surroundings, System
 
-Modules = Mapping[str, str]
+Modules = Mapping[str, Line[Any]]
 
 # The key in `record.yml` and the module that reads its value; the module is imported only for such a target.
 KINDS: Modules = {
-    "python": "ragcontract.record.adapters.python_code",
-    "command": "ragcontract.record.adapters.command",
-    "http": "ragcontract.record.adapters.http_service",
-    "langchain": "ragcontract.record.adapters.langchain",
-    "llamaindex": "ragcontract.record.adapters.llamaindex",
-    "chroma": "ragcontract.record.adapters.chroma",
+    "python": Line(home="ragcontract.record.adapters.python_code"),
+    "command": Line(home="ragcontract.record.adapters.command"),
+    "http": Line(home="ragcontract.record.adapters.http_service"),
+    "langchain": Line(home="ragcontract.record.adapters.langchain"),
+    "llamaindex": Line(home="ragcontract.record.adapters.llamaindex"),
+    "chroma": Line(home="ragcontract.record.adapters.chroma"),
 }
 # Innermost first.
 AROUND: Modules = {
-    "chat": "ragcontract.record.adapters.chat",
-    "traces": "ragcontract.record.traces.receiving",
+    "chat": Line(home="ragcontract.record.adapters.chat"),
+    "traces": Line(home="ragcontract.record.traces.receiving"),
 }
 # The kind of an object that a Python target names, by the package of its class or of one that it derives from.
 PACKAGES: Mapping[str, str] = {
@@ -73,12 +72,12 @@ class Around(Protocol):
 
 def kind(name: str, kinds: Modules = KINDS) -> Kind:
     """Return the module of a kind of targets."""
-    return cast("Kind", _module(kinds[name]))
+    return cast("Kind", _loaded(kinds[name]))
 
 
 def around(name: str, modules: Modules = AROUND) -> Around:
     """Return the module for a key that stands beside the kind."""
-    return cast("Around", _module(modules[name]))
+    return cast("Around", _loaded(modules[name]))
 
 
 def of_object(target: object, surroundings: Surroundings) -> System | None:
@@ -91,9 +90,9 @@ def of_object(target: object, surroundings: Surroundings) -> System | None:
     return cast("OfObjects", kind(name)).of_object(target, surroundings) if name else None
 
 
-def _module(name: str) -> ModuleType:
+def _loaded(line: Line[Any]) -> Any:
     try:
-        return import_module(name)
+        return line.load()
     except ModuleNotFoundError as error:
         if error.name != "jmespath":
             raise

@@ -9,17 +9,18 @@ import pytest
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
+from ragcontract.core.lines import Line
 from ragcontract.net.secrets import Secrets
 from ragcontract.record.adapters.command import Each, Serve
 from ragcontract.record.adapters.isolated import IsolatedCode
 from ragcontract.record.adapters.python_code import PythonCode
-from ragcontract.record.target_registry import KINDS
+from ragcontract.record.target_registry import KINDS, Modules
 from tests.process import spawn
 from tests.record.systems import asked, doc_ids, target_of
 from tests.runner import ROOT
 
-TOYS = {**KINDS, "toy": "tests.record.toy_kind"}
-AROUND = {"louder": "tests.record.toy_around"}
+TOYS = {**KINDS, "toy": Line(home="tests.record.toy_kind")}
+AROUND: Modules = {"louder": Line(home="tests.record.toy_around")}
 
 
 @pytest.fixture(autouse=True)
@@ -209,12 +210,13 @@ import sys
 sys.modules["jmespath"] = None
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
+from ragcontract.core.lines import Line
 from ragcontract.record.interface import Surroundings
 from ragcontract.record.target import read_target
 assert read_target("search.py:find", Surroundings()).system.ask  # which needs none
 for fails in (
     lambda: read_target("search.py:find", Surroundings(doc_id="id")),
-    lambda: read_target("record.yml", Surroundings(), kinds={"needy": "needy"}),
+    lambda: read_target("record.yml", Surroundings(), kinds={"needy": Line(home="needy")}),
 ):
     try:
         fails()
