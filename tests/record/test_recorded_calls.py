@@ -188,6 +188,16 @@ def test_a_model_behind_a_retriever_that_calls_no_tool_breaks_the_contract() -> 
     assert "Expected a call of get_order\n  Found: no tool was called" in ended.out
 
 
+@pytest.mark.parametrize("mapping", ["", ", response: {answer: answer}"])
+def test_an_error_beside_the_answer_of_a_service_fails_the_question(mapping: str) -> None:
+    with Service(at={"/ask": Reply(content={"answer": "x", "error": "timeout"})}) as service:
+        Path("record.yml").write_text(f'http: {{url: {service.url}/ask, json: {{question: "{{query}}"}}{mapping}}}\n')
+        ended = rag_contract("record", "record.yml")
+    assert ended.code == 2
+    assert "timeout" in ended.err
+    assert not Path("current_run.jsonl").exists()
+
+
 ANSWER = '{"role": "assistant", "content": "A salary of 1"}'
 CALLING = '{"role": "assistant", "content": "Done.", "tool_calls": [{"name": "refund", "args": {}}]}'
 
