@@ -27,6 +27,7 @@ from ragcontract.core.rule import RowContext, RowRule, RuleSettings, Violation, 
 from ragcontract.core.run import RunRow
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.rules.claims import ForbiddenClaims, ForbiddenElements, RequiredElements
+from ragcontract.rules.json_schema import JsonSchema
 from ragcontract.rules.modes import ExpectedMode
 from ragcontract.rules.refusal import MustNotRefuse, MustRefuse
 from ragcontract.rules.regex import RegexMustMatch, RegexMustNotMatch
@@ -41,6 +42,7 @@ AnswerName: TypeAlias = Literal[
     "reference-breaks-rule",
     "refuse-and-answer",
     "repeated-element",
+    "schema-without-type",
     "short-text",
 ]
 Queries = Mapping[str, GoldenQuery]  # by id
@@ -73,6 +75,7 @@ def answer_findings(queries: Queries, config: Config) -> dict[AnswerName, Callab
         "short-text": lambda: _of_rules(own, asked, _short),
         "loose-number": lambda: _of_rules(own, asked, _loose_numbers),
         "repeated-element": lambda: _of_rules(own, asked, _repeated),
+        "schema-without-type": lambda: _of_rules(own, asked, _without_type),
         "forbidden-and-required": lambda: _forbidden_and_required(own, asked),
         "forbidden-in-question": lambda: _forbidden_in_question(own, asked),
         "forbidden-in-reference": lambda: _forbidden_in_reference(own, asked),
@@ -165,6 +168,15 @@ def _repeated(rule: RowRule) -> Iterator[str]:
             verb = "requires" if isinstance(rule, RequiredElements) else "forbids"
             both = f"{_short_repr(inner.text)} and {_short_repr(outer.text)}"
             yield f"{verb} {both}, which contains it; leave {_short_repr(useless.text)} out"
+
+
+def _without_type(rule: RowRule) -> Iterator[str]:
+    from ragcontract.answers.json_fit import untyped
+
+    if isinstance(rule, JsonSchema) and (path := untyped(rule.schema)) is not None:
+        place = f"at {shorten(path, bounds.NAME)!r} in its schema" if path else "in its schema"
+        advice = 'add it, as in "type": "object"'
+        yield f"has a json_schema that accepts null, texts and numbers, because there is no type {place}; {advice}"
 
 
 def _forbidden_and_required(queries: Iterable[GoldenQuery], asked: _Asked) -> Found:
