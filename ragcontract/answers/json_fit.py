@@ -298,7 +298,7 @@ _LISTED = ("allOf", "anyOf", "oneOf", "prefixItems")
 _SINGLE = ("items", "contains", "not", "if", "then", "else", "additionalProperties", "propertyNames")
 
 
-_OF_EACH_TYPE = (None, True, 7, "I cannot answer.", [], {})
+_OF_EACH_TYPE: tuple[object, ...] = (None, True, 7, "I cannot answer.", [], {})
 
 
 def untyped(root: Schema) -> str | None:

@@ -65,9 +65,9 @@ _AS_PATTERN = 'which is searched for as it is written, not as a pattern; write {
 
 
 def answer_findings(queries: Queries, config: Config) -> dict[AnswerName, Callable[[], Found]]:
-    """Return the function that finds each kind of mistake; none if the contract expects nothing of answers."""
+    """Return the function that finds each kind of mistake; one only if the contract expects nothing of answers."""
     if not any(query.rules or query.answer for query in queries.values()):
-        return {}
+        return {"no-abstention": lambda: _no_abstention(filter(_expects_nothing, queries.values()))}
     asked = _Asked(config)
     imported = {query.id for query in queries.values() if query.answer and query.answer.as_evaluated}
     own = [query for query in queries.values() if query.id not in imported]
@@ -240,7 +240,18 @@ def _no_abstention(queries: Iterable[GoldenQuery]) -> Found:
         wants = any(isinstance(rule, SAYING) for rule in query.rules)
         if query.names_documents and not query.relevant_doc_ids and not says and not wants:
             advice = 'add "expected_mode": "abstain", or the rule must_refuse'
-            yield query, f"{query.id!r} has no relevant documents, and may be answered all the same; {advice}"
+            zeros = "has no grade but 0, so that no ranking metric counts it"
+            why = zeros if _has_only_zeros(query) else "has no relevant documents"
+            yield query, f"{query.id!r} {why}, and may be answered all the same; {advice}"
+
+
+def _expects_nothing(query: GoldenQuery) -> bool:
+    """Return whether a query about documents has only some that are not relevant, and forbids none."""
+    return _has_only_zeros(query) and not query.forbidden_doc_ids
+
+
+def _has_only_zeros(query: GoldenQuery) -> bool:
+    return query.relevance is not None and not any(query.relevance.values())
 
 
 def _said(violation: Violation) -> str:

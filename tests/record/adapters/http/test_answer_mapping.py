@@ -168,7 +168,8 @@ def test_an_error_at_the_top_of_an_answer_is_a_failure_if_the_mapping_names_none
     content = {"answer": "x", "error": error, "status": {"error": None}}
     assert failure(content, answer="answer").kind == "service_error"
     assert response(content, answer="answer", error="status.error").response == "x"
-    for nothing in (None, "", False, {}, []):
+    nothings: tuple[object, ...] = (None, "", False, {}, [])
+    for nothing in nothings:
         assert response({**content, "error": nothing}, answer="answer").response == "x"
 
 
