@@ -293,13 +293,13 @@ def _differ(other: object, own: object, *, by_ids: bool) -> bool:
 
     Texts are compared without blanks. Every text in a list or an object must be known, or ``by_ids`` one in each item.
     """
-    texts, known = _texts_in(other), _texts_in(own)
-    if not isinstance(other, str | list | dict) or "".join(texts) == "".join(known):
+    texts, own_texts = _texts_in(other), _texts_in(own)
+    if not isinstance(other, str | list | dict) or "".join(texts) == "".join(own_texts):
         return False
+    known = set(own_texts)
     if by_ids:
-        items = other if isinstance(other, list) else [other]
-        return any(set(known).isdisjoint(_texts_in(item)) for item in items)
-    return isinstance(own, str) or not set(known).issuperset(texts)
+        return any(known.isdisjoint(_texts_in(item)) for item in (other if isinstance(other, list) else [other]))
+    return isinstance(own, str) or not known.issuperset(texts)
 
 
 def _texts_in(value: object) -> list[str]:
