@@ -27,6 +27,7 @@ from ragcontract.core.rule import RowContext, RowRule, RuleSettings, Violation, 
 from ragcontract.core.run import RunRow
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.rules.claims import ForbiddenClaims, ForbiddenElements, RequiredElements
+from ragcontract.rules.json_schema import JsonSchema
 from ragcontract.rules.modes import ExpectedMode
 from ragcontract.rules.refusal import MustNotRefuse, MustRefuse
 from ragcontract.rules.regex import RegexMustMatch, RegexMustNotMatch
@@ -41,6 +42,7 @@ AnswerName: TypeAlias = Literal[
     "reference-breaks-rule",
     "refuse-and-answer",
     "repeated-element",
+    "schema-without-type",
     "short-text",
 ]
 Queries = Mapping[str, GoldenQuery]  # by id
@@ -63,9 +65,9 @@ _AS_PATTERN = 'which is searched for as it is written, not as a pattern; write {
 
 
 def answer_findings(queries: Queries, config: Config) -> dict[AnswerName, Callable[[], Found]]:
-    """Return the function that finds each kind of mistake; none if the contract expects nothing of answers."""
+    """Return the function that finds each kind of mistake; one only if the contract expects nothing of answers."""
     if not any(query.rules or query.answer for query in queries.values()):
-        return {}
+        return {"no-abstention": lambda: _no_abstention(filter(_expects_nothing, queries.values()))}
     asked = _Asked(config)
     imported = {query.id for query in queries.values() if query.answer and query.answer.as_evaluated}
     own = [query for query in queries.values() if query.id not in imported]
@@ -73,6 +75,7 @@ def answer_findings(queries: Queries, config: Config) -> dict[AnswerName, Callab
         "short-text": lambda: _of_rules(own, asked, _short),
         "loose-number": lambda: _of_rules(own, asked, _loose_numbers),
         "repeated-element": lambda: _of_rules(own, asked, _repeated),
+        "schema-without-type": lambda: _of_rules(own, asked, _without_type),
         "forbidden-and-required": lambda: _forbidden_and_required(own, asked),
         "forbidden-in-question": lambda: _forbidden_in_question(own, asked),
         "forbidden-in-reference": lambda: _forbidden_in_reference(own, asked),
@@ -167,6 +170,15 @@ def _repeated(rule: RowRule) -> Iterator[str]:
             yield f"{verb} {both}, which contains it; leave {_short_repr(useless.text)} out"
 
 
+def _without_type(rule: RowRule) -> Iterator[str]:
+    from ragcontract.answers.json_fit import untyped
+
+    if isinstance(rule, JsonSchema) and (path := untyped(rule.schema)) is not None:
+        place = f"at {shorten(path, bounds.NAME)!r} in its schema" if path else "in its schema"
+        advice = 'add it, as in "type": "object"'
+        yield f"has a json_schema that accepts null, texts and numbers, because there is no type {place}; {advice}"
+
+
 def _forbidden_and_required(queries: Iterable[GoldenQuery], asked: _Asked) -> Found:
     for query in queries:
         required = [text for rule in asked.rules(query) for text in _required(rule)]
@@ -228,7 +240,18 @@ def _no_abstention(queries: Iterable[GoldenQuery]) -> Found:
         wants = any(isinstance(rule, SAYING) for rule in query.rules)
         if query.names_documents and not query.relevant_doc_ids and not says and not wants:
             advice = 'add "expected_mode": "abstain", or the rule must_refuse'
-            yield query, f"{query.id!r} has no relevant documents, and may be answered all the same; {advice}"
+            zeros = "has no grade but 0, so that no ranking metric counts it"
+            why = zeros if _has_only_zeros(query) else "has no relevant documents"
+            yield query, f"{query.id!r} {why}, and may be answered all the same; {advice}"
+
+
+def _expects_nothing(query: GoldenQuery) -> bool:
+    """Return whether a query about documents has only some that are not relevant, and forbids none."""
+    return _has_only_zeros(query) and not query.forbidden_doc_ids
+
+
+def _has_only_zeros(query: GoldenQuery) -> bool:
+    return query.relevance is not None and not any(query.relevance.values())
 
 
 def _said(violation: Violation) -> str:
