@@ -190,6 +190,86 @@ def test_a_pattern_with_a_blank_goes_across_no_paragraph(pattern: str, answer: s
 
 
 @pytest.mark.parametrize(
+    ("pattern", "answer"),
+    [
+        *(
+            (r"^(yes|no)\b", answer)
+            for answer in (
+                *("<p>Yes, you are.</p>", "# Yes\n\nYou are.", "## Yes ##", "Yes\n===", "\n\nYes, you are.", " Yes"),
+                *(
+                    "- Yes, you are.",
+                    "* Yes",
+                    "+ Yes",
+                    "• Yes",
+                    "1. Yes",
+                    "2) Yes",
+                    "- [x] Yes",
+                    "> - # Yes",
+                    "- > Yes",
+                ),
+                *("&nbsp;Yes", "<!-- x -->\nYes", "<ul><li>Yes</li></ul>", "<br>Yes", "---\n\nYes", "| Yes |\n|---|"),
+                *(
+                    "\u200b Yes",
+                    "\u2800Yes",
+                    "&#8203; Yes",
+                    "```\nYes\n```",
+                    "- **Yes**",
+                    "[x]: /y\n\nYes",
+                    "![](x.png) Yes",
+                ),
+                *("<details><summary></summary>Yes", "> Yes", "\\\nYes"),
+            )
+        ),
+        *(
+            (r"\d+ days$", answer)
+            for answer in (
+                "30 days\n\n",
+                "30 days  ",
+                "<p>30 days</p>",
+                "# 30 days #",
+                "30 days&nbsp;",
+                "30 days\n\n---",
+            )
+        ),
+        *(("^(yes|no)[.!]?$", answer) for answer in ("<p>Yes.</p>", "\tNo!\n\n", "- No", "### Yes", "| No |")),
+        (r"\Ano\z", "# No\n"),
+        ("(?m)^no$", "Is it?\n\n- No  \n- Or yes"),
+        ("^yes, you are$", "- Yes,\n  you are"),
+    ],
+)
+def test_the_beginning_and_the_end_are_those_that_a_reader_sees(pattern: str, answer: str) -> None:
+    for asked in ({"forbidden_claims": [pattern]}, {"rules": [{"type": "regex_must_not_match", "pattern": pattern}]}):
+        ended = check(asked, answer)
+        assert ended.code == 1
+        assert re.search('Found: ".*(yes|no|30 days)', ended.out, re.IGNORECASE)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "answer"),
+    [
+        ("^(yes|no)$", "Yes and no"),
+        ("^yes", "You are.\n\n- Yes"),
+        (r"\d+ days$", "- 30 days\n- from delivery"),
+        ("(?m)^yes", "#Yes, 5.Yes -Yes"),
+        ("^[*]", "No * here"),
+        ("first\nsecond$", "- first\n- second"),
+    ],
+)
+def test_an_anchor_within_the_answer_is_none(pattern: str, answer: str) -> None:
+    assert check({"forbidden_claims": [pattern]}, answer).code == 0
+
+
+def test_a_required_pattern_begins_where_the_answer_as_it_is_written_begins() -> None:
+    for answer, code in (("Yes, you are.", 0), ("# Yes, you are.", 1), (" Yes", 1), ("<p>Yes</p>", 1)):
+        assert check({"rules": [{"type": "regex_must_match", "pattern": "^yes"}]}, answer).code == code
+
+
+def test_a_phrase_allows_no_claim_in_the_next_item_of_a_list() -> None:
+    asked = {"forbidden_claims": ["(?m)^yes"], "allowed_phrases": [{"text": "never yes"}, r"(?m)never\s+^yes"]}
+    assert check(asked, "- We say never\n- yes").code == 1
+
+
+@pytest.mark.parametrize(
     ("wanted", "answer"),
     [
         ("2*3*4", r"It is 2\*3\*4."),

@@ -14,9 +14,11 @@ from ragcontract.answers.normalising import (
     Span,
     Traced,
     composed,
+    flowing,
     has_raised,
     normalised,
     traced,
+    trimmed,
 )
 from ragcontract.core.invisible import DRAWN_BLANK, without_invisible
 from ragcontract.core.safe_text import encodable
@@ -73,11 +75,14 @@ class Answer:
     @cached_property
     def flowing(self) -> "Shown | None":
         """The answer as a page shows it, with one blank for all blanks within a paragraph, if that is another text."""
-        from ragcontract.answers.shown import flowing
-
         shown = self.shown or self
         joined = flowing(shown.text) if self._markup else None
         return Shown(joined, shown) if joined and joined.text != shown.text else None
+
+    @cached_property
+    def trimmed(self) -> "Shown | None":
+        """The text without the blanks and the marks of blocks around its lines, if that is another text."""
+        return self._shown(trimmed(self.text))
 
     @cached_property
     def decoded(self) -> "Shown | None":

@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from ragcontract.answers.metric_options import CannotScoreError
 from ragcontract.core import bounds
-from ragcontract.core.invisible import invisible_characters, without_invisible
+from ragcontract.core.invisible import DRAWN_BLANK, invisible_characters, without_invisible
 
 Span: TypeAlias = tuple[int, int]
 Change: TypeAlias = tuple[int, int, str]  # start and end in the old text, and what replaces it
@@ -187,6 +187,22 @@ def replaced(pattern: re.Pattern[str], text: str, by: str | Callable[[re.Match[s
         yield match.start(), match.end(), by if isinstance(by, str) else by(match)
 
 
+def flowing(text: str) -> Traced:
+    """Return a text with one blank for each run of blanks within a paragraph, as pages show it."""
+    tracing = Tracing(text)
+    tracing.take(replaced(_BROKEN, text, " "))
+    return tracing.result()
+
+
+def trimmed(text: str) -> Traced:
+    """Return a text without the blanks and the marks of blocks around its lines; a block begins after a blank line."""
+    tracing = Tracing(text)
+    tracing.take(replaced(_LINE_START, text, lambda start: "\n" if start["marks"] else ""))
+    tracing.take(replaced(_LINE_END, tracing.text))
+    tracing.take(replaced(_ENDS, tracing.text))
+    return tracing.result()
+
+
 def _changed(text: str, changes: Iterable[Change]) -> tuple[str, Step]:
     """Return the text with the changes, and the parts between them.
 
@@ -325,3 +341,14 @@ LINK = re.compile(rf"!?\[([^\[\]\n]*)\]\([^\S\n]*+{TARGET}([^\S\n]++{TITLE})?[^\
 _EMPHASIS = re.compile(r"\*\*|__|`")
 _BLANKS = re.compile(r"\s+")
 _RAISED = re.compile(f"[{RAISED}]")
+_BROKEN = re.compile(r"(?<=\S)[^\S\n]*\n(?![^\S\n]*(?:\n|[-*+>|#]|\d+[.)]\s|`{3}|~{3}))[^\S\n]*|[^\S\n]{2,}|[^\S\n ]")
+_DRAWN = "".join(sorted(DRAWN_BLANK))
+_SPACE = rf"(?:[^\S\n]|[{_DRAWN}])"
+# A line that is a rule, and the marks of headings, lists, tasks, quotes and tables.
+_LINE_START = re.compile(
+    rf"^{_SPACE}*+(?P<marks>[-=*_|:+](?:[-=*_|:+]|{_SPACE})*+$"
+    rf"|(?:(?:[-*+•◦▪‣·]|\d{{1,9}}[.)]|\#{{1,6}}|\[[ xX]\])(?:{_SPACE}++|$)|[>|]{_SPACE}*+)*+)",
+    re.MULTILINE,
+)
+_LINE_END = re.compile(rf"(?<![\s{_DRAWN}|])(?:{_SPACE}*+\|++|{_SPACE}++\#++)?{_SPACE}*+$", re.MULTILINE)
+_ENDS = re.compile(r"\A\s+|(?<!\s)\s+\Z")

@@ -61,13 +61,6 @@ def cited(text: str) -> Traced:
     return tracing.result()
 
 
-def flowing(text: str) -> Traced:
-    """Return a text with one blank for each run of blanks within a paragraph, as pages show it."""
-    tracing = Tracing(text)
-    tracing.take(replaced(_BROKEN, text, " "))
-    return tracing.result()
-
-
 _PLANE = 0xF0000  # private use: no text has a meaning there
 _OF_MARKDOWN = "!()*[\\]_`~"
 _STAND_INS = {ord(char): chr(_PLANE + ord(char)) for char in f"{_OF_MARKDOWN}:@&<>"}
@@ -240,7 +233,6 @@ _PAIR = re.compile(r"(\*{1,3})([^\s*](?:[^*\n]*[^\s*])?)\1")
 _STRUCK = re.compile(r"(?<!~)(~)([^\s~](?:[^~\n]*[^\s~])?)~(?!~)")
 _MARKS = re.compile(r"~~|`|(?<![^\W_])_+|_++(?![^\W_])")
 _QUOTE_MARKS = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
-_BROKEN = re.compile(r"(?<=\S)[^\S\n]*\n(?![^\S\n]*(?:\n|[-*+>|#]|\d+[.)]\s|`{3}|~{3}))[^\S\n]*|[^\S\n]{2,}|[^\S\n ]")
 _CLOSING = {"!--": "--!?>", "?": r"\?>", "![cdata[": "]]>"}
 _LEAST_INDENTATION = 4  # characters, with the line end before them
 _INDENTATION = re.compile(r"(?:\A|\n) *\Z")
