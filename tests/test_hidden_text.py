@@ -1,6 +1,7 @@
 """A forbidden text is found however it is hidden, and no honest answer fails for its markup."""
 
 import re
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -187,6 +188,38 @@ def test_a_blank_in_what_is_forbidden_is_any_blank_within_a_paragraph(answer: st
 )
 def test_a_pattern_with_a_blank_goes_across_no_paragraph(pattern: str, answer: str) -> None:
     assert check({"rules": [{"type": "regex_must_not_match", "pattern": pattern}]}, answer).code == 0
+
+
+@pytest.mark.parametrize(
+    ("wanted", "answer"),
+    [
+        ("τιμή", "Η ΤΙΜΗ είναι 5"),
+        ("τιμή", "Η τιμη\u0301 είναι 5"),
+        ("ΤΙΜΗ", "Η τιμή είναι 5"),
+        ("Μαΐου", "ΤΟΥ ΜΑΪΟΥ"),
+        ("ρολόι", "ΕΝΑ ΡΟΛΟΪ"),
+        ("ἄνθρωπος", "Ο ΑΝΘΡΩΠΟΣ"),
+        ("ᾠδή", "ΜΙΑ ΩΙΔΗ"),
+        ("Η", "ή"),
+    ],
+)
+def test_greek_capitals_have_no_accents(wanted: str, answer: str) -> None:
+    for asked in (
+        {"forbidden_elements": [wanted]},
+        {"forbidden_elements": [{"text": wanted, "word": True}]},
+        {"rules": [{"type": "must_not_contain", "value": wanted}]},
+    ):
+        ended = check(asked, answer)
+        assert ended.code == 1
+        assert f'Found: "{unicodedata.normalize("NFC", answer)}"' in ended.out
+    assert check({"answer_must_include": [wanted]}, answer).code == 0
+    as_written = {"type": "must_not_contain", "value": wanted, "ignore_case": False}
+    assert check({"rules": [as_written]}, answer).code == (wanted in unicodedata.normalize("NFC", answer))
+
+
+def test_accents_of_other_letters_than_greek_ones_count() -> None:
+    for wanted, answer in (("sécret", "SECRET"), ("сёла", "СЕЛА"), ("τιμή", "Η τιμα")):
+        assert check({"forbidden_elements": [wanted]}, answer).code == 0
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 """Brings texts into the form in which they are compared, and traces each part of it to the original text.
 
-Texts are compared without regard to case, quotes, dashes, Markdown emphasis, blanks and invisible characters. Letters
-and digits that are drawn in another way are plain ones: 𝐬, ｓ, 🆂, ⒮ and a struck-through s̶ all read "s". The same steps
-change the text that is searched for and the answer. The form of an answer can be traced, so that a message quotes the
-words that the application said.
+Texts are compared without regard to case, accents of Greek letters, quotes, dashes, Markdown emphasis, blanks and
+invisible characters. Letters and digits that are drawn in another way are plain ones: 𝐬, ｓ, 🆂, ⒮ and a struck-through
+s̶ all read "s". The same steps change the text that is searched for and the answer. The form of an answer can be traced,
+so that a message quotes the words that the application said.
 
 Unicode normalization takes a time that is linear in the length of the text. The standard library sorts the combining
 marks of a run one by one, which takes minutes for an answer that is one long run of them. Here, text is normalized in
@@ -84,7 +84,21 @@ def normalised(text: str, form: Form = DEFAULT, *, links: bool = True) -> str:
 def _folded(text: str, form: Form) -> str:
     if form.normalise:
         text = plain(text if form.raised else _RAISED.sub(" ", text))
-    return text.casefold() if form.ignore_case else text
+    return _without_case(text) if form.ignore_case else text
+
+
+def _without_case(text: str) -> str:
+    """Return the text without case; Greek letters have no accents, because their capitals are written without them."""
+    text = text.casefold()
+    if text.isascii() or not _GREEK.search(text):
+        return text
+    return _GREEK_ACCENTS.sub("", text.translate(_bare_greek()))
+
+
+@cache
+def _bare_greek() -> dict[int, str]:
+    letters = [char for char in map(chr, (*range(0x370, 0x400), *range(0x1F00, 0x2000))) if char.isalpha()]
+    return {ord(char): unicodedata.normalize("NFD", char)[0] for char in letters}
 
 
 @lru_cache(maxsize=4096)
@@ -341,6 +355,8 @@ LINK = re.compile(rf"!?\[([^\[\]\n]*)\]\([^\S\n]*+{TARGET}([^\S\n]++{TITLE})?[^\
 _EMPHASIS = re.compile(r"\*\*|__|`")
 _BLANKS = re.compile(r"\s+")
 _RAISED = re.compile(f"[{RAISED}]")
+_GREEK = re.compile("[\u0370-\u03ff\u1f00-\u1fff]")
+_GREEK_ACCENTS = re.compile("(?<=[α-ω])[\u0300-\u036f]+")
 _BROKEN = re.compile(r"(?<=\S)[^\S\n]*\n(?![^\S\n]*(?:\n|[-*+>|#]|\d+[.)]\s|`{3}|~{3}))[^\S\n]*|[^\S\n]{2,}|[^\S\n ]")
 _DRAWN = "".join(sorted(DRAWN_BLANK))
 _SPACE = rf"(?:[^\S\n]|[{_DRAWN}])"
