@@ -434,6 +434,11 @@ def test_an_answer_of_nothing_but_markup_fails_the_check() -> None:
         "<!-- It is 5.",
         "<style>p {}</style>",
         "~~~\n~~~",
+        "<p>None</p>",
+        "`null`",
+        '"null"',
+        "- None\n- None",
+        "[object Object],[object Object]",
     ],
 )
 def test_an_answer_that_a_page_does_not_show_is_none(nothing: str) -> None:

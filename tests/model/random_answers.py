@@ -31,6 +31,11 @@ INVISIBLE = ("\u200b", "\u00ad", "\u2060", "\u202e", "\u034f", "\ufe0f", "\u115f
 SAYS_NOTHING = (
     "None",
     "null",
+    "<p>None</p>",
+    "**null**",
+    '"None"',
+    "- NaN\n- NaN",
+    "[object Object], [object Object]",
     ".",
     "-",
     "**",
