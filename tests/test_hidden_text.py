@@ -508,3 +508,18 @@ def test_a_required_text_that_readers_see_is_found(answer: str) -> None:
 def test_a_required_text_may_be_markup() -> None:
     for wanted in ("<b>", '<p title="30 days">', "<!-- x -->", "[x]: http://x"):
         assert check({"answer_must_include": [wanted]}, f"Write this: {wanted}").code == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("30 days [1]. They cost 5【4:7†source】.", "citations up to [4:0]"),
+        ("30 days [1]. They cost 5 [#9].", "citations up to [1]"),
+        ("30 days [1]. They cost 5 [Source 9].", "citations up to [1]"),
+        ("Items can be returned.\n\n[^1]: Returns policy", "a citation: [1], or the id of a retrieved document"),
+    ],
+)
+def test_a_citation_of_nothing_cannot_be_hidden(answer: str, expected: str) -> None:
+    ended = check({"rules": [{"type": "must_cite"}]}, answer, retrieved_contexts=["30 days."])
+    assert ended.code == 1
+    assert f"Expected {expected}" in ended.out

@@ -24,7 +24,7 @@ ABOUT_TEXT = frozenset(
 ON_TOOLS = frozenset({"must_call_tool", "must_not_call_tool", "tool_arguments_valid"})
 ON_SCORES = frozenset({"min_score", "max_score", "max_hallucination_risk", "composite"})
 MODES = ("trustworthy", "disputed", "abstain")
-NUMBERS = re.compile(r"\[\^?(\d{1,3}(?:\s*[-,]\s*\d{1,3})*)\]")
+NUMBERS = re.compile(r"\[(?:\^|#|Source )?(\d{1,3}(?:\s*[-,]\s*\d{1,3})*)\]")
 UNREAD = re.compile(r"<!--.*?-->|```.*?```|`[^`]*`", re.DOTALL)  # comments and code, which cite nothing
 FENCED = re.compile(r"\s*```[a-z]*\n(.*?)\n?```\s*", re.DOTALL)
 

@@ -24,6 +24,7 @@ PATTERNS = (
     r"\w+ days$",
 )
 AROUND = (("# ", ""), ("- ", ""), ("1. ", "\n\n"), ("\n\n", ""), (" ", "  "), ("<p>", "</p>"), ("&nbsp;", "\n"))
+BETWEEN = (" ", " ", " ", ". ", ", ", "\n", " [1-2] ", " [2026] ", " [Source 2] ", " [#1] ")
 ALLOWED = (r"not .*", r"never free", r"refund.{0,30}days", "no price")
 REFUSALS = ("I can't help with that.", "Well, I can’t  help with `this`.", "That is none of my business.")
 OWN_PHRASE = "none of my business"
@@ -127,7 +128,7 @@ def sentence_of(rng: random.Random) -> str:
     for _ in range(rng.randint(1, 7)):
         word = rng.choice((*WORDS, "not", "never", "is", "no", "therefunding", "a_free_b"))
         parts.append(decorated(rng, word))
-        parts.append(rng.choice((" ", " ", " ", ". ", ", ", "\n", f" [{rng.randint(0, 4)}] ", " [1-2] ", " [2026] ")))
+        parts.append(rng.choice((*BETWEEN, f" [{rng.randint(0, 4)}] ")))
     before, after = rng.choice(AROUND) if rng.random() < 0.2 else ("", "")
     return f"{before}{''.join(parts).strip()}{after}"
 
