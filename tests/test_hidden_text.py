@@ -234,6 +234,7 @@ def test_accents_of_other_letters_than_greek_ones_count() -> None:
                     "* Yes",
                     "+ Yes",
                     "• Yes",
+                    "●Yes",
                     "1. Yes",
                     "2) Yes",
                     "- [x] Yes",

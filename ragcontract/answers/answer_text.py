@@ -207,8 +207,8 @@ _DRAWN = frozenset(map(chr, range(0x2500, 0x25A0)))
 # Words that programs write in place of a missing text. A person who answers with such a word writes "None." or "none".
 # "No" and "0" are answers.
 _NO_TEXT = re.compile(r"None|null|NULL|undefined|nan|NaN|nil|<nil>|<NA>|object Object")
-_OTHER_WORD = re.compile(rf"(?!(?:{_NO_TEXT.pattern})\b)[A-Za-z0-9]+(?:[\s,.;:!?)]|\Z)")
-_AROUND_NO_TEXT = r"[\s\"'`“”‘’,;()\[\]]"
+_OTHER_WORD = re.compile(rf"(?!(?:{_NO_TEXT.pattern})\b|\d+[.)])[A-Za-z0-9]+(?:[\s,.;:!?)]|\Z)")
+_AROUND_NO_TEXT = r"[\s\"'`“”‘’,;|/(){}\[\]-]"
 _ONLY_NO_TEXT = re.compile(rf"{_AROUND_NO_TEXT}*+(?:(?:{_NO_TEXT.pattern})(?:{_AROUND_NO_TEXT}++|\Z))++")
 
 

@@ -363,7 +363,7 @@ _SPACE = rf"(?:[^\S\n]|[{_DRAWN}])"
 # A line that is a rule, and the marks of headings, lists, tasks, quotes and tables.
 _LINE_START = re.compile(
     rf"^{_SPACE}*+(?P<marks>[-=*_|:+](?:[-=*_|:+]|{_SPACE})*+$"
-    rf"|(?:(?:[-*+•◦▪‣·]|\d{{1,9}}[.)]|\#{{1,6}}|\[[ xX]\])(?:{_SPACE}++|$)|[>|]{_SPACE}*+)*+)",
+    rf"|(?:(?:[-*+]|\d{{1,9}}[.)]|\#{{1,6}}|\[[ xX]\])(?:{_SPACE}++|$)|[>|•◦▪▫●○■□‣·]{_SPACE}*+)*+)",
     re.MULTILINE,
 )
 _LINE_END = re.compile(rf"(?<![\s{_DRAWN}|])(?:{_SPACE}*+\|++|{_SPACE}++\#++)?{_SPACE}*+$", re.MULTILINE)

@@ -231,8 +231,10 @@ _DEFINITION = re.compile(
     rf"(?:<[^<>\n]*>|(?:[a-z][a-z0-9+.-]*+:|\.{{0,2}}/|\#|www\.)[^\s<>]*+)(?:[ \t]++{TITLE})?[ \t]*+(?:\n|\Z))+)",
     re.IGNORECASE,
 )
-_NOTE = re.compile(
-    r"^[ \t>]*\[\^([^\[\]\n]+)\]:[^\n]*(?:\n(?![ \t>]*(?:\n|\Z|\[\^[^\[\]\n]+\]:))[^\n]+)*", re.MULTILINE
+_NOTE = re.compile(  # with the lines of its paragraph and indented paragraphs
+    r"^[ \t>]*\[\^([^\[\]\n]+)\]:[^\n]*"
+    r"(?:\n(?![ \t>]*(?:\n|\Z|\[\^[^\[\]\n]+\]:))[^\n]+|\n(?:[ \t]*+\n)++(?: {4}|\t)[^\n]+)*",
+    re.MULTILINE,
 )
 _NOTE_MARK = re.compile(r"\[\^([^\[\]\n]+)\]")
 _ESCAPED_BRACKETS = re.compile(r"\\(?=[\[\]])")

@@ -18,15 +18,15 @@ _BETWEEN = r"(?:[\s,;、，；&/|+^*_~·•‐‑‒–—―−-]|\.\.|…|and|
 # A word or a sign before the number of a source: [Source 9], [doc9], [cite: 9], [#9]; in normal form, № is No.
 _SOURCE = (
     r"(?:(?:sources?|src|ref(?:erence)?s?|doc(?:ument)?s?|contexts?|ctx|passages?|chunks?|citations?|cite|snippets?|excerpts?"
-    r"|quellen?|fuentes?|fonti|fonte|n[or]\.?|\#)[\s.:#_-]*)"
+    r"|search results?|quellen?|fuentes?|fonti|fonte|来源|出典|引用|参考|文献|n[or]\.?|\#)(?:\(s\)|_?id)?[\s.:#_-]*)++"
 )
 _NUMBERS = re.compile(
-    rf"[\s^*_~]*(?P<source>{_SOURCE})?+(?P<numbers>\d{{1,3}}(?:{_BETWEEN}++{_SOURCE}?+\d{{1,3}})*)[\s,;*_~]*"
-    r"(?(source)(?:[†:,|(].*)?|(?:†.*)?)",
+    rf"[\s^*_~]*(?P<source>{_SOURCE})?+(?P<numbers>\d{{1,3}}(?:{_BETWEEN}++(?:{_SOURCE})?+\d{{1,3}})*)[\s,;*_~]*"
+    r"(?(source)(?:[†:,|(].*)?|(?:†.*|(?:pp?\.|pages?\b|§).*)?)",
     re.IGNORECASE | re.DOTALL,
 )
 # The form of OpenAI's assistants: the step that found the texts, and the number of one of them, counted from 0.
-_STEP = re.compile(r"[\s*_~]*(?P<step>\d{1,3}):(?P<number>\d{1,6})[\s*_~]*(?P<source>†.*)?", re.DOTALL)
+_STEP = re.compile(r"[\s*_~]*(?P<step>\d{1,3})\s*:\s*(?P<number>\d{1,6})[\s*_~]*(?P<source>†.*)?", re.DOTALL)
 _LINKED = re.compile(r"""\bhref=["']?([^"'\s<>]+)""", re.IGNORECASE)
 _COMMENT = re.compile("<!--.*?(?:-->|\\Z)", re.DOTALL)
 _WORD = r"[^\s\[\](){}<>\"'“”‘’,;]+"

@@ -100,7 +100,8 @@ WRITTEN_FOR_NOTHING = (
     "# nil",
     "[object Object],[object Object]", ", ".join(["[object Object]"] * 99), "N<b>one</b>", "&#78;one",
     "<!-- x -->\nnull",
-    "```\nundefined\n```", "[None, None]", "['None']", "(null)", "| NaN |", "`<nil>`", "nan nan", "[None](https://x.org)",
+    "```\nundefined\n```", "[None, None]", "['None']", "(null)", "| NaN |", "`<nil>`", "nan nan",
+    "1. None", "None/None", "None - NaN", "{null}", "[None](https://x.org)",
 )  # fmt: skip
 
 
@@ -126,6 +127,8 @@ def test_what_programs_write_for_nothing_is_no_answer(tmp_path: Path, response: 
         "null: 5",
         "nullNone",
         "# None 5",
+        "1. None of",
+        "42.",
     ],
 )
 def test_a_short_answer_is_one(tmp_path: Path, response: str) -> None:
