@@ -4,8 +4,8 @@ The rules themselves find most mistakes. Each is asked about the question, the r
 rules as if they were the answer.
 
 Forbidden patterns that look like texts, and forbidden texts that look like patterns, find nothing. Every command that
-reads the contract warns about them. ``30 days (calendar)`` does not find itself as a pattern, and no answer has the
-text ``secret.*``.
+reads the contract warns about them. ``30 days (calendar)`` does not find itself as a pattern, no answer has the text
+``secret.*``, and the pattern ``secret`` with a blank after it is not found before a full stop.
 """
 
 import re
@@ -58,8 +58,15 @@ _MAY_FAIL = re.compile(r"[()+?*$]")  # without any of these, a pattern finds its
 # be absent, as in colou?r and in stays? open.
 _MEANT = re.compile(r"[\\\[|{^]|\.[*+]|\(\?|\)[?*+]|\w\?.")
 _PATTERN_IN_TEXT = re.compile(r"\\b|\\[dswDSWB](?![A-Za-z])|\.[*+]")
+_ESCAPE_OR_CLASS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+_GROUP = re.compile(r"\([^()]*\)")
+_BEGINS_WITH_BLANK = re.compile(r"\s(?![*?{])")  # one that must be there
 _AS_TEXT = (
     'which does not find this very text, because ( ) + ? * and $ mean something else in patterns; write {"text": …}'
+)
+_WITH_BLANK = (
+    "which begins or ends with a blank or a line end, so that it is not found before a full stop or at the end of an "
+    'answer; leave it out, or write {"text": …, "word": true} for a whole word'
 )
 _AS_PATTERN = 'which is searched for as it is written, not as a pattern; write {"regex": …}'
 
@@ -263,23 +270,36 @@ def _short_repr(text: str | None) -> str:
 
 
 def warnings(queries: Iterable[GoldenQuery]) -> Iterator[str]:
-    """Yield a warning about the first forbidden pattern that looks like a text, and the first text like a pattern.
-
-    Each warning counts the others.
-    """
-    patterns: dict[str, str] = {}  # with the first place of each
-    texts: dict[str, str] = {}
+    """Yield a warning about the first forbidden pattern or text with each kind of mistake, which counts the others."""
+    places: dict[str, dict[str, str]] = {_AS_TEXT: {}, _WITH_BLANK: {}, _AS_PATTERN: {}}  # the first of each text
     for query in queries:
         if query.answer and query.answer.as_evaluated:
             continue
         for rule in (rule.inner for rule in query.rules if isinstance(rule, RowRule)):
             for single in _forbidden(rule):
-                if single.regex is not None and _is_text(single):
-                    patterns.setdefault(single.regex, _place(query, rule))
-                elif single.text is not None and _PATTERN_IN_TEXT.search(single.text):
-                    texts.setdefault(single.text, _place(query, rule))
-    yield from _warning(patterns, "pattern", _AS_TEXT)
-    yield from _warning(texts, "text", _AS_PATTERN)
+                if why := _mistake(single):
+                    places[why].setdefault(single.regex or single.text or "", _place(query, rule))
+    for why, of_kind in places.items():
+        yield from _warning(of_kind, "text" if why is _AS_PATTERN else "pattern", why)
+
+
+def _mistake(single: Single) -> str | None:
+    if single.regex is None:
+        return _AS_PATTERN if _PATTERN_IN_TEXT.search(single.text or "") else None
+    if _is_text(single):
+        return _AS_TEXT
+    return _WITH_BLANK if _has_blank_at_end(single.regex) else None
+
+
+def _has_blank_at_end(pattern: str) -> bool:
+    """Return whether a pattern, or one of its alternatives, begins or ends with a blank beside more than ^ and $."""
+    pattern = _ESCAPE_OR_CLASS.sub("x", pattern)
+    while (outer := _GROUP.sub("x", pattern)) != pattern:
+        pattern = outer
+    return any(
+        text.strip().strip("^$") and (text[-1].isspace() or _BEGINS_WITH_BLANK.match(text))
+        for text in pattern.split("|")
+    )
 
 
 def _place(query: GoldenQuery, rule: RowRule) -> str:

@@ -128,7 +128,12 @@ def test_what_says_nothing_is_no_answer(tmp_path: Path, response: str) -> None:
 
 WRITTEN_FOR_NOTHING = (
     "None", " None\n", "null", "NULL", "undefined", "nan", "NaN", "nil", "<nil>", "<NA>", "[object Object]",
-    "No\u200bne",
+    "No\u200bne", "<p>None</p>", "**None**", "`null`", '"null"', "'None'", "“None”", "None\nNone", "- None\n- NaN",
+    "# nil",
+    "[object Object],[object Object]", ", ".join(["[object Object]"] * 99), "N<b>one</b>", "&#78;one",
+    "<!-- x -->\nnull",
+    "```\nundefined\n```", "[None, None]", "['None']", "(null)", "| NaN |", "`<nil>`", "nan nan",
+    "1. None", "None/None", "None - NaN", "{null}", "[None](https://x.org)",
 )  # fmt: skip
 
 
@@ -139,7 +144,24 @@ def test_what_programs_write_for_nothing_is_no_answer(tmp_path: Path, response: 
 
 
 @pytest.mark.parametrize(
-    "response", ["No", "no", "0", "none", "None.", "None of them", "false", "`null`", "n/a", "Nan"]
+    "response",
+    [
+        "No",
+        "no",
+        "0",
+        "none",
+        "None.",
+        "None of them",
+        "false",
+        "n/a",
+        "Nan",
+        "None None of",
+        "null: 5",
+        "nullNone",
+        "# None 5",
+        "1. None of",
+        "42.",
+    ],
 )
 def test_a_short_answer_is_one(tmp_path: Path, response: str) -> None:
     assert broken(tmp_path, ASKED, says(response)) == []
@@ -147,9 +169,13 @@ def test_a_short_answer_is_one(tmp_path: Path, response: str) -> None:
 
 def test_a_word_for_nothing_is_the_answer_where_the_golden_query_says_so(tmp_path: Path) -> None:
     assert broken(tmp_path, ASKED | {"reference": "null"}, says("null")) == []
+    assert broken(tmp_path, ASKED | {"reference": "null"}, says("`null`")) == []
+    assert broken(tmp_path, ASKED | {"reference": "`null`"}, says('"null"')) == []
     assert broken(tmp_path, ASKED | {"reference": "null"}, says("undefined")) != []
+    assert broken(tmp_path, ASKED | {"reference": "null, I think"}, says("null")) != []
     schema = {"type": "json_schema", "schema": {"type": ["string", "null"]}}
-    assert broken(tmp_path, {"rules": [schema]}, says("null")) == []
+    for answer in ("null", '"None"', '```json\n"null"\n```'):
+        assert broken(tmp_path, {"rules": [schema]}, says(answer)) == []
 
 
 @pytest.mark.parametrize(
