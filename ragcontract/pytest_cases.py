@@ -26,6 +26,8 @@ from ragcontract.report.api_report import Report
 PathLike = str | os.PathLike[str]
 Paths = PathLike | Sequence[PathLike] | None
 GATE, QUERY = "gate:", "query:"  # how a test's id begins; a query's only where it would be ambiguous
+MARKER = "@pytest.mark.rag_contract"
+LISTED = ("golden", "run", "baseline", "scores", "judgments", "tags")  # arguments of which each may be a list
 _CHECKED = pytest.StashKey[dict[tuple[str, int], tuple[Any, "CheckedRun | Exception"]]]()
 
 
@@ -46,17 +48,26 @@ class MarkerOptions(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, node: Any) -> "MarkerOptions":
-        """Return the arguments of a test's markers. Those of a function override those of its class and module."""
+        """Return the arguments of a test's markers. Those of a function override those of its class and module.
+
+        Raises InputError if two markers of one function, class or module have the same argument.
+        """
         arguments: dict[str, Any] = {}
-        for marker in reversed([*node.iter_markers("rag_contract")]):
+        places: dict[str, Any] = {}
+        for place, marker in reversed([*node.iter_markers_with_node("rag_contract")]):
             if marker.args:
-                raise InputError(["@pytest.mark.rag_contract: takes keyword arguments only"])
+                raise InputError([f"{MARKER}: takes keyword arguments only"])
+            if twice := [name for name in marker.kwargs if places.get(name) is place]:
+                several = "give a list in one marker" if twice[0] in LISTED else "leave one of them out"
+                where = printable(visible(place.name))
+                raise InputError([f"{MARKER}: two markers on {where} have the argument {twice[0]}; {several}"])
             arguments |= marker.kwargs
+            places |= dict.fromkeys(marker.kwargs, place)
         try:
             return cls(**arguments)
         except TypeError as error:
             known = ", ".join(cls.__struct_fields__)
-            raise InputError([f"@pytest.mark.rag_contract: {error}; it takes {known}"]) from None
+            raise InputError([f"{MARKER}: {error}; it takes {known}"]) from None
 
     def inputs(self, folder: Path) -> InputPaths:
         """Return the paths of the inputs, with the defaults that the command line has in the same folder."""

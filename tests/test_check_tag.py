@@ -68,6 +68,16 @@ def test_a_rule_and_a_limit_of_the_tag_still_break_the_contract(contract: Path) 
     assert "Recall@5 is 0.00, minimum 0.40; 2 of 2 queries broken" in ended.out
 
 
+def test_a_limit_on_a_drop_needs_a_query_with_the_tag_that_the_baseline_has_too(contract: Path) -> None:
+    (contract / "ragcontract.yml").write_text("tags: {smoke: {fail_on: {mrr_drop_gt: 0.05}}}\n" + RANKS_OFF)
+    write_jsonl(contract / "current_run.jsonl", [run("refunds", "x"), run("sso", "x")])
+    write_jsonl(contract / "before.jsonl", [run("of_another_contract", "z")])
+    ended = smoke("--baseline", "before.jsonl")
+    assert ended.code == 2
+    assert "tags.smoke.fail_on.mrr_drop_gt cannot be judged: no query with the tag 'smoke'" in ended.err
+    assert "is in both the run and the baseline" in ended.err
+
+
 def test_rows_of_other_golden_queries_are_ignored_and_those_of_none_are_not(contract: Path) -> None:
     rows = [run("refunds", "doc1"), run("sso", "doc2"), run("invoices", "x"), run("of_nobody", "x")]
     write_jsonl(contract / "current_run.jsonl", rows)

@@ -1,6 +1,7 @@
 """A forbidden text is found however it is hidden, and no honest answer fails for its markup."""
 
 import re
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -192,6 +193,119 @@ def test_a_pattern_with_a_blank_goes_across_no_paragraph(pattern: str, answer: s
 @pytest.mark.parametrize(
     ("wanted", "answer"),
     [
+        ("τιμή", "Η ΤΙΜΗ είναι 5"),
+        ("τιμή", "Η τιμη\u0301 είναι 5"),
+        ("ΤΙΜΗ", "Η τιμή είναι 5"),
+        ("Μαΐου", "ΤΟΥ ΜΑΪΟΥ"),
+        ("ρολόι", "ΕΝΑ ΡΟΛΟΪ"),
+        ("ἄνθρωπος", "Ο ΑΝΘΡΩΠΟΣ"),
+        ("ᾠδή", "ΜΙΑ ΩΙΔΗ"),
+        ("Η", "ή"),
+    ],
+)
+def test_greek_capitals_have_no_accents(wanted: str, answer: str) -> None:
+    for asked in (
+        {"forbidden_elements": [wanted]},
+        {"forbidden_elements": [{"text": wanted, "word": True}]},
+        {"rules": [{"type": "must_not_contain", "value": wanted}]},
+    ):
+        ended = check(asked, answer)
+        assert ended.code == 1
+        assert f'Found: "{unicodedata.normalize("NFC", answer)}"' in ended.out
+    assert check({"answer_must_include": [wanted]}, answer).code == 0
+    as_written = {"type": "must_not_contain", "value": wanted, "ignore_case": False}
+    assert check({"rules": [as_written]}, answer).code == (wanted in unicodedata.normalize("NFC", answer))
+
+
+def test_accents_of_other_letters_than_greek_ones_count() -> None:
+    for wanted, answer in (("sécret", "SECRET"), ("сёла", "СЕЛА"), ("τιμή", "Η τιμα")):
+        assert check({"forbidden_elements": [wanted]}, answer).code == 0
+
+
+@pytest.mark.parametrize(
+    ("pattern", "answer"),
+    [
+        *(
+            (r"^(yes|no)\b", answer)
+            for answer in (
+                *("<p>Yes, you are.</p>", "# Yes\n\nYou are.", "## Yes ##", "Yes\n===", "\n\nYes, you are.", " Yes"),
+                *(
+                    "- Yes, you are.",
+                    "* Yes",
+                    "+ Yes",
+                    "• Yes",
+                    "●Yes",
+                    "1. Yes",
+                    "2) Yes",
+                    "- [x] Yes",
+                    "> - # Yes",
+                    "- > Yes",
+                ),
+                *("&nbsp;Yes", "<!-- x -->\nYes", "<ul><li>Yes</li></ul>", "<br>Yes", "---\n\nYes", "| Yes |\n|---|"),
+                *(
+                    "\u200b Yes",
+                    "\u2800Yes",
+                    "&#8203; Yes",
+                    "```\nYes\n```",
+                    "- **Yes**",
+                    "[x]: /y\n\nYes",
+                    "![](x.png) Yes",
+                ),
+                *("<details><summary></summary>Yes", "> Yes", "\\\nYes"),
+            )
+        ),
+        *(
+            (r"\d+ days$", answer)
+            for answer in (
+                "30 days\n\n",
+                "30 days  ",
+                "<p>30 days</p>",
+                "# 30 days #",
+                "30 days&nbsp;",
+                "30 days\n\n---",
+            )
+        ),
+        *(("^(yes|no)[.!]?$", answer) for answer in ("<p>Yes.</p>", "\tNo!\n\n", "- No", "### Yes", "| No |")),
+        (r"\Ano\z", "# No\n"),
+        ("(?m)^no$", "Is it?\n\n- No  \n- Or yes"),
+        ("^yes, you are$", "- Yes,\n  you are"),
+    ],
+)
+def test_the_beginning_and_the_end_are_those_that_a_reader_sees(pattern: str, answer: str) -> None:
+    for asked in ({"forbidden_claims": [pattern]}, {"rules": [{"type": "regex_must_not_match", "pattern": pattern}]}):
+        ended = check(asked, answer)
+        assert ended.code == 1
+        assert re.search('Found: ".*(yes|no|30 days)', ended.out, re.IGNORECASE)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "answer"),
+    [
+        ("^(yes|no)$", "Yes and no"),
+        ("^yes", "You are.\n\n- Yes"),
+        (r"\d+ days$", "- 30 days\n- from delivery"),
+        ("(?m)^yes", "#Yes, 5.Yes -Yes"),
+        ("^[*]", "No * here"),
+        ("first\nsecond$", "- first\n- second"),
+    ],
+)
+def test_an_anchor_within_the_answer_is_none(pattern: str, answer: str) -> None:
+    assert check({"forbidden_claims": [pattern]}, answer).code == 0
+
+
+def test_a_required_pattern_begins_where_the_answer_as_it_is_written_begins() -> None:
+    for answer, code in (("Yes, you are.", 0), ("# Yes, you are.", 1), (" Yes", 1), ("<p>Yes</p>", 1)):
+        assert check({"rules": [{"type": "regex_must_match", "pattern": "^yes"}]}, answer).code == code
+
+
+def test_a_phrase_allows_no_claim_in_the_next_item_of_a_list() -> None:
+    asked = {"forbidden_claims": ["(?m)^yes"], "allowed_phrases": [{"text": "never yes"}, r"(?m)never\s+^yes"]}
+    assert check(asked, "- We say never\n- yes").code == 1
+
+
+@pytest.mark.parametrize(
+    ("wanted", "answer"),
+    [
         ("2*3*4", r"It is 2\*3\*4."),
         ("[x](y)", "Write `[x](y)`."),
         ("&lt;b&gt;", "Write `&lt;b&gt;`."),
@@ -321,6 +435,11 @@ def test_an_answer_of_nothing_but_markup_fails_the_check() -> None:
         "<!-- It is 5.",
         "<style>p {}</style>",
         "~~~\n~~~",
+        "<p>None</p>",
+        "`null`",
+        '"null"',
+        "- None\n- None",
+        "[object Object],[object Object]",
     ],
 )
 def test_an_answer_that_a_page_does_not_show_is_none(nothing: str) -> None:
@@ -390,3 +509,18 @@ def test_a_required_text_that_readers_see_is_found(answer: str) -> None:
 def test_a_required_text_may_be_markup() -> None:
     for wanted in ("<b>", '<p title="30 days">', "<!-- x -->", "[x]: http://x"):
         assert check({"answer_must_include": [wanted]}, f"Write this: {wanted}").code == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("30 days [1]. They cost 5【4:7†source】.", "citations up to [4:0]"),
+        ("30 days [1]. They cost 5 [#9].", "citations up to [1]"),
+        ("30 days [1]. They cost 5 [Source 9].", "citations up to [1]"),
+        ("Items can be returned.\n\n[^1]: Returns policy", "a citation: [1], or the id of a retrieved document"),
+    ],
+)
+def test_a_citation_of_nothing_cannot_be_hidden(answer: str, expected: str) -> None:
+    ended = check({"rules": [{"type": "must_cite"}]}, answer, retrieved_contexts=["30 days."])
+    assert ended.code == 1
+    assert f"Expected {expected}" in ended.out

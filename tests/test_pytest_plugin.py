@@ -257,6 +257,35 @@ def test_a_mistake_in_the_marker_is_an_error_that_names_it(suite: Suite) -> None
     assert "@pytest.mark.rag_contract: takes keyword arguments only" in suite.run().out
 
 
+TWO = 'pytest.mark.rag_contract(tags="a"), pytest.mark.rag_contract(tags="b")'
+STACKED = {
+    "a module": (f"pytestmark = [{TWO}]\n{WHOLE}", "test_contract.py"),
+    "a function": (f"@pytest.mark.rag_contract(tags='a')\n@pytest.mark.rag_contract(tags='b')\n{WHOLE}", "test_whole"),
+    "cases": (f"@pytest.mark.rag_contract(tags='a')\n@pytest.mark.rag_contract(tags='b')\n{CASES}", "test_case"),
+    "a class": (
+        f"class TestAll:\n    pytestmark = [{TWO}]\n    def test_whole(self, rag_contract): pass\n",
+        "TestAll",
+    ),
+}
+
+
+@pytest.mark.parametrize(("test", "place"), STACKED.values(), ids=STACKED.keys())
+def test_two_markers_of_one_place_with_the_same_argument_are_refused(suite: Suite, test: str, place: str) -> None:
+    suite.write(test_contract=f"import pytest\n\n{test}")
+    ended = suite.run()
+    assert ended.code in {1, 2}
+    assert f"two markers on {place} have the argument tags; give a list in one marker" in ended.out
+
+
+def test_two_markers_of_one_place_with_different_arguments_count_both(suite: Suite) -> None:
+    two = "@pytest.mark.rag_contract(golden='golden.jsonl')\n@pytest.mark.rag_contract(k='many')\n"
+    suite.write(test_contract=f"import pytest\n\n{two}{WHOLE}")
+    assert "many" in suite.run().out
+    two = two.replace("golden='golden.jsonl'", "k=3")
+    suite.write(test_contract=f"import pytest\n\n{two}{WHOLE}")
+    assert "two markers on test_whole have the argument k; leave one of them out" in suite.run().out
+
+
 def test_a_contract_that_is_wrong_stops_the_collection_with_every_problem(suite: Suite) -> None:
     write_jsonl(suite.folder / "golden.jsonl", [golden("q1", weight=-1), golden("q2", weight=-1)])
     suite.write(test_contract=CASES)

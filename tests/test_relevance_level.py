@@ -168,6 +168,32 @@ def test_questions_that_nothing_answers_need_no_document_of_the_level() -> None:
     assert not any("relevance_level" in one for one in report()["warnings"])
 
 
+def test_lint_notes_a_question_without_a_grade_above_0_of_which_nothing_is_checked() -> None:
+    note = "[no-abstention] 'q1' has no grade but 0, so that no ranking metric counts it, and may be answered all"
+    answered = {"id": "q2", "query": "Hm?", "expected_mode": "trustworthy"}
+    zeros = graded({"a": 0, "c": 0})
+    for rows in ([zeros], [zeros, graded({"b": 1}, "q2")], [zeros, answered], [graded({}), answered]):
+        contract(*rows)
+        returned(*(run(row["id"], "a", mode="trustworthy") for row in rows))
+        assert f"golden.jsonl:1: {note}" in rag_contract("lint").out, rows
+    for says in (
+        {"expected_mode": "abstain"},
+        {"rules": [{"type": "must_refuse"}]},
+        {"forbidden_doc_ids": ["b"]},
+    ):
+        contract({**zeros, **says})
+        assert "no-abstention" not in rag_contract("lint").out
+
+
+def test_a_spreadsheet_with_a_question_without_a_grade_above_0_is_a_warning() -> None:
+    Path("q.csv").write_text("question,doc_id,grade\nWhy?,a,0\nWhy?,b,0\nWhen?,c,0\nWhen?,d,1\nWho?,e,0\nWho?,[],0\n")
+    ended = rag_contract("convert", "--from", "csv", "--csv", "q.csv", "--golden-out", "g.jsonl")
+    assert ended.code == 0, ended.err
+    (warning,) = [line for line in ended.err.splitlines() if "no grade but 0" in line]
+    advice = "nothing is expected for it; correct the grades, or write [] if nothing answers the question"
+    assert warning == f"warning: q.csv:2: 1 query ('why') with no grade but 0: {advice}"
+
+
 def test_a_placeholder_still_fails_at_every_level() -> None:
     contract(graded({"TODO": 1, "a": 0}))
     returned(run("q1", "a"))

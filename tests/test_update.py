@@ -271,6 +271,10 @@ REFUSED = {
     "a run": (("--update", "--out", "base.jsonl"), "a file with this name is read as a run"),
     "a reason without --update": (("--accept-regressions", "why"), "--accept-regressions needs --update"),
     "an empty reason": (("--update", "--accept-regressions", " \n"), "say why the regressions are accepted"),
+    "an invisible reason": (
+        ("--update", "--accept-regressions", "\u200b \u2800"),
+        "say why the regressions are accepted",
+    ),
 }
 
 

@@ -287,3 +287,75 @@ def test_what_a_message_says_of_how_it_came_about_is_text(field: str, turns: Row
     assert f'has {{"kind": "safety"}} as the {field} of messages[1]; expected text or null' in ended.err.replace(
         '{"kind":"safety"}', '{"kind": "safety"}'
     )
+
+
+NOT_READ = "warning: current_run.jsonl:1: unknown field '{}' is not read; "
+
+
+@pytest.mark.parametrize("name", ["stop_reason", "stopReason", "finishReason", "done_reason"])
+def test_why_a_model_stopped_under_another_name_in_a_row_is_a_warning(name: str) -> None:
+    ended = checked(NO_REFUND, turns={}, response="Let me look.", tool_calls=[], **{name: "tool_use"})
+    assert NOT_READ.format(name) + "did you mean 'finish_reason'?" in ended.err
+
+
+TWICE: dict[str, tuple[Row, Row]] = {
+    **{
+        name: ({"response": "ok"}, {name: "A salary."})
+        for name in (
+            *("answer", "output", "text", "content", "completion", "final_answer", "finalAnswer", "Answer", "reply"),
+            *("actual_output", "generated_answer", "generated_text", "generation"),
+        )
+    },
+    "an answer in parts": ({"response": "ok"}, {"content": [{"type": "text", "text": "A salary."}]}),
+    "an answer beside null": ({"response": None}, {"answer": "A salary."}),
+    "documents": ({"results": [{"doc_id": "a"}]}, {"documents": [{"id": "a"}, {"id": "secret"}]}),
+    "retrieved_doc_ids": ({"results": []}, {"retrieved_doc_ids": ["secret"]}),
+    "function_call": ({"tool_calls": []}, {"function_call": {"name": "refund", "arguments": "{}"}}),
+    "calls": ({"tool_calls": []}, {"calls": [REFUND]}),
+    "actions": ({"tool_calls": [LOOK]}, {"actions": [LOOK, REFUND]}),
+    "other arguments": ({"tool_calls": [LOOK]}, {"function_call": {"name": "look", "arguments": {"id": 8}}}),
+    "finish_reason": ({"finish_reason": "stop"}, {"stop_reason": "tool_use"}),
+}
+
+
+@pytest.mark.parametrize(("own", "other"), TWICE.values(), ids=TWICE.keys())
+def test_what_a_row_has_otherwise_under_another_name_is_a_warning(own: Row, other: Row) -> None:
+    fields = {"response": "ok", "tool_calls": [], **own, **other}
+    ended = checked(NO_SECRET, NO_REFUND, turns={}, **fields)
+    (name,), (meant,) = other, own
+    assert f"{NOT_READ.format(name)}it differs from '{meant}'; export only one of them, as '{meant}'" in ended.err
+
+
+SAME: dict[str, tuple[Row, Row]] = {
+    "an answer": ({"response": "It is ok."}, {"answer": "It is  ok.\n"}),
+    "an answer in parts": ({"response": "It is ok."}, {"content": [{"type": "text", "text": "It is ok."}]}),
+    "nothing": ({"tool_calls": [LOOK]}, {"function_call": None}),
+    "a number of tokens": ({"response": "ok"}, {"completion": 34}),
+    "documents": (
+        {"results": [{"doc_id": "a", "score": 1}, {"doc_id": "b"}]},
+        {"documents": [{"id": "b", "text": "B"}]},
+    ),
+    "calls": ({"tool_calls": [LOOK]}, {"function_call": {"name": "look", "arguments": '{"id":7}'}}),
+    "contexts": ({"retrieved_contexts": ["A text.", "Another."]}, {"context": "A text.\n\nAnother."}),
+}
+
+
+@pytest.mark.parametrize(("own", "other"), SAME.values(), ids=SAME.keys())
+def test_what_a_row_has_twice_is_no_warning(own: Row, other: Row) -> None:
+    fields = {"response": "ok", "tool_calls": [], **own, **other}
+    assert checked(NO_SECRET, NO_REFUND, turns={}, **fields).err == ""
+
+
+def test_an_answer_beside_the_response_that_is_the_reference_is_no_warning() -> None:
+    write_jsonl(Path("golden.jsonl"), [golden(reference="In five days.", rules=[NO_SECRET])])
+    for answer, is_silent in (("In five days.", True), ("In six days.", False)):
+        write_jsonl(Path("current_run.jsonl"), [run(response="Five days.", answer=answer)])
+        assert ("'answer' is not read" not in rag_contract("check").err) == is_silent
+
+
+def test_a_second_answer_that_no_rule_reads_is_no_warning() -> None:
+    ended = checked(LOOKED, turns={}, tool_calls=[LOOK], response="ok", stop_reason="end_turn")
+    assert "'stop_reason'" in ended.err
+    write_jsonl(Path("golden.jsonl"), [golden(relevant_doc_ids=["doc1"])])
+    write_jsonl(Path("current_run.jsonl"), [run("q1", "doc1", response="ok", answer="A salary.", stop_reason="stop")])
+    assert rag_contract("check").err == ""

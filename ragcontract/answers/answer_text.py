@@ -14,9 +14,11 @@ from ragcontract.answers.normalising import (
     Span,
     Traced,
     composed,
+    flowing,
     has_raised,
     normalised,
     traced,
+    trimmed,
 )
 from ragcontract.core.invisible import DRAWN_BLANK, without_invisible
 from ragcontract.core.safe_text import encodable
@@ -73,11 +75,14 @@ class Answer:
     @cached_property
     def flowing(self) -> "Shown | None":
         """The answer as a page shows it, with one blank for all blanks within a paragraph, if that is another text."""
-        from ragcontract.answers.shown import flowing
-
         shown = self.shown or self
         joined = flowing(shown.text) if self._markup else None
         return Shown(joined, shown) if joined and joined.text != shown.text else None
+
+    @cached_property
+    def trimmed(self) -> "Shown | None":
+        """The text without the blanks and the marks of blocks around its lines, if that is another text."""
+        return self._shown(trimmed(self.text))
 
     @cached_property
     def decoded(self) -> "Shown | None":
@@ -201,8 +206,10 @@ _MARKUP = frozenset("+<=>|~")  # symbols of ASCII that draw rules, tables, quote
 _DRAWN = frozenset(map(chr, range(0x2500, 0x25A0)))
 # Words that programs write in place of a missing text. A person who answers with such a word writes "None." or "none".
 # "No" and "0" are answers.
-_NO_TEXT = frozenset({"None", "null", "NULL", "undefined", "nan", "NaN", "nil", "<nil>", "<NA>", "[object Object]"})
-_NO_TEXT_LENGTH = 100  # characters; such a word is not searched for in a longer text, invisible characters included
+_NO_TEXT = re.compile(r"None|null|NULL|undefined|nan|NaN|nil|<nil>|<NA>|object Object")
+_OTHER_WORD = re.compile(rf"(?!(?:{_NO_TEXT.pattern})\b|\d+[.)])[A-Za-z0-9]+(?:[\s,.;:!?)]|\Z)")
+_AROUND_NO_TEXT = r"[\s\"'`“”‘’,;|/(){}\[\]-]"
+_ONLY_NO_TEXT = re.compile(rf"{_AROUND_NO_TEXT}*+(?:(?:{_NO_TEXT.pattern})(?:{_AROUND_NO_TEXT}++|\Z))++")
 
 
 def says_something(answer: Answer) -> bool:
@@ -210,7 +217,7 @@ def says_something(answer: Answer) -> bool:
 
     A word that programs write for a missing text says nothing, either. A tag in code is something that a reader sees.
     """
-    if stands_for_nothing(answer.text):
+    if words_for_nothing(answer):
         return False
     first = answer.text[:1]
     if first.isascii() and first.isalnum():  # the common case: nothing before it can be markup
@@ -218,9 +225,15 @@ def says_something(answer: Answer) -> bool:
     return _is_seen((answer.shown or answer).text)
 
 
-def stands_for_nothing(text: str) -> bool:
-    """Return whether a whole text is what programs write for a missing one, such as Python's ``None``."""
-    return len(text) <= _NO_TEXT_LENGTH and without_invisible(text).strip() in _NO_TEXT
+def words_for_nothing(answer: Answer) -> frozenset[str]:
+    """Return the words of an answer if programs write all of them for a missing one, such as Python's ``None``."""
+    if _OTHER_WORD.match(answer.text):  # the common case
+        return frozenset()
+    page = answer.shown or answer
+    for text in (without_invisible(answer.text), (page.trimmed or page).text):
+        if _ONLY_NO_TEXT.fullmatch(text):
+            return frozenset(_NO_TEXT.findall(text))
+    return frozenset()
 
 
 def has_letter(text: str) -> bool:

@@ -298,6 +298,35 @@ _LISTED = ("allOf", "anyOf", "oneOf", "prefixItems")
 _SINGLE = ("items", "contains", "not", "if", "then", "else", "additionalProperties", "propertyNames")
 
 
+_OF_EACH_TYPE: tuple[object, ...] = (None, True, 7, "I cannot answer.", [], {})
+
+
+def untyped(root: Schema) -> str | None:
+    """Return the path of the first part of a schema that hardly any type of value breaks; None if there is none.
+
+    It has keywords such as ``properties`` or ``minLength``, which bind values of one type only, and no ``type``. A part
+    without any keyword allows everything on purpose.
+    """
+    waiting: list[tuple[Path, Schema]] = [((), root)]
+    while waiting:
+        path, schema = waiting.pop()
+        if isinstance(schema, bool):
+            continue
+        accepted = sum(_accepts(root, schema, value) for value in _OF_EACH_TYPE)
+        if accepted >= len(_OF_EACH_TYPE) - 1 and not schema.keys() <= _NOTES - {"format"}:
+            return dotted(path)
+        waiting += reversed([((*path, name), inner) for name, inner in schema.get("properties", {}).items()])
+        waiting += [((*path, name), schema[name]) for name in ("items", "additionalProperties") if name in schema]
+    return None
+
+
+def _accepts(root: Schema, schema: Schema, value: object) -> bool:
+    try:
+        return next(_Fit(root).failures(schema, value, ()), None) is None
+    except (TooMuchWorkError, RecursionError):
+        return False
+
+
 def schema_fault(schema: Schema) -> str | None:
     """Return what is wrong with a schema, or None."""
     from jsonschema import Draft202012Validator, FormatChecker

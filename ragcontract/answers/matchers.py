@@ -20,6 +20,7 @@ from ragcontract.core.rule import Fault
 from ragcontract.core.safe_text import shorten, visible
 
 _MARKUP = re.compile(r"[<>\[\]\\&~]")
+_ANCHOR = re.compile(r"[$^]|\\[AZz]")  # of a pattern for the beginning or the end of an answer or a line
 _FAIL = 1  # the number of instructions of a pattern that RE2 knows to match nothing
 _LONG = 1 << 14  # characters; whether a longer answer has a word at all is looked up, because there may be many words
 
@@ -190,12 +191,20 @@ def _texts_of(answer: Answer) -> Iterator[Answer]:
 
 def _searched(pattern: str, answer: Answer) -> Iterator[Answer]:
     """Yield the forms of an answer in which a pattern is searched for."""
+    is_anchored = _ANCHOR.search(pattern) is not None
+    for form in _forms_of_patterns(pattern, answer):
+        yield form
+        if is_anchored and (trimmed := form.trimmed):
+            yield trimmed
+    if decoded := answer.decoded:
+        yield from _searched(pattern, decoded)
+
+
+def _forms_of_patterns(pattern: str, answer: Answer) -> Iterator[Answer]:
     yield answer
     yield from filter(None, (answer.shown, answer.stripped))
     if " " in pattern and (flowing := answer.flowing):
         yield flowing
-    if decoded := answer.decoded:
-        yield from _searched(pattern, decoded)
 
 
 def finds(matcher: Matcher | Single, answer: Answer, *, normalise: bool = True) -> bool:

@@ -25,8 +25,12 @@ FILTERED = (
     "contentfilter", "safety", "guardrail", "refus", "recitation", "blocklist", "prohibited", "spii", "toxic",
     "moderat", "blocked", "modelarmor",
 )  # fmt: skip
-# The answer reached the limit of tokens: OpenAI, Anthropic, Google, Amazon, and a context that was full.
-CUT_OFF = frozenset({"length", "maxtokens", "maxoutputtokens", "maxlength", "modelcontextwindowexceeded"})
+# The answer reached a limit, or something ended it: OpenAI, Anthropic, Google, Amazon, Mistral, Cohere, vLLM, DeepSeek.
+_CUT_OFF = re.compile(
+    "(?:finishreason|stopreason)*(?:(?:max|error|fail|abort|cancel|interrupt|disconnect|pause|partial|inprogress|queued|"
+    "insufficient|repetition|exception|crash|malformedmodel|malformedresponse).*|"
+    ".*(?:length|limit|exceed|truncat|incomplete|timeout|timedout|cutoff).*)"
+)
 # Parts of the reasons of models that call tools: tool_calls, tool_use, function_call, MALFORMED_FUNCTION_CALL.
 _CALLING = ("toolcall", "tooluse", "functioncall")
 _KIND = re.compile(r"^(?:finishreason|stopreason|error|image)+")
@@ -58,8 +62,10 @@ def tell_the_same(reasons: Iterable[str]) -> bool:
 
 
 def is_cut_off(finish_reason: str | None) -> bool:
-    """Return whether an answer ended at a limit of its length."""
-    return finish_reason is not None and _reason(finish_reason) in CUT_OFF
+    """Return whether an answer ended at a limit or with an error, and not because the model had said all of it."""
+    if finish_reason is None or is_filtered(finish_reason):
+        return False
+    return _CUT_OFF.fullmatch(letters_of(finish_reason[:LENGTH])) is not None
 
 
 def is_for_calls(finish_reason: object) -> bool:

@@ -1,9 +1,9 @@
 """Brings texts into the form in which they are compared, and traces each part of it to the original text.
 
-Texts are compared without regard to case, quotes, dashes, Markdown emphasis, blanks and invisible characters. Letters
-and digits that are drawn in another way are plain ones: 𝐬, ｓ, 🆂, ⒮ and a struck-through s̶ all read "s". The same steps
-change the text that is searched for and the answer. The form of an answer can be traced, so that a message quotes the
-words that the application said.
+Texts are compared without regard to case, accents of Greek letters, quotes, dashes, Markdown emphasis, blanks and
+invisible characters. Letters and digits that are drawn in another way are plain ones: 𝐬, ｓ, 🆂, ⒮ and a struck-through
+s̶ all read "s". The same steps change the text that is searched for and the answer. The form of an answer can be traced,
+so that a message quotes the words that the application said.
 
 Unicode normalization takes a time that is linear in the length of the text. The standard library sorts the combining
 marks of a run one by one, which takes minutes for an answer that is one long run of them. Here, text is normalized in
@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from ragcontract.answers.metric_options import CannotScoreError
 from ragcontract.core import bounds
-from ragcontract.core.invisible import invisible_characters, without_invisible
+from ragcontract.core.invisible import DRAWN_BLANK, invisible_characters, without_invisible
 
 Span: TypeAlias = tuple[int, int]
 Change: TypeAlias = tuple[int, int, str]  # start and end in the old text, and what replaces it
@@ -84,7 +84,21 @@ def normalised(text: str, form: Form = DEFAULT, *, links: bool = True) -> str:
 def _folded(text: str, form: Form) -> str:
     if form.normalise:
         text = plain(text if form.raised else _RAISED.sub(" ", text))
-    return text.casefold() if form.ignore_case else text
+    return _without_case(text) if form.ignore_case else text
+
+
+def _without_case(text: str) -> str:
+    """Return the text without case; Greek letters have no accents, because their capitals are written without them."""
+    text = text.casefold()
+    if text.isascii() or not _GREEK.search(text):
+        return text
+    return _GREEK_ACCENTS.sub("", text.translate(_bare_greek()))
+
+
+@cache
+def _bare_greek() -> dict[int, str]:
+    letters = [char for char in map(chr, (*range(0x370, 0x400), *range(0x1F00, 0x2000))) if char.isalpha()]
+    return {ord(char): unicodedata.normalize("NFD", char)[0] for char in letters}
 
 
 @lru_cache(maxsize=4096)
@@ -185,6 +199,22 @@ def replaced(pattern: re.Pattern[str], text: str, by: str | Callable[[re.Match[s
     """Yield the changes that replace each match of a pattern."""
     for match in pattern.finditer(text):
         yield match.start(), match.end(), by if isinstance(by, str) else by(match)
+
+
+def flowing(text: str) -> Traced:
+    """Return a text with one blank for each run of blanks within a paragraph, as pages show it."""
+    tracing = Tracing(text)
+    tracing.take(replaced(_BROKEN, text, " "))
+    return tracing.result()
+
+
+def trimmed(text: str) -> Traced:
+    """Return a text without the blanks and the marks of blocks around its lines; a block begins after a blank line."""
+    tracing = Tracing(text)
+    tracing.take(replaced(_LINE_START, text, lambda start: "\n" if start["marks"] else ""))
+    tracing.take(replaced(_LINE_END, tracing.text))
+    tracing.take(replaced(_ENDS, tracing.text))
+    return tracing.result()
 
 
 def _changed(text: str, changes: Iterable[Change]) -> tuple[str, Step]:
@@ -325,3 +355,16 @@ LINK = re.compile(rf"!?\[([^\[\]\n]*)\]\([^\S\n]*+{TARGET}([^\S\n]++{TITLE})?[^\
 _EMPHASIS = re.compile(r"\*\*|__|`")
 _BLANKS = re.compile(r"\s+")
 _RAISED = re.compile(f"[{RAISED}]")
+_GREEK = re.compile("[\u0370-\u03ff\u1f00-\u1fff]")
+_GREEK_ACCENTS = re.compile("(?<=[α-ω])[\u0300-\u036f]+")
+_BROKEN = re.compile(r"(?<=\S)[^\S\n]*\n(?![^\S\n]*(?:\n|[-*+>|#]|\d+[.)]\s|`{3}|~{3}))[^\S\n]*|[^\S\n]{2,}|[^\S\n ]")
+_DRAWN = "".join(sorted(DRAWN_BLANK))
+_SPACE = rf"(?:[^\S\n]|[{_DRAWN}])"
+# A line that is a rule, and the marks of headings, lists, tasks, quotes and tables.
+_LINE_START = re.compile(
+    rf"^{_SPACE}*+(?P<marks>[-=*_|:+](?:[-=*_|:+]|{_SPACE})*+$"
+    rf"|(?:(?:[-*+]|\d{{1,9}}[.)]|\#{{1,6}}|\[[ xX]\])(?:{_SPACE}++|$)|[>|•◦▪▫●○■□‣·]{_SPACE}*+)*+)",
+    re.MULTILINE,
+)
+_LINE_END = re.compile(rf"(?<![\s{_DRAWN}|])(?:{_SPACE}*+\|++|{_SPACE}++\#++)?{_SPACE}*+$", re.MULTILINE)
+_ENDS = re.compile(r"\A\s+|(?<!\s)\s+\Z")

@@ -5,6 +5,7 @@ boilerplate, and miss refusals where it does not, so the kind of evidence is alw
 refusal: "I'm sorry to hear that. Refunds take 5 days."
 """
 
+import re
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -52,9 +53,18 @@ PHRASES = (
     "i do not know the answer",
     "i don't know the answer",
 )
-# The letters of words that programs and models write into `refusal` if there was none; "no" is one, "No." refuses.
-_NO_REFUSAL = frozenset(
-    {"none", "null", "nil", "undefined", "nan", "na", "notapplicable", "objectobject", "false", "n", "0", "norefusal"}
+# The letters of what programs and models write into `refusal` if there was none: nothing, also after a name of the
+# field (`refused: false`), that there was none (`not refused`), or that there was an answer. "no" is one of them, and
+# "No." is a refusal.
+_NOTHING = (
+    "none|null|nil|undefined|nan|na|notapplicable|objectobject|false|f|n|0+|unset|notset|empty|missing|absent|notfound|"
+    "notdetected|nothing|void"
+)
+_NO_REFUSAL = re.compile(
+    rf"(?:(?:is|was|has)?refus(?:al|ed))?(?:{_NOTHING})|(?:is|was|has)?refus(?:al|ed)no|"
+    "(?:no|non|without|nota|notany|isnota)refusals?(?:was|is)?(?:found|detected|made|given|returned|present|needed)?|"
+    "(?:(?:i|it|the)?(?:model|assistant)?)?(?:has|was|is|did|does)?(?:not|nt|never)(?:been)?refus(?:ed|e|ing)|"
+    "answer(?:ed)?|complied|compliant|compliance|accepted|responded"
 )
 _NO_REFUSAL_LENGTH = 1000  # characters in which such words are looked for
 
@@ -90,9 +100,13 @@ def _says_refusal(text: str) -> bool:
     """Return whether ``refusal``, which has a line for each message, has more than words for a missing one."""
     if len(text) <= _NO_REFUSAL_LENGTH:
         lines = [line for line in without_invisible(text).splitlines() if letters_of(line)]
-        if lines and all(letters_of(line) in _NO_REFUSAL or line.strip().casefold() == "no" for line in lines):
+        if lines and all(_NO_REFUSAL.fullmatch(letters_of(line)) or _is_no(line) for line in lines):
             return False
     return says_something(answer_of(text))
+
+
+def _is_no(line: str) -> bool:
+    return line.strip().casefold() == "no"
 
 
 def _common(answer: Answer) -> Evidence | None:

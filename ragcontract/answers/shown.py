@@ -50,21 +50,18 @@ def stripped(text: str) -> Traced:
 
 
 def cited(text: str) -> Traced:
-    """Return a text as a page shows it, but with its links as they are written, and without brackets of code."""
+    """Return a text as a page shows it, but with its links as they are written, and without brackets of code.
+
+    Pages do not show a footnote that nothing refers to.
+    """
     tracing = Tracing(text)
     tracing.take(invisible(text))
     tracing.take(without_brackets_of_code(tracing.text))
     tracing.take(replaced(_ESCAPED_BRACKETS, tracing.text))
+    tracing.take(_without_unused_notes(tracing.text) if "[^" in tracing.text else ())
     _take(tracing, _SHOWING[:-1])
     tracing.text = meant(tracing.text)
     tracing.take(_simpler(tracing.text))
-    return tracing.result()
-
-
-def flowing(text: str) -> Traced:
-    """Return a text with one blank for each run of blanks within a paragraph, as pages show it."""
-    tracing = Tracing(text)
-    tracing.take(replaced(_BROKEN, text, " "))
     return tracing.result()
 
 
@@ -234,13 +231,18 @@ _DEFINITION = re.compile(
     rf"(?:<[^<>\n]*>|(?:[a-z][a-z0-9+.-]*+:|\.{{0,2}}/|\#|www\.)[^\s<>]*+)(?:[ \t]++{TITLE})?[ \t]*+(?:\n|\Z))+)",
     re.IGNORECASE,
 )
+_NOTE = re.compile(  # with the lines of its paragraph and indented paragraphs
+    r"^[ \t>]*\[\^([^\[\]\n]+)\]:[^\n]*"
+    r"(?:\n(?![ \t>]*(?:\n|\Z|\[\^[^\[\]\n]+\]:))[^\n]+|\n(?:[ \t]*+\n)++(?: {4}|\t)[^\n]+)*",
+    re.MULTILINE,
+)
+_NOTE_MARK = re.compile(r"\[\^([^\[\]\n]+)\]")
 _ESCAPED_BRACKETS = re.compile(r"\\(?=[\[\]])")
 _REFERENCE = re.compile(r"!?\[([^\[\]\n]*)\](?:\[([^\[\]\n]*)\])?")
 _PAIR = re.compile(r"(\*{1,3})([^\s*](?:[^*\n]*[^\s*])?)\1")
 _STRUCK = re.compile(r"(?<!~)(~)([^\s~](?:[^~\n]*[^\s~])?)~(?!~)")
 _MARKS = re.compile(r"~~|`|(?<![^\W_])_+|_++(?![^\W_])")
 _QUOTE_MARKS = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
-_BROKEN = re.compile(r"(?<=\S)[^\S\n]*\n(?![^\S\n]*(?:\n|[-*+>|#]|\d+[.)]\s|`{3}|~{3}))[^\S\n]*|[^\S\n]{2,}|[^\S\n ]")
 _CLOSING = {"!--": "--!?>", "?": r"\?>", "![cdata[": "]]>"}
 _LEAST_INDENTATION = 4  # characters, with the line end before them
 _INDENTATION = re.compile(r"(?:\A|\n) *\Z")
@@ -354,6 +356,14 @@ def _without_definitions(text: str) -> Iterator[Change]:
     """Yield the changes that remove definitions of links."""
     for match in _DEFINITION.finditer(text):
         yield *match.span("all"), ""
+
+
+def _without_unused_notes(text: str) -> Iterator[Change]:
+    """Yield the changes that remove footnotes to which nothing outside of footnotes refers."""
+    used = frozenset(map(str.casefold, _NOTE_MARK.findall(_NOTE.sub("", text))))
+    for note in _NOTE.finditer(text):
+        if note[1].casefold() not in used:
+            yield note.start(), note.end(), ""
 
 
 def _without_references(text: str, labels: frozenset[str]) -> Iterator[Change]:

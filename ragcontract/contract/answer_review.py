@@ -4,8 +4,8 @@ The rules themselves find most mistakes. Each is asked about the question, the r
 rules as if they were the answer.
 
 Forbidden patterns that look like texts, and forbidden texts that look like patterns, find nothing. Every command that
-reads the contract warns about them. ``30 days (calendar)`` does not find itself as a pattern, and no answer has the
-text ``secret.*``.
+reads the contract warns about them. ``30 days (calendar)`` does not find itself as a pattern, no answer has the text
+``secret.*``, and the pattern ``secret`` with a blank after it is not found before a full stop.
 """
 
 import re
@@ -27,6 +27,7 @@ from ragcontract.core.rule import RowContext, RowRule, RuleSettings, Violation, 
 from ragcontract.core.run import RunRow
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.rules.claims import ForbiddenClaims, ForbiddenElements, RequiredElements
+from ragcontract.rules.json_schema import JsonSchema
 from ragcontract.rules.modes import ExpectedMode
 from ragcontract.rules.refusal import MustNotRefuse, MustRefuse
 from ragcontract.rules.regex import RegexMustMatch, RegexMustNotMatch
@@ -41,6 +42,7 @@ AnswerName: TypeAlias = Literal[
     "reference-breaks-rule",
     "refuse-and-answer",
     "repeated-element",
+    "schema-without-type",
     "short-text",
 ]
 Queries = Mapping[str, GoldenQuery]  # by id
@@ -56,16 +58,23 @@ _MAY_FAIL = re.compile(r"[()+?*$]")  # without any of these, a pattern finds its
 # be absent, as in colou?r and in stays? open.
 _MEANT = re.compile(r"[\\\[|{^]|\.[*+]|\(\?|\)[?*+]|\w\?.")
 _PATTERN_IN_TEXT = re.compile(r"\\b|\\[dswDSWB](?![A-Za-z])|\.[*+]")
+_ESCAPE_OR_CLASS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+_GROUP = re.compile(r"\([^()]*\)")
+_BEGINS_WITH_BLANK = re.compile(r"\s(?![*?{])")  # one that must be there
 _AS_TEXT = (
     'which does not find this very text, because ( ) + ? * and $ mean something else in patterns; write {"text": …}'
+)
+_WITH_BLANK = (
+    "which begins or ends with a blank or a line end, so that it is not found before a full stop or at the end of an "
+    'answer; leave it out, or write {"text": …, "word": true} for a whole word'
 )
 _AS_PATTERN = 'which is searched for as it is written, not as a pattern; write {"regex": …}'
 
 
 def answer_findings(queries: Queries, config: Config) -> dict[AnswerName, Callable[[], Found]]:
-    """Return the function that finds each kind of mistake; none if the contract expects nothing of answers."""
+    """Return the function that finds each kind of mistake; one only if the contract expects nothing of answers."""
     if not any(query.rules or query.answer for query in queries.values()):
-        return {}
+        return {"no-abstention": lambda: _no_abstention(filter(_expects_nothing, queries.values()))}
     asked = _Asked(config)
     imported = {query.id for query in queries.values() if query.answer and query.answer.as_evaluated}
     own = [query for query in queries.values() if query.id not in imported]
@@ -73,6 +82,7 @@ def answer_findings(queries: Queries, config: Config) -> dict[AnswerName, Callab
         "short-text": lambda: _of_rules(own, asked, _short),
         "loose-number": lambda: _of_rules(own, asked, _loose_numbers),
         "repeated-element": lambda: _of_rules(own, asked, _repeated),
+        "schema-without-type": lambda: _of_rules(own, asked, _without_type),
         "forbidden-and-required": lambda: _forbidden_and_required(own, asked),
         "forbidden-in-question": lambda: _forbidden_in_question(own, asked),
         "forbidden-in-reference": lambda: _forbidden_in_reference(own, asked),
@@ -167,6 +177,15 @@ def _repeated(rule: RowRule) -> Iterator[str]:
             yield f"{verb} {both}, which contains it; leave {_short_repr(useless.text)} out"
 
 
+def _without_type(rule: RowRule) -> Iterator[str]:
+    from ragcontract.answers.json_fit import untyped
+
+    if isinstance(rule, JsonSchema) and (path := untyped(rule.schema)) is not None:
+        place = f"at {shorten(path, bounds.NAME)!r} in its schema" if path else "in its schema"
+        advice = 'add it, as in "type": "object"'
+        yield f"has a json_schema that accepts null, texts and numbers, because there is no type {place}; {advice}"
+
+
 def _forbidden_and_required(queries: Iterable[GoldenQuery], asked: _Asked) -> Found:
     for query in queries:
         required = [text for rule in asked.rules(query) for text in _required(rule)]
@@ -228,7 +247,18 @@ def _no_abstention(queries: Iterable[GoldenQuery]) -> Found:
         wants = any(isinstance(rule, SAYING) for rule in query.rules)
         if query.names_documents and not query.relevant_doc_ids and not says and not wants:
             advice = 'add "expected_mode": "abstain", or the rule must_refuse'
-            yield query, f"{query.id!r} has no relevant documents, and may be answered all the same; {advice}"
+            zeros = "has no grade but 0, so that no ranking metric counts it"
+            why = zeros if _has_only_zeros(query) else "has no relevant documents"
+            yield query, f"{query.id!r} {why}, and may be answered all the same; {advice}"
+
+
+def _expects_nothing(query: GoldenQuery) -> bool:
+    """Return whether a query about documents has only some that are not relevant, and forbids none."""
+    return _has_only_zeros(query) and not query.forbidden_doc_ids
+
+
+def _has_only_zeros(query: GoldenQuery) -> bool:
+    return query.relevance is not None and not any(query.relevance.values())
 
 
 def _said(violation: Violation) -> str:
@@ -240,23 +270,36 @@ def _short_repr(text: str | None) -> str:
 
 
 def warnings(queries: Iterable[GoldenQuery]) -> Iterator[str]:
-    """Yield a warning about the first forbidden pattern that looks like a text, and the first text like a pattern.
-
-    Each warning counts the others.
-    """
-    patterns: dict[str, str] = {}  # with the first place of each
-    texts: dict[str, str] = {}
+    """Yield a warning about the first forbidden pattern or text with each kind of mistake, which counts the others."""
+    places: dict[str, dict[str, str]] = {_AS_TEXT: {}, _WITH_BLANK: {}, _AS_PATTERN: {}}  # the first of each text
     for query in queries:
         if query.answer and query.answer.as_evaluated:
             continue
         for rule in (rule.inner for rule in query.rules if isinstance(rule, RowRule)):
             for single in _forbidden(rule):
-                if single.regex is not None and _is_text(single):
-                    patterns.setdefault(single.regex, _place(query, rule))
-                elif single.text is not None and _PATTERN_IN_TEXT.search(single.text):
-                    texts.setdefault(single.text, _place(query, rule))
-    yield from _warning(patterns, "pattern", _AS_TEXT)
-    yield from _warning(texts, "text", _AS_PATTERN)
+                if why := _mistake(single):
+                    places[why].setdefault(single.regex or single.text or "", _place(query, rule))
+    for why, of_kind in places.items():
+        yield from _warning(of_kind, "text" if why is _AS_PATTERN else "pattern", why)
+
+
+def _mistake(single: Single) -> str | None:
+    if single.regex is None:
+        return _AS_PATTERN if _PATTERN_IN_TEXT.search(single.text or "") else None
+    if _is_text(single):
+        return _AS_TEXT
+    return _WITH_BLANK if _has_blank_at_end(single.regex) else None
+
+
+def _has_blank_at_end(pattern: str) -> bool:
+    """Return whether a pattern, or one of its alternatives, begins or ends with a blank beside more than ^ and $."""
+    pattern = _ESCAPE_OR_CLASS.sub("x", pattern)
+    while (outer := _GROUP.sub("x", pattern)) != pattern:
+        pattern = outer
+    return any(
+        text.strip().strip("^$") and (text[-1].isspace() or _BEGINS_WITH_BLANK.match(text))
+        for text in pattern.split("|")
+    )
 
 
 def _place(query: GoldenQuery, rule: RowRule) -> str:

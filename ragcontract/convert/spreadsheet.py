@@ -194,6 +194,11 @@ class _Questions:
         if doc_ids == []:
             self.unanswerable.add(key)
 
+    def has_only_zeros(self, key: str) -> bool:
+        """Return whether documents are named for a question, and none is relevant; ``[]`` says so on purpose."""
+        grades = self.grades[key]
+        return bool(grades) and not any(grades.values()) and key not in self.unanswerable
+
 
 def _queries(rows: Sequence[_Row], separator: str, problems: Collector) -> dict[str, Query]:
     has_ids = any(row.id for row in rows)
@@ -233,6 +238,10 @@ def _warn(questions: _Questions, names: Mapping[str, str], problems: Collector) 
         advice = f"{PLACEHOLDER} is written for {each}; {way}"
         named = some(names[key] for key in empty)
         problems.warning(f"{questions.locations[empty[0]]}: {named} without an expected id: {advice}")
+    if zero := [key for key in questions.grades if questions.has_only_zeros(key)]:
+        advice = "nothing is expected for it; correct the grades, or write [] if nothing answers the question"
+        named = some(names[key] for key in zero)
+        problems.warning(f"{questions.locations[zero[0]]}: {named} with no grade but 0: {advice}")
 
 
 def _doc_ids(row: _Row, separator: str, problems: Collector) -> list[str] | None:

@@ -86,12 +86,33 @@ OTHER_NAMES = {
     "generated_answer": "response",
     "generated_text": "response",
     "output": "response",
+    "final_answer": "response",
+    "generation": "response",
+    "reply": "response",
     "context": "retrieved_contexts",
     "contexts": "retrieved_contexts",
     "retrieval_context": "retrieved_contexts",
     "tools": "tool_calls",
     "tools_called": "tool_calls",
+    "function_call": "tool_calls",
     "actual_mode": "mode",
+    "stop_reason": "finish_reason",
+    "stopReason": "finish_reason",
+    "finishReason": "finish_reason",
+    "done_reason": "finish_reason",
+}
+# Names that may also stand for something else, which `record` keeps as metadata.
+_VAGUE_NAMES = {
+    "text": "response",
+    "content": "response",
+    "documents": "results",
+    "source_documents": "results",
+    "retrieved_documents": "results",
+    "retrieved_doc_ids": "results",
+    "calls": "tool_calls",
+    "actions": "tool_calls",
+    "function_calls": "tool_calls",
+    "tool_uses": "tool_calls",
 }
 
 
@@ -122,7 +143,7 @@ class RunRow(Struct, frozen=True, kw_only=True, gc=False):
     unread_note: ClassVar[Callable[[Json], str | None] | None] = None
     # Names that other tools have for fields, each with our field and what to do.
     other_names: ClassVar[dict[str, tuple[str, str]]] = {
-        name: (field, f"did you mean {field!r}?") for name, field in OTHER_NAMES.items()
+        name: (field, f"did you mean {field!r}?") for name, field in (OTHER_NAMES | _VAGUE_NAMES).items()
     }
     query_id: Annotated[Id, Meta(description="The id of a golden query.")]
     results: Annotated[list[Result], Meta(description=_ABOUT_RESULTS)] = msgspec.field(default_factory=no_results)

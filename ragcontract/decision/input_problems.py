@@ -293,9 +293,11 @@ def _far_below(p95: float, baseline: Side | None, gates: Iterable[Gate]) -> floa
 
 def _is_known(gate: Gate, evaluation: Evaluation) -> bool:
     """Return whether the sides that a gate reads were evaluated without problems."""
-    baseline = evaluation.baseline if gate.compares else None
-    sides = [evaluation.run, *([baseline] if baseline else [])]
-    return not any(side.problems or not side.scores for side in sides)
+    run, baseline = evaluation.run, evaluation.baseline if gate.compares else None
+    if run.problems or not run.scores or (baseline and baseline.problems):
+        return False
+    # A baseline without any query in common is a problem of its own, unless only some tags are checked.
+    return baseline is None or bool(baseline.scores) or evaluation.contract.scope is not None
 
 
 def _unjudged_before(gate: Gate, evaluation: Evaluation) -> str:

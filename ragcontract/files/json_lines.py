@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.core.nearest import NearNames
@@ -193,7 +194,8 @@ class _Reader(Generic[T]):
                 if name in self._named:
                     continue
                 self._named.add(name)
-            yield Warned.of_field(location, name, meant, advice)
+            beside = row[name] if meant in row and isinstance(row[name], str) else ""
+            yield replace(Warned.of_field(location, name, meant, advice), beside=beside)
         note = getattr(self._type, "unread_note", None)
         if note and isinstance(row, dict) and self._named is not None and (message := note(row)):
             if message not in self._named:
@@ -266,18 +268,69 @@ def strange_fields(value: dict[str, Any], record: type) -> Iterator[tuple[str, s
 
 
 def renamed_fields(value: dict[str, Any], read: type, known: type) -> Iterator[tuple[str, str, str]]:
-    """Yield each field that is another name for one that is ``read`` and absent, that one's name, and what to do.
+    """Yield each field that is another name for one that is ``read``, that one's name, and what to do.
 
-    ``known`` has the other names in ``other_names``, and those of entries that belong into a list in ``entries``. The
-    list may be there.
+    The one that is read is absent, or does not have what the other has. ``known`` has the other names in
+    ``other_names``, and those of entries that belong into a list in ``entries``. The list may be there.
     """
     entries: Mapping[str, tuple[str, str]] = getattr(known, "entries", {})
-    others: Mapping[str, tuple[str, str]] = getattr(known, "other_names", {})
-    for name in value:
-        if (name in others or name in entries) and name not in _known_fields(known):
-            meant, advice = entries.get(name) or others[name]
-            if (meant not in value or name in entries) and meant in _known_fields(read):
-                yield name, meant, advice
+    for name, inner in value.items():
+        if name in _known_fields(known):
+            continue
+        meant, advice = entries.get(name) or _other_names(known).get(_letters(name), ("", ""))
+        if meant not in _known_fields(read):
+            continue
+        if meant not in value or name in entries:
+            yield name, meant, advice
+        elif _differ(inner, value[meant], by_ids=meant == "results"):
+            yield name, meant, f"it differs from {meant!r}; export only one of them, as {meant!r}"
+
+
+@lru_cache
+def _other_names(record: type) -> Mapping[str, tuple[str, str]]:
+    return {_letters(name): meant for name, meant in getattr(record, "other_names", {}).items()}
+
+
+def _letters(name: str) -> str:
+    return name.casefold().replace("_", "").replace("-", "")
+
+
+def _differ(other: object, own: object, *, by_ids: bool) -> bool:
+    """Return whether a field has something under another name that it does not have under its own.
+
+    Texts are compared without blanks. Every text in a list or an object must be known, or ``by_ids`` one in each item.
+    """
+    texts, own_texts = _texts_in(other), _texts_in(own)
+    if not isinstance(other, str | list | dict) or "".join(texts) == "".join(own_texts):
+        return False
+    known = set(own_texts)
+    if by_ids:
+        return any(known.isdisjoint(_texts_in(item)) for item in (other if isinstance(other, list) else [other]))
+    return isinstance(own, str) or not known.issuperset(texts)
+
+
+def _texts_in(value: object) -> list[str]:
+    """Return the texts and numbers in a value, in order; those in a text that is a JSON object, too."""
+    texts: list[str] = []
+    waiting = [value]
+    while waiting:
+        match waiting.pop():
+            case str(text):
+                inner = None
+                if text.startswith("{"):
+                    with suppress(*UNDECODABLE):
+                        inner = msgspec.json.decode(text)
+                if inner is None:
+                    texts.append("".join(text.split()))
+                else:
+                    waiting.append(inner)
+            case dict(fields):
+                waiting += [inner for name, inner in reversed(fields.items()) if name != "type"]
+            case list(items):
+                waiting += reversed(items)
+            case int() | float() as number:
+                texts.append(str(number))
+    return texts
 
 
 @lru_cache(maxsize=1000)  # a file may have millions of distinct names

@@ -48,6 +48,7 @@ class Warned(Struct, frozen=True):
     meant: str = ""  # the right name, if the field looks misspelled
     location: str = ""
     advice: str = ""  # what to do
+    beside: str = ""  # the text of the field, if the right one is there, too
 
     @classmethod
     def of_field(cls, location: str, field: str, meant: str, advice: str) -> Self:

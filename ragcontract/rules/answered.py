@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from msgspec import UNSET, Struct
 
-from ragcontract.answers.answer_text import Answer, answer_of, says_something, stands_for_nothing
+from ragcontract.answers.answer_text import Answer, answer_of, says_something, words_for_nothing
 from ragcontract.answers.metric_options import is_cut_off
 from ragcontract.answers.normalising import Span
 from ragcontract.core import bounds
@@ -140,19 +140,22 @@ def _nothing_in(row: RunRow) -> Phrase:
         return ("null",)
     if not without_invisible(row.response).strip():
         return ("an empty response",)
-    if stands_for_nothing(row.response):
+    if words_for_nothing(answer_in(row)):
         return (excerpt(row.response), ", which programs write for a missing text")
     return (excerpt(answer_in(row).text), ", which has no letter, digit or symbol")
 
 
 def _is_wanted_json(query: GoldenQuery, answer: Answer) -> bool:
-    """Return whether an answer is ``null``, an array or an object of a query for which a JSON schema decides."""
+    """Return whether an answer without words is JSON, of a query for which a JSON schema decides.
+
+    That is ``null``, ``"None"``, an array or an object, but no other text without a word, such as ``"-"``.
+    """
     if not any(isinstance(rule, RowRule) and "json_schema" in names_of(type(rule.inner)) for rule in query.rules):
         return False
     from ragcontract.answers.json_answer import NotJsonError, parsed
 
     try:
-        return isinstance(parsed(answer.text), list | dict | None)
+        return isinstance(parsed(answer.text), list | dict | None) or bool(words_for_nothing(answer))
     except NotJsonError:
         return False
 
@@ -160,7 +163,8 @@ def _is_wanted_json(query: GoldenQuery, answer: Answer) -> bool:
 def _is_reference(query: GoldenQuery, answer: Answer) -> bool:
     """Return whether an answer such as ``null`` is also the reference of the golden query."""
     reference = query.answer.reference if query.answer else None
-    return stands_for_nothing(answer.text) and answer.text.strip() == (reference or "").strip()
+    words = words_for_nothing(answer)
+    return bool(words) and words == words_for_nothing(answer_of(reference or ""))
 
 
 def _forbids(query: GoldenQuery) -> bool:

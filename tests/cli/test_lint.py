@@ -37,6 +37,19 @@ def test_findings_name_their_lines_and_fail_only_where_that_is_asked_for(
     assert rag_contract("lint", "--strict") == (1, ended.out, "")
 
 
+def test_a_json_schema_without_a_type_accepts_what_is_no_object(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    schema = {"properties": {"answer": {"type": "string"}}, "required": ["answer"]}
+    write_jsonl(Path("golden.jsonl"), [golden("q1", "doc1", rules=[{"type": "json_schema", "schema": schema}])])
+    write_jsonl(Path("current_run.jsonl"), [run("q1", "doc1", response='"I cannot"')])
+    assert rag_contract("check").code == 0
+    ended = rag_contract("lint", "--strict")
+    assert ended.code == 1
+    assert "golden.jsonl:1: [schema-without-type] 'q1' has a json_schema that accepts null, texts" in ended.out
+
+
 def test_notes_alone_do_not_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
     write_jsonl(Path("golden.jsonl"), [golden("q1", "doc1", tags=["t"])])

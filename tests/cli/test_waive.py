@@ -53,6 +53,7 @@ def test_a_byte_order_mark_and_the_lines_of_windows_stay() -> None:
         (("refund", *WHY), "k: 5\n", "no golden query has the id 'refund'; did you mean 'refunds'?"),
         (("refunds", *WHY), "k: five\n", "ragcontract.yml:1: k: expected a whole number"),
         (("refunds", "--reason", " ", *UNTIL), "k: 5\n", "Invalid value for '--reason': must not be empty"),
+        (("refunds", "--reason", "\u200b", *UNTIL), "k: 5\n", "Invalid value for '--reason': must not be empty"),
         (("refunds", "--reason", "r", "--owner", "a", "--until", "2020-01-01"), "k: 5\n", "2020-01-01 is in the past"),
         (
             ("refunds", "--reason", "r", "--owner", "a", "--until", "soon"),

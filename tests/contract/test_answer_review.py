@@ -189,6 +189,50 @@ def test_only_so_many_elements_are_compared(tmp_path: Path) -> None:
     assert findings(tmp_path, asks(required_elements=[*texts, "last one", "number"])) == []
 
 
+ORDER = {"properties": {"answer": {"type": "string"}}, "required": ["answer"]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "place"),
+    [
+        (ORDER, ""),
+        ({"required": ["answer"]}, ""),
+        ({"allOf": [ORDER]}, ""),
+        ({"$ref": "#/$defs/order", "$defs": {"order": ORDER}}, ""),
+        ({"items": {"type": "string"}, "minItems": 1}, ""),
+        ({"minLength": 3}, ""),
+        ({"format": "email"}, ""),
+        ({"type": "object", "properties": {"order": ORDER}}, "at 'order' "),
+        ({"type": "array", "items": {"type": "object", "properties": {"id": {"minimum": 1}}}}, "at 'items.id' "),
+        ({"type": "object", "properties": {"o": {"$ref": "#/$defs/o"}}, "$defs": {"o": ORDER}}, "at 'o' "),
+    ],
+)
+def test_a_schema_without_a_type_is_too_loose(tmp_path: Path, schema: Row, place: str) -> None:
+    row = asks(rules=[{"type": "json_schema", "schema": schema}])
+    message = "'q' has a json_schema that accepts null, texts and numbers, because there is no type "
+    expected = f'{message}{place}in its schema; add it, as in "type": "object"'
+    assert findings(tmp_path, row) == [("schema-without-type", expected)]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        True,
+        {},
+        {"title": "Any JSON"},
+        {"type": "object", **ORDER},
+        {"type": ["object", "null"], **ORDER},
+        {"allOf": [{"type": "object"}, ORDER]},
+        {"$ref": "#/$defs/order", "$defs": {"order": {"type": "object", **ORDER}}},
+        {"anyOf": [{"type": "boolean"}, {"type": "null"}, {"type": "string"}, {"type": "number"}]},
+        {"enum": ["yes", "no", None]},
+        {"type": "object", "properties": {"any": {}, "maybe": {"anyOf": [{"type": "boolean"}, {"type": "null"}]}}},
+    ],
+)
+def test_a_schema_that_names_its_types_is_not(tmp_path: Path, schema: object) -> None:
+    assert findings(tmp_path, asks(rules=[{"type": "json_schema", "schema": schema}])) == []
+
+
 def test_a_refusal_in_a_mode_of_answers_is_doubtful(tmp_path: Path) -> None:
     row = asks(expected_mode="trustworthy", rules=[{"type": "must_refuse"}])
     message = "'q' must refuse, and in the mode trustworthy, which is not a mode of refusals; take one out"

@@ -9,6 +9,7 @@ from tests.builders import Row, run, write_jsonl
 from tests.process import Ended, rag_contract
 
 NOT_ITSELF = "which does not find this very text"
+BLANK = "which begins or ends with a blank or a line end, so that it is not found before a full stop"
 NO_PATTERN = "which is searched for as it is written, not as a pattern"
 
 
@@ -69,6 +70,61 @@ def test_a_forbidden_pattern_that_does_not_find_its_own_text(field: str, text: s
 )
 def test_a_pattern_that_somebody_means(pattern: str) -> None:
     assert warned({"forbidden_claims": [pattern]}) == []
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "secret ",
+        "secret\n",
+        " secret",
+        "\tsecret",
+        "secret\u00a0",
+        "yes | no",
+        "(a|b) ",
+        "^yes ",
+        " [a-z]+",
+        "secret\\.\r\n",
+        r"[ab] ",
+    ],
+)
+@pytest.mark.parametrize("field", ["forbidden_claims", "an alternative", "regex_must_not_match", "forbidden_elements"])
+def test_a_forbidden_pattern_with_a_blank_at_its_end(field: str, pattern: str) -> None:
+    expected: dict[str, Row] = {
+        "forbidden_claims": {"forbidden_claims": [pattern]},
+        "an alternative": {"forbidden_claims": [{"any": [{"regex": pattern}, "plain"]}]},
+        "regex_must_not_match": {"rules": [{"type": "regex_must_not_match", "pattern": pattern}]},
+        "forbidden_elements": {"forbidden_elements": [{"regex": pattern}]},
+    }
+    [warning] = warned(expected[field])
+    assert warning.startswith("warning: golden.jsonl:1: ")
+    assert f", {BLANK}" in warning
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "a b",
+        "(very |not )good",
+        " ?secret",
+        "x {0,1}",
+        r"secret\s",
+        r"secret\n",
+        "^ ",
+        "[a |]b",
+        r"a\ ",
+        "( a|b )?c",
+    ],
+)
+def test_a_blank_that_somebody_means(pattern: str) -> None:
+    assert warned({"forbidden_claims": [pattern]}) == []
+
+
+def test_a_forbidden_text_may_end_with_a_blank() -> None:
+    write_jsonl(Path("golden.jsonl"), [{"id": "q", "query": "?", "forbidden_elements": ["secret\n"]}])
+    write_jsonl(Path("current_run.jsonl"), [run("q", response="It is secret.")])
+    assert rag_contract("check").code == 1
+    assert warned({"forbidden_elements": ["secret\n"]}) == []
 
 
 @pytest.mark.parametrize("text", [r"\bsecret\b", "secret.*", r"\d+ euros", r"a\s+b", "x.+"])

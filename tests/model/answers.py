@@ -24,7 +24,7 @@ ABOUT_TEXT = frozenset(
 ON_TOOLS = frozenset({"must_call_tool", "must_not_call_tool", "tool_arguments_valid"})
 ON_SCORES = frozenset({"min_score", "max_score", "max_hallucination_risk", "composite"})
 MODES = ("trustworthy", "disputed", "abstain")
-NUMBERS = re.compile(r"\[\^?(\d{1,3}(?:\s*[-,]\s*\d{1,3})*)\]")
+NUMBERS = re.compile(r"\[(?:\^|#|Source )?(\d{1,3}(?:\s*[-,]\s*\d{1,3})*)\]")
 UNREAD = re.compile(r"<!--.*?-->|```.*?```|`[^`]*`", re.DOTALL)  # comments and code, which cite nothing
 FENCED = re.compile(r"\s*```[a-z]*\n(.*?)\n?```\s*", re.DOTALL)
 
@@ -66,7 +66,8 @@ class Rule:
     content: Any = dataclasses.field(compare=False)
 
 
-NO_TEXTS = ("None", "null", "undefined", "nan", "NaN", "nil", "[object Object]")
+NO_TEXTS = {"None", "null", "undefined", "nan", "NaN", "nil", "object_Object"}
+LIST_MARKS = re.compile(r"^\s*(?:[-*+#]|[0-9]+[.)])\s+", re.MULTILINE)
 NO_REFUSALS = ("none", "null", "undefined", "nan", "false", "no", "0", "n/a", "[object object]")
 
 
@@ -188,9 +189,18 @@ def _unanswered(rules: Sequence[Rule], answer: Answer) -> bool:
 
 def _says_something(answer: Answer) -> bool:
     wants_json = any(rule["type"] == "json_schema" for rule in answer.golden.get("rules") or [])
-    if answer.text.strip() in NO_TEXTS:
-        return answer.golden.get("reference") == answer.text or (wants_json and answer.text == "null")
+    if words := _words_for_nothing(answer.text):
+        return _words_for_nothing(answer.golden.get("reference") or "") == words or (
+            wants_json and _is_json(answer.text)
+        )
     return texts.says_something(answer.text) or (wants_json and _is_container(answer.text))
+
+
+def _words_for_nothing(text: str) -> set[str]:
+    """Return the words of a text if it has only such as are written for a missing one."""
+    page = LIST_MARKS.sub("", texts.shown(text).replace("[object Object]", "object_Object"))
+    words = {*filter(None, re.split(r"[\s\"',()\[\]]+", page))}
+    return words if words <= NO_TEXTS else set()
 
 
 def _refused_by_field(row: Row) -> bool:
@@ -314,10 +324,15 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _is_container(text: str) -> bool:
+    return _is_json(text) and isinstance(_json(text), list | dict)
+
+
+def _is_json(text: str) -> bool:
     try:
-        return isinstance(_json(text), list | dict)
+        _json(text)
     except ValueError:
         return False
+    return True
 
 
 def _wrong_citations(answer: Answer) -> Wrong:

@@ -10,7 +10,21 @@ from tests.model.workspace import Row
 
 WORDS = ("refund", "30 days", "price", "free", "secret", "order", "café", "цена", "5", "don't", "two-day", "Straße")
 ASCII_WORDS = ("refund", "days", "price", "free", "secret", "order", "paid", "later")
-PATTERNS = (r"\bfree\b", r"refund.*days", r"\d+ days", "price|cost", "secret", r"[0-9]", "order.", r"(?:pri)ce\s", "x")
+PATTERNS = (
+    r"\bfree\b",
+    r"refund.*days",
+    r"\d+ days",
+    "price|cost",
+    "secret",
+    r"[0-9]",
+    "order.",
+    r"(?:pri)ce\s",
+    "x",
+    r"^(?:free|no)\b",
+    r"\w+ days$",
+)
+AROUND = (("# ", ""), ("- ", ""), ("1. ", "\n\n"), ("\n\n", ""), (" ", "  "), ("<p>", "</p>"), ("&nbsp;", "\n"))
+BETWEEN = (" ", " ", " ", ". ", ", ", "\n", " [1-2] ", " [2026] ", " [Source 2] ", " [#1] ")
 ALLOWED = (r"not .*", r"never free", r"refund.{0,30}days", "no price")
 REFUSALS = ("I can't help with that.", "Well, I can’t  help with `this`.", "That is none of my business.")
 OWN_PHRASE = "none of my business"
@@ -18,6 +32,11 @@ INVISIBLE = ("\u200b", "\u00ad", "\u2060", "\u202e", "\u034f", "\ufe0f", "\u115f
 SAYS_NOTHING = (
     "None",
     "null",
+    "<p>None</p>",
+    "**null**",
+    '"None"',
+    "- NaN\n- NaN",
+    "[object Object], [object Object]",
     ".",
     "-",
     "**",
@@ -109,8 +128,9 @@ def sentence_of(rng: random.Random) -> str:
     for _ in range(rng.randint(1, 7)):
         word = rng.choice((*WORDS, "not", "never", "is", "no", "therefunding", "a_free_b"))
         parts.append(decorated(rng, word))
-        parts.append(rng.choice((" ", " ", " ", ". ", ", ", "\n", f" [{rng.randint(0, 4)}] ", " [1-2] ", " [2026] ")))
-    return "".join(parts).strip()
+        parts.append(rng.choice((*BETWEEN, f" [{rng.randint(0, 4)}] ")))
+    before, after = rng.choice(AROUND) if rng.random() < 0.2 else ("", "")
+    return f"{before}{''.join(parts).strip()}{after}"
 
 
 def text(rng: random.Random) -> str:

@@ -26,6 +26,7 @@ ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
 MARKUP = re.compile(r"[<>\[\]\\&~]")
 BLANKS_OF_PARAGRAPH = re.compile(r"[^\S\n]*\n(?![^\S\n]*(?:\n|$))[^\S\n]*|[^\S\n]+")
+MARKS_OF_BLOCKS = re.compile(r"^\s*(?:(?:#{1,6}|[-*+]|[0-9]{1,9}[.)])\s+)*")
 COVERED = 200  # characters of an allowed phrase
 BUILT_IN = ("i can't help with",)  # of some forty phrases, the one that the documents name
 BUILT_IN_WITHIN = 300
@@ -141,7 +142,8 @@ def searched(answer: str, reading: Reading, source: str) -> list[str]:
     if not reading.normalise:
         return [answer]
     flowing = [BLANKS_OF_PARAGRAPH.sub(" ", shown(answer))] if " " in source else []
-    return [answer, shown(answer), *flowing]
+    forms = [answer, shown(answer), *flowing]
+    return forms + ([MARKS_OF_BLOCKS.sub("", form.strip()) for form in forms] if {*"^$"} & {*source} else [])
 
 
 def matches(answer: str, matcher: str | dict[str, Any], reading: Reading, *, forbidden: bool = False) -> bool:

@@ -15,6 +15,7 @@ CALLS = frozenset({"tool_use", "tool_call", "function_call", "server_tool_use"})
 RESULTS = frozenset({"tool_result", "mcp_tool_result", "function_call_output"})
 UNSEEN = frozenset({"image", "image_url", "file", "thinking", "reasoning", "document"})
 WHOLE_ROW = frozenset({*answers.ON_SCORES, "check", "custom"})
+OF_TURN, OF_ROW = 1000, 500  # added to the place of a rule in a turn, and of a rule of the row there
 
 
 def conversation(row: Row) -> list[Row]:
@@ -127,7 +128,8 @@ def broken_in_turns(golden: Row, answer: Answer) -> tuple[dict[Rule, Wrong], set
     for rule in answers.rules_of(golden, dataclasses.replace(answer.settings, composite=None)):
         where = rule.content.get("in") if isinstance(rule.content, dict) else None
         if where:
-            outcomes = [answers.broken_rules([rule], _of_turn(answer, golden, turn)) for turn in turns]
+            of_row = dataclasses.replace(rule, place=OF_ROW + rule.place)  # a turn may have a rule of its own there
+            outcomes = [answers.broken_rules([of_row], _of_turn(answer, golden, turn)) for turn in turns]
             for place, outcome in _counting(where, outcomes):
                 _collect(place, outcome, wrong, weak)
     return wrong, weak
@@ -149,7 +151,7 @@ def _collect(
     place: int, outcome: tuple[dict[Rule, Wrong], set[Rule]], wrong: dict[Rule, Wrong], weak: set[Rule]
 ) -> None:
     for rule, what in outcome[0].items():
-        named = dataclasses.replace(rule, place=1000 * (place + 1) + rule.place)
+        named = dataclasses.replace(rule, place=OF_TURN * (place + 1) + rule.place)
         wrong[named] = what | wrong.get(named, frozenset()) if rule.name == "answered" else what
         if rule in outcome[1]:
             weak.add(named)

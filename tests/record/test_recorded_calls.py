@@ -145,6 +145,35 @@ def test_an_answer_that_is_returned_under_two_names_is_one() -> None:
     assert recorded_and_checked(same).code == 0
 
 
+LOST = "has [] as tool_calls, and 'tool_use' as finish_reason; export the calls of the model, too"
+
+
+@pytest.mark.parametrize("name", ["finish_reason", "stop_reason", "stopReason", "finishReason", "done_reason"])
+@pytest.mark.parametrize("beside", ["", '"finish_reason": "stop", '])
+def test_why_a_model_stopped_is_recorded_under_each_of_its_names(name: str, beside: str) -> None:
+    ended = recorded_and_checked(f'{{"response": "Let me look.", "tool_calls": [], {beside}"{name}": "tool_use"}}')
+    assert ended.code == 2
+    assert LOST in ended.err
+
+
+def test_a_number_is_no_reason_why_a_model_stopped() -> None:
+    numbered = '{"response": "Done.", "tool_calls": [{"name": "get_order"}], "stop_reason": 128001}'
+    assert recorded_and_checked(numbered).code == 0
+
+
+def test_a_call_that_is_returned_alone_is_a_call() -> None:
+    alone = '{"answer": "Done.", "function_call": {"name": "get_order", "arguments": "{}"}}'
+    assert recorded_and_checked(alone).code == 0
+
+
+def test_a_call_beside_other_calls_is_refused() -> None:
+    returned = '{"answer": "x", "tool_calls": [], "function_call": {"name": "refund"}}'
+    Path("app.py").write_text(f"def ask(query):\n    return {returned}\n")
+    ended = rag_contract("record", "app.py:ask")
+    assert ended.code == 2
+    assert "the target returned two lists of tool calls that differ, as 'tool_calls' and 'function_call'" in ended.err
+
+
 def test_a_model_behind_a_retriever_that_calls_no_tool_breaks_the_contract() -> None:
     found = Reply(content={"results": [{"doc_id": "doc1", "text": "A text."}]})
     said = Reply(content={"choices": [{"message": {"role": "assistant", "content": "Done."}}]})
@@ -157,6 +186,16 @@ def test_a_model_behind_a_retriever_that_calls_no_tool_breaks_the_contract() -> 
     ended = rag_contract("check")
     assert ended.code == 1
     assert "Expected a call of get_order\n  Found: no tool was called" in ended.out
+
+
+@pytest.mark.parametrize("mapping", ["", ", response: {answer: answer}"])
+def test_an_error_beside_the_answer_of_a_service_fails_the_question(mapping: str) -> None:
+    with Service(at={"/ask": Reply(content={"answer": "x", "error": "timeout"})}) as service:
+        Path("record.yml").write_text(f'http: {{url: {service.url}/ask, json: {{question: "{{query}}"}}{mapping}}}\n')
+        ended = rag_contract("record", "record.yml")
+    assert ended.code == 2
+    assert "timeout" in ended.err
+    assert not Path("current_run.jsonl").exists()
 
 
 ANSWER = '{"role": "assistant", "content": "A salary of 1"}'

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from ragcontract.core.finding import sentence
-from tests.builders import Row
+from tests.builders import Row, golden, run, write_jsonl
+from tests.process import rag_contract
 from tests.rules.answers import broken, decided, refusal, rule, says
 
 ASKED = rule("max_chars", value=100)
@@ -41,6 +42,37 @@ CUT_OFF = "warn answered: expected a complete answer; found: an answer that was 
 )
 def test_a_query_with_a_rule_about_its_answer_is_answered(tmp_path: Path, answered: Row, found: list[str]) -> None:
     assert broken(tmp_path, ASKED, answered) == found
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "length", "model_length", "MAX_TOKENS_EXCEEDED", "FinishReason.MAX_TOKENS", "max_new_tokens", "ERROR_LIMIT",
+        "context_length_exceeded", "incomplete", "error", "ERROR", "FinishReason.ERROR", "abort", "aborted", "failed",
+        "cancelled", "timeout", "in_progress", "pause_turn", "insufficient_system_resource", "malformed_model_output",
+    ],
+)  # fmt: skip
+def test_an_answer_that_a_limit_or_an_error_ended_is_a_warning(tmp_path: Path, reason: str) -> None:
+    assert broken(tmp_path, ASKED, says("Five da", finish_reason=reason)) == [CUT_OFF.replace("max_tokens", reason)]
+
+
+@pytest.mark.parametrize("reason", ["error", "abort", "failed", "incomplete", "model_length", "MAX_TOKENS_EXCEEDED"])
+def test_a_check_warns_of_an_answer_that_was_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(Path("golden.jsonl"), [golden(**ASKED)])
+    write_jsonl(Path("current_run.jsonl"), [run(response="Five da", finish_reason=reason)])
+    assert "(1 to warn)" in rag_contract("check", "--report-json", "report.json").out
+    assert f"an answer that was cut off: finish_reason is {reason}" in Path("report.json").read_text()
+
+
+@pytest.mark.parametrize(
+    "reason",
+    ["stop", "end_turn", "eos_token", "stop_sequence", "COMPLETE", "STOP", "FinishReason.STOP", "no_error", ""],
+)
+def test_an_answer_that_the_model_ended_is_complete(tmp_path: Path, reason: str) -> None:
+    assert broken(tmp_path, ASKED, says("Five days.", finish_reason=reason)) == []
 
 
 @pytest.mark.parametrize(
@@ -96,7 +128,12 @@ def test_what_says_nothing_is_no_answer(tmp_path: Path, response: str) -> None:
 
 WRITTEN_FOR_NOTHING = (
     "None", " None\n", "null", "NULL", "undefined", "nan", "NaN", "nil", "<nil>", "<NA>", "[object Object]",
-    "No\u200bne",
+    "No\u200bne", "<p>None</p>", "**None**", "`null`", '"null"', "'None'", "“None”", "None\nNone", "- None\n- NaN",
+    "# nil",
+    "[object Object],[object Object]", ", ".join(["[object Object]"] * 99), "N<b>one</b>", "&#78;one",
+    "<!-- x -->\nnull",
+    "```\nundefined\n```", "[None, None]", "['None']", "(null)", "| NaN |", "`<nil>`", "nan nan",
+    "1. None", "None/None", "None - NaN", "{null}", "[None](https://x.org)",
 )  # fmt: skip
 
 
@@ -107,7 +144,24 @@ def test_what_programs_write_for_nothing_is_no_answer(tmp_path: Path, response: 
 
 
 @pytest.mark.parametrize(
-    "response", ["No", "no", "0", "none", "None.", "None of them", "false", "`null`", "n/a", "Nan"]
+    "response",
+    [
+        "No",
+        "no",
+        "0",
+        "none",
+        "None.",
+        "None of them",
+        "false",
+        "n/a",
+        "Nan",
+        "None None of",
+        "null: 5",
+        "nullNone",
+        "# None 5",
+        "1. None of",
+        "42.",
+    ],
 )
 def test_a_short_answer_is_one(tmp_path: Path, response: str) -> None:
     assert broken(tmp_path, ASKED, says(response)) == []
@@ -115,9 +169,13 @@ def test_a_short_answer_is_one(tmp_path: Path, response: str) -> None:
 
 def test_a_word_for_nothing_is_the_answer_where_the_golden_query_says_so(tmp_path: Path) -> None:
     assert broken(tmp_path, ASKED | {"reference": "null"}, says("null")) == []
+    assert broken(tmp_path, ASKED | {"reference": "null"}, says("`null`")) == []
+    assert broken(tmp_path, ASKED | {"reference": "`null`"}, says('"null"')) == []
     assert broken(tmp_path, ASKED | {"reference": "null"}, says("undefined")) != []
+    assert broken(tmp_path, ASKED | {"reference": "null, I think"}, says("null")) != []
     schema = {"type": "json_schema", "schema": {"type": ["string", "null"]}}
-    assert broken(tmp_path, {"rules": [schema]}, says("null")) == []
+    for answer in ("null", '"None"', '```json\n"null"\n```'):
+        assert broken(tmp_path, {"rules": [schema]}, says(answer)) == []
 
 
 @pytest.mark.parametrize(

@@ -36,11 +36,112 @@ def test_a_citation_points_to_something(tmp_path: Path, answer: str, found: str)
 
 
 NOWHERE = (
-    *("[1; 99]", "[ 99 ]", "[1 and 99]", "[1 & 99]", "[1/99]", "[1,99,]", "[1—99]", "[1−99]", "[1‒99]", "[1 99]"),
+    *(
+        "[1; 99]",
+        "[ 99 ]",
+        "[99, p. 3]",
+        "[1, 99, pp. 3-4]",
+        "[1 and 99]",
+        "[1 & 99]",
+        "[1/99]",
+        "[1,99,]",
+        "[1—99]",
+        "[1−99]",
+        "[1‒99]",
+        "[1 99]",
+    ),
     *("[1,\n99]", "[**99**]", "[`99`]", r"\[99\]", "［99］", "【99】", "【99†source】", "［９９］", "[٩٩]", "[[99]]"),
     *(f"[{'1, ' * 22}99]", f"[1{' ' * 3000}, 99]", "[9<b>9</b>]", "[9\u200b9]", "[9&#57;]", "&#91;99]", "[^1, ^99]"),
     *("<b>[99]</b>", "<p>See [99]</p>", "[99](http://x)", "**[99]**", "| [99] |", "> [99]"),
 )
+
+
+SOURCE_9 = (
+    *(
+        "[#9]",
+        "[Source 9]",
+        "[source: 9]",
+        "[Sources 1, 9]",
+        "[Source 1, Source 9]",
+        "[Doc 1; Doc 9]",
+        "[doc9]",
+        "[ref_9]",
+    ),
+    *(
+        "[citation:9]",
+        "[cite: 1, 9]",
+        "[Document #9]",
+        "[Source 9: Returns policy]",
+        "[Ref. 9, p. 3]",
+        "【Source 9】",
+        "[№ 9]",
+    ),
+    *(
+        "**[Source 9]**",
+        "[Sou<b>rce</b> 9]",
+        "[Quelle 9]",
+        "[source_id: 9]",
+        "[source: doc 9]",
+        "[Document(s) 1, 9]",
+        "[search result 9]",
+        "[来源9]",
+        "[1, Source 9]",
+        "[Context 9 (terms)]",
+    ),
+)
+
+
+@pytest.mark.parametrize("citation", SOURCE_9)
+def test_a_number_after_a_word_for_a_source_points_to_something(tmp_path: Path, citation: str) -> None:
+    (finding,) = broken(tmp_path, rule("must_cite"), says(f"30 days {citation}. Also [1].", **SOURCES))
+    assert finding.startswith("fail must_cite: expected citations up to [3]; found: [9] in ")
+    assert broken(tmp_path, rule("must_cite"), says(f"30 days {citation.replace('9', '3')}.", **SOURCES)) == []
+
+
+def test_the_second_number_of_an_assistants_citation_counts_the_texts_from_zero(tmp_path: Path) -> None:
+    saw = {"retrieved_contexts": ["one", "two"], "results": []}
+    for honest in (
+        "30 days【4:1†source】.",
+        "30 days 【12:0†terms.pdf】",
+        "30 days [0:1†source]",
+        "30 days 【4:0】",
+        "At [12:30] [1]",
+    ):
+        assert broken(tmp_path, rule("must_cite"), says(honest, **saw)) == []
+    for nowhere in ("【4:7†source】", "【4:7】", "[4:7†source]", "【4:\u200b7†source】", "[ 4 : 7 † source ]"):
+        (finding,) = broken(tmp_path, rule("must_cite"), says(f"30 days [1]. 5 euros {nowhere}.", **saw))
+        assert finding.startswith("fail must_cite: expected citations up to [4:1]; found: [4:7] in ")
+
+
+def test_a_number_in_what_looks_like_an_id_is_none(tmp_path: Path) -> None:
+    """The id of a document that was not retrieved cites nothing."""
+    saw: Row = {"results": [{"doc_id": "doc_1"}, {"doc_id": "doc_7"}]}
+    assert "expected a citation: [1]" in broken(tmp_path, rule("must_cite"), says("30 days [doc_2].", **saw))[0]
+    for honest in (
+        "30 days [doc_7].",
+        "30 days [doc_1], not [doc_9]",
+        "See [#9](https://example.com/9) [2]",
+        "[Step 9] [1]",
+    ):
+        assert broken(tmp_path, rule("must_cite"), says(honest, **saw)) == []
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "[^1]: Returns policy",
+        "[^a]: doc_refunds",
+        "> [^1]: Returns\n> policy",
+        "[^1]: Returns\n\n    See [1]",
+        "[^1]: See [^1].",
+        "[^1]: See [^2]\n[^2]: Terms",
+    ],
+)
+def test_a_note_that_nothing_refers_to_cites_nothing(tmp_path: Path, note: str) -> None:
+    (finding,) = broken(tmp_path, rule("must_cite"), says(f"Items can be returned.\n\n{note}", **SOURCES))
+    assert finding.startswith("fail must_cite: expected a citation: [1]")
+    if "doc_refunds" in note:
+        assert broken(tmp_path, rule("must_cite"), says(f"Items can be returned.[^a]\n\n{note}", **SOURCES)) == []
 
 
 @pytest.mark.parametrize("citation", NOWHERE)
@@ -52,7 +153,13 @@ def test_a_number_that_points_to_nothing_is_found_however_it_is_written(tmp_path
 @pytest.mark.parametrize(
     "answer",
     [
-        *("30 days <!-- [1] -->", "30 days <!-- doc_refunds -->", "30 days.\n\n[1]: http://x", "[9999]"),
+        *(
+            "30 days <!-- [1] -->",
+            "30 days <!-- doc_refunds -->",
+            "30 days <!-- <a href='doc_refunds'>x</a>",
+            "30 days.\n\n[1]: http://x",
+            "[9999]",
+        ),
         *("`[1]`", "```\nlist[1]\n\nlist[2]\n```", "~~~\n[1]\n~~~"),
         *("30 days <style>[1]</style>", "30 days <a title='[1]'>here</a>"),
     ],
@@ -66,9 +173,14 @@ def test_what_a_page_does_not_show_and_code_cite_nothing(tmp_path: Path, answer:
     "answer",
     [
         *("In [2026], `list[9]` [1].", "```\nlist[9]\n\nlist[8]\n```\nSee [1]", "``list[9]`` [1] and `x"),
-        *("Costs [$99] [1]", "[1] takes 1.5 days [2.5]", "- 30 days [1]\n- [3]", "30 days [1, 2 and 3]"),
+        *("Costs [$99] [1]", "[1] takes 1.5 days [2.5]", "- 30 days [1]\n- [3]", "30 days [1, 2 and 3]", "[1, p. 99]"),
         *("30 days[1](http://x).", "30 days [1].\n\n[1]: http://x", "30 days 【1†source】", "**30 days** [**2**]"),
         *("<p>30 days [1]</p>", "<p>30 days<sup>[1]</sup></p>", "<p>doc_refunds</p>", "`doc_refunds`"),
+        *(
+            "30 days.[^1]\n\n[^1]: Returns policy",
+            "30 days.[^A]\n\n[^a]: doc_refunds",
+            "30 days\n\n[1]: Returns policy",
+        ),
         *("<a href='doc_refunds'>terms</a>", "[terms](doc_refunds)"),
     ],
 )

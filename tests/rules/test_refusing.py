@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import Row
+from tests.builders import Row, golden, run, write_jsonl
+from tests.process import rag_contract
 from tests.rules.answers import broken, decided, refusal, rule, says
 
 ANSWER = says("It is 5.")
@@ -77,7 +78,10 @@ def test_a_refusal_that_says_nothing_is_no_evidence(tmp_path: Path, nothing: str
 
 NO_REFUSAL = (
     "None", "none", "NULL", "null", "nil", "undefined", "nan", "n/a", "N/A.", "False", "false", "no", "0",
-    "[object Object]", " None ", "No\u200bne", "None\nNone", "not applicable",
+    "[object Object]", " None ", "No\u200bne", "None\nNone", "not applicable", "0.0", "00", "f", "not refused",
+    "Not refused.", "not a refusal", "no refusal", "No refusal detected", "non-refusal", "refused: false",
+    "is_refusal=0", "refusal: no", "The model did not refuse.", "I didn't refuse.", "answered", "Answer", "unset",
+    "not set", "empty", "not detected", "nothing", "complied", "None\nnot refused",
 )  # fmt: skip
 
 
@@ -88,7 +92,42 @@ def test_what_programs_write_for_no_refusal_is_none(tmp_path: Path, word: str) -
     assert "has no response" in refusal(tmp_path, rule("must_refuse"), {"refusal": word})[0]
 
 
-@pytest.mark.parametrize("words", ["None of that is public.", "No.", "No, sorry.", "None\nI cannot say.", "拒否", "🙅"])
+@pytest.mark.parametrize("word", ["0.0", "not refused", "not a refusal", "answered", "unset"])
+def test_an_answer_with_such_a_word_as_refusal_fails_the_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("ragcontract.yml").write_text("answers: {refusal_phrases: [I pass.]}\n")
+    write_jsonl(Path("golden.jsonl"), [golden(**rule("must_refuse"))])
+    write_jsonl(Path("current_run.jsonl"), [run(response="It is 5.", refusal=word)])
+    ended = rag_contract("check")
+    assert ended.code == 1
+    assert "Expected a refusal" in ended.out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "None of that is public.",
+        "No.",
+        "No, sorry.",
+        "None\nI cannot say.",
+        "拒否",
+        "🙅",
+        "Refused.",
+        "1",
+        "true",
+        "refused: true",
+        "No. Refused.",
+        "I refuse.",
+        "Not answered.",
+        "Nothing to say.",
+        "0.1",
+        "I cannot answer.",
+        "The request was not accepted.",
+        "Refusal",
+    ],
+)
 def test_a_refusal_may_be_short_or_begin_with_such_a_word(tmp_path: Path, words: str) -> None:
     assert broken(tmp_path, rule("must_refuse"), ANSWER | {"refusal": words}, PINNED) == []
 

@@ -28,6 +28,7 @@ from ragcontract.cli.options import (
 from ragcontract.contract import defaults
 from ragcontract.contract.defaults import InputPaths
 from ragcontract.core.errors import ExitCode, InputError, OutputError
+from ragcontract.core.invisible import is_visible
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import visible
 from ragcontract.evaluation.source import GoodRuns, Local
@@ -51,7 +52,7 @@ from ragcontract.runs.readers import is_run, open_run, open_stored
 
 
 def _reason(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
-    if value is not None and not value.strip():
+    if value is not None and not is_visible(value):
         raise click.BadParameter("say why the regressions are accepted")
     return value and value.strip()
 

@@ -13,6 +13,7 @@ from ragcontract.contract import defaults
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.errors import ExitCode, InputError
+from ragcontract.core.invisible import is_visible
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.safe_text import encodable, visible
 from ragcontract.files.locking import digest_of, in_turn, require_unchanged
@@ -22,7 +23,7 @@ from ragcontract.registry import BUILT_IN
 
 
 def _text(_context: click.Context, _option: click.Parameter, value: str) -> str:
-    if not value.strip():
+    if not is_visible(value):
         raise click.BadParameter("must not be empty")
     return encodable(value.strip())
 

@@ -75,7 +75,8 @@ class AnswerMapping:
     def response(self, content: Any) -> Response:
         """Return the response in an answer; raises CallFailed if a field has another form than expected."""
         values = {name: self._found(name, search, content) for name, search in self._searches.items()}
-        if error := values.pop("error", None):
+        stated = content.get("error") if isinstance(content, Mapping) else None  # as an answer without a mapping has it
+        if error := values.pop("error", None if "error" in self._expressions else stated):
             reason = shorten(error if isinstance(error, str) else repr(error), bounds.SERVICE_REASON)
             raise CallFailed("service_error", f"the service answered with an error: {visible(reason)}")
         results = self._results(values.get("results"), content)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ragcontract.answers.conversation import beside_turn, content_of_turn
-from ragcontract.answers.messages import calls_in, came_about, is_of_tools
+from ragcontract.answers.messages import REASONS, calls_in, came_about, is_of_tools
 from ragcontract.answers.metric_options import is_for_calls
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -177,11 +177,15 @@ def _fields(value: object, ids: DocumentIds) -> Response:
             if near and not any(FIELDS.get(other) == FIELDS[near] for other in fields):
                 raise InputError([f"the target returned an unknown field {name!r}; did you mean {near!r}?"])
             further[name] = plain(inner)
+        elif name in REASONS and name != meant:
+            continue  # read below, all of them together
         elif inner is not None or meant == "response":
             if meant == "retrieved_contexts" and _is_retrieved(inner):  # as LangChain's chains return it
                 meant = "results"
             _take(collected, meant, name, _field(meant, inner, ids))
     own = {name: inner for name, (_, inner) in collected.items()}
+    if reason := finish_reason_of(fields):
+        own["finish_reason"] = reason
     if (metadata := own.pop("metadata", None)) is not None:
         further = {**metadata, **further} if isinstance(metadata, dict) else {"metadata": metadata, **further}
     made = {**_from_messages(own), **own}
@@ -246,7 +250,7 @@ def _field(name: str, value: Any, ids: DocumentIds) -> Any:
         case "response":
             return _text(value)
         case "tool_calls":
-            return [_call(call) for call in listed(value)]
+            return [_call(call) for call in ([value] if isinstance(value, Mapping) else listed(value))]
         case "messages":
             return [
                 _as_message(message) for message in listed(value)

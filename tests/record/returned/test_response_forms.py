@@ -394,6 +394,8 @@ CALLING = {"role": "assistant", "content": "ok", "tool_calls": [{"name": "refund
         ({"results": [], "source_documents": ["secret"]}, "two lists of results that differ"),
         ({"documents": ["a"], "context": [Document("A", source="secret")]}, "two lists of results that differ"),
         ({"response": "ok", "tool_calls": [], "tools_called": CALLING["tool_calls"]}, "two lists of tool calls"),
+        ({"answer": "x", "tool_calls": [], "function_call": {"name": "refund"}}, "two lists of tool calls"),
+        ({"response": "ok", "final_answer": "A salary."}, "two answers that differ"),
         ({"response": CALLING, "tool_calls": []}, "returned 'response', a message, and other calls beside it"),
         ({"response": CALLING, "tool_calls": [{"name": "look", "args": {}}]}, "and other calls beside it"),
         ({"response": CALLING, "output": {**CALLING, "tool_calls": []}, "messages": [TURNS[0], ANSWER]}, "other calls"),

@@ -163,6 +163,16 @@ def test_where_missing_results_mean_none_items_without_an_id_are_still_no_empty_
         response({"hits": [{"d": "a"}]}, results="hits[*].doc", empty="accept")
 
 
+@pytest.mark.parametrize("error", ["timeout", {"code": 500}, True])
+def test_an_error_at_the_top_of_an_answer_is_a_failure_if_the_mapping_names_none(error: object) -> None:
+    content = {"answer": "x", "error": error, "status": {"error": None}}
+    assert failure(content, answer="answer").kind == "service_error"
+    assert response(content, answer="answer", error="status.error").response == "x"
+    nothings: tuple[object, ...] = (None, "", False, {}, [])
+    for nothing in nothings:
+        assert response({**content, "error": nothing}, answer="answer").response == "x"
+
+
 def test_an_error_in_an_answer_is_a_failure() -> None:
     found = failure({"error": {"message": "index\nis gone"}, "hits": []}, results="hits", error="error.message")
     assert found.kind == "service_error"
