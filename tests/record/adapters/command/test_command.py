@@ -318,11 +318,11 @@ def test_one_that_gets_ready_is_not_waited_for_in_the_end() -> None:
 class StartedSlowly(Program, frozen=True):
     """A program that is stopped by another thread before whoever starts it knows its process."""
 
-    stop: Callable[[], None]
+    stops: list[Callable[[], None]]
 
     def start(self, stdin: IO[bytes] | int = subprocess.PIPE) -> subprocess.Popen[bytes]:
         process = super().start(stdin)
-        threading.Thread(target=self.stop).start()
+        threading.Thread(target=self.stops[0]).start()
         time.sleep(0.2)  # as long as the other thread takes to get where it waits for this one
         return process
 
@@ -331,7 +331,7 @@ def test_one_that_is_stopped_while_it_is_started_is_not_waited_for(monkeypatch: 
     monkeypatch.setattr(bounds, "READY", 10)
     arguments = (sys.executable, "-c", "import time\ntime.sleep(3600)")
     stops: list[Callable[[], None]] = []
-    program = StartedSlowly(arguments=arguments, folder=Path(), stop=lambda: stops[0]())
+    program = StartedSlowly(arguments=arguments, folder=Path(), stops=stops)
     served = ServedProcess(program, says_ready=True)
     stops.append(served.stop)
     with pytest.raises(InputError, match="the process was stopped"):
