@@ -38,6 +38,7 @@ from ragcontract.record.returned.returned_messages import (
     as_message,
     calls_of,
     calls_of_steps,
+    fields_of,
     finish_reason_of,
     letters_of_text,
     part,
@@ -344,7 +345,7 @@ def _are_documents(value: object) -> bool:
 
 def _has_texts(value: object) -> bool:
     """Return whether a value is a list with texts in it, which are not the names of documents here."""
-    return isinstance(value, list | tuple) and any(isinstance(item, str) for item in value)
+    return isinstance(value, list | tuple) and any(map(_is_text, value))
 
 
 def _handed(returned: Any) -> Any:
@@ -352,9 +353,8 @@ def _handed(returned: Any) -> Any:
 
     The state of an application has other fields, too, such as the history of a chat.
     """
-    if not isinstance(returned, Mapping) or not is_read_by_name(returned):
-        return returned
-    return {name: value for name, value in returned.items() if _is_field(name, value)}
+    fields = fields_of(returned) if is_read_by_name(returned) else None
+    return returned if fields is None else {name: value for name, value in fields.items() if _is_field(name, value)}
 
 
 def _is_field(name: str, value: Any) -> bool:
@@ -364,10 +364,9 @@ def _is_field(name: str, value: Any) -> bool:
         case "results":
             return isinstance(value, list | tuple) and not _has_texts(value)
         case "retrieved_contexts":
-            is_list = isinstance(value, list | tuple)
-            return isinstance(value, str) or (
-                is_list and (_are_documents(value) or all(_is_text(one) for one in value))
-            )
+            return _is_text(value) or _are_documents(value) or (isinstance(value, list) and all(map(_is_text, value)))
+        case "mode" | "label" | "llm_model":
+            return _is_text(value)
         case _:
             return True
 

@@ -1,5 +1,6 @@
 """How LangChain is asked and what is read of it, with stand-ins; `make test-record` does it with LangChain itself."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -303,6 +304,14 @@ def test_a_call_that_is_only_returned_is_written(returned: Any) -> None:
     assert (response.response, response.tool_calls) == ("fine", [REFUNDED])
 
 
+def test_calls_of_an_earlier_turn_are_not_those_of_a_question_that_the_application_rewrites() -> None:
+    earlier = [Message("human", "Hello"), CALLING, Message("ai", "Done.")]
+    response = asked(
+        returning({"messages": [*earlier, Message("human", "Context: … Question: ?"), Message("ai", "fine")]})
+    )
+    assert (response.response, response.tool_calls) == ("fine", [])
+
+
 def test_calls_of_messages_models_and_tools_are_written_together() -> None:
     search = {"name": "search", "args": {}, "id": "c2"}
     messages = [Message("human", "?"), Message("ai", "", tool_calls=[search]), Message("ai", "fine")]
@@ -395,6 +404,14 @@ def test_a_part_of_an_unknown_type_is_refused() -> None:
 # Two answers
 
 
+@dataclass
+class Answered:
+    """What a chain with a schema of its own returns."""
+
+    answer: str
+    chat_history: list[str]
+
+
 @pytest.mark.parametrize(
     ("returned", "problem"),
     [
@@ -437,6 +454,8 @@ def test_an_error_beside_the_answer_is_kept() -> None:
         ({"documents": ["a text"], "generation": "fine", "max_retries": 3, "steps": ["search"]}, "fine"),
         ({"results": "SELECT 1", "answer": "fine"}, "fine"),
         ({"context": {"user": 1}, "answer": "fine"}, "fine"),
+        ({"mode": 3, "model": Message("ai", "x"), "answer": "fine"}, "fine"),
+        (Answered("fine", chat_history=["?"]), "fine"),
         ({"messages": [Message("ai", "Let me see."), Message("ai", "fine")], "answer": "fine"}, "Let me see.\nfine"),
         ({"messages": [Message("human", "?"), Message("ai", "fine")], "answer": None}, "fine"),
     ],

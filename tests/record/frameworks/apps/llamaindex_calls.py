@@ -51,6 +51,6 @@ def refund(order: int) -> str:
 
 
 def agent(*said: str, reason: str = "stop", direct: bool = False) -> FunctionAgent:
-    """Return an agent that says these texts; it calls a tool after the first if there are several or the tool answers."""
+    """Return an agent that says these texts; it calls a tool if there are several, or if the tool answers."""
     tool = FunctionTool.from_defaults(refund, return_direct=direct)
     return FunctionAgent(tools=[tool], llm=Script(said=list(said), reason=reason, asks=direct or len(said) > 1))
