@@ -251,7 +251,7 @@ def test_spans_of_one_retrieval_say_its_documents_together(spans: list[Span]) ->
     assert [result["doc_id"] for result in row()["results"]] == ["doc1"]
 
 
-def stopped(*reasons: str, number: int = 2, **attributes: Any) -> Span:
+def stopped(*reasons: str, number: Any = 2, **attributes: Any) -> Span:
     return chat(number, messages=parts(ANSWER), **{"gen_ai.response.finish_reasons": list(reasons), **attributes})
 
 
