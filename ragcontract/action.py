@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,9 +13,11 @@ from msgspec.structs import replace
 
 from ragcontract import memory, pipeline
 from ragcontract.child import SharedExitCode, in_child
+from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError, RagContractError
 from ragcontract.core.safe_text import encodable
 from ragcontract.evaluation.source import Local
+from ragcontract.files.json_lines import UNDECODABLE
 from ragcontract.files.streams import Unfailing, log_to
 from ragcontract.files.writing import write_files
 from ragcontract.github import runner_output
@@ -147,6 +149,7 @@ def _check_and_write(job: _Job) -> Delivery:
         raise without_content(error, job.files) from None
     mistakes = [] if job.files.linked else outcome.report.likely_mistakes
     warnings = without_warnings(outcome.report.warnings, job.files)
+    replaced = "".join(annotation("warning", warning) for warning in _about_replaced(job, outcome.report.verdict))
     report = replace(outcome.report, warnings=warnings, likely_mistakes=mistakes)
     outcome = replace(outcome, report=report)
     with owned_like_workspace(reports.values(), context):
@@ -158,11 +161,32 @@ def _check_and_write(job: _Job) -> Delivery:
     return Delivery(
         exit_code=ExitCode.BROKEN if broken and settings.enforce else ExitCode.PASS,
         state=report.verdict,
-        log=log_of(report, level, context, outputs),
+        log=log_of(report, level, context, outputs) + replaced,
         outputs=outputs,
         render=renderer_of(report, settings.name),
         report=report,
     )
+
+
+class _Written(Struct):
+    verdict: str = ""
+    source: Provenance | None = None
+
+
+def _about_replaced(job: _Job, verdict: str) -> Iterator[str]:
+    """Yield a warning if a report replaces that of another check of this workflow run, or one that is worse."""
+    path, own = job.files.reports.get("report-json", ""), _provenance(job.settings, job.context)
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 (an empty path is the folder for pathlib)
+            written = msgspec.json.decode(file.read(bounds.REPORT), type=_Written)
+    except (OSError, *UNDECODABLE):
+        return
+    if not own.run_url or written.source is None or written.source.run_url != own.run_url:
+        return
+    if written.source.contract != own.contract or (verdict == "pass" and written.verdict != "pass"):
+        which = "which did not pass" if written.verdict != "pass" else "which passed"
+        advice = "give each check of a workflow a `report-json` of its own, and upload each"
+        yield f"{path}: replaces the report of another check of this workflow run, {which}; {advice}"
 
 
 def _provenance(settings: ActionSettings, context: Context) -> Provenance:

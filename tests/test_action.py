@@ -578,3 +578,38 @@ def test_a_bug_of_ours_leaves_no_green_comment_behind(runner: Runner, github: Gi
         runner.run()
     assert len(github.comments) == 1
     assert "could not be judged: 1 problem\n\n- A bug in rag-contract" in github.bodies()[0]
+
+
+REPLACES = "report.json: replaces the report of another check of this workflow run, which did not pass; give each check"
+
+
+def test_a_report_that_replaces_that_of_another_check_of_the_run_is_a_warning(runner: Runner) -> None:
+    scenarios.failing(runner.workspace)
+    assert "replaces the report" not in runner.run({"name": "docs"}).log
+    scenarios.passing(runner.workspace)
+    result = runner.run({"name": "tickets"})
+    assert (result.exit_code, REPLACES in result.log) == (0, True), result.log
+    assert any("report.json: replaces the report" in found.message for found in result.annotations)
+    assert "which passed; give each check" in runner.run({"name": "docs"}).log
+    assert "replaces the report" not in runner.run({"name": "docs"}).log
+
+
+def test_a_green_report_that_replaces_a_red_one_of_the_run_without_a_name_is_a_warning(runner: Runner) -> None:
+    scenarios.failing(runner.workspace)
+    runner.run()
+    scenarios.passing(runner.workspace)
+    assert REPLACES in runner.run().log
+    (runner.workspace / "golden.jsonl").write_text("")
+    assert runner.run().exit_code == 2
+    scenarios.passing(runner.workspace)
+    assert REPLACES in runner.run().log
+
+
+def test_a_report_of_another_run_or_one_that_cannot_be_read_is_replaced_without_a_word(runner: Runner) -> None:
+    scenarios.failing(runner.workspace)
+    runner.run({"name": "docs"})
+    scenarios.passing(runner.workspace)
+    assert "replaces the report" not in runner.run({"name": "tickets"}, run=101).log
+    for content in (b"[", b"{}", b'{"source": 7}', b"\xff"):
+        (runner.workspace / "report.json").write_bytes(content)
+        assert "replaces the report" not in runner.run({"name": "docs"}, run=101).log

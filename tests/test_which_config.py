@@ -47,7 +47,8 @@ def test_a_file_whose_name_is_only_like_the_default_is_named(name: str) -> None:
     Path(name).parent.mkdir(exist_ok=True)
     Path(name).write_text(STRICT)
     ended = rag_contract("check")
-    message = f"{name}: looks like a configuration and is not read; rename it to ragcontract.yml, or name the one"
+    advice = "move it to the folder that is checked" if name.startswith(".github/") else "rename it to ragcontract.yml"
+    message = f"{name}: looks like a configuration and is not read; {advice}, or name the one"
     assert (ended.code, f"warning: {message}" in ended.err) == (0, True)
     assert message in Path("report.json").read_text()
     assert rag_contract("lint", "--without-run", "--strict").code == 1
@@ -194,3 +195,24 @@ def test_the_action_names_a_configuration_beside_a_golden_file(tmp_path: Path, g
     assert result.exit_code == 0
     assert BESIDE in result.log
     assert "looks like a configuration and is not read" in github.bodies()[0]
+
+
+@pytest.mark.parametrize(("folder", "up"), [("docs", ".."), ("docs/en", "../.."), ("docs/en/", "..")])
+def test_the_action_names_a_configuration_above_its_working_directory(
+    folder: str, up: str, tmp_path: Path, github: GitHub
+) -> None:
+    runner = InProcess(tmp_path, github)
+    scenarios.passing(runner.workspace)
+    inside = runner.workspace / folder
+    inside.mkdir(parents=True)
+    for name in ("golden.jsonl", "current_run.jsonl"):
+        (runner.workspace / name).rename(inside / name)
+    (inside / up / "ragcontract.yml").write_text(STRICT)
+    inputs = {"working-directory": folder}
+    result = runner.run(inputs)
+    message = f"{folder.rstrip('/')}/{up}/ragcontract.yml: looks like a configuration and is not read; move it to"
+    assert (result.exit_code, message in result.log) == (0, True), result.log
+    assert "looks like a configuration and is not read" in github.bodies()[0]
+    assert runner.run({**inputs, "config": f"{up}/ragcontract.yml"}).exit_code == 1
+    (inside / "ragcontract.yml").write_text("k: 5\n")
+    assert "looks like a configuration" not in runner.run(inputs).log

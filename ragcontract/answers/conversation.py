@@ -13,6 +13,7 @@ from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
 from ragcontract.answers.messages import (
+    UNKNOWN_CALLS,
     answer_of,
     calls_in,
     came_about,
@@ -239,11 +240,15 @@ def unanswered(row: RunRow, turns: int) -> tuple[Turn, ...]:
 
 
 def whole(row: RunRow, turns: Sequence[Turn]) -> RunRow:
-    """Return a row for metrics, with the response of the last turn and the calls of all turns if it has none itself."""
+    """Return a row for metrics, with the response of the last turn and the calls of all turns if it has none itself.
+
+    The calls stay unknown if those of a turn are.
+    """
     fields: dict[str, Any] = {}
     if _reads(row, "response") and row.response is UNSET and turns:
         fields["response"] = turns[-1].row.response
-    if _reads(row, "tool_calls") and row.tool_calls is None:
+    are_known = all(turn.row.tool_calls is not None or turn.message is None for turn in turns)
+    if _reads(row, "tool_calls") and row.tool_calls is None and are_known:
         fields["tool_calls"] = [call for turn in turns for call in turn.row.tool_calls or ()]
     row = replace(row, **fields) if fields else row
     return _with_stated(row, {field: getattr(turns[-1].row, field) for field in STATED}) if turns else row
@@ -260,11 +265,12 @@ def _with_fields_of(row: RunRow, of_turn: RunRow) -> RunRow:
 def _row(row: RunRow, messages: Sequence[Json]) -> RunRow:
     """Return the row of one turn, without what is only known of the whole row."""
     said = [message for message in messages if message["role"] == "assistant"]
+    is_unknown = any(message.get(UNKNOWN_CALLS) for message in said)
     of_turn: dict[str, Any] = {
         **_stated(said),
         "response": answer_of(said),
         "messages": None,
-        "tool_calls": [call for message in said for call in calls_in(message)],
+        "tool_calls": None if is_unknown else [call for message in said for call in calls_in(message)],
     }
     return RunRow(**{**asdict(row), **of_turn})
 

@@ -86,6 +86,7 @@ MESSAGE = frozenset({"role", "content", *CALL_FIELDS})  # fields that are not pa
 RESULT_IDS = ("tool_call_id", "call_id", "tool_use_id")
 CALL_IDS = ("id", *RESULT_IDS)
 FROM_LANGCHAIN = "additional_kwargs"
+UNKNOWN_CALLS = "calls_unknown"  # true in a message whose calls, if it has any, are not recorded
 CALLING = frozenset({*CALL_FIELDS, FROM_LANGCHAIN})
 # Where a message, or its metadata of LangChain, says why the model stopped: OpenAI, Anthropic, Google, Amazon, Ollama.
 REASONS = ("finish_reason", "stop_reason", "finishReason", "stopReason", "done_reason")
@@ -234,6 +235,8 @@ def own_faults(message: JsonObject, at: str) -> Iterator[str]:
     for field in ("refusal", "mode", "finish_reason"):
         if not isinstance(message.get(field), str | None):
             yield f"has {shown(message[field])} as the {field} of {at}; expected text or null"
+    if not isinstance(message.get(UNKNOWN_CALLS), bool | None):
+        yield f"has {shown(message[UNKNOWN_CALLS])} as the {UNKNOWN_CALLS} of {at}; expected true or false"
     for field in CALL_FIELDS:
         value = message.get(field)
         is_list = isinstance(value, list) and all(isinstance(call, dict) for call in value)

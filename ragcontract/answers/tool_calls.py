@@ -217,7 +217,7 @@ def arguments_of(value: object) -> dict[str, Any] | None:
             read = msgspec.json.decode(value)
             if value.count(":") > 1:
                 json.loads(value, object_pairs_hook=_refuse_repeated)
-        except (ValueError, RecursionError):  # among them msgspec's errors, and those of UTF-8
+        except (ValueError, msgspec.DecodeError, RecursionError):  # among them those of UTF-8
             return None
         value = read
     if not isinstance(value, dict):

@@ -88,7 +88,9 @@ def _not_read(others: Sequence[str], path: str | None) -> Problems:
             problems.problem(other, f"is a second configuration beside {encodable(path)}; remove one, {named}")
         else:
             why = f", because {encodable(path)} is" if path else ""
-            advice = f"remove it, {named}" if path else f"rename it to {defaults.CONFIG}, {named}"
+            has_name = Path(other).name in {defaults.CONFIG, defaults.CONFIG_ALIAS}
+            instead = "move it to the folder that is checked" if has_name else f"rename it to {defaults.CONFIG}"
+            advice = f"remove it, {named}" if path else f"{instead}, {named}"
             problems.warning(f"{other}: looks like a configuration and is not read{why}; {advice}")
     return problems.collected()
 

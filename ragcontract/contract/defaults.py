@@ -70,7 +70,7 @@ def find_inputs(
     others: list[str] = []
     if config is None:
         config = next((name for name in (CONFIG, CONFIG_ALIAS) if os.path.lexists(home / name)), None)
-        near = [*_like_config(home), *_beside(inside(golden), home)]
+        near = [*like_config(home), *_beside(inside(golden), home)]
         others = [str(path) for path in near if config is None or not _is_same(path, home / config)]
     return InputPaths(
         golden=inside(golden or [GOLDEN]),
@@ -89,10 +89,10 @@ def _beside(golden: Sequence[str], home: Path) -> Iterator[Path]:
     files, _ = existing_files(golden)  # reading them reports what is wrong with them
     for folder in dict.fromkeys(Path(file).parent for file in files):
         if not _is_same(folder, home):
-            yield from _like_config(folder)
+            yield from like_config(folder)
 
 
-def _like_config(folder: Path) -> Iterator[Path]:
+def like_config(folder: Path) -> Iterator[Path]:
     """Yield the default names of a configuration that a folder has, and names there that look like them."""
     elsewhere = (f".github/{name}" for name in (CONFIG, CONFIG_ALIAS))
     yield from (folder / name for name in (CONFIG, CONFIG_ALIAS, *elsewhere) if os.path.lexists(folder / name))
@@ -102,10 +102,10 @@ def _like_config(folder: Path) -> Iterator[Path]:
     except OSError:  # reading the inputs reports what is wrong with the folder
         return
     if len(names) <= bounds.CONFIG_SEARCHED:
-        yield from (folder / name for name in names if name not in {CONFIG, CONFIG_ALIAS} and _looks_like_config(name))
+        yield from (folder / name for name in names if name not in {CONFIG, CONFIG_ALIAS} and _lookslike_config(name))
 
 
-def _looks_like_config(name: str) -> bool:
+def _lookslike_config(name: str) -> bool:
     """Return whether a name differs from a configuration's only in case, separators, format or one typing error."""
     path, meant = Path(name.lower().removesuffix(".txt").lstrip(".")), Path(CONFIG).stem
     letters = "".join(filter(str.isalnum, path.stem))

@@ -8,6 +8,7 @@ A field that neither fitz-gov nor this package reads is a warning, once for each
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,11 +17,11 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ragcontract.contract.golden_row import Question
 from ragcontract.core import bounds
-from ragcontract.core.ids import Id, Tag
+from ragcontract.core.ids import Id, Tag, some
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import shorten
-from ragcontract.files.json_lines import UNDECODABLE
+from ragcontract.files.json_lines import HEAD, UNDECODABLE
 from ragcontract.files.json_text import JsonLocator, check_nesting, malformed
 from ragcontract.files.opening import READ_ERRORS, Progress, read_problem, read_within
 from ragcontract.files.problems import Collector, Warned
@@ -101,9 +102,39 @@ def in_folders(patterns: Sequence[str], problems: Collector) -> list[str]:
             files.append(pattern)
         elif inside := list(_files_in(folder)):
             files += map(str, inside)
+            _warn_of_others(folder, inside, problems)
         else:
             problems.problem(pattern, f"has no cases of fitz-gov in it; expected {EXPECTED}")
     return files
+
+
+def _warn_of_others(folder: Path, read: Sequence[Path], problems: Collector) -> None:
+    """Warn of what looks like cases in a folder or beside the files that are read, and is not read."""
+    ways = {path: None for file in read for path in (file, *file.parents)}
+    entries = [entry for way in ways if way == folder or folder in way.parents for entry in _entries(way)]
+    if others := [str(entry.relative_to(folder)) for entry in entries if entry not in ways and _may_have_cases(entry)]:
+        problems.warning(f"{folder}: not read: {some(others, 'entry')}; expected {EXPECTED}")
+
+
+def _entries(path: Path) -> list[Path]:
+    return sorted(path.iterdir()) if path.is_dir() else []
+
+
+def _may_have_cases(path: Path) -> bool:
+    """Return whether a path is a file with cases in it, or a folder with such a file among its first ones."""
+    inside = islice(chain(path.glob("*"), path.glob("*/*")), bounds.CONFIG_SEARCHED)
+    return any(map(_has_cases, inside)) if path.is_dir() else _has_cases(path)
+
+
+def _has_cases(path: Path) -> bool:
+    if path.suffix.lower() not in {".json", ".jsonl"} or not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD)
+    except OSError:
+        return False
+    return b'"cases"' in head or b'"expected_mode"' in head
 
 
 def _files_in(folder: Path) -> Iterator[Path]:

@@ -34,7 +34,7 @@ from ragcontract.registry import BUILT_IN
 from ragcontract.runs.row_encoder import RowEncoder
 
 # The fields that a row takes from a response, beside the results.
-FIELDS = ("response", "error", "tool_calls", "llm_model")
+FIELDS = ("response", "error", "finish_reason", "tool_calls", "llm_model")
 
 
 class AmbiguousError(Exception):

@@ -18,6 +18,7 @@ from ragcontract.convert.collection import Collection, Files, Part
 from ragcontract.convert.measured import Measured, ScoreRows, error_text, golden_ids
 from ragcontract.convert.result_files import ResultFile, read_results
 from ragcontract.core import bounds
+from ragcontract.core.numbers import count
 from ragcontract.core.questions import COLUMNS, column_name
 from ragcontract.core.safe_text import shorten
 from ragcontract.files.opening import Progress
@@ -164,20 +165,21 @@ def _questions(values: dict[str, Any]) -> Iterator[str]:
 
 
 def _means(result: Result, location: str, problems: Collector) -> Iterator[tuple[str, float]]:
-    """Yield the mean of each metric with several assertions, unless the file has the weights."""
+    """Yield the mean of each metric over its assertions, unless the file has the weights."""
     grading, components = result.gradingResult or Grading(), dict[str, list[Component]]()
     for component in grading.componentResults or []:
         if component.metric is not None:
             components.setdefault(component.metric, []).append(component)
     for name, score in (result.namedScores or {}).items():
-        several = components.get(name, [])
-        if score is None or len(several) <= 1 or name in (grading.namedScoreWeights or {}):
+        of_metric = components.get(name, [])
+        if score is None or not of_metric or name in (grading.namedScoreWeights or {}):
             continue
-        mean = _mean_if(score, several)
+        mean = _mean_if(score, of_metric)
         if mean is None:
             problems.problem(
                 f"{location}: namedScores.{name}",
-                f"is {shown(score)}, neither the mean nor the sum of its {len(several)} assertions (componentResults); "
+                f"is {shown(score)}, neither the mean nor the sum of its {count(len(of_metric), 'assertion')} "
+                "(componentResults); "
                 "evaluate with a current promptfoo, which writes namedScoreWeights",
             )
         else:

@@ -68,7 +68,9 @@ def _compared(
         return violations
     before: dict[str, frozenset[str]] = {}
     of_rows = baseline.violations.get(query.id, ())
-    for violation in (*_of_ranks(rules, query, baseline.scores[query.id]), *of_rows):
+    is_known = query.id not in baseline.without_results
+    of_ranks = _of_ranks(rules, query, baseline.scores[query.id]) if is_known else ()
+    for violation in (*of_ranks, *of_rows):
         before[violation.rule] = before.get(violation.rule, frozenset()) | violation.wrong
     return tuple(
         replace(violation, in_baseline=True)

@@ -49,6 +49,7 @@ def input_problems(evaluation: Evaluation, *, complete: bool = False) -> Problem
             *_warnings(evaluation, complete=complete),
             *_unread_scores(evaluation),
             *_partly_compared(evaluation),
+            *_without_results(evaluation),
         ):
             problems.warning(warning)
         for warning in _incomparable(evaluation):
@@ -145,6 +146,18 @@ def _partly_compared(evaluation: Evaluation) -> Iterator[str]:
             if (gate := compared.get(key)) and not baseline.lacking.get(key):  # such a limit is refused
                 which = f"{len(lacking):,} of {count(len(having), 'query')}, which {gate.id} leaves out"
                 yield f"{baseline.name}: no {gate.quantity.label} for {which}: {named(lacking)}"
+
+
+def _without_results(evaluation: Evaluation) -> Iterator[str]:
+    """Yield a warning if the baseline says nothing of the documents of some queries, which name them since."""
+    baseline = evaluation.baseline
+    if baseline is not None and (query_ids := tuple(baseline.without_results)):
+        several = len(query_ids) > 1
+        which = f"{count(len(query_ids), 'query')} that name{'' if several else 's'} documents since"
+        yield (
+            f"{baseline.name}: no results of {which}, so {'their' if several else 'its'} documents are not compared: "
+            f"{named(query_ids)}; `rag-contract baseline --update` stores those of a good run"
+        )
 
 
 def _incomparable(evaluation: Evaluation) -> Iterator[str]:

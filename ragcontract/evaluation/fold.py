@@ -123,6 +123,23 @@ def has_other_reference(family: Family, query: GoldenQuery, stored: ComparedQuer
     return any(before.get(field) != now.get(field) for field in references_of(family))
 
 
+def had_no_results(query: GoldenQuery, stored: ComparedQuery) -> bool:
+    """Return whether a query names documents, and was stored without results when it named none.
+
+    Its row may have had no results at all, so nobody knows what would have been retrieved.
+    """
+    if not query.needs_results or stored.doc_ids or any(stored.repeats) or stored.expects is None:
+        return False
+    before = stored.expects
+    return before.relevant is None and before.judged is None and before.forbidden is None
+
+
+def unknown_ranks(query: GoldenQuery) -> QueryScore:
+    """Return the score of a query of whose documents a baseline says nothing; it has no values to compare."""
+    relevant, forbidden = len(query.relevant_doc_ids), len(query.forbidden_doc_ids)
+    return QueryScore(ranks=(None,) * relevant, forbidden_ranks=(None,) * forbidden, values=())
+
+
 class _Builder:
     """Adds up the events of one side."""
 
@@ -153,6 +170,7 @@ class _Builder:
         self._unseen_ids = UnseenIdSearch({} if plan.is_baseline else plan.golden)
         self._changed: dict[str, None] = {}  # queries for which a baseline has a different question
         self._asked_otherwise: dict[str, None] = {}
+        self._without_results: dict[str, None] = {}  # queries of whose documents a baseline says nothing
         self._expected: dict[str, Expected] = {}
         self._doc_ids: dict[str, list[list[str]]] = {}
         self._listed = ListedResults(plan)
@@ -237,12 +255,17 @@ class _Builder:
                 continue
             if stored.broken:
                 self._violations[query.id] = tuple(stored_violations(stored))
-            retrieved.append((query, as_ids(stored.doc_ids)))
-            retrieved += [(query, as_ids(doc_ids)) for doc_ids in stored.repeats]
-            self._diagnostics.note_stored(query.id, stored, self.stored)
+            if is_without_results := had_no_results(query, stored):
+                self._without_results[query.id] = None
+                self._scores[query.id] = unknown_ranks(query)
+            else:
+                retrieved.append((query, as_ids(stored.doc_ids)))
+                retrieved += [(query, as_ids(doc_ids)) for doc_ids in stored.repeats]
+                self._diagnostics.note_stored(query.id, stored, self.stored)
             for family, column in zip(self._plan.families, self._columns, strict=True):
                 if family.from_ids:
-                    self._recompute(family, column, query, [stored.doc_ids, *stored.repeats])
+                    if not is_without_results:
+                        self._recompute(family, column, query, [stored.doc_ids, *stored.repeats])
                 elif not has_other_reference(family, query, stored):
                     column.note(query.id, stored_values(family.metrics, stored))
         self._score(retrieved)
@@ -351,6 +374,7 @@ class _Builder:
             unseen_ids=self._unseen_ids.result(missing),
             pattern_ids=self._pattern_ids.never,
             changed=tuple(self._changed),
+            without_results=self._without_results,
             expected=self._expected,
             stored=stored,
             incomparable=self._incomparable(),

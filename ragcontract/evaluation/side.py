@@ -47,6 +47,7 @@ class Side(Struct, frozen=True, kw_only=True):
     pattern_ids: dict[str, str] = {}  # where forbidden ids that never occur and look like patterns are forbidden
     # Of a baseline.
     changed: tuple[str, ...] = ()  # queries for which it has a different question
+    without_results: dict[str, None] = {}  # queries that name documents since, and of which it has no results
     expected: dict[str, Expected] = {}  # what its queries expected, where the golden file differs now
     stored: StoredHead | None = None  # the head of a stored baseline
     incomparable: frozenset[str] = frozenset()  # metrics that a stored baseline computed in another way

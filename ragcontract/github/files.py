@@ -221,7 +221,7 @@ def _inputs(settings: ActionSettings, context: Context, folder: str) -> InputPat
     def mapped(paths: tuple[str, ...]) -> list[str]:
         return [in_container(path, context) for path in paths]
 
-    return defaults.find_inputs(
+    inputs = defaults.find_inputs(
         golden=mapped(settings.golden),
         run=mapped(settings.run),
         scores=mapped(settings.scores),
@@ -231,6 +231,17 @@ def _inputs(settings: ActionSettings, context: Context, folder: str) -> InputPat
         config=in_container(settings.config, context) if settings.config else None,
         folder=folder,
     )
+    if inputs.config is not None:
+        return inputs
+    above = [str(path) for way in _ways_up(folder, context) for path in defaults.like_config(way)]
+    return replace(inputs, other_configs=[*inputs.other_configs, *above])
+
+
+def _ways_up(folder: str, context: Context) -> Iterator[Path]:
+    """Yield the folders of the workspace that a folder is in, as paths that go up from it."""
+    inside = Path(for_next_step(folder, context))
+    steps = 0 if inside.is_absolute() else len(inside.parts)
+    yield from (Path(folder, *[".."] * number) for number in range(1, steps + 1))
 
 
 def _problems_of_inputs(

@@ -15,7 +15,7 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from ragcontract.answers.conversation import DECLARED, beside_turn, content_of_turn, starts_in
-from ragcontract.answers.messages import with_role
+from ragcontract.answers.messages import UNKNOWN_CALLS, with_role
 from ragcontract.core import bounds
 from ragcontract.core.safe_text import shorten
 from ragcontract.record.golden_questions import Question
@@ -160,7 +160,7 @@ class Pool:
             worker.leave()
 
 
-UNSENT = frozenset({*DECLARED, "error"})
+UNSENT = frozenset({*DECLARED, "error", UNKNOWN_CALLS})
 
 
 class Conversation:
@@ -242,7 +242,9 @@ def _turn(before: Sequence[Sequence[Json]], query: str, response: Response) -> t
     if response.response is UNSET or (response.error is not None and response.response is None):
         return (question,)
     answer: dict[str, Any] = {"role": ASSISTANT, "content": response.response}
-    if response.tool_calls:
+    if response.tool_calls is None:
+        answer[UNKNOWN_CALLS] = True
+    elif response.tool_calls:
         answer["tool_calls"] = list(response.tool_calls)
     return _with_refusal((question, answer), response.refusal)
 

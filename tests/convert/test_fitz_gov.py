@@ -271,10 +271,17 @@ def test_the_category_is_that_of_the_folder_the_file_or_the_case(tmp_path: Path)
 def test_a_folder_is_read_in_the_order_of_fitz_gov_and_other_files_in_it_are_not(tmp_path: Path) -> None:
     for name in ("tier1_core/grounding", "tier1_core/abstention", "tier0_sanity/relevance", "tier0_sanity/dispute"):
         write(tmp_path / f"{name}.json", case(id=name, forbidden_claims=["x"]))
-    for other in ("corpus/manifest", "tier0_sanity/notes", "grounding"):
-        write(tmp_path / f"{other}.json", {"id": 1})
+    for other in ("corpus/manifest", "tier0_sanity/notes"):
+        (tmp_path / other).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{other}.json").write_text("{}")
     rows, problems = converted(tmp_path)
     assert problems == Problems()
+    write(tmp_path / "grounding.json", {"id": 1})
+    rows, problems = converted(tmp_path)
+    assert [
+        warning.endswith("not read: 1 entry ('grounding.json'); expected " + fitz_gov_cases.EXPECTED)
+        for warning in problems.warnings
+    ] == [True]
     order = ["tier0_sanity/dispute", "tier0_sanity/relevance", "tier1_core/abstention", "tier1_core/grounding"]
     assert [row["id"] for row in rows] == order
     assert [row["id"] for row in converted(tmp_path / "tier1_core")[0]] == order[2:]
@@ -284,7 +291,8 @@ def test_a_folder_of_older_versions_has_a_folder_for_each_category(tmp_path: Pat
     for name in ("grounding/b", "grounding/a", "abstention/c", "elsewhere/d"):
         write(tmp_path / f"{name}.json", case(id=name, forbidden_claims=["x"]))
     rows, problems = converted(tmp_path)
-    assert problems == Problems()
+    (warning,) = problems.warnings
+    assert "not read: 1 entry ('elsewhere'); expected" in warning
     assert [row["id"] for row in rows] == ["abstention/c", "grounding/a", "grounding/b"]
     assert rows[0]["tags"][:2] == ["category:abstention", "subcategory:c"]
 
@@ -377,3 +385,39 @@ def test_the_command_reads_a_folder_and_says_what_it_converted(tmp_path: Path, m
         "convert", "--from", "fitz-gov", "--cases", "data", "--golden-out", "own.jsonl", "--no-as-evaluated"
     )
     assert (ended.code, "as_evaluated" in Path("own.jsonl").read_text()) == (0, False)
+
+
+OTHERS = (
+    "tier1_core/Abstention.json",
+    "tier1_core/abstension.json",
+    "tier1_core/abstention.jsonl",
+    "tier1_core/grounding_v2.json",
+    "tier1_core/relevance/more.JSON",
+    "tier2_hard/grounding.json",
+)
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_a_file_in_a_folder_of_cases_that_is_not_read_is_named(
+    other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(Path("data/tier1_core/grounding.json"), case(forbidden_claims=["14 days"]))
+    write(Path("data/tier1_core/relevance/prices.json"), case(id="price", required_elements=["14"]))
+    Path("data/README.md").write_text("Cases.")
+    command = ("convert", "--from", "fitz-gov", "--cases", "data", "--golden-out", "golden.jsonl", "--force")
+    ended = rag_contract(*command)
+    assert (ended.code, "not read" in ended.err) == (0, False), ended
+    write(Path("data") / other, case(id="other"))
+    ended = rag_contract(*command)
+    named = other if other.startswith("tier1") else "tier2_hard"
+    assert (ended.code, f"data: not read: 1 entry ('{named}'); expected tier0_sanity/" in ended.err) == (0, True), ended
+
+
+def test_of_many_files_that_are_not_read_the_first_are_named(tmp_path: Path) -> None:
+    write(tmp_path / "grounding.json", case(forbidden_claims=["14 days"]))
+    for number in range(100):
+        write(tmp_path / f"grounding_{number}.json", case())
+    (warning,) = warnings_of(converted(tmp_path)[1], tmp_path)
+    assert "100 entries (" in warning
+    assert warning.count("grounding_") == bounds.NAMES

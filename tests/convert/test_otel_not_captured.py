@@ -249,3 +249,97 @@ def test_documents_that_are_not_captured_are_a_problem(spans: list[Span], proble
 def test_spans_of_one_retrieval_say_its_documents_together(spans: list[Span]) -> None:
     assert checked(ROOT, *spans, **NO_SECRET).code == 0
     assert [result["doc_id"] for result in row()["results"]] == ["doc1"]
+
+
+def stopped(*reasons: str, number: Any = 2, **attributes: Any) -> Span:
+    return chat(number, messages=parts(ANSWER), **{"gen_ai.response.finish_reasons": list(reasons), **attributes})
+
+
+FILTERED = [
+    pytest.param([stopped("content_filter")], id="reasons"),
+    pytest.param([stopped("stop", **{"llm.finish_reason": "CONTENT_FILTER"})], id="OpenInference"),
+    pytest.param([chat(messages=[{**parts(ANSWER)[0], "finish_reason": "content_filter"}])], id="a message"),
+    pytest.param([stopped("stop", number=3), stopped("content_filter", number=4)], id="the last of several"),
+    pytest.param(
+        [stopped("content_filter"), chat(3, parts({"type": "text", "content": "A title"}))], id="not the last"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("spans", FILTERED)
+def test_an_answer_that_a_filter_stopped_is_a_refusal(spans: list[Span]) -> None:
+    ended = checked(ROOT, *spans, rule={"type": "must_not_refuse"})
+    assert (ended.code, row()["finish_reason"]) == (1, "content_filter"), ended
+
+
+@pytest.mark.parametrize("spans", [[stopped("stop")], [chat(messages=parts(ANSWER))], [stopped("stop", number=3)]])
+def test_an_answer_that_a_model_ended_is_none(spans: list[Span]) -> None:
+    earlier = chat(messages=parts({"type": "text", "content": "Hm."}), **{"llm.finish_reason": "content_filter"})
+    spans = [earlier, *spans] if spans[0].id != earlier.id else spans
+    assert checked(ROOT, *spans, rule={"type": "must_not_refuse"}).code == 0
+
+
+def test_an_answer_that_a_model_was_cut_off_in_is_a_warning() -> None:
+    ended = checked(ROOT, stopped("length"), rule={"type": "must_contain", "value": "Done"})
+    assert (ended.code, "answered only warns" in ended.out) == (0, True), ended
+
+
+def output(**value: Any) -> Span:
+    fields = {"output.value": json.dumps(value), "output.mime_type": "application/json"}
+    return span(1, "CHAIN", attributes={"input.value": "Why?", **fields})
+
+
+HUMAN = {"type": "human", "content": "Why?"}
+
+
+def ai(content: str) -> dict[str, Any]:
+    return {"type": "ai", "content": content}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"messages": [HUMAN, ai("Her salary is 7."), ai("Done.")]},
+        {"messages": [["human", "Why?"], ["ai", "Her salary is 7."], ["ai", "Done."]]},
+        {"messages": [HUMAN, ai("Her salary is 7."), ai("Done.")], "answer": "Done."},
+        {"output": {"messages": [HUMAN, ai("Her salary is 7."), ai("Done.")]}},
+        {"messages": [HUMAN, {"type": "ai", "data": {"content": "Her salary is 7."}}, ai("Done.")]},
+    ],
+)
+def test_all_that_an_application_says_in_its_last_turn_is_its_answer(value: dict[str, Any]) -> None:
+    ended = checked(output(**value), rule=NO_SALARY)
+    assert (ended.code, 'Found: "Her salary' in ended.out) == (1, True), ended
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"answer": "Done.", "output": "Done."},
+        {"answer": "Done.", "content": "Her salary is 7.", "error": None},
+        {
+            "messages": [["human", "?"], ["ai", "Her salary is 7."], ["human", "Why?"], ["ai", "Done."]],
+            "answer": "Done.",
+        },
+        {"answer": {"content": "Done."}, "text": "Her salary is 7."},
+    ],
+)
+def test_an_application_that_says_one_thing_is_read(value: dict[str, Any]) -> None:
+    ended = checked(output(**value), rule=NO_SALARY)
+    assert (ended.code, row()["response"]) == (0, "Done."), ended
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"answer": "Done.", "output": "Her salary is 7."},
+        {"output": "Her salary is 7.", "result": {"content": "Done."}},
+        {"messages": [HUMAN, ai("Done.")], "output": "Her salary is 7."},
+    ],
+)
+def test_two_answers_that_differ_in_an_output_are_refused(value: dict[str, Any]) -> None:
+    ended = checked(output(**value), rule=NO_SALARY)
+    assert (ended.code, "its output has two answers that differ, as" in ended.err) == (2, True), ended
+
+
+def test_an_error_in_an_output_is_that_of_the_application() -> None:
+    ended = checked(output(answer="Done.", error="boom"), rule=NO_SALARY)
+    assert (ended.code, row()["error"], row()["response"]) == (1, "boom", None), ended

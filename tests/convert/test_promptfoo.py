@@ -79,6 +79,8 @@ def faithful(*scores: tuple[float, float | None]) -> list[dict[str, Any]]:
         (0.75, faithful((1, 3), (0, 1)), 0.75),
         (1, faithful((1, 0), (0, 0)), 0.5),
         (0.4, faithful((0.4, 2)), 0.4),
+        (0.9, faithful((0.45, 2)), 0.45),
+        (0.9, faithful((0.45, None), (0.45, None)), 0.45),
     ],
 )
 def test_a_sum_over_assertions_becomes_their_mean(
@@ -108,12 +110,13 @@ def test_a_score_that_its_assertions_do_not_give_is_refused(components: list[dic
     assert problem.endswith("; evaluate with a current promptfoo, which writes namedScoreWeights")
 
 
+@pytest.mark.parametrize(("named", "components"), [(1, faithful((1, None), (0, None))), (0.9, faithful((0.45, 2)))])
 def test_a_failed_assertion_fails_the_check_of_its_converted_score(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    named: float, components: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    grading = {"componentResults": faithful((1, None), (0, None))}
-    Path("out.json").write_text(json.dumps(output(result(namedScores={"Faithful": 1}, gradingResult=grading))))
+    grading = {"componentResults": components}
+    Path("out.json").write_text(json.dumps(output(result(namedScores={"Faithful": named}, gradingResult=grading))))
     assert rag_contract("convert", "--from", "promptfoo", "--results", "out.json", "--scores-out", "s.jsonl").code == 0
     write_jsonl(Path("golden.jsonl"), [golden()])
     write_jsonl(Path("current_run.jsonl"), [run()])

@@ -1,5 +1,6 @@
 """An application that stopped calling its tool is recorded as one that called none, and fails its contract."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,76 @@ def test_of_a_form_that_carries_no_calls_nobody_knows_whether_there_were_any(ret
     ended = recorded_and_checked(returned)
     assert ended.code == 2
     assert "has no tool_calls, which must_call_tool needs" in ended.err
+
+
+TEXT = {"type": "must_contain", "value": "Done"}
+NO_REFUND = {"type": "must_not_call_tool", "tool": "refund"}
+UNKNOWN = "has no tool_calls, which must_not_call_tool needs; export them ([] if no tool was called)"
+
+
+def conversation_checked(rules: list[object], returned: str, **fields: object) -> Ended:
+    """Record a conversation of two turns with a function that returns this in each, and check it."""
+    turns = [{"query": "How long?"}, {"query": "And now?"}]
+    write_jsonl(Path("golden.jsonl"), [{"id": "q1", "query": "Chat", "turns": turns, "rules": rules, **fields}])
+    return recorded_and_checked(returned)
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        '"Done."',
+        '{"response": "Done."}',
+        '{"response": "Done.", "tool_calls": None}',
+        '{"response": "Done.", "mode": "answer", "refusal": None}',
+        '"Done." if query == "How long?" else {"response": "Done.", "tool_calls": []}',
+    ],
+)
+def test_of_a_turn_whose_answer_carries_no_calls_nobody_knows_whether_there_were_any(returned: str) -> None:
+    ended = conversation_checked([NO_REFUND], returned)
+    assert ended.code == 2
+    assert f"{UNKNOWN} (in turn 1)" in ended.err
+
+
+def test_the_calls_of_a_service_s_answer_to_a_turn_are_unknown_where_it_says_nothing_of_them() -> None:
+    turns = [{"query": "How long?"}, {"query": "And now?"}]
+    write_jsonl(Path("golden.jsonl"), [{"id": "q1", "query": "Chat", "turns": turns, "rules": [NO_REFUND]}])
+    with Service(Reply(content={"answer": "Done.", "error": None})) as service:
+        http = {"url": service.url, "json": {"q": "{query}"}, "response": {"answer": "answer", "error": "error"}}
+        Path("record.yml").write_text(json.dumps({"http": http}))
+        recorded = rag_contract("record", "record.yml")
+    assert recorded.code == 0, recorded.err
+    ended = rag_contract("check")
+    assert ended.code == 2
+    assert f"{UNKNOWN} (in turn 1)" in ended.err
+
+
+def test_a_metric_of_tools_refuses_a_conversation_with_a_turn_whose_calls_are_unknown() -> None:
+    Path("ragcontract.yml").write_text("minimums: {tool_f1: 0.5}\n")
+    known = '{"response": "Done.", "tool_calls": []}'
+    ended = conversation_checked([TEXT], f'"Done." if query == "How long?" else {known}', reference_tool_calls=[])
+    assert ended.code == 2
+    assert "has no tool_calls, which the tool metrics need" in ended.err
+
+
+@pytest.mark.parametrize("returned", [*WITHOUT_CALLS.values(), '{"response": "Done.", "tool_calls": []}'])
+def test_a_turn_in_a_form_that_can_carry_calls_has_none(returned: str) -> None:
+    assert conversation_checked([NO_REFUND], returned).code == 0
+
+
+def test_rules_on_texts_do_not_need_the_calls_of_a_turn() -> None:
+    assert conversation_checked([TEXT], '"Done."').code == 0
+
+
+def test_a_mark_of_unknown_calls_is_true_or_false() -> None:
+    turns = [{"query": "How long?"}]
+    write_jsonl(Path("golden.jsonl"), [{"id": "q1", "query": "Chat", "turns": turns, "rules": [NO_REFUND]}])
+    for mark, code in ((True, 2), ("yes", 2), (False, 0), (None, 0)):
+        said = {"role": "assistant", "content": "Done.", "calls_unknown": mark}
+        asked = {"role": "user", "content": "How long?"}
+        write_jsonl(Path("current_run.jsonl"), [{"query_id": "q1", "messages": [asked, said]}])
+        ended = rag_contract("check")
+        assert ended.code == code
+        assert ('has "yes" as the calls_unknown of messages[1]; expected true or false' in ended.err) == (mark == "yes")
 
 
 def test_calls_of_an_earlier_question_are_not_taken_for_those_of_this_one() -> None:

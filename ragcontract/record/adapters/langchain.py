@@ -11,8 +11,11 @@ from threading import Lock
 from typing import Annotated, Any
 from uuid import uuid4
 
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Struct, field
+from msgspec.structs import replace
 
+from ragcontract.answers.messages import answer_of, calls_in
+from ragcontract.answers.metric_options import is_for_calls
 from ragcontract.answers.tool_calls import written
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -21,13 +24,35 @@ from ragcontract.record.adapters.framework import EventLoop, FrameworkSystem, ba
 from ragcontract.record.adapters.templates import Template, values_of
 from ragcontract.record.adapters.user_code import imported
 from ragcontract.record.interface import Context, Response, Surroundings, System
+from ragcontract.record.returned.response_forms import (
+    FIELDS,
+    STEPS,
+    form_of,
+    is_read_by_name,
+    response_of,
+    with_own_messages,
+)
 from ragcontract.record.returned.result_forms import Retrieved, is_document, results_of
-from ragcontract.record.returned.returned_messages import as_message, calls_of, plain
+from ragcontract.record.returned.returned_messages import (
+    ASSISTANT,
+    as_message,
+    calls_of,
+    calls_of_steps,
+    fields_of,
+    finish_reason_of,
+    letters_of_text,
+    part,
+    plain,
+    refusal_in,
+    together,
+)
 
 RETRIEVER, RUNNABLE = "langchain_core.BaseRetriever", "langchain_core.Runnable"
-ANSWERS = ("answer", "result", "output", "response")
+ANSWERS = ("answer", "result", "output", "response", "messages")
 DOCUMENTS = ("context", "source_documents", "documents")
+STRUCTURED = "ls_structured_output_format"  # the option in which LangChain names the schema of a structured output
 Documents = Sequence[Any]
+Call = dict[str, Any]
 
 
 class LangChainOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -79,26 +104,50 @@ class Called(Struct):
     arguments: Mapping[str, Any] = {}
 
 
+class Spoken(Struct):
+    """What a model said."""
+
+    step: Step
+    message: Any = None  # None of a model that is no chat model
+
+
 class Noted(Struct):
     """What the callbacks noted while one question was answered."""
 
     parents: dict[Step, Step | None] = field(default_factory=dict)
     retrievals: list[Called] = field(default_factory=list)
     tools: list[Called] = field(default_factory=list)
+    spoken: list[Spoken] = field(default_factory=list)
+    schemas: dict[Step, str] = field(default_factory=dict)  # of the steps of models that must answer in a schema
     usage: dict[str, int] = field(default_factory=dict)
     llm_model: str | None = None
 
     def retrieved(self) -> list[Sequence[Any]]:
         """Return the documents of each retrieval that ended, in the order in which they were begun."""
-        return [call.returned for call in self._outermost(self.retrievals) if call.returned is not None]
+        retrievals = self._outside(self.retrievals, self.retrievals)
+        return [call.returned for call in retrievals if call.returned is not None]
 
-    def tool_calls(self) -> list[dict[str, Any]]:
-        """Return the tool calls of the application, without those that its tools made themselves."""
-        return [{"name": call.name, "arguments": dict(call.arguments)} for call in self._outermost(self.tools)]
+    def tool_calls(self) -> list[Call]:
+        """Return the tools that the application ran, without those that its tools ran themselves."""
+        tools = self._outside(self.tools, self.tools)
+        return [{"name": call.name, "arguments": dict(call.arguments)} for call in tools]
 
-    def _outermost(self, calls: list[Called]) -> list[Called]:
-        steps = {call.step for call in calls}
-        return [call for call in calls if steps.isdisjoint(self._above(call.step))]
+    def said(self) -> list[Spoken]:
+        """Return what models said, without those that a tool asked."""
+        return self._outside(self.spoken, self.tools)
+
+    def asked_for(self, spoken: Spoken) -> list[Call] | None:
+        """Return the calls that a model asked for, without that of its schema; None if they are lost."""
+        if spoken.message is None:
+            return []
+        calls = calls_of(as_message(spoken.message), finish_reason_of(spoken.message))
+        schema = self.schemas.get(spoken.step)
+        return calls and [call for call in calls if schema is None or written(call)[0] != schema]
+
+    def _outside(self, made: list[Any], within: list[Called]) -> list[Any]:
+        """Return what was not made within a call."""
+        steps = {call.step for call in within}
+        return [one for one in made if steps.isdisjoint(self._above(one.step))]
 
     def _above(self, step: Step) -> list[Step]:
         above: list[Step] = []
@@ -123,7 +172,16 @@ class Listening:
         """Note the step that this one is part of."""
         self._noted.parents[run_id] = parent_run_id
 
-    on_chat_model_start = on_chain_start
+    def on_chat_model_start(
+        self, *_: Any, run_id: Step, parent_run_id: Step = None, options: Any = None, **__: Any
+    ) -> None:
+        """Note the step that this one is part of, and the schema that the model must answer in."""
+        self._noted.parents[run_id] = parent_run_id
+        name = part(part(part(options, STRUCTURED), "schema"), "title")
+        if isinstance(name, str):
+            self._noted.schemas[run_id] = name
+
+    on_llm_start = on_chain_start
 
     def on_retriever_start(self, *_: Any, run_id: Step, parent_run_id: Step = None, **__: Any) -> None:
         """Note that a retriever was asked."""
@@ -152,11 +210,12 @@ class Listening:
         arguments = inputs if isinstance(inputs, Mapping) else {"input": input_str}
         self._noted.tools.append(Called(step=run_id, name=str(name), arguments=arguments))
 
-    def on_llm_end(self, response: Any, **_: Any) -> None:
-        """Add the tokens up, and note the model."""
+    def on_llm_end(self, response: Any, *, run_id: Step = None, **_: Any) -> None:
+        """Note the message and the model, and add the tokens up."""
         message = getattr(response.generations[0][0], "message", None)
         usage = self._noted.usage
         with self._lock:
+            self._noted.spoken.append(Spoken(run_id, message))
             for name, count in (getattr(message, "usage_metadata", None) or {}).items():
                 if isinstance(count, int):
                     usage[name] = usage.get(name, 0) + count
@@ -216,27 +275,31 @@ class LangChain(FrameworkSystem):
                 if "ainvoke" in str(error) or "sync invocation" in str(error):
                     raise InputError([f"{error}; say `ainvoke: true` under `langchain` in the target file"]) from error
                 raise
-        return self._response(returned, noted)
+            return self._response(returned, noted, query)
 
-    def _response(self, returned: Any, noted: Noted) -> Response:
-        if _are_documents(returned):
-            return Response(results=results_of(returned, self.doc_ids))
-        answer = _answer(returned)
-        turn = _turn(returned)
-        documents = _documents(returned)
-        if documents is None:
-            documents = chosen(noted.retrieved() or [*_artifacts(turn)], self._options.retrieved, "langchain")
-        if answer is UNSET and documents is None:
+    def _response(self, returned: Any, noted: Noted, query: str) -> Response:
+        """Return what was returned as it is read of a function, with what only the callbacks know."""
+        handed = _handed(returned)
+        if form_of(handed) is None or _has_texts(handed):
             raise InputError([_unusable(returned)])
-        # A model may ask for a tool that does not exist, which no callback reports, and tools that run in parallel
-        # call back in any order. So the calls in the model's messages count, unless they are fewer.
-        asked, called = [*_asked(turn)], noted.tool_calls()
-        return Response(
-            results=None if documents is None else results_of(documents, self.doc_ids),
-            response=answer,
-            tool_calls=plain(asked if len(asked) >= len(called) else called),
-            usage=dict(noted.usage) or None,
-            llm_model=noted.llm_model,
+        made = with_own_messages(response_of(handed, self.doc_ids))
+        made = _with_reasons(made, noted)
+        turn = _turn(returned, query)
+        results = made.results
+        if results is None and made.retrieved_contexts == []:  # `context` of a chain that found nothing
+            results = []
+        if results is None:
+            found = chosen(noted.retrieved() or [*_artifacts(turn)], self._options.retrieved, "langchain")
+            results = None if found is None else results_of(found, self.doc_ids)
+        if made.response is UNSET and results is None and not made.error:
+            raise InputError([_unusable(returned)])
+        return replace(
+            made,
+            results=results,
+            retrieved_contexts=made.retrieved_contexts or None,
+            tool_calls=_calls(made, noted, turn, part(returned, STEPS)),
+            usage=dict(noted.usage) or made.usage,
+            llm_model=noted.llm_model or made.llm_model,
         )
 
     def versions(self) -> Mapping[str, str]:
@@ -280,69 +343,106 @@ def _are_documents(value: object) -> bool:
     return isinstance(value, list | tuple) and all(map(is_document, value))
 
 
-def _is_message(value: object) -> bool:
-    return "langchain_core.BaseMessage" in bases(value)
+def _has_texts(value: object) -> bool:
+    """Return whether a value is a list with texts in it, which are not the names of documents here."""
+    return isinstance(value, list | tuple) and any(map(_is_text, value))
 
 
-def _answer(returned: Any) -> str | UnsetType | None:
-    """Return the answer in the output of a runnable; unset if there is none."""
-    if isinstance(returned, str):
-        return str(returned)  # not a subclass, as that of a message's text
-    if _is_message(returned):
-        return _text(returned.content)
-    if not isinstance(returned, Mapping):
-        return UNSET
-    for name in ANSWERS:
-        if isinstance(returned.get(name), str) or _is_message(returned.get(name)):
-            return _answer(returned[name])
-    texts = [_text(message.content) for message in _turn(returned) if message.type == "ai"]
-    return "\n".join(filter(None, texts)) if texts else UNSET  # users see what an agent says before it calls a tool
+def _handed(returned: Any) -> Any:
+    """Return what is read as if a function had returned it: of the output of a chain, the fields of a run row.
+
+    The state of an application has other fields, too, such as the history of a chat.
+    """
+    fields = fields_of(returned) if is_read_by_name(returned) else None
+    return returned if fields is None else {name: value for name, value in fields.items() if _is_field(name, value)}
 
 
-def _text(content: Any) -> str:
-    """Return the text of a message, whose content may be a list of blocks."""
-    if isinstance(content, str):
-        return content
-    blocks = [block if isinstance(block, str) else block.get("text") for block in content or ()]
-    return "".join(block for block in blocks if isinstance(block, str))
+def _is_field(name: str, value: Any) -> bool:
+    match FIELDS.get(name):
+        case None:
+            return False
+        case "results":
+            return isinstance(value, list | tuple) and not _has_texts(value)
+        case "retrieved_contexts":
+            return _is_text(value) or _are_documents(value) or (isinstance(value, list) and all(map(_is_text, value)))
+        case "mode" | "label" | "llm_model":
+            return _is_text(value)
+        case _:
+            return True
 
 
-def _turn(returned: Any) -> list[Any]:
-    """Return the messages after the question; an agent returns the whole conversation."""
-    candidates = [returned]
-    if isinstance(returned, Mapping):
-        candidates = returned.get("messages") or [returned.get(name) for name in ANSWERS]
-    messages = [message for message in candidates if _is_message(message)] if isinstance(candidates, list) else []
-    asked = [at for at, message in enumerate(messages) if message.type == "human"]
-    return messages[asked[-1] + 1 :] if asked else messages
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
-def _documents(returned: Any) -> Documents | None:
-    if isinstance(returned, Mapping):
-        for name in DOCUMENTS:
-            if name in returned and _are_documents(returned[name]):
-                documents: Documents = returned[name]
-                return documents
-    return None
+def _with_reasons(made: Response, noted: Noted) -> Response:
+    """Return a response with why its model stopped, which a chain that returns only the text of a message drops."""
+    for spoken in noted.said()[-1:]:
+        message = as_message(spoken.message) if spoken.message is not None else {}
+        if (
+            isinstance(made.response, str)
+            and message
+            and letters_of_text(made.response) == letters_of_text(answer_of([message]))
+        ):
+            return replace(
+                made,
+                finish_reason=made.finish_reason or finish_reason_of(spoken.message),
+                refusal=made.refusal or refusal_in([message]),
+            )
+    return made
+
+
+def _turn(returned: Any, query: str) -> list[Any]:
+    """Return the messages after the question; an agent returns the whole conversation.
+
+    Applications also add messages of the user themselves, such as a critique.
+    """
+    messages = part(returned, "messages") if not isinstance(returned, list | tuple) else returned
+    if not isinstance(messages, list | tuple):
+        return []
+    by_user = [at for at, message in enumerate(messages) if as_message(message)["role"] == "user"]
+    asked = [at for at in by_user if part(messages[at], "content") == query] or by_user
+    return list(messages[asked[-1] + 1 :] if asked else messages)
 
 
 def _artifacts(turn: list[Any]) -> Iterator[Documents]:
     """Yield the documents that tools returned beside their texts."""
     for message in turn:
-        artifact = getattr(message, "artifact", None)
+        artifact = part(message, "artifact")
         if artifact and _are_documents(artifact):
             yield artifact
 
 
-def _asked(turn: list[Any]) -> Iterator[dict[str, Any]]:
-    """Yield the tool calls that the model asked for."""
-    for message in turn:
-        for name, arguments in map(written, calls_of(as_message(message)) or ()):
-            yield {"name": name, "arguments": arguments}
+def _calls(made: Response, noted: Noted, turn: list[Any], steps: Any) -> list[Call] | None:
+    """Return each call once that is returned, is in a message, or was heard of; None if nothing is known of calls."""
+    heard = [noted.asked_for(spoken) for spoken in noted.said()]
+    own = [message for message in map(as_message, turn) if message["role"] == ASSISTANT]
+    in_messages = [call for message in own for call in calls_in(message)]
+    of_models = [call for calls in heard for call in calls or ()]
+    asked = together(made.tool_calls or [], in_messages, of_models)
+    ran = together([*calls_of_steps(steps)], noted.tool_calls())
+    calls = together(asked, _as_asked(plain(ran), asked))
+    if calls:
+        return calls
+    is_lost = None in heard or (made.tool_calls is None and is_for_calls(made.finish_reason))
+    is_known = made.tool_calls is not None or heard or steps is not None
+    return [] if is_known and not is_lost else None
+
+
+def _as_asked(ran: list[Call], asked: list[Call]) -> list[Call]:
+    """Return the tools that ran; one that got its only argument as a text has it by the name that the model gave it."""
+    named = {(call["name"], *arguments.values()): call for call in asked if len(arguments := _texts_of(call)) == 1}
+    return [named.get((call["name"], *_texts_of(call).values()), call) for call in ran]
+
+
+def _texts_of(call: Call) -> dict[str, str]:
+    arguments = call.get("arguments")
+    is_texts = isinstance(arguments, dict) and all(map(_is_text, arguments.values()))
+    return arguments if is_texts and isinstance(arguments, dict) else {}
 
 
 def _unusable(returned: Any) -> str:
     keys = f" with {', '.join(map(str, returned))}" if isinstance(returned, Mapping) else ""
     shown = shorten(visible(f"{named(returned)}{keys}"), bounds.RETURNED_SHOWN)
-    answers, documents = ", ".join((*ANSWERS, "messages")), ", ".join(DOCUMENTS)
+    answers, documents = ", ".join(ANSWERS), ", ".join(DOCUMENTS)
     return f"returned {shown}: there is neither an answer ({answers}) nor documents ({documents}) in it"

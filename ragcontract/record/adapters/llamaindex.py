@@ -7,16 +7,28 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from ragcontract.answers.messages import calls_in
+from ragcontract.answers.metric_options import is_for_calls, telling
 from ragcontract.core.errors import InputError
 from ragcontract.record.adapters.framework import EventLoop, FrameworkSystem, bases, chosen, named, text_at
 from ragcontract.record.adapters.user_code import imported
 from ragcontract.record.interface import CallFailed, Context, Response, Surroundings, System
 from ragcontract.record.returned.result_forms import Retrieved, is_node, results_of
-from ragcontract.record.returned.returned_messages import plain
+from ragcontract.record.returned.returned_messages import (
+    as_message,
+    finish_reason_of,
+    part,
+    plain,
+    refusal_in,
+    together,
+)
 
 RETRIEVER, QUERY_ENGINE = "llama_index.BaseRetriever", "llama_index.BaseQueryEngine"
 CHAT_ENGINE, SIMPLE, AGENT = "llama_index.BaseChatEngine", "llama_index.SimpleChatEngine", "llama_index.BaseAgent"
 WORKFLOWS = frozenset({"llama_index.BaseWorkflowAgent", "llama_index.AgentWorkflow"})
+# The events of a workflow's agent: what its model said in a step, and what a tool returned.
+STEP, RAN, SPEAKING = "llama_index.AgentOutput", "llama_index.ToolCallResult", "llama_index.FunctionAgent"
+STEPS = frozenset({STEP, RAN})
 ASKED = WORKFLOWS | {RETRIEVER, QUERY_ENGINE, CHAT_ENGINE}
 # The attributes in which engines keep their retriever.
 INNER = ("", "_retriever.", "_query_engine._retriever.", "_query_engine.")
@@ -83,15 +95,38 @@ class LlamaIndex(FrameworkSystem):
 
     async def _run(self, query: str, context: Context) -> Response:
         """Run an agent without its memory of earlier questions; return its answer and what its tools retrieved."""
-        output = await self.target.run(user_msg=query, chat_history=_history(context))
-        raw = [call.tool_output.raw_output for call in output.tool_calls]
+        handler = self.target.run(user_msg=query, chat_history=_history(context))
+        streams = hasattr(handler, "stream_events")
+        events = (
+            [event async for event in handler.stream_events() if not STEPS.isdisjoint(bases(event))] if streams else []
+        )
+        output = await handler
+        ran = [event for event in events if RAN in bases(event)]
+        raw = [call.tool_output.raw_output for call in ran or output.tool_calls]
         returned = [getattr(item, "source_nodes", item) for item in raw]
         nodes = chosen([item for item in returned if _are_nodes(item)], self._retrieved, "llamaindex")
+        steps = [event for event in events if STEP in bases(event)]
+        messages = [as_message(step.response) for step in (*steps, output)]
+        calls = together(
+            *([_selected(call) for call in step.tool_calls] for step in (*steps, output)),
+            *map(calls_in, messages),
+            *(calls_in(as_message(part(choice, "message"))) for step in steps for choice in _choices(step)),
+        )
         return Response(
             results=None if nodes is None else results_of(nodes, self.doc_ids),
-            response=output.response.content or "",
-            tool_calls=plain([{"name": call.tool_name, "arguments": call.tool_kwargs} for call in output.tool_calls]),
+            response=self._said(steps, output),
+            tool_calls=None if not calls and any(map(is_for_calls, map(_reason, (*steps, output)))) else calls,
+            refusal=refusal_in(messages),
+            finish_reason=_reason(output),
         )
+
+    def _said(self, steps: list[Any], output: Any) -> str:
+        """Return what an agent says, also before it calls a tool; a ReActAgent only thinks then."""
+        agents = getattr(self.target, "agents", None) or {}
+        speaking = [step for step in steps if SPEAKING in bases(agents.get(step.current_agent_name, self.target))]
+        texts = [step.response.content or "" for step in speaking]
+        answer = output.response.content or ""
+        return "\n".join(filter(None, texts if texts[-1:] == [answer] else [*texts, answer]))
 
     def _chat(self, query: str, context: Context) -> Any:
         earlier = _history(context)
@@ -141,6 +176,24 @@ def _history(context: Context) -> list[Any]:
     from llama_index.core.llms import ChatMessage
 
     return [ChatMessage(role=message["role"], content=message.get("content") or "") for message in context.messages]
+
+
+def _reason(step: Any) -> str | None:
+    """Return why the model stopped in a step, as its own response says it, or the first choice in that."""
+    return telling(
+        finish_reason_of(place) for place in (getattr(step, "raw", None), *_choices(step)) if place is not None
+    )
+
+
+def _choices(step: Any) -> list[Any]:
+    """Return the first choice in the response of a model of OpenAI or Google."""
+    raw = getattr(step, "raw", None)
+    lists = [part(raw, name) for name in ("choices", "candidates")]
+    return [choices[0] for choices in lists if isinstance(choices, list | tuple) and choices]
+
+
+def _selected(call: Any) -> dict[str, Any]:
+    return {"name": call.tool_name, "arguments": plain(call.tool_kwargs)}
 
 
 def _are_nodes(value: Any) -> bool:

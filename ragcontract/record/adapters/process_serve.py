@@ -45,7 +45,7 @@ class ServedProcess:
         self._lock = threading.Lock()
         self._process: _Process | None = None
         self._in_a_row = 0
-        self._stopped = False
+        self._stopped = threading.Event()
         self._numbers = itertools.count(1)
         self._stray = 0
 
@@ -82,7 +82,7 @@ class ServedProcess:
 
     def stop(self) -> None:
         """Let the process end by itself for a moment, then kill it; it is not started again."""
-        self._stopped = True  # without the lock, which is held while a process gets ready
+        self._stopped.set()  # without the lock, which is held while a process gets ready
         if self._process is not None:
             self._process.stop()
         with self._lock:  # a process that was being started
@@ -94,7 +94,7 @@ class ServedProcess:
             self._started()
 
     def _started(self) -> "_Process":
-        if self._stopped:
+        if self._stopped.is_set():
             raise CallFailed("process_ended", "the process was stopped")
         if self._process is not None and self._process.lives:
             return self._process
@@ -105,6 +105,8 @@ class ServedProcess:
             self._in_a_row += 1
             self._stray += self._process.stray
         self._process = _Process(self._program, says_ready=self._says_ready, secrets=self._secrets)
+        if self._stopped.is_set():  # while it was being started, so that ``stop`` did not know of it
+            self._process.stop()
         self._process.ready()
         return self._process
 

@@ -7,9 +7,12 @@ framework is imported for it.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from msgspec import UNSET
+from msgspec.structs import replace
+
 from ragcontract.answers.conversation import beside_turn, content_of_turn
 from ragcontract.answers.messages import REASONS, calls_in, came_about, is_of_tools
-from ragcontract.answers.metric_options import is_for_calls
+from ragcontract.answers.metric_options import is_for_calls, telling
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.nearest import nearest
@@ -38,6 +41,7 @@ from ragcontract.record.returned.returned_messages import (
     fields_of,
     finish_reason_of,
     is_item,
+    letters_of_text,
     part,
     plain,
     refusal_in,
@@ -84,13 +88,24 @@ def response_of(returned: object, ids: DocumentIds) -> Response:
     """
     if isinstance(returned, Iterator):  # outside of the `try`: what a generator raises comes from users' code
         returned = listed(returned)
-    form = next((form for form in FORMS if form.fits(returned)), None)
+    form = form_of(returned)
     if form is None:
         raise refused(returned)
     try:
         return form.read(returned, ids)
     except (ValueError, TypeError, KeyError, IndexError) as error:
         raise refused(returned, f"that looks like {form.what}, but cannot be read as one ({error})") from error
+
+
+def is_read_by_name(value: object) -> bool:
+    """Return whether a value is read by the names of its fields, and is not a message or the like."""
+    form = form_of(value)
+    return form is not None and form.read is _fields
+
+
+def form_of(value: object) -> Form | None:
+    """Return the form of a value; None if it has none of the forms."""
+    return next((form for form in FORMS if form.fits(value)), None)
 
 
 def _is_completion(value: object) -> bool:
@@ -238,6 +253,36 @@ def _with_message(fields: dict[str, Any], name: str, answer: object, *, has_step
     return {**fields, **more}
 
 
+def with_own_messages(made: Response) -> Response:
+    """Return a response with what its messages say, and without them; raises InputError if their answer is another.
+
+    The last message alone may be the answer, too; users also see what an agent says before it calls a tool.
+    """
+    if not made.messages:
+        return made
+    said = response_of(made.messages, DocumentIds(None))
+    answer = said.response if made.response is UNSET or made.response is None else made.response
+    if (
+        isinstance(answer, str)
+        and isinstance(said.response, str)
+        and letters_of_text(answer) != letters_of_text(said.response)
+    ):
+        own = [message for message in made.messages if message.get("role") == ASSISTANT]
+        if letters_of_text(answer) != letters_of_text(answer_in(own[-1])):
+            raise InputError([f"the target returned an answer that differs from the one in its messages; {ONLY_ONE}"])
+        answer = said.response
+    refusals = dict.fromkeys(filter(None, (made.refusal, said.refusal)))
+    return replace(
+        made,
+        messages=None,
+        response=answer,
+        refusal="\n".join(refusals) or None,
+        finish_reason=telling((made.finish_reason, said.finish_reason)),
+        mode=made.mode or said.mode,
+        error=made.error or said.error,
+    )
+
+
 def _is_retrieved(value: object) -> bool:
     first = value[0] if isinstance(value, Sequence) and value else None
     return is_document(first) or is_node(first)
@@ -249,6 +294,8 @@ def _field(name: str, value: Any, ids: DocumentIds) -> Any:
             return results_of(value, ids)
         case "response":
             return _text(value)
+        case "error":
+            return error_of({"error": value})
         case "tool_calls":
             return [_call(call) for call in ([value] if isinstance(value, Mapping) else listed(value))]
         case "messages":
@@ -319,7 +366,7 @@ def _text(value: object) -> str | None:
     """Return the text of an answer, which may be a message or the parts of a message."""
     if value is None or isinstance(value, str):
         return value if value is None else str(value)
-    if isinstance(value, list) and all(isinstance(part(item, "text"), str) or isinstance(item, str) for item in value):
+    if isinstance(value, list) and all(map(_is_said, value)):
         return "".join(item if isinstance(item, str) else part(item, "text") for item in value)
     if _is_message(value):
         return answer_in(_spoken(value))
@@ -327,6 +374,17 @@ def _text(value: object) -> str | None:
     if isinstance(inner, str | list):
         return _text(inner)
     raise refused(value, "as the answer, which is a text")
+
+
+def _is_said(value: object) -> bool:
+    """Return whether a value is a text, or a part of a message that has one; a message may have more than its text."""
+    return isinstance(value, str) or (isinstance(part(value, "text"), str) and not _is_message(value))
+
+
+def _is_listing(value: object) -> bool:
+    """Return whether a value may be a list of results; records also iterate over the names and values of fields."""
+    is_record = not isinstance(value, list | tuple) and fields_of(value) is not None
+    return isinstance(value, Iterable) and not isinstance(value, UNORDERED) and not is_record and not _is_table(value)
 
 
 FORMS: tuple[Form, ...] = (
@@ -384,7 +442,7 @@ FORMS: tuple[Form, ...] = (
         "a list or generator of results, best first: document ids; mappings or records with a `doc_id`; LangChain's "
         "documents; LlamaIndex's nodes; pairs of one of these and a score",
         "`results`",
-        lambda value: isinstance(value, Iterable) and not isinstance(value, UNORDERED) and not _is_table(value),
+        _is_listing,
         lambda value, ids: Response(results=results_of(value, ids)),
     ),
 )

@@ -6,7 +6,7 @@ key is refused.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -27,7 +27,8 @@ from ragcontract.answers.messages import (
     texts_in,
     with_role,
 )
-from ragcontract.answers.metric_options import is_for_calls, telling
+from ragcontract.answers.metric_options import CannotScoreError, is_for_calls, telling
+from ragcontract.answers.tool_calls import tool_calls, written
 from ragcontract.core.safe_text import encodable, printable_json
 from ragcontract.files.json_text import fault, first_doubled
 from ragcontract.record.interface import CallFailed
@@ -166,6 +167,38 @@ def calls_of(message: Mapping[str, Any], finish_reason: object = None) -> list[A
     return None if not calls and is_for_calls(finish_reason) else calls
 
 
+def calls_of_steps(steps: Any) -> Iterator[dict[str, Any]]:
+    """Yield the tools in the steps that an older agent returns: pairs of an action and what it gave."""
+    for step in steps if isinstance(steps, list | tuple) else ():
+        action = step[0] if isinstance(step, list | tuple) and step else step
+        if isinstance(name := part(action, "tool"), str):
+            given = part(action, "tool_input")
+            yield {"name": name, "arguments": given if isinstance(given, Mapping) else {"input": given}}
+
+
+def letters_of_text(text: str | None) -> str:
+    """Return a text without its blanks and line ends."""
+    return "".join((text or "").split())
+
+
+def together(*lists: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the calls of several lists, by name and arguments; a call that several of them have counts once."""
+    made: list[Any] = []
+    for calls in lists:
+        made = calls_in({"tool_calls": made, FROM_LANGCHAIN: {"tool_calls": [*map(_brief, calls)]}})
+    return made
+
+
+def _brief(call: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a call as name and arguments, unless it says more."""
+    name, arguments = written(call)
+    brief = {"name": name, "arguments": arguments}
+    try:
+        return brief if tool_calls([call]) == tool_calls([brief]) else dict(call)
+    except CannotScoreError:
+        return dict(call)
+
+
 def refusal_in(messages: Iterable[Mapping[str, Any]]) -> str | None:
     """Return the refusals in messages, each text once; None if there are none."""
     refusals = (text for message in messages for kind, text in texts_in(message) if kind == "refusal")
@@ -181,7 +214,9 @@ def finish_reason_of(value: object) -> str | None:
 def error_of(value: object) -> str | None:
     """Return the ``error`` of a returned value as text; None if there is none."""
     error = plain(part(value, "error"))
-    return error if isinstance(error, str) or not error else as_json(error).decode()
+    if isinstance(error, str):
+        return error
+    return as_json(error).decode() if error else None
 
 
 def _content(value: object) -> Any:

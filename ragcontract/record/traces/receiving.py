@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct
 from msgspec.structs import replace
 
+from ragcontract.answers.metric_options import telling
 from ragcontract.answers.tool_calls import written
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -142,6 +143,7 @@ class Traced:
             results=results,
             response=heard.response if response.response is UNSET else response.response,
             tool_calls=_calls(heard.tool_calls, response.tool_calls),
+            finish_reason=telling((response.finish_reason, heard.finish_reason)),
             llm_model=heard.llm_model or response.llm_model,
         )
 

@@ -9,9 +9,14 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
+from ragcontract.answers.conversation import starts_in
+from ragcontract.answers.messages import ROLES_OF_TYPES, answer_of, with_role
+from ragcontract.answers.metric_options import telling
 from ragcontract.answers.tool_calls import written
 from ragcontract.core import bounds
-from ragcontract.record.interface import Response
+from ragcontract.record.interface import CallFailed, Response
+from ragcontract.record.returned.response_forms import FIELDS
+from ragcontract.record.returned.returned_messages import error_of
 from ragcontract.record.traces.retrievals import Reading, kind_of, results_of_spans
 from ragcontract.record.traces.spans import Attributes, Span, ancestors, at, listed_at, parsed, text_at
 
@@ -19,6 +24,8 @@ ANSWERING = {"CHAIN", "AGENT", "LLM"}
 ANSWERS = ("answer", "result", "output", "response", "content", "text")
 QUESTIONS = ("input", "query", "question", "message", "user_input", "query_str")
 OWN = ("assistant", "ai", "AIMessage", "AIMessageChunk")  # roles and types of a model's messages
+JSON = "application/json"
+DIFFERENT = "different_answers"
 QUERY_ID = "rag_contract.query_id"
 
 
@@ -48,12 +55,16 @@ def trace_of(spans: Sequence[Span]) -> Trace:
 
 def response_of_trace(trace: Trace, reading: Reading) -> Response:
     """Return the response; raises CallFailed if the results are not certain, SpanError if there are too many."""
+    answering = _answering(trace)
     failed = next((span.error for span in trace.outermost if span.error is not None), None)
-    answer = _answer(trace)
+    if failed is None and answering:
+        failed = error_of(_output(answering[0]))
+    answer = _answer(answering)
     return Response(
         results=results_of_spans(trace.spans, reading),
         response=answer if failed is None else None,
-        error=failed,
+        error=failed or None,
+        finish_reason=telling(_why_stopped(answering, answer)),
         tool_calls=tool_calls_of(trace.spans),
         llm_model=_last(trace, "LLM", "gen_ai.response.model", "llm.model_name", "gen_ai.request.model"),
     )
@@ -92,8 +103,8 @@ def _last(trace: Trace, kind: str, *paths: str) -> str | None:
     return next((value for value in reversed(values) if value and value != "unknown"), None)
 
 
-def _answer(trace: Trace) -> str | UnsetType:
-    """Return the answer of the last of the outermost spans, or else that of the last model within it.
+def _answering(trace: Trace) -> list[Span]:
+    """Return the last of the outermost spans that may have the answer, then the models within it.
 
     An earlier span never has the answer: an application may first rewrite the question.
     """
@@ -101,13 +112,23 @@ def _answer(trace: Trace) -> str | UnsetType:
     answering = [span for span in trace.spans if kind_of(span) in ANSWERING]
     having = {span.id for span in answering}
     outer = [span for span in answering if having.isdisjoint(above.id for above in ancestors(span, by_id))]
-    if not outer:
-        return UNSET
-    text = _said(outer[-1])
-    if text is None:
-        models = [span for span in answering if kind_of(span) == "LLM" and outer[-1] in ancestors(span, by_id)]
-        text = _said(models[-1]) if models else None
-    return UNSET if text is None else text
+    models = [span for span in answering if kind_of(span) == "LLM"]
+    return [outer[-1], *(span for span in models if outer[-1] in ancestors(span, by_id))] if outer else []
+
+
+def _answer(answering: Sequence[Span]) -> str | UnsetType:
+    """Return the answer of the first of the answering spans, or else that of the last model within it."""
+    texts = (_said(span) for span in (*answering[:1], *answering[1:][-1:]))
+    return next((text for text in texts if text is not None), UNSET)
+
+
+def _why_stopped(answering: Sequence[Span], answer: str | UnsetType) -> Iterator[str]:
+    """Yield why the last model that said the answer stopped; of no model that said it, the last one."""
+    models = [span for span in answering if kind_of(span) == "LLM"]
+    texts = ["\n".join(message.text for message in messages_of(span) if message.text) for span in models]
+    said = [span for span, text in zip(models, texts, strict=True) if text and text == answer]
+    for span in (said or models)[-1:]:
+        yield from _finish_reasons(span)
 
 
 def _said(span: Span) -> str | None:
@@ -116,10 +137,51 @@ def _said(span: Span) -> str | None:
     are_whole = bool(messages) and all(message.is_whole for message in messages)
     if are_whole and (texts := [message.text for message in messages if message.text]):
         return "\n".join(texts)
-    as_json = at(span.attributes, "output.mime_type") == "application/json"
-    if kind_of(span) == "LLM" and (are_whole or as_json):
+    if kind_of(span) == "LLM" and (are_whole or at(span.attributes, "output.mime_type") == JSON):
         return None  # the model wrote no text, and output as JSON has the form of some library
-    return _in(at(span.attributes, "output.value"), ANSWERS, as_json=as_json)
+    return _answer_in(_output(span))
+
+
+def _output(span: Span) -> Any:
+    """Return the output of a span, decoded if it is JSON."""
+    output = at(span.attributes, "output.value")
+    return parsed(output) if at(span.attributes, "output.mime_type") == JSON else output
+
+
+def _answer_in(output: Any, depth: int = 3) -> str | None:
+    """Return the answer in an output: a text, the fields that may have it, or all that its last turn's messages say.
+
+    Raises CallFailed if two answers in it differ.
+    """
+    if not isinstance(output, Mapping) or not depth:
+        return _in(output, ANSWERS, as_json=False)
+    names = [name for name in output if isinstance(name, str) and FIELDS.get(name) == "response"]
+    texts = {name: text for name in names if (text := _answer_in(output[name], depth - 1)) is not None}
+    if isinstance(messages := output.get("messages"), list) and (said := _said_in(messages)) is not None:
+        others = {name: text for name, text in texts.items() if _letters(text) not in _letters(said)}
+        texts = {"messages": said, **others}
+    if len(different := {_letters(text): name for name, text in texts.items()}) > 1:
+        first, second = list(different.values())[:2]
+        raise CallFailed(DIFFERENT, f"its output has two answers that differ, as {first!r} and {second!r}")
+    return next(iter(texts.values()), _in(output, ANSWERS, as_json=False))
+
+
+def _letters(text: str) -> str:
+    return "".join(text.split())
+
+
+def _said_in(messages: Sequence[Any]) -> str | None:
+    """Return what a model says in messages after the last one of the user, in OpenAI's form or in LangChain's."""
+    short = (message if isinstance(message, dict) else _long_form(message) for message in messages)
+    read = [{"role": None, **with_role(message)} for message in short]
+    last = max(starts_in(read), default=-1)
+    return answer_of([message for message in read[last + 1 :] if message["role"] in OWN])
+
+
+def _long_form(message: Any) -> dict[str, Any]:
+    """Return LangChain's short form of a message, its role and its text, as an object."""
+    is_short = isinstance(message, list) and len(message) == 2 and isinstance(message[0], str)  # noqa: PLR2004
+    return {"role": ROLES_OF_TYPES.get(message[0], message[0]), "content": message[1]} if is_short else {}
 
 
 def _in(value: Any, names: Sequence[str], *, as_json: bool = True) -> str | None:
@@ -368,7 +430,7 @@ def _finish_reasons(span: Span) -> Iterator[str]:
         at(span.attributes, "llm.finish_reason"),
         *(message.get("finish_reason") for message in messages),
     ):
-        if isinstance(reason, str):
+        if isinstance(reason, str) and reason:
             yield reason.lower()
 
 

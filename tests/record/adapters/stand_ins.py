@@ -50,6 +50,8 @@ class Document(of("langchain_core", "Document")):  # type: ignore[misc]
 class Message(of("langchain_core", "BaseMessage")):  # type: ignore[misc]
     """A message of a person (`human`), a model (`ai`) or a tool (`tool`)."""
 
+    model_fields = ("type", "content", "tool_calls", "additional_kwargs", "response_metadata")  # as of pydantic
+
     def __init__(self, type: str, content: Any, **more: Any) -> None:  # noqa: A002 (LangChain's name)
         self.type = type
         self.content = content

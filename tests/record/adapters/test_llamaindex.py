@@ -1,5 +1,6 @@
 """How LlamaIndex is asked and what is read of it, with stand-ins; `make test-record` does it with LlamaIndex itself."""
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -113,7 +114,7 @@ def agent(*raw: Any, text: str | None = "done", retrieved: Any = None, said: lis
     async def run(_: Any, **given: Any) -> Any:
         if said is not None:
             said.append(given)
-        return SimpleNamespace(response=SimpleNamespace(content=text), tool_calls=calls)
+        return SimpleNamespace(response=SimpleNamespace(role="assistant", content=text), tool_calls=calls)
 
     return LlamaIndex(of("llama_index", "BaseWorkflowAgent", run=run)(), HERE, None, retrieved)
 
@@ -124,6 +125,67 @@ def test_a_workflows_agent_gives_its_answer_its_tool_calls_and_what_they_retriev
     assert response.tool_calls == [{"name": "tool0", "arguments": {"n": 0}}, {"name": "tool1", "arguments": {"n": 1}}]
     assert doc_ids(asked(agent(NODES[:1]), seconds=float("inf"))) == ["a"]
     assert asked(agent(text=None)).response == ""
+
+
+def step(text: str, *calls: str, raw: Any = None, more: Any = None) -> Any:
+    """Return what the model of an agent says in a step."""
+    message = SimpleNamespace(role="assistant", content=text, additional_kwargs=more or {})
+    selected = [SimpleNamespace(tool_name=name, tool_kwargs={}) for name in calls]
+    return of("llama_index", "AgentOutput", response=message, tool_calls=selected, raw=raw, current_agent_name="a")()
+
+
+def speaking(*steps: Any, kind: str = "FunctionAgent", answered: Any = None) -> LlamaIndex:
+    """Return the system for an agent that streams these steps; the last one is its answer, unless another one is."""
+
+    class Handler:
+        async def stream_events(self) -> AsyncIterator[Any]:
+            for event in steps:
+                yield event
+
+        def __await__(self) -> Any:
+            yield from ()
+            return answered or steps[-1]
+
+    return LlamaIndex(of("llama_index", kind, "BaseWorkflowAgent", run=lambda *_, **__: Handler())(), HERE)
+
+
+def test_what_an_agent_says_before_it_calls_a_tool_is_part_of_its_answer() -> None:
+    steps = [step("Let me see.", "search"), step("It is 2.")]
+    response = asked(speaking(*steps))
+    assert (response.response, response.tool_calls) == ("Let me see.\nIt is 2.", [{"name": "search", "arguments": {}}])
+    assert asked(speaking(*steps, kind="ReActAgent")).response == "It is 2."
+    direct = of("llama_index", "ToolCallResult", tool_output=SimpleNamespace(raw_output=NODES))()
+    response = asked(speaking(steps[0], direct, answered=step("found", "search")))
+    assert (response.response, response.tool_calls) == ("Let me see.\nfound", [{"name": "search", "arguments": {}}])
+    assert doc_ids(response) == ["a", "n2"]
+
+
+def choice(reason: str, **more: Any) -> Any:
+    """Return a model's own response."""
+    return {"choices": [{"finish_reason": reason, **more}]}
+
+
+CALL = {"id": "c1", "function": {"name": "refund", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ([step("x", raw=choice("content_filter"))], ([], "content_filter", None)),
+        ([step("x", raw={"stop_reason": "max_tokens"})], ([], "max_tokens", None)),
+        ([step("", more={"refusal": "I cannot."})], ([], None, "I cannot.")),
+        ([step("x", raw=choice("tool_calls"))], (None, "tool_calls", None)),
+        ([step("x", raw=choice("tool_calls")), step("y", raw=choice("stop"))], (None, "stop", None)),
+        ([step("x", "refund", raw=choice("tool_calls")), step("y", raw=choice("stop"))], (["refund"], "stop", None)),
+        ([step("x", raw=choice("tool_calls", message={"tool_calls": [CALL]}))], (["refund"], "tool_calls", None)),
+        ([step("x", "refund", more={"tool_calls": [CALL]}), step("y")], (["refund"], None, None)),
+        ([step("x", more={"tool_calls": [CALL]}), step("y")], (["refund"], None, None)),
+    ],
+)
+def test_what_the_model_of_an_agent_says_of_its_answer_is_kept(steps: list[Any], expected: Any) -> None:
+    response = asked(speaking(*steps))
+    names = None if response.tool_calls is None else [call["name"] for call in response.tool_calls]
+    assert (names, response.finish_reason, response.refusal) == expected
 
 
 def test_several_retrievals_of_an_agent_need_to_be_told_apart() -> None:

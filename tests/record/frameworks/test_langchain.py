@@ -1,6 +1,7 @@
 """LangChain itself: rows equal those made by hand from its own call."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,10 +9,12 @@ from msgspec import UNSET
 
 from ragcontract.answers.tool_calls import written
 from ragcontract.core.errors import InputError
-from ragcontract.record.adapters.langchain import LangChainOptions, of_object, system
+from ragcontract.record.adapters.langchain import LangChain, LangChainOptions, of_object, system
 from ragcontract.record.interface import CallFailed, Response, Surroundings, System
 from ragcontract.record.returned.response_forms import response_of
 from ragcontract.record.returned.result_forms import DocumentIds
+from tests.builders import write_jsonl
+from tests.process import rag_contract
 from tests.record.frameworks.needed import asked, need
 
 pytestmark = pytest.mark.record
@@ -275,3 +278,88 @@ def test_what_an_agent_says_before_it_calls_a_tool_is_part_of_its_answer() -> No
     assert chain is not None
     [response] = asked(chain, REFUND)
     assert response.response == "Let me see.\nIt is 2."
+
+
+ASKED_FOR = {"name": "refund", "arguments": {"order": 7}}
+
+
+def calling(name: str) -> Any:
+    """Return something of the applications whose calls are not in what they return."""
+    from tests.record.frameworks.apps import langchain_calls
+
+    return getattr(langchain_calls, name)
+
+
+def response_to(runnable: Any, **options: Any) -> Response:
+    """Return the response of a runnable to a question."""
+    made = LangChain(runnable, LangChainOptions(object="a:b", **options), Surroundings())
+    [response] = asked(made, REFUND)
+    return response
+
+
+def test_a_call_that_a_model_asked_for_is_written_whatever_the_application_returns() -> None:
+    calls = {name: response_to(runnable).tool_calls for name, runnable in calling("APPS").items()}
+    erased = [ASKED_FOR, {"name": "erase", "arguments": {"order": 7}}]
+    assert calls == {name: erased if "another tool" in name else [ASKED_FOR] for name in calls}
+
+
+def test_an_output_schema_hides_no_call() -> None:
+    from tests.record.frameworks.apps.langchain_calls import Answer, _answering
+
+    for name in ("output_schema", "output"):  # as it is called in newer and in older versions
+        try:
+            graph = _answering(**{name: Answer})
+        except TypeError:
+            continue
+        response = response_to(graph)
+        assert (response.response, response.tool_calls) == ("fine", [ASKED_FOR])
+        return
+    raise AssertionError
+
+
+def test_of_a_function_without_a_model_nothing_is_known_of_calls() -> None:
+    assert response_to(calling("plain")).tool_calls is None
+
+
+def test_the_schema_of_a_structured_output_is_no_tool() -> None:
+    from langchain_core.language_models import chat_models
+
+    is_told = hasattr(chat_models, "_format_ls_structured_output")  # older versions do not tell callbacks of it
+    assert response_to(calling("graded")).tool_calls == (
+        [] if is_told else [{"name": "Grade", "arguments": {"fits": True}}]
+    )
+
+
+def test_why_the_model_of_a_chain_stopped_and_what_it_refused_are_kept() -> None:
+    from langchain_core.messages import AIMessage
+
+    saying = calling("saying")
+    filtered = response_to(saying(AIMessage("I", response_metadata={"finish_reason": "content_filter"})))
+    refused = response_to(saying(AIMessage("", additional_kwargs={"refusal": "I cannot."})))
+    lost = response_to(saying(AIMessage("fine", response_metadata={"stop_reason": "tool_use"})))
+    assert (filtered.finish_reason, filtered.tool_calls) == ("content_filter", [])
+    assert (refused.response, refused.refusal) == ("", "I cannot.")
+    assert (lost.finish_reason, lost.tool_calls) == ("tool_use", None)
+
+
+def test_a_state_with_two_answers_is_refused() -> None:
+    from langchain_core.messages import AIMessage, HumanMessage
+    from langchain_core.runnables import RunnableLambda
+
+    state = {"answer": "fine", "messages": [HumanMessage("?"), AIMessage("SECRET")]}
+    with pytest.raises(InputError, match="an answer that differs from the one in its messages"):
+        response_to(RunnableLambda(lambda _: state))
+
+
+@pytest.mark.parametrize("name", ["a chain that ends in a text", "trimmed messages", "a state"])
+def test_a_forbidden_call_breaks_the_contract(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    code = "from tests.record.frameworks.apps.langchain_calls import APPS\n"
+    Path("app.py").write_text(f"{code}chain = APPS[{name!r}]\n")
+    rule = {"type": "must_not_call_tool", "tool": "refund"}
+    write_jsonl(Path("golden.jsonl"), [{"id": "q1", "query": REFUND, "rules": [rule]}])
+    recorded = rag_contract("record", "app.py:chain")
+    assert recorded.code == 0, recorded.err
+    ended = rag_contract("check")
+    assert ended.code == 1
+    assert "refund" in ended.out

@@ -1,6 +1,7 @@
 """LlamaIndex itself: rows equal those made by hand from its own call."""
 
 from collections.abc import Mapping
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -153,3 +154,23 @@ def test_engines_are_found_by_their_classes() -> None:
 def test_what_cannot_be_asked_is_refused() -> None:
     with pytest.raises(InputError, match=r"index is a .*VectorStoreIndex; expected a retriever, an engine or an agent"):
         target("index")
+
+
+def test_a_function_agent_gives_all_that_its_model_says_and_why_it_stopped() -> None:
+    if version("llama-index-core") == "0.12.0":  # there were none then
+        with pytest.raises(ModuleNotFoundError):
+            import_module("tests.record.frameworks.apps.llamaindex_calls")
+        return
+    from tests.record.frameworks.apps.llamaindex_calls import agent
+
+    call = {"name": "refund", "arguments": {"order": 7}}
+    for made, expected in (
+        (agent("Let me see.", "Done."), ("Let me see.\nDone.", [call], "stop")),
+        (agent("Let me see.", direct=True), ("Let me see.\nrefunded 7", [call], None)),
+        (agent("Her", reason="content_filter"), ("Her", [], "content_filter")),
+        (agent("Done.", reason="tool_calls"), ("Done.", None, "tool_calls")),
+    ):
+        target = of_object(made, Surroundings())
+        assert target is not None
+        [response] = asked(target, "?")
+        assert (response.response, response.tool_calls, response.finish_reason) == expected

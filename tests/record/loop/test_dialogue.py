@@ -23,7 +23,7 @@ Says = Callable[[str, Sequence[Any]], Response]
 
 
 def only_answers(query: str, _so_far: Sequence[Any]) -> Response:
-    return Response(response="Hello" if query == "Hi" else "Ciao")
+    return Response(response="Hello" if query == "Hi" else "Ciao", tool_calls=[])
 
 
 def what_is_new(query: str, _so_far: Sequence[Any]) -> Response:

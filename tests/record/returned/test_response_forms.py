@@ -48,6 +48,25 @@ class StreamingResponse(EngineResponse):
         return EngineResponse("whole", *self.source_nodes)
 
 
+class Grade:
+    """A record of pydantic, which iterates over the names and values of its fields."""
+
+    model_fields = ("fits",)
+    fits = True
+
+    def __iter__(self) -> Iterator[tuple[str, bool]]:
+        yield "fits", self.fits
+
+
+class Said:
+    """A message of LangChain, whose text is also an attribute."""
+
+    model_fields = ("type", "content", "tool_calls")
+    type = "ai"
+    content = text = "x"
+    tool_calls = ({"name": "find", "args": {}},)
+
+
 @dataclass
 class ToolCallResult:
     tool: str
@@ -349,6 +368,8 @@ def test_every_form_of_the_table_is_tried() -> None:
         (7, "of type int"),
         ({"a": 0.5}, "of type dict"),
         ({"a"}, "of type set"),
+        (Grade(), "of type Grade that says neither what was retrieved"),
+        ({"answer": [Said()]}, "of type list as the answer"),
         (b"yes", "of type bytes"),
         (Object(columns=["doc_id"], __iter__=None), "of type Object"),
         ([True], "which is not an id"),

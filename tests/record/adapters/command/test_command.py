@@ -1,18 +1,21 @@
 """Commands: one process a question, or one for all; what they write, how they fail, and that none is left over."""
 
 import json
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.net.secrets import Secrets
+from ragcontract.record.adapters.process_serve import ServedProcess
+from ragcontract.record.adapters.program import Program
 from ragcontract.record.interface import CallFailed, System
 from tests.record.systems import asked, context, doc_ids, target_of
 
@@ -310,6 +313,29 @@ def test_one_that_gets_ready_is_not_waited_for_in_the_end() -> None:
     waiting.join()
     assert "the process was stopped" in said[0]
     assert gone(int(Path("known").read_text()))
+
+
+class StartedSlowly(Program, frozen=True):
+    """A program that is stopped by another thread before whoever starts it knows its process."""
+
+    stops: list[Callable[[], None]]
+
+    def start(self, stdin: IO[bytes] | int = subprocess.PIPE) -> subprocess.Popen[bytes]:
+        process = super().start(stdin)
+        threading.Thread(target=self.stops[0]).start()
+        time.sleep(0.2)  # as long as the other thread takes to get where it waits for this one
+        return process
+
+
+def test_one_that_is_stopped_while_it_is_started_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "READY", 10)
+    arguments = (sys.executable, "-c", "import time\ntime.sleep(3600)")
+    stops: list[Callable[[], None]] = []
+    program = StartedSlowly(arguments=arguments, folder=Path(), stops=stops)
+    served = ServedProcess(program, says_ready=True)
+    stops.append(served.stop)
+    with pytest.raises(InputError, match="the process was stopped"):
+        served.start()
 
 
 def test_another_one_is_started_at_once() -> None:

@@ -1,5 +1,6 @@
 """How LangChain is asked and what is read of it, with stand-ins; `make test-record` does it with LangChain itself."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -111,7 +112,7 @@ def test_each_question_begins_a_conversation_of_its_own() -> None:
         ("text", "text"),
         (Message("ai", "of a message"), "of a message"),
         (Message("ai", [{"type": "text", "text": "in "}, "blocks", {"type": "image"}]), "in blocks"),
-        ({"answer": "a", "result": "b"}, "a"),
+        ({"answer": "a", "result": "a", "output": None}, "a"),
         ({"result": Message("ai", "b")}, "b"),
         ({"output": "c", "context": "no documents"}, "c"),
         ({"messages": [Message("human", "?"), Message("ai", "d"), Message("tool", "e"), Message("ai", "f")]}, "d\nf"),
@@ -136,7 +137,7 @@ def test_a_chain_that_returns_documents_has_no_answer() -> None:
     assert asked(returning({"documents": []})).results == []
 
 
-@pytest.mark.parametrize("returned", [7, None, {"something": "else"}, {"messages": []}])
+@pytest.mark.parametrize("returned", [7, None, ["a text"], {"something": "else"}, {"messages": []}, {"results": "x"}])
 def test_what_says_nothing_is_refused(returned: Any) -> None:
     with pytest.raises(InputError, match=r"there is neither an answer .* nor documents"):
         asked(returning(returned))
@@ -160,7 +161,7 @@ def test_the_command_lines_expression_wins() -> None:
 
 def test_what_retrievers_return_is_heard() -> None:
     response = asked(target(retrieves([Document("t", id="a")])))
-    assert (doc_ids(response), response.response, response.tool_calls) == (["a"], "answered", [])
+    assert (doc_ids(response), response.response, response.tool_calls) == (["a"], "answered", None)
 
 
 def test_several_retrievals_need_to_be_told_apart() -> None:
@@ -236,6 +237,239 @@ def test_tools_that_only_callbacks_know_of_count() -> None:
 def test_documents_that_a_tool_hands_over_are_what_was_retrieved() -> None:
     tool = Message("tool", "t", artifact=[Document("t", id="a")])
     assert doc_ids(asked(returning({"messages": [Message("human", "?"), tool, Message("ai", "done")]}))) == ["a"]
+
+
+# What a model asked for, wherever it was said
+
+
+REFUND = {"name": "refund", "args": {"id": 7}, "id": "c1"}
+REFUNDED = {"name": "refund", "arguments": {"id": 7}}
+
+
+def saying(returned: Any, *messages: Message, ran: Any = None, schema: str | None = None) -> LangChain:
+    """Return the system for a chain whose models say these messages; it runs a tool, and returns something."""
+
+    def does(_: Any, heard: Any) -> Any:
+        options = schema and {"ls_structured_output_format": {"schema": {"title": schema}}}
+        for number, message in enumerate(messages):
+            heard.on_chat_model_start({}, [], run_id=number, parent_run_id="chain", options=options)
+            heard.on_llm_end(SimpleNamespace(generations=[[SimpleNamespace(message=message)]]), run_id=number)
+        if ran is not None:
+            heard.on_tool_start({"name": "refund"}, str(ran), run_id="tool", inputs=ran if ran != "7" else None)
+        return returned
+
+    return target(does)
+
+
+CALLING = Message("ai", "", tool_calls=[REFUND])
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        "fine",
+        Message("ai", "fine"),
+        {"verdict": "x", "answer": "fine"},
+        {"messages": [Message("human", "?"), Message("ai", "fine")]},
+        {"messages": [Message("human", "?"), CALLING, Message("human", "Is that so?"), Message("ai", "fine")]},
+        {"output": "fine", "intermediate_steps": [(SimpleNamespace(tool="refund", tool_input={"id": 7}), "done")]},
+    ],
+)
+@pytest.mark.parametrize("ran", [None, {"id": 7}])
+def test_a_call_that_a_model_asked_for_is_written_once_whatever_is_returned(returned: Any, ran: Any) -> None:
+    response = asked(saying(returned, CALLING, Message("ai", "fine"), ran=ran))
+    assert (response.response, response.tool_calls) == ("fine", [REFUNDED])
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        {"answer": "fine", "tool_calls": [REFUND]},
+        {"answer": "fine", "output": Message("ai", "fine", tool_calls=[REFUND])},
+        {"messages": [Message("human", "?"), CALLING, Message("human", "Is that so?"), Message("ai", "fine")]},
+        {"output": "fine", "intermediate_steps": [(SimpleNamespace(tool="refund", tool_input={"id": 7}), "done")]},
+        {
+            "answer": "fine",
+            "messages": [
+                {"role": "user", "content": "?"},
+                {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "function": REFUNDED}]},
+                {"role": "tool", "content": "done", "tool_call_id": "c1"},
+                {"role": "assistant", "content": "fine"},
+            ],
+        },
+    ],
+)
+def test_a_call_that_is_only_returned_is_written(returned: Any) -> None:
+    response = asked(returning(returned))
+    assert (response.response, response.tool_calls) == ("fine", [REFUNDED])
+
+
+def test_calls_of_an_earlier_turn_are_not_those_of_a_question_that_the_application_rewrites() -> None:
+    earlier = [Message("human", "Hello"), CALLING, Message("ai", "Done.")]
+    response = asked(
+        returning({"messages": [*earlier, Message("human", "Context: … Question: ?"), Message("ai", "fine")]})
+    )
+    assert (response.response, response.tool_calls) == ("fine", [])
+
+
+def test_calls_of_messages_models_and_tools_are_written_together() -> None:
+    search = {"name": "search", "args": {}, "id": "c2"}
+    messages = [Message("human", "?"), Message("ai", "", tool_calls=[search]), Message("ai", "fine")]
+    response = asked(saying({"messages": messages}, Message("ai", "", tool_calls=[search]), ran={"id": 7}))
+    assert response.tool_calls == [{"name": "search", "arguments": {}}, REFUNDED]
+    other = asked(saying({"messages": messages}, CALLING, ran={"id": 8}))
+    assert other.tool_calls == [
+        {"name": "search", "arguments": {}},
+        REFUNDED,
+        {"name": "refund", "arguments": {"id": 8}},
+    ]
+
+
+def test_a_model_that_asks_twice_is_written_twice() -> None:
+    assert asked(saying("fine", CALLING, CALLING)).tool_calls == [REFUNDED, REFUNDED]
+
+
+def test_a_tool_that_gets_its_only_argument_as_a_text_is_the_one_that_the_model_asked_for() -> None:
+    message = Message("ai", "", tool_calls=[{"name": "refund", "args": {"__arg1": "7"}, "id": "c1"}])
+    assert asked(saying("fine", message, ran="7")).tool_calls == [{"name": "refund", "arguments": {"__arg1": "7"}}]
+
+
+def test_calls_that_nothing_is_known_of_are_not_written() -> None:
+    assert asked(returning("fine")).tool_calls is None
+    assert asked(returning({"answer": "fine", "context": []})).tool_calls is None
+    assert asked(saying("fine", Message("ai", "fine"))).tool_calls == []
+    assert asked(returning({"answer": Message("ai", "fine")})).tool_calls == []
+
+
+@pytest.mark.parametrize("reason", [{"finish_reason": "tool_calls"}, {"stop_reason": "tool_use"}])
+def test_calls_that_a_model_stopped_for_and_that_are_not_there_are_not_none(reason: Any) -> None:
+    message = Message("ai", "fine", response_metadata=reason)
+    for made in (returning(message), returning({"messages": [message]}), saying("fine", message), saying("x", message)):
+        assert asked(made).tool_calls is None
+
+
+def test_a_call_whose_arguments_cannot_be_told_is_written_as_it_is() -> None:
+    call = {"name": "refund", "args": {}, "amount": {"eur": 5}}
+    assert asked(returning({"answer": "fine", "tool_calls": [call]})).tool_calls == [call]
+
+
+def test_the_schema_of_an_answer_is_no_tool() -> None:
+    grade = Message("ai", "", tool_calls=[{"name": "Grade", "args": {"ok": True}, "id": "c1"}])
+    assert asked(saying("fine", grade, schema="Grade")).tool_calls == []
+    assert asked(saying("fine", CALLING, schema="Grade")).tool_calls == [REFUNDED]
+
+
+def test_what_a_model_within_a_tool_asks_for_is_its_own() -> None:
+    noted = Noted()
+    heard = listener(noted)
+    heard.on_tool_start({"name": "search"}, "?", run_id="tool")
+    heard.on_chat_model_start({}, [], run_id="inner", parent_run_id="tool")
+    heard.on_llm_end(SimpleNamespace(generations=[[SimpleNamespace(message=CALLING)]]), run_id="inner")
+    assert noted.said() == []
+
+
+# How an answer came about
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        (Message("ai", "x", response_metadata={"finish_reason": "content_filter"}), ("x", "content_filter", None)),
+        (Message("ai", "x", response_metadata={"stop_reason": "max_tokens"}), ("x", "max_tokens", None)),
+        (Message("ai", "", additional_kwargs={"refusal": "I cannot."}), ("", None, "I cannot.")),
+        (Message("ai", [{"type": "refusal", "refusal": "I cannot."}]), ("", None, "I cannot.")),
+        (Message("ai", [{"type": "markdown", "markdown": "**x**"}]), ("**x**", None, None)),
+    ],
+)
+def test_what_a_message_says_of_itself_is_kept(message: Message, expected: Any) -> None:
+    conversation = [Message("human", "?"), message]
+    text = message.content if isinstance(message.content, str) else expected[0]
+    for made in (message, {"answer": message}, {"messages": conversation}, conversation):
+        response = asked(returning(made))
+        assert (response.response, response.finish_reason, response.refusal) == expected
+    response = asked(saying(text, message))
+    assert (response.response, response.finish_reason, response.refusal) == expected
+
+
+def test_why_another_model_stopped_is_not_why_the_answer_ended() -> None:
+    cut = Message("ai", "a draft", response_metadata={"finish_reason": "length"})
+    assert asked(saying("fine", cut)).finish_reason is None
+
+
+def test_a_part_of_an_unknown_type_is_refused() -> None:
+    with pytest.raises(InputError, match='"secret" as the type of message'):
+        asked(returning(Message("ai", [{"type": "secret", "text": "x"}])))
+
+
+# Two answers
+
+
+@dataclass
+class Answered:
+    """What a chain with a schema of its own returns."""
+
+    answer: str
+    chat_history: list[str]
+
+
+@pytest.mark.parametrize(
+    ("returned", "problem"),
+    [
+        ({"answer": "fine", "output": "SECRET"}, "two answers that differ, as 'answer' and 'output'"),
+        (
+            {"answer": "fine", "response": Message("ai", "SECRET")},
+            "two answers that differ, as 'answer' and 'response'",
+        ),
+        ({"answer": "fine", "messages": [Message("human", "?"), Message("ai", "SECRET")]}, "answer that differs from"),
+        ({"answer": "", "messages": [Message("ai", "SECRET")]}, "answer that differs from"),
+        ({"answer": "x", "output": {"text": "SECRET"}}, "a value of type dict as the answer"),
+        (
+            {"context": [Document("t", id="a")], "source_documents": [Document("t", id="b")], "result": "x"},
+            "two lists of results that differ, as 'context' and 'source_documents'",
+        ),
+        (
+            {"answer": "x", "tool_calls": [REFUND], "function_call": {"name": "a"}},
+            "two lists of tool calls that differ",
+        ),
+    ],
+)
+def test_two_versions_of_the_same_are_refused(returned: Any, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        asked(returning(returned))
+
+
+def test_an_error_beside_the_answer_is_kept() -> None:
+    response = asked(returning({"result": "fine", "error": "boom"}))
+    assert (response.response, response.error) == ("fine", "boom")
+    assert asked(returning({"error": "boom"})).error == "boom"
+    assert asked(returning({"result": "fine", "error": None})).error is None
+    assert asked(returning({"result": "fine", "error": False})).error is None
+
+
+@pytest.mark.parametrize(
+    ("returned", "answer"),
+    [
+        ({"question": "?", "chat_history": [Message("human", "?")], "answer": "fine"}, "fine"),
+        ({"input": "?", "history": "Human: ?", "output": "fine"}, "fine"),
+        ({"documents": ["a text"], "generation": "fine", "max_retries": 3, "steps": ["search"]}, "fine"),
+        ({"results": "SELECT 1", "answer": "fine"}, "fine"),
+        ({"context": {"user": 1}, "answer": "fine"}, "fine"),
+        ({"mode": 3, "model": Message("ai", "x"), "answer": "fine"}, "fine"),
+        (Answered("fine", chat_history=["?"]), "fine"),
+        ({"messages": [Message("ai", "Let me see."), Message("ai", "fine")], "answer": "fine"}, "Let me see.\nfine"),
+        ({"messages": [Message("human", "?"), Message("ai", "fine")], "answer": None}, "fine"),
+    ],
+)
+def test_fields_of_a_state_that_mean_something_else_are_not_read(returned: Any, answer: str) -> None:
+    response = asked(returning(returned))
+    assert (response.response, response.results, response.messages, response.metadata) == (answer, None, None, None)
+
+
+def test_a_context_that_is_a_text_is_what_the_model_saw() -> None:
+    response = asked(returning({"context": "a text", "answer": "fine"}))
+    assert (response.results, response.retrieved_contexts) == (None, ["a text"])
+    response = asked(returning({"context": [], "answer": "fine"}))
+    assert (response.results, response.retrieved_contexts) == ([], None)
 
 
 # Failing, asynchronous
