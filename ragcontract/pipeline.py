@@ -28,12 +28,12 @@ from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.problems import Problems
 from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.report.build import report_of
+from ragcontract.report.formats import ReportCase
 from ragcontract.report.queries import query_reports
 from ragcontract.report.record import Detail, Provenance, QueryReport, Report
 
 if TYPE_CHECKING:
     from ragcontract.judgments.check import Replayed
-    from ragcontract.report.report_v2 import ReportCase
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
             return iter(self.report.queries)
         return query_reports(self.evaluation, self.decision, self.detail)
 
-    def cases(self) -> Iterator["ReportCase"]:
+    def cases(self) -> Iterator[ReportCase]:
         """Return the answer to each query. Each call reads the run again."""
         from ragcontract.report.report_v2 import ANSWERED, cases
 

@@ -25,9 +25,8 @@ from ragcontract.files.problems import Batch, FileRead, Problems
 from ragcontract.metrics.ranking import Ranking
 from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.report.build import report_of
-from ragcontract.report.formats import FORMATS
+from ragcontract.report.formats import FORMATS, ReportCase
 from ragcontract.report.record import Detail, QueryReport, Report
-from ragcontract.report.report_v2 import ReportCase
 from ragcontract.runs.baseline_contract import Expected, PastContract, Replaced
 from ragcontract.runs.baseline_file import Accepted, ComparedQuery, StoredBatch, StoredHead, Tool
 from ragcontract.runs.readers import RunEvent

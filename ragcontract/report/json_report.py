@@ -6,6 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ragcontract.files.writing import document
+from ragcontract.report.formats import Reported
 from ragcontract.report.record import Detail, ErrorReport, QueryReport, Report
 
 
@@ -18,6 +19,14 @@ def render(report: Report, queries: Iterable[QueryReport], detail: Detail) -> It
 def render_error(report: ErrorReport) -> bytes:
     """Encode the report on input that cannot be judged, as UTF-8."""
     return msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
+
+
+def file_of(outcome: Reported) -> Iterator[bytes]:
+    """Encode the report of a check, with the queries that it lists."""
+    return render(outcome.report, outcome.queries(), outcome.detail)
+
+
+file_of_error = render_error
 
 
 def render_score(report: Report) -> str:

@@ -15,6 +15,7 @@ from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.phrase import render as say
 from ragcontract.core.safe_text import visible
 from ragcontract.decision.gate_report import GateReport
+from ragcontract.report.formats import Reported
 from ragcontract.report.notes import change_notes, scope_note
 from ragcontract.report.queries import FindingsByQuery, shown_answer, since
 from ragcontract.report.record import ErrorReport, QueryReport, Report
@@ -102,6 +103,14 @@ def _suite(name: str, properties: Properties, statuses: Sequence[str], cases: It
 def _lines(xml: bytes) -> bytes:
     """Put every element on its own line; text never contains "><", because ">" is escaped in it."""
     return xml.replace(b"><", b">\n<") + b"\n"
+
+
+def file_of(outcome: Reported) -> Iterator[bytes]:
+    """Render the report of a check."""
+    return render(outcome.report)
+
+
+file_of_error = render_error
 
 
 def _gate(gate: GateReport, finding: Finding | None, classname: str) -> TestCase:

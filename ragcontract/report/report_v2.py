@@ -17,12 +17,13 @@ from ragcontract.core.ids import as_id
 from ragcontract.core.phrase import render as render_phrase
 from ragcontract.core.rule import Violation
 from ragcontract.core.run import Json, RunRow, row_type
-from ragcontract.core.safe_text import encodable, shorten
+from ragcontract.core.safe_text import shorten
 from ragcontract.decision.decide import Decision
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import NOT_PROVEN, GateReport, GateStatus, why_not_proven
 from ragcontract.decision.policy import QueryStatus
 from ragcontract.files.writing import document
+from ragcontract.report.formats import RankedResult, ReportCase, Reported
 from ragcontract.report.record import ErrorReport, Report
 from ragcontract.rules.text import Contains
 from ragcontract.runs.baseline_contract import digest
@@ -30,35 +31,6 @@ from ragcontract.runs.baseline_contract import digest
 ANSWERED: type[RunRow] = row_type(
     frozenset({"response", "error", "error_detail", "context_chars"}), results_required=False
 )
-
-
-class RankedResult(Struct, frozen=True, kw_only=True, gc=False):
-    """A result with its 1-based rank, its document, and the retriever's score if there is one."""
-
-    rank: int
-    doc_id: str
-    score: float | None
-
-
-class ReportCase(Struct, frozen=True, kw_only=True, gc=False):
-    """A golden query and the first row of the run for it."""
-
-    query: GoldenQuery
-    status: QueryStatus
-    violations: tuple[Violation, ...]  # including waived and known ones
-    wanted: tuple[str, ...]  # the texts that the answer must contain
-    missing: tuple[str, ...]  # those of them that it does not contain
-    results: tuple[RankedResult, ...] = ()
-    answered: bool | None = None  # None if the row has neither a response nor an error
-    response: str | None = None
-    error: str | None = None
-    error_detail: Json | None = None
-    context_chars: int | None = None
-
-    @property
-    def location(self) -> str:
-        """Where the golden query is defined, as ``golden.jsonl:17``."""
-        return encodable(self.query.location)
 
 
 def cases(evaluation: Evaluation, decision: Decision, rows: Iterable[RunRow]) -> Iterator[ReportCase]:
@@ -228,6 +200,14 @@ def render_error(report: ErrorReport) -> bytes:
     items = [_item("input", "ERROR", problem) for problem in report.problems]
     made = ReportV2File(generated_at=report.created_at, summary=_summary(items))
     return b"".join(document(made, {"items": items}))
+
+
+def file_of(outcome: Reported) -> Iterator[bytes]:
+    """Encode the report of a check: an item for each query and gate, and a case for each query."""
+    return render(outcome.report, outcome.cases, answers=outcome.shows_answers)
+
+
+file_of_error = render_error
 
 
 def _item(title: str, label: Label, message: str, location: str = "") -> Item:

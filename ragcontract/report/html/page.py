@@ -17,6 +17,7 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.decision.decide import Verdict
+from ragcontract.report.formats import Reported
 from ragcontract.report.headline import drift_phrases, headline_phrase, shared_note, subject
 from ragcontract.report.html import query_rows
 from ragcontract.report.html.metric_cards import Cards, Tags, cards, tags
@@ -87,6 +88,14 @@ def render_error(report: ErrorReport) -> bytes:
         warnings=list(map(shown, report.warnings)),
     )
     return environment().get_template("error.html").render(page=page).encode()
+
+
+def file_of(outcome: Reported) -> list[bytes]:
+    """Render the page of a check."""
+    return [render(outcome.report)]
+
+
+file_of_error = render_error
 
 
 @cache

@@ -7,6 +7,7 @@ from msgspec import UNSET, Struct
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import clipped
+from ragcontract.report.formats import Reported
 from ragcontract.report.headline import VERDICTS, drift, headline_phrase, subject
 from ragcontract.report.limit_text import could_hide, not_proven_notes
 from ragcontract.report.markdown.folds import folds, inputs_fold, outcomes_folds, overlap_fold, warnings_fold
@@ -106,6 +107,16 @@ def render_error(
         f"No verdict was reached. {advice}",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def file_of(outcome: Reported) -> list[bytes]:
+    """Render the whole report of a check."""
+    return [render(outcome.report, name=outcome.report.contract).encode()]
+
+
+def file_of_error(report: ErrorReport) -> bytes:
+    """Render the whole report on input that cannot be judged."""
+    return render_error(report, name=report.contract).encode()
 
 
 def _titled(about: str, name: str) -> str:
