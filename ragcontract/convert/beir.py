@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ragcontract.convert import trec
-from ragcontract.convert.collection import BOM, Collection, Files, First, Pairs, Part, labelled
+from ragcontract.convert.collection import BOM, Collection, Files, First, Format, Output, Pairs, Part, labelled
 from ragcontract.convert.trec import as_grade, rows, whole_grade
 from ragcontract.core.ids import Id, as_id, some
 from ragcontract.files.json_lines import read_jsonl
@@ -139,3 +139,17 @@ def _refuse_tabs(name: str, location: str, problems: Collector) -> None:
     if any(char in name for char in "\t\r\n\0") or name.startswith(BOM):
         message = "has a tab, a line break or an invisible character in it, which BEIR's qrels cannot hold"
         problems.problem(location, f"{shown(name)} {message}")
+
+
+FORMAT = Format(
+    read=read,
+    labels_everything=True,
+    gives={"qrels": {"golden"}, "run": {"run"}},
+    adds_to={"queries": "qrels", "corpus": "qrels"},
+    outputs={
+        "qrels": Output(needs={"golden"}, write=write_qrels),
+        "queries": Output(needs={"golden"}, write=write_queries),
+        "corpus": Output(needs={"golden"}, takes={"run"}, write=write_corpus),
+        "run": Output(needs={"run"}, write=trec.write_run),
+    },
+)

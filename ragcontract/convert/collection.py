@@ -7,7 +7,7 @@ golden file turns it off. An existing configuration is never changed.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
@@ -17,6 +17,7 @@ from ragcontract.contract.defaults import CONFIG, CONFIG_ALIAS
 from ragcontract.core import bounds
 from ragcontract.core.golden import RELEVANT_GRADE
 from ragcontract.core.ids import some
+from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
 from ragcontract.files.writing import is_device
 from ragcontract.runs.scores_files import ScoresRow
@@ -162,3 +163,37 @@ def _mentions_rule(path: Path) -> bool:
             return RULE.encode() in file.read(bounds.CONFIG)
     except OSError:  # `check` reports it
         return False
+
+
+Read = Callable[[Files, set[Part], Collector, Progress], Collection]
+Write = Callable[[Collection, Collector], Iterable[str]]
+
+
+class Output(Struct, frozen=True, kw_only=True):
+    """An output file of a format."""
+
+    needs: set[Part]
+    write: Write  # yields the lines
+    takes: set[Part] = set()  # other parts that it can use
+
+
+class Format(Struct, frozen=True, kw_only=True):
+    """A file format."""
+
+    read: Read
+    gives: Mapping[str, set[Part]]  # the parts by input file
+    outputs: Mapping[str, Output]
+    adds_to: Mapping[str, str] = {}  # further input files, each with the one that it adds to
+    names_documents: bool = True  # if not, it can only be converted to rag-contract's own format
+    # Whether it is for test collections, whose labels name everything that is relevant, not what must be found.
+    labels_everything: bool = False
+
+    @property
+    def inputs(self) -> list[str]:
+        """The names of all input files."""
+        return [*self.gives, *self.adds_to]
+
+
+def of_scores(read: Read) -> Format:
+    """Return a format that has scores only."""
+    return Format(read=read, gives={"results": {"scores"}}, adds_to={"golden": "results"}, outputs={})

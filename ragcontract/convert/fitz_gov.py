@@ -15,7 +15,7 @@ from msgspec import UNSET, Struct
 from ragcontract.answers.dead_patterns import dead_part
 from ragcontract.answers.matchers import pattern_fault
 from ragcontract.answers.normalising import normalised
-from ragcontract.convert.collection import Collection, Files, First, Part, Query
+from ragcontract.convert.collection import Collection, Files, First, Format, Part, Query
 from ragcontract.convert.fitz_gov_cases import LocatedCase, read_cases
 from ragcontract.core import bounds
 from ragcontract.core.ids import as_id, some
@@ -195,3 +195,6 @@ def _compiles(pattern: str) -> bool:
     except (re.error, RecursionError, OverflowError):
         return False
     return True
+
+
+FORMAT = Format(read=reader(), gives={"cases": {"golden"}}, outputs={}, names_documents=False)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ragcontract.convert.collection import Collection, Files, Part
+from ragcontract.convert.collection import Collection, Files, Part, of_scores
 from ragcontract.convert.measured import Measured, ScoreRows, as_number, error_text, golden_ids
 from ragcontract.convert.result_files import read_results
 from ragcontract.core import bounds
@@ -125,3 +125,6 @@ def _reasons(scores: dict[str, Score]) -> Iterator[tuple[str, str]]:
 def _number(value: object) -> float | None:
     grade = GRADES.get(value, GRADES.get(value.lower())) if isinstance(value, str) else None
     return as_number(value) if grade is None else grade
+
+
+FORMAT = of_scores(read)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from ragcontract.contract.golden_file import Golden, read_golden
-from ragcontract.convert.collection import Collection, Files, First, Part, Query, Ranking, Retrieved
+from ragcontract.convert.collection import Collection, Files, First, Format, Output, Part, Query, Ranking, Retrieved
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id, some
@@ -127,3 +127,14 @@ def write_scores(collection: Collection, _problems: Collector) -> Iterator[str]:
 
 def _line(row: object) -> str:
     return msgspec.json.encode(row).decode() + "\n"
+
+
+FORMAT = Format(
+    read=read,
+    gives={"golden": {"golden"}, "run": {"run"}},
+    outputs={
+        "golden": Output(needs={"golden"}, write=write_golden),
+        "run": Output(needs={"run"}, write=write_run),
+        "scores": Output(needs={"scores"}, write=write_scores),
+    },
+)

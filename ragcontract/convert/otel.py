@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.convert import native
-from ragcontract.convert.collection import Collection, Files, First, Part, Ranking, Retrieved
+from ragcontract.convert.collection import Collection, Files, First, Format, Part, Ranking, Retrieved
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.ids import as_id, some
@@ -155,3 +155,6 @@ def _fields(query_id: str, response: Response, trace: Trace) -> dict[str, Any]:
     if (model := embedding_model(trace)) is not None:
         row["embedding_model"] = model
     return row
+
+
+FORMAT = Format(read=reader(), gives={"traces": {"run"}}, adds_to={"golden": "traces"}, outputs={})

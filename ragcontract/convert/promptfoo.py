@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ragcontract.convert.collection import Collection, Files, Part
+from ragcontract.convert.collection import Collection, Files, Part, of_scores
 from ragcontract.convert.measured import Measured, ScoreRows, error_text, golden_ids
 from ragcontract.convert.result_files import ResultFile, read_results
 from ragcontract.core import bounds
@@ -206,3 +206,6 @@ def _checks(grading: Grading | None) -> dict[str, Check]:
             reason = None if component.passed else shorten(component.reason or "", bounds.SCORE_REASON)
             checks[name] = Check(passed=component.passed, reason=reason)
     return checks
+
+
+FORMAT = of_scores(read)

@@ -11,7 +11,7 @@ from typing import Annotated, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from ragcontract.convert.collection import Collection, Files, Part
+from ragcontract.convert.collection import Collection, Files, Part, of_scores
 from ragcontract.convert.measured import Measured, ScoreRows, error_text, golden_ids
 from ragcontract.convert.samples import with_lines
 from ragcontract.core import bounds
@@ -168,3 +168,6 @@ def _add(case: SavedCase, location: str, rows: ScoreRows, problems: Collector) -
 
 def _reason(metric: MetricData) -> str | None:
     return metric.reason if metric.error is None else error_text(metric.error)
+
+
+FORMAT = of_scores(read)

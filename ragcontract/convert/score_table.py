@@ -7,7 +7,10 @@ values out of its means.
 
 from collections.abc import Callable, Sequence
 
-from ragcontract.convert.collection import Collection, Files, Part
+from msgspec.structs import replace
+
+from ragcontract.convert import samples
+from ragcontract.convert.collection import Collection, Files, Format, Output, Part, of_scores
 from ragcontract.convert.measured import Measured, ScoreRows, as_number, golden_ids, row_error
 from ragcontract.convert.spreadsheet import NAMES
 from ragcontract.convert.tables import TableRow, table_rows
@@ -184,3 +187,22 @@ def _nothing(texts: dict[str, str]) -> str:
 def _listed(names: Sequence[str]) -> str:
     listed = ", ".join(repr(shorten(name, bounds.NAME)) for name in names[: bounds.NAMES])
     return f"{listed}, …" if len(names) > bounds.NAMES else listed
+
+
+FORMAT = of_scores(reader(None, ()))
+
+
+def _read_ragas(files: Files, wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
+    """Read samples, results, or both."""
+    scores = read(files, wanted, problems, progress).scores if "scores" in wanted else None
+    if not wanted - {"scores"}:
+        return Collection(scores=scores)
+    return replace(samples.read(files, wanted, problems, progress), scores=scores)
+
+
+RAGAS = Format(
+    read=_read_ragas,
+    gives={"samples": {"golden", "run"}, "results": {"scores"}},
+    adds_to={"golden": "results"},
+    outputs={"samples": Output(needs={"golden"}, takes={"run"}, write=samples.write_samples)},
+)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 from msgspec import Struct
 
-from ragcontract.convert.collection import Collection, Files, Part, Query
+from ragcontract.convert.collection import Collection, Files, Format, Part, Query
 from ragcontract.convert.measured import as_number
 from ragcontract.convert.tables import csv_records
 from ragcontract.core import bounds
@@ -351,3 +351,6 @@ def _is_alike(cell: str) -> bool:
     except ValueError:
         return column_name(cell) in VERDICTS
     return True
+
+
+FORMAT = Format(read=reader(Columns()), gives={"csv": {"golden"}}, outputs={})

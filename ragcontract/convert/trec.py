@@ -23,6 +23,8 @@ from ragcontract.convert.collection import (
     Collection,
     Files,
     First,
+    Format,
+    Output,
     Pairs,
     Part,
     Query,
@@ -303,3 +305,16 @@ def scores_in_order(results: Sequence[Retrieved]) -> tuple[list[float], bool]:
         if all(map(isfinite, rounded)) and all(better > worse for better, worse in pairwise(rounded)):
             return own, True
     return [float(rank) for rank in range(len(results), 0, -1)], False
+
+
+FORMAT = Format(
+    read=read,
+    labels_everything=True,
+    gives={"qrels": {"golden"}, "run": {"run"}},
+    adds_to={"queries": "qrels"},
+    outputs={
+        "qrels": Output(needs={"golden"}, write=write_qrels),
+        "queries": Output(needs={"golden"}, write=write_topics),
+        "run": Output(needs={"run"}, write=write_run),
+    },
+)

@@ -38,21 +38,23 @@ def read(
 ) -> tuple[Collection, Problems]:
     """Read files of a format, whatever is wrong with them."""
     problems = Collector()
-    collection = FORMATS[form].read(
-        write(folder, **texts), {"golden", "run"} if wanted is None else wanted, problems, no_progress
+    collection = (
+        FORMATS[form]
+        .load()
+        .read(write(folder, **texts), {"golden", "run"} if wanted is None else wanted, problems, no_progress)
     )
     return collection, problems.collected()
 
 
 def read_all(form: str, folder: Path, texts: Mapping[str, str]) -> Collection:
     """Read both parts of a format from texts by the names of their options."""
-    return FORMATS[form].read(write(folder, **texts), {"golden", "run"}, Collector(), no_progress)
+    return FORMATS[form].load().read(write(folder, **texts), {"golden", "run"}, Collector(), no_progress)
 
 
 def written(form: str, name: str, collection: Collection) -> tuple[str, Problems]:
     """Write one file of a format."""
     problems = Collector()
-    return "".join(FORMATS[form].outputs[name].write(collection, problems)), problems.collected()
+    return "".join(FORMATS[form].load().outputs[name].write(collection, problems)), problems.collected()
 
 
 def collection(grades: Judgments, results: Results | None = None) -> Collection:

@@ -24,7 +24,8 @@ def test_the_configuration_that_comes_with_judgments_is_the_one_that_is_shown(tm
 
 
 def test_every_option_of_every_format_is_in_the_table() -> None:
-    for name, form in FORMATS.items():
+    for name, one in FORMATS.items():
+        form = one.load()
         (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| `{name}` |")]
         spelled = row.replace("topics", "queries")
         assert all(f"--{option}`" in spelled for option in form.inputs), name

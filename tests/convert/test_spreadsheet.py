@@ -280,7 +280,7 @@ def test_options_of_csv_are_refused_for_other_formats_and_nothing_is_written_as_
         ended = rag_contract("convert", *options.split(" "))
         assert ended.code == 2
         assert message in ended.err, ended.err
-    assert FORMATS["csv"].outputs == {}
+    assert FORMATS["csv"].load().outputs == {}
 
 
 CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), min_size=1, max_size=20)

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from ragcontract.cli.console import progress_over, say, warn
 from ragcontract.convert import fitz_gov, fitz_gov_cases, otel, score_table, spreadsheet
-from ragcontract.convert.collection import Collection, Companion, Part, companion
-from ragcontract.convert.file_formats import CSV, FITZ_GOV, FORMATS, OTEL, OWN, TABLE, Format
+from ragcontract.convert.collection import Collection, Companion, Format, Part, companion
+from ragcontract.convert.file_formats import CSV, FITZ_GOV, FORMATS, OTEL, OWN, TABLE
 from ragcontract.convert.measured import with_scored_by
 from ragcontract.core.errors import ExitCode, OutputError
 from ragcontract.core.golden import PLACEHOLDER, RELEVANT_GRADE
@@ -66,7 +66,7 @@ def _spellings(name: str, suffix: str = "") -> list[str]:
 
 
 SOURCE = click.Choice(list(FORMATS))
-TARGET = click.Choice([name for name, form in FORMATS.items() if form.outputs])
+TARGET = click.Choice([name for name, line in FORMATS.items() if line.load().outputs])
 # The formats that each option without a file is for.
 OF_FORMAT = {
     "question_column": (CSV,),
@@ -136,7 +136,7 @@ def command(*, source: str, target: str, force: bool, **options: Any) -> int:
         collection = _read(_format(source, options), files, wanted, problems, progress)
     if options["scored_by"]:
         collection = with_scored_by(collection, options["scored_by"])
-    contents = {out: _rendered(FORMATS[target], name, out, collection, problems) for name, out in outs.items()}
+    contents = {out: _rendered(FORMATS[target].load(), name, out, collection, problems) for name, out in outs.items()}
     all_problems = problems.collected()
     all_problems.raise_if_any()
     beside = _companion(source, target, outs, collection)
@@ -153,16 +153,16 @@ def _format(source: str, options: Mapping[str, Any]) -> Format:
         if options[name] not in {None, ()} and source not in formats:
             raise click.UsageError(f"--{name.replace('_', '-')} is for --from {' and --from '.join(formats)}")
     if source == CSV:
-        return replace(FORMATS[CSV], read=spreadsheet.reader(_columns(options)))
+        return replace(FORMATS[CSV].load(), read=spreadsheet.reader(_columns(options)))
     if options["as_evaluated"] is False:
-        return replace(FORMATS[FITZ_GOV], read=fitz_gov.reader(as_evaluated=False))
+        return replace(FORMATS[FITZ_GOV].load(), read=fitz_gov.reader(as_evaluated=False))
     if source == OTEL:
-        return replace(FORMATS[OTEL], read=otel.reader(options["doc_id"], options["use"], options["retrieved"]))
+        return replace(FORMATS[OTEL].load(), read=otel.reader(options["doc_id"], options["use"], options["retrieved"]))
     if source == TABLE:
         if not options["score_column"]:
             raise click.UsageError("name the columns of the scores: --score NAME, once for each")
-        return replace(FORMATS[TABLE], read=score_table.reader(options["id_column"], options["score_column"]))
-    return FORMATS[source]
+        return replace(FORMATS[TABLE].load(), read=score_table.reader(options["id_column"], options["score_column"]))
+    return FORMATS[source].load()
 
 
 def _columns(options: Mapping[str, Any]) -> spreadsheet.Columns:
@@ -203,7 +203,7 @@ def _rendered(target: Format, name: str, out: str, collection: Collection, probl
 
 def _companion(source: str, target: str, outs: Mapping[str, str], collection: Collection) -> Companion:
     """Return what comes with the golden file, if the source labels everything that is relevant."""
-    if target != OWN or "golden" not in outs or not FORMATS[source].labels_everything:
+    if target != OWN or "golden" not in outs or not FORMATS[source].load().labels_everything:
         return Companion()
     return companion(outs, collection.queries or {}, source)
 
@@ -215,7 +215,7 @@ def _refuse_parquet(outs: Iterable[str]) -> None:
 
 def _plan(source: str, target: str, patterns: Mapping[str, Sequence[str]], outs: Sequence[str]) -> set[Part]:
     """Return the parts to read; raises UsageError if input and output options do not match."""
-    reads, writes = FORMATS[source], FORMATS[target]
+    reads, writes = FORMATS[source].load(), FORMATS[target].load()
     if not reads.names_documents and target != OWN:
         raise click.UsageError(f"{source} names no documents, which {target} consists of; it only has a --golden-out")
     _refuse_strangers(patterns, reads.inputs, f"{source} is read from", "")
