@@ -60,3 +60,13 @@ def test_a_document_that_is_missing_now_was_not_missing_in_the_baseline() -> Non
 def test_an_answer_that_was_broken_in_the_baseline_is_still_known_to_be() -> None:
     ended = labelled_since(["a"], ["a"], "per_query: {fail_on: new}", answer="No idea.")
     assert ended.code == 0, ended
+
+
+def test_a_question_that_nothing_answers_is_compared_with_the_nothing_that_was_found() -> None:
+    write("golden.jsonl", {"id": "q1", "query": "?1", "relevant_doc_ids": []})
+    write("current_run.jsonl", {"query_id": "q1", "results": []})
+    assert rag_contract("baseline").code == 0
+    write("current_run.jsonl", {"query_id": "q1", "results": [{"doc_id": "a"}]})
+    Path("ragcontract.yml").write_text("minimums: {overlap_at_k: 0.5}")
+    ended = rag_contract("check")
+    assert (ended.code, "no results" in ended.err) == (1, False), ended

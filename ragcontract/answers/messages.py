@@ -12,6 +12,7 @@ from ragcontract.answers.json_answer import comparable
 from ragcontract.answers.metric_options import telling
 from ragcontract.answers.tool_calls import ARGUMENTS, BUILT_IN, arguments_of, more_in, written
 from ragcontract.core.nearest import nearest
+from ragcontract.core.run import OTHER_NAMES
 from ragcontract.files.schema import shown
 
 JsonObject = Mapping[str, Any]
@@ -89,7 +90,7 @@ FROM_LANGCHAIN = "additional_kwargs"
 UNKNOWN_CALLS = "calls_unknown"  # true in a message whose calls, if it has any, are not recorded
 CALLING = frozenset({*CALL_FIELDS, FROM_LANGCHAIN})
 # Where a message, or its metadata of LangChain, says why the model stopped: OpenAI, Anthropic, Google, Amazon, Ollama.
-REASONS = ("finish_reason", "stop_reason", "finishReason", "stopReason", "done_reason")
+REASONS = ("finish_reason", *(name for name, field in OTHER_NAMES.items() if field == "finish_reason"))
 REASONS_OF_LANGCHAIN = "response_metadata"
 
 

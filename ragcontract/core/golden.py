@@ -16,14 +16,14 @@ RELEVANT_GRADE = 1  # the grade from which a document is relevant, unless `relev
 
 
 class Criterion(Struct, frozen=True, kw_only=True, gc=False):
-    """What an answer must be, in words that a judge reads. The ``id`` is unique among the criteria of a query."""
+    """A criterion for an answer, in words that a judge reads. The ``id`` is unique among the criteria of a query."""
 
     id: str
     text: str
 
 
 class ExpectedAnswer(Struct, frozen=True, kw_only=True, gc=False):
-    """What a golden query expects of the answer, apart from its rules; None is a field that the row does not have."""
+    """The expected answer of a golden query, apart from its rules; None is a field that the row does not have."""
 
     reference: str | None = None  # a good answer
     reference_claims: tuple[str, ...] | None = None  # the statements of the good answer

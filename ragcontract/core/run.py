@@ -97,8 +97,8 @@ OTHER_NAMES = {
     "function_call": "tool_calls",
     "actual_mode": "mode",
     "stop_reason": "finish_reason",
-    "stopReason": "finish_reason",
     "finishReason": "finish_reason",
+    "stopReason": "finish_reason",
     "done_reason": "finish_reason",
 }
 # Names that may also stand for something else, which `record` keeps as metadata.

@@ -128,10 +128,12 @@ def had_no_results(query: GoldenQuery, stored: ComparedQuery) -> bool:
 
     Its row may have had no results at all, so nobody knows what would have been retrieved.
     """
-    if not query.needs_results or stored.doc_ids or any(stored.repeats) or stored.expects is None:
+    if stored.doc_ids or any(stored.repeats) or stored.expects is None:
         return False
-    before = stored.expects
-    return before.relevant is None and before.judged is None and before.forbidden is None
+    before, now = (
+        (expected.relevant, expected.judged, expected.forbidden) for expected in (stored.expects, expected_of(query))
+    )
+    return not any(before) and any(now)
 
 
 def unknown_ranks(query: GoldenQuery) -> QueryScore:

@@ -61,11 +61,11 @@ T = TypeVar("T")
 
 
 class ReplyFault(ValueError):  # noqa: N818 (what is wrong with a reply, which is asked for again)
-    """What is wrong with a reply. The message completes "Your last reply …" and quotes nothing of the reply."""
+    """A reply has a fault. The message completes "Your last reply …" and quotes nothing of the reply."""
 
 
 class Vote(Struct, frozen=True, kw_only=True):
-    """What one reply says of one item."""
+    """The verdict of one reply on one item."""
 
     verdict: JudgeVerdict
     quote: str | None = None  # the words that prove a positive verdict
@@ -74,7 +74,7 @@ class Vote(Struct, frozen=True, kw_only=True):
 
 
 class ModelCall(Struct, frozen=True, kw_only=True):
-    """What is asked, and what the ids in the reply stand for."""
+    """A question to a model, and the items that the ids in its reply stand for."""
 
     ask: Ask
     task: Task
@@ -83,7 +83,7 @@ class ModelCall(Struct, frozen=True, kw_only=True):
 
 
 class Read(Struct, frozen=True, kw_only=True):
-    """What a reply says."""
+    """The votes of a reply, and its faults."""
 
     votes: Mapping[int, Vote] = {}  # by the number of the item
     faults: Mapping[int, str] = {}  # by the number of the item

@@ -15,7 +15,7 @@ Json = Mapping[str, Any]
 
 
 class Context(Struct, frozen=True, kw_only=True):
-    """What belongs to one question; also a mapping, for systems that take a ``dict``."""
+    """The context of one question; also a mapping, for systems that take a ``dict``."""
 
     query_id: str
     top: int  # how many results are wanted
@@ -57,7 +57,7 @@ Mapping.register(Context)
 
 
 class Response(Struct, frozen=True, kw_only=True):
-    """What a system did for one question. The fields mean the same as those of a run row."""
+    """The response of a system to one question. The fields mean the same as those of a run row."""
 
     results: Sequence[Json] | None = None  # with a `doc_id`, best first; None if it is not known what was retrieved
     response: str | UnsetType | None = UNSET  # None if there is no answer, unset if the system does not answer
@@ -139,7 +139,7 @@ def _to_nobody(_: str) -> None:
 
 
 class Surroundings(Struct, frozen=True, kw_only=True):
-    """What a system is made with beside its own options."""
+    """The folder, environment and settings that a system is made with beside its own options."""
 
     folder: Path = Path()  # that paths are relative to
     secrets: Secrets = NO_SECRETS

@@ -33,7 +33,7 @@ from ragcontract.runs.readers import is_journal
 
 
 class Beginning(Struct, frozen=True, kw_only=True):
-    """What is read and settled before any code of the target runs."""
+    """The inputs and outputs of a recording, settled before any code of the target runs."""
 
     questions: Questions
     commit: Commit | None  # that is checked out
@@ -86,7 +86,7 @@ OnFailure = Literal["stop", "leave-out", "keep-retrieval"]
 
 
 class RecordSettings(Struct, frozen=True, kw_only=True):
-    """What to record, and how."""
+    """The options of a recording."""
 
     beginning: Beginning
     calls: CallSettings
@@ -99,12 +99,12 @@ class RecordSettings(Struct, frozen=True, kw_only=True):
 
     @property
     def out(self) -> AnchoredPath | None:
-        """Where the run is written; None for a run in memory."""
+        """The path of the run; None for a run in memory."""
         return self.beginning.out
 
     @property
     def journal(self) -> AnchoredPath | None:
-        """Where the journal is; None for a run in memory."""
+        """The path of the journal; None for a run in memory."""
         return self.beginning.journal
 
     @property

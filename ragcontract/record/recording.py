@@ -94,7 +94,7 @@ def record(
 
 
 class RecordingPlan(Struct, frozen=True, kw_only=True):
-    """What a recording would ask."""
+    """The questions that a recording would ask."""
 
     questions: int  # how many are chosen
     of: int  # how many questions the golden files have
@@ -239,7 +239,7 @@ class RecordingSession:
 
 
 class _Known(Struct, frozen=True, kw_only=True):
-    """What is known of a system after it was asked."""
+    """The versions and facts of a system, known after it was asked."""
 
     versions: Mapping[str, Any] = {}
     facts: Mapping[str, Any] = {}

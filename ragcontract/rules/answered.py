@@ -1,4 +1,4 @@
-"""What rules about answers share, and the rule that there is an answer at all.
+"""The base of all rules about answers, and the rule that there is an answer at all.
 
 Some rules search answers for what must not be there. A search does not understand what it finds; "it does not cost $5"
 has a price in it. Such rules therefore return flags, with which a judge can be asked whether the answer really says so.
