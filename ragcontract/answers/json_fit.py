@@ -8,12 +8,14 @@ of a schema are reported when the golden file is read.
 
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
+from math import inf
 from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
 from ragcontract.answers.answer_text import Answer
+from ragcontract.answers.json_answer import comparable
 from ragcontract.answers.regexes import PatternError, compiled
 from ragcontract.core import bounds
 from ragcontract.core.nearest import nearest
@@ -120,7 +122,7 @@ class _Fit:
     def _uniqueItems(self, wanted: bool, value: object, path: Path, _: Schema) -> Iterator[Failure]:  # noqa: FBT001, N802
         items = _list(value) if wanted else []
         self._spend(_size(items))
-        if len({_identity(item) for item in items}) < len(items):
+        if len({comparable(item, levels=inf) for item in items}) < len(items):
             yield Failure(dotted(path), "uniqueItems", shown(wanted), shown(value))
 
     def _allOf(self, wanted: list[Schema], value: object, path: Path, _: Schema) -> Iterator[Failure]:  # noqa: N802
@@ -223,22 +225,8 @@ def _number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def equal(first: object, second: object) -> bool:
-    """Return whether two JSON values are equal; numbers are compared by value, and true is not a number."""
-    if isinstance(first, list) and isinstance(second, list):
-        return len(first) == len(second) and all(map(equal, first, second))
-    if isinstance(first, dict) and isinstance(second, dict):
-        return first.keys() == second.keys() and all(equal(first[name], second[name]) for name in first)
-    return isinstance(first, bool) == isinstance(second, bool) and first == second
-
-
-def _identity(value: object) -> str:
-    """Return a text that is the same for equal JSON values; unlike with numbers, nobody can choose colliding hashes."""
-    if isinstance(value, list):
-        return f"[{','.join(map(_identity, value))}]"
-    if isinstance(value, dict):
-        return f"{{{','.join(sorted(f'{name!r}:{_identity(inner)}' for name, inner in value.items()))}}}"
-    return repr(int(value) if isinstance(value, float) and value.is_integer() else value)
+def _equal(first: object, second: object) -> bool:
+    return first == second and comparable(first, levels=inf) == comparable(second, levels=inf)  # 1 is true in Python
 
 
 def _multiple(wanted: float, value: object) -> bool:
@@ -260,8 +248,8 @@ def _required(wanted: list[str], value: object) -> bool:
 _TYPES: Mapping[str, Any] = {"string": str, "boolean": bool, "null": type(None), "array": list, "object": dict}
 _SIMPLE: Mapping[str, Callable[[Any, Any], bool]] = {
     "type": lambda wanted, value: any(_is(kind, value) for kind in ([wanted] if isinstance(wanted, str) else wanted)),
-    "enum": lambda wanted, value: any(listed == value and equal(listed, value) for listed in wanted),
-    "const": equal,
+    "enum": lambda wanted, value: any(_equal(listed, value) for listed in wanted),
+    "const": _equal,
     "required": _required,
     "dependentRequired": lambda wanted, value: all(
         _required(names, value) for name, names in wanted.items() if isinstance(value, dict) and name in value
