@@ -35,6 +35,7 @@ from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.errors import InputError
 from ragcontract.core.gate import Gate
+from ragcontract.core.invisible import is_visible
 from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.run import SourceFile
 from ragcontract.core.safe_text import encodable
@@ -279,8 +280,6 @@ def _wrong_judge(judge: JudgeSettings) -> Iterator[Mismatch]:
 
 def _wrong_waivers(waivers: Sequence[Waiver]) -> Iterator[Mismatch]:
     for number, waiver in enumerate(waivers):
-        from ragcontract.core.invisible import is_visible
-
         for name in ("reason", "owner"):
             if not is_visible(text := getattr(waiver, name)):
                 yield Mismatch(("waivers", number, name), f"expected text that a reader sees, found {text!r}")

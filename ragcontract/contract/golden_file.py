@@ -26,6 +26,7 @@ from ragcontract.contract.golden_row import (
 from ragcontract.core import bounds
 from ragcontract.core.golden import PLACEHOLDER, RELEVANT_GRADE, GoldenQuery, graded_from
 from ragcontract.core.ids import as_id, unique_ids
+from ragcontract.core.invisible import is_visible
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import count
 from ragcontract.core.rule import RowRule, Rule
@@ -226,8 +227,6 @@ class _Builder:
         """Refuse names without a visible character, because no limit and no run has them."""
         if all(map(_starts_plainly, names)):  # nearly always; what follows costs an import
             return
-        from ragcontract.core.invisible import is_visible
-
         for name in names:
             if not is_visible(name):
                 message = f"{shorten(name, bounds.NAME)!a} has nothing but blanks and invisible characters"
