@@ -12,6 +12,7 @@ from ragcontract.answers.metric_options import CannotScoreError, Measure, Thresh
 from ragcontract.answers.similarity import recall_of_ids, recall_of_texts
 from ragcontract.core.errors import InputError
 from ragcontract.core.ids import Id, as_ids
+from ragcontract.core.lines import Line
 from ragcontract.files.problems import Problem
 from ragcontract.files.schema import mismatches
 
@@ -24,6 +25,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Text = Annotated[str, Meta(min_length=1, title="text that is not empty")]
 OTHER_NAMES = {"user_input": "question", "retrieved_contexts": "contexts"}  # of arguments of context_recall
+JUDGED: Line["Callable[..., JudgedRecall]"] = Line(home="ragcontract.judge.recall_of_sample:recall_of_sample")
 NOTHING = "is empty, so there is nothing to find; leave out samples that nothing answers"
 
 
@@ -136,9 +138,7 @@ def context_recall(
         reference=reference,
         claims=claims,
     )
-    from ragcontract.judge.recall_of_sample import recall_of_sample
-
-    return recall_of_sample(
+    return JUDGED.load()(
         sample.question, sample.contexts, reference=sample.reference, claims=sample.claims, judge=judge
     )
 
