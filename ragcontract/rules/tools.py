@@ -14,6 +14,7 @@ from msgspec import Meta
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import TextId
+from ragcontract.core.invisible import is_visible
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import count as counted
 from ragcontract.core.phrase import Name, Phrase, joined
@@ -154,7 +155,6 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
     def faults(self) -> Iterable[Fault]:
         """Return the faults: a tool without a name, wrong patterns, too many arguments or too deeply nested ones."""
         from ragcontract.answers.json_answer import TooDeepError, comparable
-        from ragcontract.core.invisible import is_visible
 
         if not is_visible(self.tool):
             return [(("tool",), "has nothing but blanks and invisible characters; write the name of the tool")]
