@@ -14,7 +14,7 @@ from ragcontract.core.numbers import SAME
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.decision.changes import ChangeTests, with_test
 from ragcontract.decision.evaluated import Evaluation
-from ragcontract.decision.gate_report import NAMES, GateReport, found_and_allowed
+from ragcontract.decision.gate_report import KIND_IN_JSON, GateReport, found_and_allowed
 from ragcontract.decision.pass_rates import Outcomes, outcomes_of
 from ragcontract.evaluation.fold import references_of
 
@@ -140,7 +140,7 @@ def report_gate(gate: Gate, seen: Observed, tests: ChangeTests | None = None) ->
         tag=gate.tag,
         tier=UNSET if gate.tier is None else gate.tier,
         metric=gate.quantity.key,
-        kind=NAMES[gate.quantity.unit, gate.kind][gate.relative],
+        kind_in_json=KIND_IN_JSON[gate.quantity.unit, gate.kind, gate.compares and gate.relative],
         limit=gate.limit,
         observed=amount,
         status="fail" if is_over(gate, amount) else "pass",

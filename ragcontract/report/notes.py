@@ -12,7 +12,7 @@ from ragcontract.core.finding import ChangedItem, ChangeKind, ContractChange, Va
 from ragcontract.core.numbers import SAME, count, digits_for, fixed
 from ragcontract.core.phrase import Name, Phrase, Quote, joined, listed, render
 from ragcontract.core.safe_text import clipped
-from ragcontract.decision.gate_report import COMPARING, GateReport
+from ragcontract.decision.gate_report import GateReport
 from ragcontract.report.inputs import BaselineInput
 from ragcontract.report.limit_text import limited_by, written
 from ragcontract.report.metric_table import at_largest_k
@@ -301,7 +301,7 @@ def _limit(item: ChangedItem, gate: GateReport | None) -> Iterator[str | Name]:
     if gate is None:
         yield Name(item.id)
     else:
-        allowed = "allowed " if gate.kind in COMPARING or gate.unit == "ms" else ""
+        allowed = "allowed " if gate.compares or gate.unit == "ms" else ""
         yield f"{allowed}{clipped(limited_by(gate), bounds.NAME)}"
         if gate.of is not None:
             yield " of "
