@@ -19,6 +19,8 @@ from ragcontract.core.run import QueryScore, RunRow
 
 T = TypeVar("T")
 R = TypeVar("R")
+# Whether a violation fails the check, only counts in the pass rate, only warns, or is excused and by what.
+ViolationStatus = Literal["fail", "counted", "warn", "skipped", "known", "waived"]
 Fault: TypeAlias = tuple[tuple[str | int, ...], str]  # the path within a value of a file, and what is wrong there
 
 
@@ -33,18 +35,11 @@ class Violation(Struct, frozen=True, kw_only=True, gc=False):
     limit: int | None = None  # the rank, if the rule is about ranks
     causes: tuple[str, ...] = ()  # the single things that are wrong, if these are not the documents involved
     in_baseline: bool = False  # the baseline violates the rule already, for the same causes
-    known: bool = False  # it does not count, because the baseline violates the rule already
-    waived: str | None = None  # the reason of the waiver, if there is one
-    skipped: str | None = None  # why the query's tier is not judged
-    tallied: bool = False  # it counts in the pass rate and does not fail the check by itself
-    warns: bool = False  # it is reported and does not fail the check
+    warns: bool = False  # the rule asks that it is reported and does not fail the check
+    status: ViolationStatus = "fail"  # set by ``decision.policy``, which knows waivers, tiers and severities
+    why: str = ""  # the reason for the status
     turn: int | None = None  # the number of the turn of a conversation, from 0, if it is about one turn
     metrics: tuple[str, ...] = ()  # the keys of the metrics whose values are wrong
-
-    @property
-    def counts(self) -> bool:
-        """Whether the violation is neither waived nor excused as known, nor of a tier that is skipped."""
-        return self.waived is None and self.skipped is None and not self.known
 
     @property
     def wrong(self) -> frozenset[str]:

@@ -12,16 +12,18 @@ from ragcontract.decision.evaluated import Evaluation, Violations, violations_of
 from ragcontract.decision.findings import findings_of
 from ragcontract.decision.gate_report import GateReport
 from ragcontract.decision.gates import observe, report_gate, without_effect
-from ragcontract.decision.pass_rates import Outcomes, has_outcomes, outcomes_of
 from ragcontract.decision.policy import (
+    Outcomes,
     QueryStatus,
-    excuse_rules,
+    has_outcomes,
+    outcomes_of,
     skip_gates,
     skip_rules,
     skipped_by,
     status_of,
     waive_gates,
     waiver_warnings,
+    with_status,
 )
 
 Verdict = Literal["pass", "fail"]
@@ -44,7 +46,7 @@ class Decision(Struct, frozen=True, kw_only=True):
 
     def status(self, query: GoldenQuery) -> QueryStatus:
         """Return the status of a query."""
-        return status_of(query, self.violations.get(query.id, ()))
+        return status_of(self.violations.get(query.id, ()))
 
 
 def decide(evaluation: Evaluation, today: date) -> Decision:
@@ -54,7 +56,7 @@ def decide(evaluation: Evaluation, today: date) -> Decision:
     ``today`` (UTC) determines which waivers have expired.
     """
     contract = evaluation.contract
-    violations, used = excuse_rules(contract, violations_of(evaluation), today)
+    violations, used = with_status(contract, violations_of(evaluation), today)
     outcomes = outcomes_of(contract, violations) if has_outcomes(contract) else Outcomes()
     tests = change_tests(contract, evaluation.aggregates)
     gates, used_by_gates = _gates(evaluation, outcomes, tests, today)

@@ -15,7 +15,7 @@ from ragcontract.core.safe_text import shorten, visible
 from ragcontract.decision.changes import ChangeTests, with_test
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import KIND_IN_JSON, GateReport, found_and_allowed
-from ragcontract.decision.pass_rates import Outcomes, outcomes_of
+from ragcontract.decision.policy import Outcomes, outcomes_of
 from ragcontract.evaluation.fold import references_of
 
 if TYPE_CHECKING:

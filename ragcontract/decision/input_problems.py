@@ -19,7 +19,6 @@ from ragcontract.core.safe_text import shorten, visible
 from ragcontract.decision.evaluated import Evaluation, violations_of
 from ragcontract.decision.gate_report import named
 from ragcontract.decision.gates import observe
-from ragcontract.decision.pass_rates import fails
 from ragcontract.evaluation.side import Side
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.rules.ranks import ForbiddenDocs
@@ -361,10 +360,10 @@ def _passing(run: Side, evaluation: Evaluation) -> list[str]:
     contract, violations = evaluation.contract, violations_of(evaluation)
 
     def breaks(query_id: str) -> bool:
-        broken = [
-            violation for violation in violations.get(query_id, ()) if fails(contract.queries[query_id], violation)
-        ]
-        return any(not violation.in_baseline or violation.rule not in contract.only_new for violation in broken)
+        return contract.queries[query_id].severity == "error" and any(
+            not violation.warns and not (violation.in_baseline and violation.rule in contract.only_new)
+            for violation in violations.get(query_id, ())
+        )
 
     return [query_id for query_id in run.failed if not breaks(query_id)]
 
