@@ -111,6 +111,13 @@ class Rule(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", forbid
         """Return what is wrong with the rule as it is written, although its fields have the right types."""
         return ()
 
+    def broken(
+        self, expected: Phrase, actual: Phrase, *causes: str, metrics: tuple[str, ...] = (), warns: bool = False
+    ) -> Violation:
+        """Return a violation of this rule, with the single things that are wrong."""
+        name = names_of(type(self))[0]
+        return Violation(rule=name, expected=expected, actual=actual, causes=causes, metrics=metrics, warns=warns)
+
 
 class RowRule(Rule, frozen=True, kw_only=True, gc=False):
     """A rule that is checked against the run row: an entry in the ``rules`` of its golden query."""

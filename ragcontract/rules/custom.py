@@ -51,7 +51,7 @@ class Custom(AnswerRule, frozen=True, kw_only=True, gc=False, tag="custom"):
         passed, reason = outcome if isinstance(outcome, tuple) else (False, outcome)
         if not passed:
             why: tuple[str | Name, ...] = (excerpt(reason),) if reason.strip() else ("it did not",)
-            yield Violation(rule="custom", expected=("the plugin ", quoted(self.plugin), " to accept it"), actual=why)
+            yield self.broken(("the plugin ", quoted(self.plugin), " to accept it"), why)
 
     def _outcome(self, row: RunRow, context: RowContext) -> tuple[bool, str] | str:
         """Return whether the plugin accepts the answer, and its reason; or a message if it does not decide."""
@@ -110,4 +110,4 @@ class Check(RowRule, frozen=True, kw_only=True, gc=False, tag="check"):
         if has_failed(check):
             reason = "" if isinstance(check, bool) else str(check.get("error") or check.get("reason") or "")
             why: tuple[str | Name, ...] = ("it failed: ", excerpt(reason)) if reason.strip() else ("it failed",)
-            yield Violation(rule="check", expected=("the check ", quoted(self.name), " to pass"), actual=why)
+            yield self.broken(("the check ", quoted(self.name), " to pass"), why)

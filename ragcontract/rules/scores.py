@@ -91,7 +91,7 @@ class OneScoreRule(ScoreRule, frozen=True, kw_only=True, gc=False):
         else:
             return
         expected = f"{self.key} of {'at least' if least else 'at most'} {as_written(self.limit)}"
-        yield Violation(rule=names_of(type(self))[0], expected=(expected,), actual=(measured,), metrics=self.read)
+        yield self.broken((expected,), (measured,), metrics=self.read)
 
 
 class NamedScoreRule(OneScoreRule, frozen=True, kw_only=True, gc=False):
@@ -186,12 +186,8 @@ class CompositeMinimum(ScoreRule, frozen=True, kw_only=True, gc=False, tag="comp
         if self.minimum - mean > SAME:
             digits = digits_beside(mean, self.minimum)
             values = ", ".join(f"{context.settings.metrics[key].label} {context.metrics[key]:.4g}" for key in known)
-            yield Violation(
-                rule="composite",
-                expected=(f"a mean of {' and '.join(known)} of at least {as_written(self.minimum)}",),
-                actual=(f"{fixed(mean, digits)} ({values})",),
-                metrics=tuple(known),
-            )
+            expected = f"a mean of {' and '.join(known)} of at least {as_written(self.minimum)}"
+            yield self.broken((expected,), (f"{fixed(mean, digits)} ({values})",), metrics=tuple(known))
 
 
 def quality(metric: Metric, value: float) -> float:
