@@ -17,7 +17,6 @@ from ragcontract.core.metric import Metric
 from ragcontract.core.phrase import Phrase
 from ragcontract.core.run import QueryScore, RunRow
 
-T = TypeVar("T")
 R = TypeVar("R")
 # Whether a violation fails the check, only counts in the pass rate, only warns, or is excused and by what.
 ViolationStatus = Literal["fail", "counted", "warn", "skipped", "known", "waived"]
@@ -78,11 +77,11 @@ class Once:
     def __init__(self) -> None:
         self._made: dict[tuple[Callable[..., Any], int], tuple[object, Any]] = {}
 
-    def made(self, make: Callable[[T], R], of: T) -> R:
-        """Return what ``make`` returns for a row or a turn."""
+    def made(self, make: Callable[..., R], of: object, *more: object) -> R:
+        """Return what ``make`` returns for a row or a turn, and for what is the same for all of them."""
         key = make, id(of)
         if key not in self._made:
-            self._made[key] = of, make(of)  # the row is held, so that no other row gets its id
+            self._made[key] = of, make(of, *more)  # the row is held, so that no other row gets its id
         return cast("R", self._made[key][1])
 
 

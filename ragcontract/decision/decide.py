@@ -7,11 +7,10 @@ from msgspec import Struct
 
 from ragcontract.core.finding import Finding
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.decision.changes import ChangeTests, change_tests, too_few_warnings
-from ragcontract.decision.evaluated import Evaluation, Violations, violations_of
+from ragcontract.decision.evaluated import Evaluation, Violations
 from ragcontract.decision.findings import findings_of
 from ragcontract.decision.gate_report import GateReport
-from ragcontract.decision.gates import observe, report_gate, without_effect
+from ragcontract.decision.gates import ChangeTests, change_tests, observe, report_gate, too_few_warnings, without_effect
 from ragcontract.decision.policy import (
     Outcomes,
     QueryStatus,
@@ -56,7 +55,7 @@ def decide(evaluation: Evaluation, today: date) -> Decision:
     ``today`` (UTC) determines which waivers have expired.
     """
     contract = evaluation.contract
-    violations, used = with_status(contract, violations_of(evaluation), today)
+    violations, used = with_status(contract, evaluation.violations, today)
     outcomes = outcomes_of(contract, violations) if has_outcomes(contract) else Outcomes()
     tests = change_tests(contract, evaluation.aggregates)
     gates, used_by_gates = _gates(evaluation, outcomes, tests, today)

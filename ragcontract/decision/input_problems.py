@@ -16,7 +16,7 @@ from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import as_written, count
 from ragcontract.core.phrase import render
 from ragcontract.core.safe_text import shorten, visible
-from ragcontract.decision.evaluated import Evaluation, violations_of
+from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import named
 from ragcontract.decision.gates import observe
 from ragcontract.evaluation.side import Side
@@ -357,7 +357,7 @@ def _having(evaluation: Evaluation, metric: Metric) -> int:
 
 def _passing(run: Side, evaluation: Evaluation) -> list[str]:
     """Return the queries with errors that break no rule, or only rules for which only new failures count."""
-    contract, violations = evaluation.contract, violations_of(evaluation)
+    contract, violations = evaluation.contract, evaluation.violations
 
     def breaks(query_id: str) -> bool:
         return contract.queries[query_id].severity == "error" and any(

@@ -12,11 +12,11 @@ from ragcontract.core.numbers import SAME, fixed, percent
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.safe_text import clipped, encodable
 from ragcontract.core.version import __version__
-from ragcontract.decision.changes import noise_of_metrics, p_values_of_tags
 from ragcontract.decision.contract_changes import contract_changes
 from ragcontract.decision.decide import Decision
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import NOT_HELD, GateReport, worst
+from ragcontract.decision.gates import noise_of_metrics, p_values_of_tags
 from ragcontract.decision.run_notes import likely_mistakes, run_notes
 from ragcontract.evaluation.side import Side
 from ragcontract.report.answer_report import answers_of

@@ -42,12 +42,13 @@ class Custom(AnswerRule, frozen=True, kw_only=True, gc=False, tag="custom"):
         if self.plugin not in context.settings.plugins:
             return f"needs the plugin {self.plugin!r}; {HOW}"
         lacks = super().lacking(query, row, context)
-        outcome = self._outcome(row, context) if lacks is None else ""
+        outcome = context.once.made(self._outcome, row, context) if lacks is None else ""
         return lacks or (outcome if isinstance(outcome, str) else None)
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield a violation with the plugin's reason."""
-        outcome = self._outcome(row, context) if self.plugin in context.settings.plugins else (False, "")
+        known = self.plugin in context.settings.plugins
+        outcome = context.once.made(self._outcome, row, context) if known else (False, "")
         passed, reason = outcome if isinstance(outcome, tuple) else (False, outcome)
         if not passed:
             why: tuple[str | Name, ...] = (excerpt(reason),) if reason.strip() else ("it did not",)
