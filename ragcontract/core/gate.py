@@ -88,7 +88,6 @@ class Gate(Struct, frozen=True, kw_only=True):
 
     @property
     def compares(self) -> bool:
-        """Whether the gate limits a change."""
         return self.kind in COMPARING
 
     @property

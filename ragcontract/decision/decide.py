@@ -44,7 +44,6 @@ class Decision(Struct, frozen=True, kw_only=True):
         return "fail" if any(finding.status == "fail" for finding in self.findings) else "pass"
 
     def status(self, query: GoldenQuery) -> QueryStatus:
-        """Return the status of a query."""
         return status_of(self.violations.get(query.id, ()))
 
 

@@ -101,12 +101,10 @@ class GateReport(Struct, frozen=True, kw_only=True):
 
     @property
     def relative(self) -> bool:
-        """Whether the limit is a fraction of the baseline's value."""
         return KINDS[self.kind_in_json][2]
 
     @property
     def compares(self) -> bool:
-        """Whether the gate limits a change."""
         return self.kind in COMPARING
 
     @property

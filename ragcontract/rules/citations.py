@@ -61,7 +61,6 @@ class MustCite(AnswerRule, frozen=True, kw_only=True, gc=False, tag="must_cite")
     needs: ClassVar[frozenset[str]] = AnswerRule.needs | {"retrieved_contexts"}
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield a violation for the first number that points to nothing, or if nothing is cited."""
         from ragcontract.answers.shown import cited as shown
 
         answer = answer_in(row).text

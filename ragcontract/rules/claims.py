@@ -38,7 +38,6 @@ class ForbiddenClaims(_FromFields, Flagging, frozen=True, kw_only=True, gc=False
 
     @property
     def sought(self) -> int:
-        """How many claims and phrases there are."""
         return _number((*self.claims, *self.allowed))
 
     def matches(self, row: RunRow, context: RowContext) -> Iterator[Match]:
@@ -61,7 +60,6 @@ class ForbiddenClaims(_FromFields, Flagging, frozen=True, kw_only=True, gc=False
             yield claim, partial(forbidden, claim, self.allowed, normalise=settings.normalise)
 
     def broken_by(self, matcher: Matcher, place: Place) -> Violation:
-        """Return the violation of a claim in the answer."""
         return self.broken(("no ", *named([matcher])), (place.excerpt,), _identity(matcher))
 
 
@@ -73,11 +71,9 @@ class RequiredElements(_FromFields, frozen=True, kw_only=True, gc=False, tag="re
 
     @property
     def sought(self) -> int:
-        """How many elements there are."""
         return _number(self.elements)
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield one violation with the missing elements if the answer has too few of them."""
         missing = self.missing(row, normalise=context.settings.answers.normalise)
         present = len(self.elements) - len(missing)
         if present >= self.least:
@@ -105,7 +101,6 @@ class ForbiddenElements(_FromFields, Flagging, frozen=True, kw_only=True, gc=Fal
 
     @property
     def sought(self) -> int:
-        """How many elements there are."""
         return _number(self.elements)
 
     def matches(self, row: RunRow, context: RowContext) -> Iterator[Match]:
@@ -122,14 +117,12 @@ class ForbiddenElements(_FromFields, Flagging, frozen=True, kw_only=True, gc=Fal
                 yield element, violation, iter([_whole(text)])
 
     def searches(self, settings: AnswerSettings) -> Iterator[tuple[Matcher, Search]]:
-        """Yield the elements."""
         from ragcontract.answers.matchers import spans
 
         for element in self.elements:
             yield element, partial(spans, element, normalise=settings.normalise)
 
     def broken_by(self, matcher: Matcher, place: Place) -> Violation:
-        """Return the violation of an element in the answer."""
         return self.broken(("no ", *named([matcher])), (place.excerpt,), _identity(matcher))
 
 

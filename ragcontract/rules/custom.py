@@ -46,7 +46,6 @@ class Custom(AnswerRule, frozen=True, kw_only=True, gc=False, tag="custom"):
         return lacks or (outcome if isinstance(outcome, str) else None)
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield a violation with the plugin's reason."""
         known = self.plugin in context.settings.plugins
         outcome = context.once.made(self._outcome, row, context) if known else (False, "")
         passed, reason = outcome if isinstance(outcome, tuple) else (False, outcome)
@@ -106,7 +105,6 @@ class Check(RowRule, frozen=True, kw_only=True, gc=False, tag="check"):
         return None
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield a violation with the reason if the check failed."""
         check: bool | dict[str, Any] = (row.checks or {}).get(self.name, False)
         if has_failed(check):
             reason = "" if isinstance(check, bool) else str(check.get("error") or check.get("reason") or "")

@@ -41,7 +41,6 @@ class MustRefuse(_Refusal, frozen=True, kw_only=True, gc=False, tag="must_refuse
     """The application refuses to answer. If only common phrases could have shown that, a violation is a warning."""
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield a violation if there is no evidence of a refusal."""
         from ragcontract.answers.refusals import only_common_phrases
 
         if self.evidence(row, context):
@@ -58,7 +57,6 @@ class MustNotRefuse(_Refusal, frozen=True, kw_only=True, gc=False, tag="must_not
     in_any_turn: ClassVar[bool] = False
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield a violation that names the evidence."""
         if evidence := self.evidence(row, context):
             yield self.broken(("no refusal",), _described(evidence, row))
 
@@ -92,7 +90,6 @@ class ExpectedMode(RowRule, frozen=True, kw_only=True, gc=False, tag="expected_m
         return None if mode is None and missing_fails else unknown_mode(mode)
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002 (the seam's)
-        """Yield a violation if the mode is wrong or missing, or if the response says nothing."""
         mode = mode_of(row)
         says_no_answer = self.mode != ABSTAIN and row.error is None and says_nothing(query, row)
         if mode == self.mode and not says_no_answer:

@@ -65,7 +65,6 @@ class OneScoreRule(ScoreRule, frozen=True, kw_only=True, gc=False):
 
     @property
     def read(self) -> tuple[str, ...]:
-        """The metric."""
         return (self.key,)
 
     def faults_with(self, metric: Metric) -> Iterator[tuple[str, str]]:
@@ -102,16 +101,13 @@ class NamedScoreRule(OneScoreRule, frozen=True, kw_only=True, gc=False):
 
     @property
     def key(self) -> str:
-        """The key of the metric."""
         return self.metric
 
     @property
     def limit(self) -> float:
-        """What the value is compared with."""
         return self.value
 
     def path_of(self, number: int) -> str:  # noqa: ARG002 (there is one)
-        """Return the path of the field that names the metric."""
         return ".metric"
 
 
@@ -136,12 +132,10 @@ class MaxHallucinationRisk(OneScoreRule, frozen=True, kw_only=True, gc=False, ta
 
     @property
     def key(self) -> str:
-        """The key of the metric."""
         return "faithfulness"
 
     @property
     def limit(self) -> float:
-        """What the value is compared with."""
         return self.threshold
 
     def faults_with(self, metric: Metric) -> Iterator[tuple[str, str]]:
@@ -164,11 +158,9 @@ class CompositeMinimum(ScoreRule, frozen=True, kw_only=True, gc=False, tag="comp
 
     @property
     def read(self) -> tuple[str, ...]:
-        """The metrics."""
         return self.metrics
 
     def path_of(self, number: int) -> str:
-        """Return the path of the metric's name in the list."""
         return f".metrics[{number}]"
 
     def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:
@@ -178,7 +170,6 @@ class CompositeMinimum(ScoreRule, frozen=True, kw_only=True, gc=False, tag="comp
         return super().lacking(query, row, context)
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002 (the seam's)
-        """Yield a violation if the mean is lower."""
         known = [key for key in self.metrics if key in context.metrics]
         if not known:
             return

@@ -57,16 +57,13 @@ class _Texts(AnswerRule, frozen=True, kw_only=True, gc=False):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The texts."""
         return (self.value,) if isinstance(self.value, str) else self.value or self.any or ()
 
     @property
     def sought(self) -> int:
-        """How many texts there are."""
         return len(self.texts)
 
     def matcher(self, text: str) -> Matcher:
-        """Return the matcher of one of the texts."""
         return Matcher(text=text, ignore_case=self.ignore_case, word=self.word)
 
 
@@ -74,7 +71,6 @@ class Contains(_Texts, frozen=True, kw_only=True, gc=False):
     """The answer contains the texts, or one of them."""
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield one violation with all texts that are missing."""
         answer, normalise = answer_in(row), context.settings.answers.normalise
         missing = [text for text in self.texts if not finds(self.matcher(text), answer, normalise=normalise)]
         if not missing or (self.any is not None and len(missing) < len(self.any)):
@@ -98,12 +94,10 @@ class MustNotContain(_Texts, Flagging, frozen=True, kw_only=True, gc=False, tag=
     """What the user was shown contains none of the texts in ``value``; with ``any``, none of those either."""
 
     def searches(self, settings: AnswerSettings) -> Iterator[tuple[Matcher, Search]]:
-        """Yield a matcher for each text."""
         for matcher in map(self.matcher, self.texts):
             yield matcher, partial(spans, matcher, normalise=settings.normalise)
 
     def broken_by(self, matcher: Matcher, place: Place) -> Violation:
-        """Return the violation of a text in the answer."""
         text = matcher.text or ""
         return self.broken(("no ", quoted(text)), (place.excerpt,), text)
 
@@ -114,7 +108,6 @@ class MaxChars(AnswerRule, frozen=True, kw_only=True, gc=False, tag="max_chars")
     value: Annotated[int, Meta(ge=1, le=bounds.ANSWER - 1, title=f"a whole number from 1 to {bounds.ANSWER - 1:,}")]
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield a violation if the answer is longer."""
         length = len(row.response) if isinstance(row.response, str) else 0
         if length > self.value:
             yield self.broken((f"at most {self.value:,} characters",), (f"{length:,} characters",))
@@ -134,12 +127,10 @@ class _Regex(AnswerRule, frozen=True, kw_only=True, gc=False):
 
     @property
     def sought(self) -> int:
-        """One pattern."""
         return 1
 
     @property
     def compiled(self) -> Pattern:
-        """The pattern as it is searched for."""
         return pattern_of(self.pattern, ignore_case=self.ignore_case, dot_all=self.dot_all)
 
 
@@ -147,7 +138,6 @@ class RegexMustMatch(_Regex, frozen=True, kw_only=True, gc=False, tag="regex_mus
     """The pattern matches somewhere in the answer."""
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield a violation if the pattern does not match."""
         answer = answer_in(row)
         if not self.compiled.finds(answer):
             yield self.broken(("a match of ", quoted(self.pattern)), begins(answer))
@@ -161,7 +151,6 @@ class RegexMustNotMatch(_Regex, frozen=True, kw_only=True, gc=False, tag="regex_
     in_any_turn: ClassVar[bool] = False
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield a violation that quotes the first match."""
         search = partial(pattern_spans, self.compiled, normalise=context.settings.answers.normalise)
         if place := next(places(row, search), None):
             yield self.broken(("no match of ", quoted(self.pattern)), (place.excerpt,))
@@ -187,7 +176,6 @@ class JsonSchema(AnswerRule, frozen=True, kw_only=True, gc=False, tag="json_sche
         return [(("schema",), fault)] if fault else []
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield a violation that says where the answer does not fit."""
         from ragcontract.answers.json_answer import NotJsonError, parsed, unfenced
         from ragcontract.answers.json_fit import TooMuchWorkError, first_failure
         from ragcontract.files.json_text import doubled_key
