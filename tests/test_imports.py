@@ -78,7 +78,7 @@ def modules(printed: str) -> set[str]:
 def loaded_by(*argv: str, cwd: Path, beside: Iterable[str] = ()) -> set[str]:
     """Return the modules that a successful command loads, but for those that importing ``beside`` has loaded."""
     command = (sys.executable, "-c", COMMAND, " ".join(beside))
-    ended = spawn(*argv, cwd=cwd, command=command, environ=unmeasured())
+    ended = spawn(*argv, cwd=cwd, command=command)
     assert ended.code == 0, ended.err
     return modules(ended.out)
 
@@ -91,11 +91,6 @@ def third_party(names: Iterable[str]) -> set[str]:
 def standard(names: Iterable[str]) -> set[str]:
     """Return the modules of the standard library."""
     return {name for name in names if name.partition(".")[0] in sys.stdlib_module_names}
-
-
-def unmeasured() -> dict[str, str]:
-    """Keep the measuring of coverage out of what is measured here."""
-    return {"COVERAGE_PROCESS_START": "", "COVERAGE_PROCESS_CONFIG": ""}
 
 
 @pytest.mark.parametrize("command", ["check", "validate", "score", "baseline", "diff", "lint"])
