@@ -28,11 +28,16 @@ from ragcontract.core.rule import RowContext, RowRule, RuleSettings, Violation, 
 from ragcontract.core.run import RunRow
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.rules.claims import ForbiddenClaims, ForbiddenElements, RequiredElements
-from ragcontract.rules.json_schema import JsonSchema
-from ragcontract.rules.modes import ExpectedMode
-from ragcontract.rules.refusal import MustNotRefuse, MustRefuse
-from ragcontract.rules.regex import RegexMustMatch, RegexMustNotMatch
-from ragcontract.rules.text import AnswerMustInclude, MaxChars, MustContain, MustNotContain
+from ragcontract.rules.refusal import ExpectedMode, MustNotRefuse, MustRefuse
+from ragcontract.rules.text import (
+    AnswerMustInclude,
+    JsonSchema,
+    MaxChars,
+    MustContain,
+    MustNotContain,
+    RegexMustMatch,
+    RegexMustNotMatch,
+)
 
 AnswerName: TypeAlias = Literal[
     "forbidden-and-required",
