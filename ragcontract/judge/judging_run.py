@@ -42,6 +42,7 @@ from ragcontract.judge.model_calls import CallLimits, ModelCalls
 from ragcontract.judge.spending import Budget, Spending, Spent
 from ragcontract.judgments.items import JudgeCase
 from ragcontract.judgments.judgments_file import Judgment, QueryKey, query_key, read_judgments, write_judgments
+from ragcontract.net.journal import Lines
 from ragcontract.net.stopping import Stop
 
 SETTINGS, LIMITS = VoteSettings(), CallLimits()  # the defaults
@@ -288,8 +289,9 @@ def copied_journal(path: Path, judging: JudgingSettings) -> JudgmentJournal | No
     """Return a copy of the journal at ``path``, to be read; None if there is none of this user."""
     if not path.is_file() or not_ours(path):
         return None
-    copy = BytesIO(path.read_bytes())
-    return JudgmentJournal(copy, path, key=journal_key(judging.environ), refresh=judging.refresh)
+    return JudgmentJournal(
+        Lines(BytesIO(path.read_bytes()), None), key=journal_key(judging.environ), refresh=judging.refresh
+    )
 
 
 def _seconds(text: str) -> float | None:

@@ -18,9 +18,9 @@ from ragcontract.core.errors import InputError, RagContractError
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import shorten
 from ragcontract.core.version import __version__
+from ragcontract.net import journal as journals
 from ragcontract.net.secrets import NO_SECRETS, Secrets
 from ragcontract.net.stopping import Stop, by_signals
-from ragcontract.record import journal as journals
 from ragcontract.record.attempts import Conversation
 from ragcontract.record.events import Counts, Event, Failed, QuestionDone, Start, Watch
 from ragcontract.record.golden_questions import Questions
@@ -58,7 +58,8 @@ def record(
     questions failed or the target cannot be used, and KeyboardInterrupt if somebody asked to stop. ``watch`` gets the
     End event before the teardown, so that it can still ask the system for its versions and facts.
     """
-    journal = journals.opened(settings.journal) if settings.journal else journals.temporary()
+    path = settings.journal
+    journal = Journal(journals.opened(path, "recording", option="--out") if path else journals.temporary())
     rows = None
     try:
         _start(journal, settings, target)
@@ -109,7 +110,7 @@ def planned(settings: RecordSettings, target: Target) -> RecordingPlan:
     settings.beginning.refuse_inputs(target.files)
     kept = 0
     if settings.journal and Path(settings.journal).exists() and not settings.fresh:
-        journal = journals.to_read(settings.journal)
+        journal = Journal(journals.to_read(settings.journal))
         journal.read(settings.header(target), questions, settings.beginning.sources, partial=settings.partial)
         kept = journal.kept
         journal.close()
@@ -247,7 +248,7 @@ class _Known(Struct, frozen=True, kw_only=True):
     error: BaseException | None = None  # what ended the asking early
 
 
-def _start(journal: journals.Journal, settings: RecordSettings, target: Target) -> None:
+def _start(journal: Journal, settings: RecordSettings, target: Target) -> None:
     """Read what the journal has; raises InputError or OutputError if the recording cannot go on with it."""
     start = settings.beginning
     header = settings.header(target)
@@ -256,7 +257,7 @@ def _start(journal: journals.Journal, settings: RecordSettings, target: Target) 
     start.refuse_inputs(target.files)
 
 
-def _session(settings: RecordSettings, journal: journals.Journal, watch: Watch, secrets: Secrets) -> RecordingSession:
+def _session(settings: RecordSettings, journal: Journal, watch: Watch, secrets: Secrets) -> RecordingSession:
     return RecordingSession(
         journal,
         Rows(None if settings.out is None else str(settings.out), secrets),
