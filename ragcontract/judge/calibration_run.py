@@ -30,15 +30,17 @@ from ragcontract.files.rows import is_parquet, read_rows
 from ragcontract.files.writing import append
 from ragcontract.judge.chat_model import ChatModel
 from ragcontract.judge.endpoint import query_keys
-from ragcontract.judge.judging_run import (
-    Expected,
+from ragcontract.judge.judging_run import Expected, copied_journal, expected_cost, open_model
+from ragcontract.judge.judging_session import (
+    Cache,
+    JudgingProgress,
+    JudgingResult,
     JudgingSettings,
-    copied_journal,
-    expected_cost,
+    Lacking,
+    by_key,
     judge_lacking,
-    open_model,
+    lacking,
 )
-from ragcontract.judge.judging_session import Cache, JudgingProgress, JudgingResult, Lacking, by_key, lacking
 from ragcontract.judge.judgment_journal import JudgmentJournal, journal_key, open_journal, path_beside
 from ragcontract.judge.spending import Spending, Spent
 from ragcontract.judgments.calibration_file import FORMAT_VERSION, Calibration, CalibrationFile, write_calibration

@@ -4,7 +4,6 @@ Judgments in the file are reused, and the file is written whole when the judging
 each case are counted instead of sent.
 """
 
-import os
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,28 +12,27 @@ from io import BytesIO
 from pathlib import Path
 from typing import get_args
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract.core import bounds
-from ragcontract.core.errors import RagContractError
 from ragcontract.core.judge_settings import Confirm
 from ragcontract.core.numbers import is_within
 from ragcontract.core.safe_text import shorten
 from ragcontract.files.locking import file_digest, in_turn, not_ours, require_unchanged
 from ragcontract.judge.chat_api import USUAL_CONTEXT, OllamaChat, OpenAIChat
 from ragcontract.judge.chat_model import ChatModel, Dialect, estimated_tokens
-from ragcontract.judge.endpoint import Endpoint
-from ragcontract.judge.interface import Ask, Clock, Model, NoReply, Reply, VoteSettings
-from ragcontract.judge.judge_case import judge_case, utc_now
+from ragcontract.judge.interface import Ask, Model, NoReply, Reply, VoteSettings
+from ragcontract.judge.judge_case import judge_case
 from ragcontract.judge.judging_session import (
     USUAL_DAYS,
     Cache,
     JudgingProgress,
     JudgingResult,
-    JudgingSession,
+    JudgingSettings,
     Lacking,
     by_key,
+    judge_lacking,
     lacking,
 )
 from ragcontract.judge.judgment_journal import JudgmentJournal, journal_key, open_journal, path_beside
@@ -145,22 +143,6 @@ class JudgeOptions(Struct, frozen=True, kw_only=True):
 USUAL = JudgeOptions(model="")  # the defaults; the model has none
 
 
-class JudgingSettings(Struct, frozen=True, kw_only=True):
-    """How cases are judged, and where the judgments are stored."""
-
-    path: str  # of the judgments file
-    model: str
-    endpoint: Endpoint
-    settings: VoteSettings = VoteSettings()
-    budget: Budget = Budget()
-    limits: CallLimits = CallLimits()
-    max_age_days: float = USUAL_DAYS
-    max_context: int = USUAL_CONTEXT
-    refresh: bool = False
-    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)  # names the folder for the journal's key
-    clock: Clock = utc_now
-
-
 class JudgingOutcome(Struct, frozen=True, kw_only=True):
     """The result of a judging, and what it cost."""
 
@@ -205,33 +187,6 @@ def judge_cases(
     finally:
         model.close()
         journal.close(remove=is_all)
-
-
-def judge_lacking(
-    to_ask: Lacking,
-    judging: JudgingSettings,
-    model: ChatModel,
-    journal: JudgmentJournal,
-    spending: Spending,
-    *,
-    stop: Stop,
-    watch: Callable[[JudgingProgress], object],
-) -> JudgingResult:
-    """Judge what is lacking, and keep it in the journal; raise OutputError if that fails."""
-    session = JudgingSession(
-        model,
-        judging.settings,
-        journal,
-        spending,
-        concurrency=judging.limits.concurrency,
-        stop=stop,
-        watch=watch,
-        clock=judging.clock,
-    )
-    judged = session.run(to_ask)
-    if isinstance(judged.error, RagContractError):
-        raise judged.error
-    return judged
 
 
 def open_model(judging: JudgingSettings, spending: Spending) -> ChatModel:

@@ -22,10 +22,10 @@ from ragcontract.core.version import __version__
 from ragcontract.files.paths import AnchoredPath, existing_files
 from ragcontract.files.writing import check_outputs
 from ragcontract.net.secrets import Secrets, of_environment, wrong_names
+from ragcontract.record.asking import CallSettings
 from ragcontract.record.golden_questions import Questions, Selection, read_questions
 from ragcontract.record.interface import Surroundings, System
 from ragcontract.record.journal import Header, path_beside
-from ragcontract.record.loop import CallSettings
 from ragcontract.record.run_rows import refuse_output
 from ragcontract.record.sources import Commit, Sources, commit_of
 from ragcontract.record.target import Target

@@ -21,12 +21,11 @@ from ragcontract.core.version import __version__
 from ragcontract.net import journal as journals
 from ragcontract.net.secrets import NO_SECRETS, Secrets
 from ragcontract.net.stopping import Stop, by_signals
-from ragcontract.record.attempts import Conversation
+from ragcontract.record.asking import Asking, CallSettings, Conversation, failure_of
 from ragcontract.record.events import Counts, Event, Failed, QuestionDone, Start, Watch
 from ragcontract.record.golden_questions import Questions
 from ragcontract.record.interface import CallFailed, Response, System
 from ragcontract.record.journal import Entry, Journal
-from ragcontract.record.loop import CallSettings, Loop, failure_of
 from ragcontract.record.record_options import OnFailure, RecordSettings
 from ragcontract.record.run_rows import RandomIds, Rows, usable_versions, with_versions, write_run
 from ragcontract.record.sources import Sources
@@ -153,17 +152,19 @@ class RecordingSession:
     def run(self, system: System, calls: CallSettings, warmup: int, stop: Stop) -> None:
         """Ask the questions that have no row yet; raises KeyboardInterrupt if somebody asked to stop."""
         self.counts.restart(monotonic())
-        loop = Loop(system, calls, watch=self.note, stop=stop, tick=self._tick, secrets=self._secrets)
+        asking = Asking(system, calls, watch=self.note, stop=stop, tick=self._tick, secrets=self._secrets)
         try:
             with by_signals(stop):
                 first = islice(self._journal.lacking(), warmup)
-                loop.ask_all((Conversation(question, 0) for question, _ in first), lambda _conversation, _answer: None)
-                loop.ask_all(
+                asking.ask_all(
+                    (Conversation(question, 0) for question, _ in first), lambda _conversation, _answer: None
+                )
+                asking.ask_all(
                     (Conversation(question, repeat) for question, repeat in self._journal.lacking()), self._done
                 )
             self._journal.depend_on(self._sources.new())
         finally:
-            loop.close()
+            asking.close()
             self._journal.sync()
         if stop.asked:
             raise KeyboardInterrupt

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from ragcontract.net.stopping import Stop
+from ragcontract.record.asking import CallSettings
 from ragcontract.record.events import Event
 from ragcontract.record.golden_questions import Selection
 from ragcontract.record.interface import Context, Response
-from ragcontract.record.loop import CallSettings
 from ragcontract.record.record_options import RecordSettings, begun
 from ragcontract.record.recording import Recording, record
 from ragcontract.record.target import Target

@@ -11,7 +11,7 @@ import pytest
 
 from ragcontract import CallFailed, Context, InputError, Response
 from ragcontract.core import bounds
-from ragcontract.record.attempts import GRACE
+from ragcontract.net.pool import GRACE
 from ragcontract.record.events import QuestionDone, RecordingProgress, Retry
 from tests.record.test_recording import problems
 from tests.record.workplace import Toy, Workplace, finds
