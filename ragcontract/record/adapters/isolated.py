@@ -13,17 +13,15 @@ from ragcontract.core.errors import InputError
 from ragcontract.record.adapters.framework import redacting
 from ragcontract.record.adapters.process_serve import ServedProcess
 from ragcontract.record.adapters.program import Program, question, response_in
-from ragcontract.record.interface import CallFailed, Context, Response, Surroundings
+from ragcontract.record.interface import CallFailed, Context, Response, Surroundings, System
 from ragcontract.record.returned.result_forms import DocumentIds
 from ragcontract.record.sources import Source
 
 DESCRIBING = 30  # s; how long the process may take to report its versions
 
 
-class IsolatedCode:
+class IsolatedCode(System):
     """A system whose Python code runs in :mod:`ragcontract.record.adapters.isolated_child`."""
-
-    concurrency = 1
 
     def __init__(self, named: str, surroundings: Surroundings) -> None:
         options = {"folder": str(surroundings.folder.resolve()), "doc_id": surroundings.doc_id}

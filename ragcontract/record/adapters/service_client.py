@@ -6,10 +6,10 @@ standard) are read after their end.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from jmespath.exceptions import JMESPathError
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -21,6 +21,11 @@ from ragcontract.record.interface import CallFailed, Surroundings
 from ragcontract.record.returned.returned_messages import decoded_json
 
 KEPT_OPEN = 128
+# The types of options of targets that are services.
+Text = Annotated[str, Meta(title="text; quote numbers")]
+ProxyOption = Annotated[
+    TrustEnv, Meta(description="Whether proxies of the environment are used; auto: except for this machine.")
+]
 
 
 def _decoded(answered: HttpAnswer) -> Any:
