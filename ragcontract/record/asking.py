@@ -25,17 +25,8 @@ from ragcontract.net.stopping import Stop
 from ragcontract.record.events import Failure, Retry, Watch
 from ragcontract.record.golden_questions import Question
 from ragcontract.record.interface import CallFailed, Context, Json, Response, System
+from ragcontract.record.record_options import RecordOptions
 from ragcontract.record.returned.returned_messages import ASSISTANT, refusal_in
-
-
-class CallSettings(Struct, frozen=True, kw_only=True):
-    """How a system is asked."""
-
-    top: int  # how many results are wanted
-    concurrency: int
-    seconds: float = 30  # the time limit of one attempt
-    retries: int = 2
-    rate: float | None = None  # in calls per second; None for no limit
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
@@ -55,7 +46,7 @@ class Asking:
     def __init__(
         self,
         system: System,
-        calls: CallSettings,
+        options: RecordOptions,
         *,
         watch: Watch,
         stop: Stop,
@@ -64,15 +55,15 @@ class Asking:
     ) -> None:
         """Prepare to ask; ``tick`` is called at least once a second."""
         self._system = system
-        self._calls = calls
+        self._options = options
         self._watch = watch
         self._secrets = secrets
         self._pool = Pool(
             self._ask,
-            size=calls.concurrency,
+            size=options.concurrency or system.concurrency,
             stop=stop,
-            seconds=calls.seconds,
-            rate=calls.rate,
+            seconds=options.timeout,
+            rate=options.calls_per_second,
             tick=tick,
             when_stuck="raise --timeout or --concurrency, or use --isolate",
         )
@@ -90,10 +81,10 @@ class Asking:
     def _ask(self, conversation: "Conversation") -> Attempt:
         context = Context(
             query_id=conversation.question.id,
-            top=self._calls.top,
+            top=self._options.top,
             messages=conversation.messages,
             metadata=conversation.question.metadata,
-            seconds=self._calls.seconds,
+            seconds=self._options.timeout,
             traceparent=f"00-{os.urandom(16).hex()}-{os.urandom(8).hex()}-01",
             attempt=conversation.attempt,
             repeat=conversation.repeat,
@@ -105,7 +96,7 @@ class Asking:
         except BaseException as error:  # noqa: BLE001 (whatever users' code raises, the recording goes on)
             raised = error
         ms = (perf_counter() - started) * 1000
-        if response is not None and ms > self._calls.seconds * 1000:
+        if response is not None and ms > self._options.timeout * 1000:
             response, raised = None, self._too_long()
         if isinstance(response, Response) and response.latency_ms is not None:
             own = response.latency_ms
@@ -117,12 +108,12 @@ class Asking:
         return Attempt(ms=ms, response=response, error=raised)
 
     def _too_long(self) -> CallFailed:
-        seconds = f"{self._calls.seconds:g} s"
+        seconds = f"{self._options.timeout:g} s"
         return CallFailed("timeout", f"no answer within {seconds}; --timeout allows more")
 
     def _settle(self, conversation: "Conversation", ended: Ended[Attempt], done: Done) -> float | None:
         """Return the time of the next attempt or turn; None if the question is done."""
-        attempt = ended.made or Attempt(ms=self._calls.seconds * 1000, error=ended.error or self._too_long())
+        attempt = ended.made or Attempt(ms=self._options.timeout * 1000, error=ended.error or self._too_long())
         try:
             response = conversation.took(answered(attempt), attempt.ms)
         except CallFailed as failed:
@@ -141,7 +132,7 @@ class Asking:
         now, limiter = monotonic(), self._pool.limiter
         if failed.pause is not None:
             limiter.pause(failed.pause, now)
-        if not failed.again or conversation.attempt > self._calls.retries:
+        if not failed.again or conversation.attempt > self._options.retries:
             return None
         if self._pool.is_ending:
             return now  # neither answered nor given up: the next recording asks again

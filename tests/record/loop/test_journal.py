@@ -10,7 +10,6 @@ from ragcontract import CallFailed, Context, InputError, OutputError, Response
 from ragcontract.core.version import __version__
 from ragcontract.net.journal import Lines, opened
 from ragcontract.record.events import Start
-from ragcontract.record.golden_questions import Selection
 from ragcontract.record.journal import Entry, Journal
 from tests.builders import golden
 from tests.record.workplace import Toy, Workplace, always, finds
@@ -173,7 +172,7 @@ def test_a_run_of_a_part_does_not_throw_away_the_answers_to_the_other_questions(
     place = Workplace(tmp_path)
     before = interrupted(place, "q3")
     with pytest.raises(InputError, match=r"has 2 answers to other questions.*give this part another --out"):
-        place.record(always, selection=Selection(ids=("q3",)))
+        place.record(always, queries=("q3",))
     assert place.journal.read_bytes().splitlines(keepends=True) == before
     assert asked_next(place) == ["q3"]
 
