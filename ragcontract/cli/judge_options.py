@@ -18,7 +18,7 @@ from ragcontract.judge.calibration_run import CalibrationOutcome
 from ragcontract.judge.endpoint import OLLAMA_PORT, URL, Api, Endpoint, find_endpoint
 from ragcontract.judge.judging_run import USUAL, Expected, JudgeOptions, JudgingOutcome
 from ragcontract.judge.judging_session import JudgingProgress, JudgingResult, JudgingSettings, Lacking
-from ragcontract.judge.spending import Budget, Spent
+from ragcontract.judge.model_calls import Budget, Spent
 from ragcontract.judgments.calibration_file import Calibration
 from ragcontract.judgments.trust import why_not
 

@@ -15,7 +15,7 @@ from ragcontract.judge.interface import Dice, Model, NoReply, Reply, VoteSetting
 from ragcontract.judge.judging_run import CountingModel, Expected, open_model
 from ragcontract.judge.judging_session import JudgingProgress, JudgingSettings, in_threads
 from ragcontract.judge.judgment_journal import JudgmentJournal, RememberingModel, journal_key, open_journal, path_beside
-from ragcontract.judge.spending import Spending, Spent
+from ragcontract.judge.model_calls import Spending, Spent
 from ragcontract.judge.tasks import CLAIMS
 from ragcontract.judgments.replay import Evidence
 from ragcontract.labelling.labels import GoldenRows

@@ -18,13 +18,12 @@ from msgspec.structs import replace
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.judge.calls import TOO_LONG
-from ragcontract.judge.chat_api import USUAL_CONTEXT
+from ragcontract.judge.chat_model import USUAL_CONTEXT
 from ragcontract.judge.endpoint import Endpoint, query_keys
 from ragcontract.judge.interface import Clock, Model, NoReply, VoteSettings
 from ragcontract.judge.judge_case import judge_case, utc_now
 from ragcontract.judge.judgment_journal import JudgmentJournal, RememberingModel
-from ragcontract.judge.model_calls import CallLimits
-from ragcontract.judge.spending import Budget, Spending
+from ragcontract.judge.model_calls import Budget, CallLimits, Spending
 from ragcontract.judgments.items import JudgeCase
 from ragcontract.judgments.judgments_file import Judgment, QueryKey, query_key
 from ragcontract.judgments.replay import edited

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from ragcontract.core.errors import OutputError
 from ragcontract.judge.interface import Ask, Model, NoReply, Reply
-from ragcontract.judge.spending import Spending
+from ragcontract.judge.model_calls import Spending
 from ragcontract.judgments.judgments_file import Judgment
 from ragcontract.net.journal import Lines, opened
 

@@ -7,7 +7,7 @@ import pytest
 
 from ragcontract.judge.interface import NoReply
 from ragcontract.judge.judging_session import in_threads
-from ragcontract.judge.spending import Spending
+from ragcontract.judge.model_calls import Spending
 from ragcontract.net.stopping import Stop
 
 
