@@ -45,7 +45,7 @@ from ragcontract.judgments.calibration_file import FORMAT_VERSION, Calibration, 
 from ragcontract.judgments.items import Item, JudgeCase, known_without_a_judge, label_of
 from ragcontract.judgments.judgments_file import Judgment, QueryKey
 from ragcontract.judgments.trust import calibrated
-from ragcontract.net.stopping import Stop
+from ragcontract.net.pool import Stop
 
 Text = Annotated[AnswerText, Meta(min_length=1, title=f"text of 1 to {bounds.ANSWER:,} characters")]
 # The fields without which a task cannot be judged.

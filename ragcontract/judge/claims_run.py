@@ -19,7 +19,7 @@ from ragcontract.judge.model_calls import Spending, Spent
 from ragcontract.judge.tasks import CLAIMS
 from ragcontract.judgments.replay import Evidence
 from ragcontract.labelling.labels import GoldenRows
-from ragcontract.net.stopping import Stop
+from ragcontract.net.pool import Stop
 
 TRIES = 2
 FIELD = "reference_claims"

@@ -39,7 +39,7 @@ from ragcontract.judge.model_calls import Budget, CallLimits, ModelCalls, Spendi
 from ragcontract.judgments.items import JudgeCase
 from ragcontract.judgments.judgments_file import Judgment, QueryKey, query_key, read_judgments, write_judgments
 from ragcontract.net.journal import Lines
-from ragcontract.net.stopping import Stop
+from ragcontract.net.pool import Stop
 
 SETTINGS, LIMITS = VoteSettings(), CallLimits()  # the defaults
 DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|min|h)")

@@ -27,8 +27,7 @@ from ragcontract.judge.model_calls import Budget, CallLimits, Spending
 from ragcontract.judgments.items import JudgeCase
 from ragcontract.judgments.judgments_file import Judgment, QueryKey, query_key
 from ragcontract.judgments.replay import edited
-from ragcontract.net.pool import Ended, Pool
-from ragcontract.net.stopping import Stop, by_signals
+from ragcontract.net.pool import Ended, Pool, Stop, by_signals
 
 USUAL_DAYS = 7
 Item = TypeVar("Item")

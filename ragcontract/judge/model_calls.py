@@ -17,9 +17,8 @@ from ragcontract.core.numbers import count
 from ragcontract.files.json_text import check_nesting
 from ragcontract.judge.endpoint import KEY, OPENAI_KEY, Endpoint
 from ragcontract.judge.interface import NoReply
-from ragcontract.net.pacing import FIRST_BACKOFF, Throttle, backoff
+from ragcontract.net.pacing import FIRST_BACKOFF, Throttle, Timing, backoff
 from ragcontract.net.sending import Failed, HttpAnswer, HttpCall, Service, reason_in
-from ragcontract.net.stopping import Timing
 
 TOO_MANY, TOO_LARGE = 429, 413
 ADVICE = {  # what to do about a status that people meet first

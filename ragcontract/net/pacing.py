@@ -10,10 +10,13 @@ import math
 import random
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+
+from msgspec import Struct
 
 from ragcontract.core import bounds
 
@@ -93,6 +96,14 @@ def _time(text: str, now: float) -> float | None:
         except (ValueError, TypeError, IndexError, OverflowError):
             continue
     return None
+
+
+class Timing(Struct, frozen=True, kw_only=True):
+    """Clocks in seconds and a sleep function, which tests replace to avoid waiting."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    now: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
 
 
 FIRST_BACKOFF = 0.5  # s; the time that a server gets to recover from a first failure

@@ -2,16 +2,20 @@
 
 Each is made in a thread, which is abandoned if it takes too long. Everything else is called from one thread. Something
 may take several turns, such as further attempts after a pause.
+
+After the first Ctrl-C, what is under way may end. A second one ends it at once.
 """
 
 import heapq
 import math
+import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import count
 from queue import Empty, SimpleQueue
 from time import monotonic
+from types import FrameType
 from typing import Generic, TypeVar
 
 from msgspec import Struct
@@ -19,7 +23,52 @@ from msgspec import Struct
 from ragcontract.core import bounds, numbers
 from ragcontract.core.errors import InputError
 from ragcontract.net.pacing import RateLimiter
-from ragcontract.net.stopping import Stop
+
+STOPPING = (signal.SIGINT, signal.SIGTERM)
+
+
+class Stop:
+    """Whether somebody asked to stop, and the function that wakes up whoever waits."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._wake: Callable[[], object] = lambda: None
+
+    def on_asking(self, wake: Callable[[], object]) -> None:
+        """Set the function to call when somebody asks; it must be safe in a signal handler."""
+        self._wake = wake
+
+    def ask(self) -> None:
+        """Ask to stop; the second time raises KeyboardInterrupt."""
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+        self._wake()
+
+
+@contextmanager
+def by_signals(stop: Stop) -> Iterator[None]:
+    """Ask to stop on SIGINT and SIGTERM, except on those that are ignored, as in a shell's background job.
+
+    Python lets only the main thread handle signals; in others, nothing changes.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        stop.ask()
+
+    before = {number: signal.getsignal(number) for number in STOPPING}
+    changed = [number for number, handler in before.items() if handler not in {signal.SIG_IGN, None}]
+    for number in changed:
+        signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        for number in changed:
+            signal.signal(number, before[number])
+
 
 TICK = 1.0  # s; the longest time between two calls of `tick`
 STUCK_TICK = 0.05  # s; how often abandoned threads are checked while they keep others from starting

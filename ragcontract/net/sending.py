@@ -17,10 +17,9 @@ from urllib3.exceptions import HTTPError, NewConnectionError
 
 from ragcontract.core import bounds
 from ragcontract.core.safe_text import shorten, visible
-from ragcontract.net.pacing import asked_pause
+from ragcontract.net.pacing import Timing, asked_pause
 from ragcontract.net.secrets import Secrets
 from ragcontract.net.sessions import Deadline, TrustEnv, open_session
-from ragcontract.net.stopping import Timing
 
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 

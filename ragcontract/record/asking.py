@@ -19,9 +19,8 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.safe_text import shorten
 from ragcontract.net.pacing import FIRST_BACKOFF, backoff
-from ragcontract.net.pool import Ended, Pool
+from ragcontract.net.pool import Ended, Pool, Stop
 from ragcontract.net.secrets import Secrets
-from ragcontract.net.stopping import Stop
 from ragcontract.record.events import Failure, Retry, Watch
 from ragcontract.record.golden_questions import Question
 from ragcontract.record.interface import CallFailed, Context, Json, Response, System

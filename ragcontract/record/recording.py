@@ -22,8 +22,8 @@ from ragcontract.core.safe_text import shorten
 from ragcontract.core.version import __version__
 from ragcontract.net import journal as journals
 from ragcontract.net.journal import SYNC_GAP
+from ragcontract.net.pool import Stop, by_signals
 from ragcontract.net.secrets import NO_SECRETS, Secrets
-from ragcontract.net.stopping import Stop, by_signals
 from ragcontract.record.adapters.framework import redacting
 from ragcontract.record.asking import Asking, Conversation, failure_of
 from ragcontract.record.events import Counts, Event, Failed, QuestionDone, Start, Watch

@@ -8,7 +8,7 @@ from ragcontract.judge.chat_model import ChatModel, Dialect, OllamaChat, OpenAIC
 from ragcontract.judge.endpoint import find_endpoint
 from ragcontract.judge.interface import Ask, NoReply
 from ragcontract.judge.model_calls import Budget, CallLimits, ModelCalls, Spending
-from ragcontract.net.stopping import Timing
+from ragcontract.net.pacing import Timing
 
 SCHEMA = {"type": "object", "properties": {"verdicts": {"type": "array"}}, "required": ["verdicts"]}
 NOW = 1_800_000_000.0

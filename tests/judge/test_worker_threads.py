@@ -8,7 +8,7 @@ import pytest
 from ragcontract.judge.interface import NoReply
 from ragcontract.judge.judging_session import in_threads
 from ragcontract.judge.model_calls import Spending
-from ragcontract.net.stopping import Stop
+from ragcontract.net.pool import Stop
 
 
 def made_of(items: Sequence[int], make: Callable[[int], int], at_once: int, spending: Spending) -> list[int]:

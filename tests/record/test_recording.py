@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ragcontract import CallFailed, Context, InputError, OutputError, Response, check
-from ragcontract.net.stopping import Stop
+from ragcontract.net.pool import Stop
 from ragcontract.record.events import End, QuestionDone, Retry, Start
 from ragcontract.record.recording import Recording
 from tests.builders import golden

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ragcontract.net.stopping import Stop
+from ragcontract.net.pool import Stop
 from ragcontract.record.events import Event
 from ragcontract.record.interface import Context, Response
 from ragcontract.record.record_options import RecordOptions, settled

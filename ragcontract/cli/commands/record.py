@@ -18,7 +18,7 @@ from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.files.paths import AnchoredPath
-from ragcontract.net.stopping import Stop
+from ragcontract.net.pool import Stop
 from ragcontract.record.adapters.framework import redacting
 from ragcontract.record.journal import begun
 from ragcontract.record.record_options import (

@@ -14,9 +14,9 @@ from msgspec import Meta, Struct
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.safe_text import shorten, visible
+from ragcontract.net.pacing import Timing
 from ragcontract.net.sending import Failed, HttpAnswer, HttpCall, Service, reason_in, shown
 from ragcontract.net.sessions import TrustEnv
-from ragcontract.net.stopping import Timing
 from ragcontract.record.interface import CallFailed, Surroundings
 from ragcontract.record.returned.returned_messages import decoded_json
 

@@ -23,9 +23,8 @@ from ragcontract.core.safe_text import shorten, visible
 from ragcontract.record.interface import CallFailed, Context, Json, Response, Surroundings, System, Wrapping
 from ragcontract.record.returned.result_forms import DocumentIds, Retrieved
 from ragcontract.record.traces import span_receiver
-from ragcontract.record.traces.retrievals import SEVERAL, Reading, Use
+from ragcontract.record.traces.retrievals import SEVERAL, Reading, Span, SpanError, Use
 from ragcontract.record.traces.span_receiver import Receiver
-from ragcontract.record.traces.spans import Span, SpanError
 from ragcontract.record.traces.trace_response import embedding_model, response_of_trace, trace_of
 
 UNITS = {"": 1.0, "s": 1.0, "ms": 0.001}
