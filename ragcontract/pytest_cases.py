@@ -1,8 +1,17 @@
-"""Checks a run once for all tests that need it, and makes a test of every gate and every golden query."""
+"""Checks a run once for all tests that need it, and makes a test of every gate and every golden query.
 
+Tests share a check only if another one would read the same: the same options and contents of files, and in memory a run
+that one set-up of its fixture made.
+"""
+
+import hashlib
 import os
+import stat
+import time
 import warnings
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +30,7 @@ from ragcontract.core.ids import paths_of, several
 from ragcontract.core.safe_text import printable, visible
 from ragcontract.evaluation.check_inputs import Inputs, find_inputs
 from ragcontract.evaluation.source import Local
+from ragcontract.files.paths import existing_files
 from ragcontract.report.api_report import Report
 from ragcontract.runs.readers import InMemory
 
@@ -43,7 +53,11 @@ ARGUMENTS = (
     "folder",
 )
 LISTED = ("golden", "run", "baseline", "scores", "judgments", "tags")  # arguments of which each may be a list
-_CHECKED = pytest.StashKey[dict[tuple[str, int], tuple[Any, "CheckedRun | Exception"]]]()
+CASE, RUN = "rag_contract_case", "rag_run"  # fixtures
+COARSE = 5_000_000_000  # nanoseconds in which a file may change twice and have one time of change
+Key = tuple[Any, ...]
+_CHECKED = pytest.StashKey[dict[Key, tuple[object, "CheckedRun | Exception"]]]()
+_DIGESTS = pytest.StashKey[dict[tuple[int, ...], str]]()
 
 
 def named_by(node: Any) -> dict[str, Any]:
@@ -173,7 +187,7 @@ def checked(request: pytest.FixtureRequest) -> CheckedRun:
     """Check the run that a test is about. All tests of one session with the same inputs share the result."""
     try:
         arguments = named_by(request.node)
-        run = None if arguments.get("run") is not None else request.getfixturevalue("rag_run")
+        run = None if arguments.get("run") is not None else request.getfixturevalue(RUN)
         return _checked_once(request, arguments, run)
     except InputError as error:
         pytest.fail(_explained(error), pytrace=False)
@@ -187,25 +201,77 @@ def warn_of_broken(report: object, test: str) -> None:
 
 
 def _checked_once(request: pytest.FixtureRequest, arguments: Mapping[str, Any], run: Any) -> CheckedRun:
+    folder = _folder_of(request.config, arguments)
+    inputs = inputs_in(arguments, folder)
+    made, maker = None, ()
+    if _names_files(run):
+        inputs, run = replace(inputs, run=_files_of(run, folder)), None
+    elif run is not None:
+        made, maker = _set_up(request)
     known = request.session.stash.setdefault(_CHECKED, {})
-    key = (repr(sorted(arguments.items())), id(run))
-    if key in known:
-        _, result = known[key]
-        if isinstance(result, Exception):
-            first, *_ = str(result).splitlines() or [type(result).__name__]
-            raise InputError([f"{first} (the first test that failed has everything about it)"])
-        return result
-    try:
-        result = _check(arguments, _folder_of(request.config, arguments), run)
-    except Exception as error:  # including those of the run's own function, which is called only once
-        known[key] = run, error
-        raise
-    known[key] = run, result  # the run is held, so that no other object gets its identity
+    key = (repr(sorted(arguments.items())), maker, _contents_of(inputs, request.session))
+    before, result = known.get(key, (None, None))
+    if result is None or before is not made:
+        try:
+            result = _check(inputs, run, folder)
+        except Exception as error:  # including those of the run's own function, which is called only once
+            known[key] = made, error
+            raise
+        known[key] = made, result  # the set-up is held, so that no other one gets its identity
+    elif isinstance(result, Exception):
+        first, *_ = str(result).splitlines() or [type(result).__name__]
+        raise InputError([f"{first} (the first test that failed has everything about it)"])
     return result
 
 
-def _check(arguments: Mapping[str, Any], folder: Path, run: Any) -> CheckedRun:
-    inputs = inputs_in(arguments, folder)
+def _names_files(run: Any) -> bool:
+    """Return whether a run is a path or several. An iterator of paths, which can be read once, is its set-up's."""
+    return isinstance(run, str | os.PathLike | Sequence | AbstractSet) and not callable(run)
+
+
+def _set_up(request: pytest.FixtureRequest) -> tuple[object, Key]:
+    """Return what a set-up of ``rag_run`` made, and its maker: the fixture's definition and the parameters of fixtures.
+
+    A parameter of the test function itself says nothing about the run.
+    """
+    definition = request._get_active_fixturedef(RUN)  # noqa: SLF001 (pytest has no public name for it)
+    of_test = {CASE}
+    for marker in request.node.iter_markers("parametrize"):
+        if not marker.kwargs.get("indirect", marker.args[2:3]):
+            names = marker.kwargs.get("argnames") or marker.args[0]
+            of_test |= {name.strip() for name in (names.split(",") if isinstance(names, str) else names)}
+    every = request.node.callspec.params if hasattr(request.node, "callspec") else {}
+    parameters = tuple((name, id(value)) for name, value in every.items() if name not in of_test)
+    return definition.cached_result, (definition, *parameters)
+
+
+def _contents_of(inputs: Inputs, session: pytest.Session) -> Key:
+    """Return the files of a check with the digests of what they contain."""
+    known = session.stash.setdefault(_DIGESTS, {})
+    files, _ = existing_files(inputs.all)  # the check reports what is wrong with others
+    return tuple((file, _digest(Path(file), known)) for file in files)
+
+
+def _digest(path: Path, known: dict[tuple[int, ...], str]) -> str:
+    """Return the digest of a file, which is read again only if it has changed, or may have in an instant.
+
+    A pipe, which can be read only once, has none, and neither has what cannot be read.
+    """
+    with suppress(OSError):
+        status = path.stat()
+        times = status.st_mtime_ns, status.st_ctime_ns
+        state = (status.st_dev, status.st_ino, status.st_size, *times)
+        if state not in known and stat.S_ISREG(status.st_mode):
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            if max(times) >= time.time_ns() - COARSE:
+                return digest
+            known[state] = digest
+        return known.get(state, "")
+    return ""
+
+
+def _check(inputs: Inputs, run: Any, folder: Path) -> CheckedRun:
     contract = _contract_of(inputs)
     if run is not None:
         inputs = replace(inputs, run=_run_of(run, contract, folder))
@@ -219,9 +285,12 @@ def _run_of(run: Any, contract: Contract, folder: Path) -> Local | Sequence[str]
     """Return the value of the fixture ``rag_run`` as a run; a function is asked every question."""
     if callable(run) and not isinstance(run, Mapping):
         run = {query.id: run(query.query) for query in contract.queries.values()}
-    if isinstance(run, Mapping):
-        return Local(InMemory(run=run))
-    return find_inputs(Inputs(run=_listed(run, "rag_run")), str(folder)).paths("run")
+    return Local(InMemory(run=run)) if isinstance(run, Mapping) else _files_of(run, folder)
+
+
+def _files_of(run: Paths, folder: Path) -> list[str]:
+    """Return the paths that the fixture ``rag_run`` names."""
+    return find_inputs(Inputs(run=_listed(run, RUN)), str(folder)).paths("run")
 
 
 def _contract_of(inputs: Inputs) -> Contract:

@@ -452,3 +452,113 @@ def test_the_marker_on_the_page_on_pytest_works(suite: Suite) -> None:
     write_jsonl(folder / "current_run.jsonl", [run("b1"), run("b2")])
     (suite.folder / "test_billing.py").write_text(docs.block(PAGE, "pytest test_billing.py"))
     assert outcomes(suite.run()) == {"b1": "PASSED", "test_the_whole_contract": "PASSED"}
+
+
+RETRIEVERS = """import os
+import pytest
+from ragcontract import RunWriter
+
+FOUND = {"bm25": ["doc1"], "dense": ["x"]}
+
+def search(question):
+    return FOUND[os.environ["RETRIEVER"]]
+
+def export(retriever):
+    with RunWriter("current_run.jsonl") as run:
+        run.write("q1", FOUND[retriever])
+
+def suite_of(retriever):
+    class Tests:
+        @pytest.fixture
+        def rag_run(self, monkeypatch):
+            monkeypatch.setenv("RETRIEVER", retriever)
+            return search
+
+        def test_run(self, rag_contract):
+            rag_contract.raise_if_failed()
+    return Tests
+"""
+OF_PARAMETERS = WHOLE.replace("(", "(rag_run, ", 1)
+EXPORTED = "from retrievers import *\n\n@pytest.fixture(scope='session', params=FOUND)\ndef rag_run(request):\n"
+SEVERAL_RUNS = {
+    "a file that is written again": {"conftest": f"{EXPORTED}    export(request.param)\n"},
+    "a path that is returned again": {
+        "conftest": f"{EXPORTED}    export(request.param)\n    return 'current_run.jsonl'\n"
+    },
+    "a file that the marker names": {
+        "conftest": EXPORTED.replace("rag_run", "exported").replace("params", "autouse=True, params")
+        + "    export(request.param)\n",
+        "test_runs": "import pytest\n\npytestmark = pytest.mark.rag_contract(run='current_run.jsonl')\n\n" + WHOLE,
+    },
+    "one function with another environment": {
+        "conftest": "from retrievers import *\n\n@pytest.fixture(params=FOUND)\ndef rag_run(request, monkeypatch):\n"
+        "    monkeypatch.setenv('RETRIEVER', request.param)\n    return search\n"
+    },
+    "one function in two classes": {
+        "test_runs": "from retrievers import *\n\nTestBm25 = suite_of('bm25')\nTestDense = suite_of('dense')\n"
+    },
+    "one function of the session beside a fixture with parameters": {
+        "conftest": "from retrievers import *\n\n@pytest.fixture(scope='session')\ndef rag_run():\n"
+        "    return search\n\n@pytest.fixture(autouse=True, params=FOUND)\ndef retriever(request, monkeypatch):\n"
+        "    monkeypatch.setenv('RETRIEVER', request.param)\n"
+    },
+    "scores that are written again": {
+        "conftest": EXPORTED.replace("rag_run", "exported").replace("params", "autouse=True, params")
+        + "    export('bm25')\n    good = int(request.param == 'bm25')\n"
+        "    with open('scores.jsonl', 'w') as file:\n"
+        '        file.write(\'{"query_id": "q1", "scores": {"quality": %d}}\\n\' % good)\n',
+        "test_runs": "import pytest\n\npytestmark = pytest.mark.rag_contract(scores='scores.jsonl')\n\n" + WHOLE,
+        "config": "metrics: {quality: {from: scores}}\nminimums: {quality: 0.5}\n",
+    },
+}
+
+
+@pytest.mark.parametrize("files", SEVERAL_RUNS.values(), ids=SEVERAL_RUNS)
+def test_each_run_of_a_session_is_judged(files: dict[str, str], suite: Suite) -> None:
+    write_jsonl(suite.folder / "golden.jsonl", [golden("q1", "doc1")])
+    (suite.folder / "ragcontract.yml").write_text(files.get("config", "k: 5\n"))
+    scripts = {name: text for name, text in files.items() if name != "config"}
+    suite.write(retrievers=RETRIEVERS, **{"test_runs": OF_PARAMETERS} | scripts)
+    ended = suite.run()
+    assert "1 failed, 1 passed in" in ended.out, ended.out
+
+
+@pytest.mark.parametrize("returned", ["", "return search"], ids=["a file", "a function"])
+def test_each_folder_has_a_run_of_its_own(returned: str, suite: Suite) -> None:
+    write_jsonl(suite.folder / "golden.jsonl", [golden("q1", "doc1")])
+    (suite.folder / "ragcontract.yml").unlink()
+    suite.write(retrievers=RETRIEVERS)
+    for retriever in ("bm25", "dense"):
+        folder = suite.folder / retriever
+        folder.mkdir()
+        (folder / "conftest.py").write_text(
+            "from retrievers import *\n\n@pytest.fixture(scope='session')\ndef rag_run():\n"
+            f"    os.environ['RETRIEVER'] = {retriever!r}\n    export({retriever!r})\n    {returned}\n"
+        )
+        for name in ("first", "second"):
+            (folder / f"test_{retriever}_{name}.py").write_text(WHOLE)
+    ended = suite.run()
+    assert "2 failed, 2 passed in" in ended.out
+
+
+def test_a_run_of_one_test_is_not_kept_for_the_next(suite: Suite) -> None:
+    write_jsonl(suite.folder / "golden.jsonl", [golden("q1", "doc1")])
+    (suite.folder / "ragcontract.yml").unlink()
+    suite.write(
+        retrievers=RETRIEVERS,
+        conftest="from retrievers import *\n\nLEFT = [*FOUND]\nRUN = {}\n\n@pytest.fixture\ndef rag_run():\n"
+        "    RUN['q1'] = FOUND[LEFT.pop(0)]\n    return RUN\n",
+        test_runs=WHOLE + WHOLE.replace("test_whole", "test_again"),
+    )
+    assert outcomes(suite.run()) == {"test_whole": "PASSED", "test_again": "FAILED"}
+
+
+def test_parameters_of_a_test_ask_the_function_no_second_time(suite: Suite) -> None:
+    suite.write(
+        conftest="import pytest\n\n@pytest.fixture(scope='session')\ndef rag_run():\n"
+        "    def search(question):\n        print('asked', question)\n        return ['doc1']\n    return search\n",
+        test_metrics="import pytest\n\n@pytest.mark.parametrize('metric', ['mrr_at_5', 'recall_at_5'])\n"
+        "def test_metric(rag_contract, metric):\n    assert rag_contract.metrics[metric]\n",
+    )
+    ended = suite.run("-s", "-W", "ignore")
+    assert (ended.code, ended.out.count("asked What about lost?")) == (0, 1), ended.out
