@@ -26,7 +26,7 @@ from ragcontract.contract.resolve import Contract
 from ragcontract.core.errors import InputError
 from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.ids import paths_of, several
+from ragcontract.core.ids import paths_of, several, some
 from ragcontract.core.safe_text import printable, visible
 from ragcontract.evaluation.check_inputs import Inputs, find_inputs
 from ragcontract.evaluation.source import Local
@@ -150,37 +150,73 @@ class Case:
         return printable("\n".join(lines))
 
 
+def targets_of(contract: Contract) -> list[Target]:
+    """Return the targets of a contract: gates in the order of the config, queries in the order of the golden set."""
+    return [
+        *(Target("gate", gate.id) for gate in contract.gates),
+        *(Target("query", query_id) for query_id in contract.queries),
+    ]
+
+
+def raise_if_others(tested: Sequence[Target], checked: Sequence[Target]) -> None:
+    """Raise InputError if tests were made of other targets than those of the contract that was checked."""
+    if others := set(checked) ^ set(tested):
+        names = some((target.test_id for target in (*tested, *checked) if target in others), "target")
+        problem = (
+            f"{MARKER}: this test was made of another contract than the one that it checks: {names} in one of them "
+            "only; name golden, config, folder, tags and baseline in the marker of a function, class or module, not of "
+            "pytest.param, and leave these files as they are while pytest runs"
+        )
+        raise InputError([problem])
+
+
 class CheckedRun:
     """A run that was checked: its report, and the case of every target."""
 
     def __init__(self, report: Report, contract: Contract) -> None:
         self.report = report
         self._queries = contract.queries
+        self._targets = targets_of(contract)
+        self._tested: Sequence[Target] = self._targets
         self._skipped = {gate.id: gate.skipped or "skipped" for gate in report.gates if gate.status == "skipped"}
         self._findings: dict[Target, list[Finding]] = {}
         for finding in report.findings:
             kind: Literal["gate", "query"] = "gate" if finding.query_id is None else "query"
             self._findings.setdefault(Target(kind, finding.query_id or finding.ids[0]), []).append(finding)
 
-    def case(self, target: Target) -> Case:
-        """Return the case of a gate or a golden query."""
+    def case(self, target: Target, tested: Sequence[Target]) -> Case:
+        """Return the case of a gate or a golden query.
+
+        Raises InputError unless ``tested``, of which pytest made tests, are the targets of the checked contract.
+        """
+        if tested is not self._tested:
+            raise_if_others(tested, self._targets)
+            self._tested = tested
         query = self._queries.get(target.id) if target.kind == "query" else None
         skipped = self._skipped.get(target.id, "") if target.kind == "gate" else ""
         return Case(target, query, self._findings.get(target, []), skipped)
 
 
 def parametrize(metafunc: pytest.Metafunc, fixture: str) -> None:
-    """Make a test for each gate, in the order of the config, and for each query, in the order of the golden set."""
+    """Make a test for each gate and each query of the contract."""
     try:
         arguments = named_by(metafunc.definition)
         contract = _contract_of(inputs_in(arguments, _folder_of(metafunc.config, arguments)))
     except InputError as error:
         raise pytest.Collector.CollectError(_explained(error)) from None
-    targets = [
-        *(Target("gate", gate.id) for gate in contract.gates),
-        *(Target("query", query_id) for query_id in contract.queries),
-    ]
-    metafunc.parametrize(fixture, targets, ids=[target.test_id for target in targets], indirect=True)
+    targets = targets_of(contract)
+    cases = [(target, targets) for target in targets]
+    metafunc.parametrize(fixture, cases, ids=[target.test_id for target in targets], indirect=True)
+
+
+def case_of(request: pytest.FixtureRequest) -> Case:
+    """Return the case of a test that ``parametrize`` made."""
+    target, tested = request.param
+    run = checked(request)
+    try:
+        return run.case(target, tested)
+    except InputError as error:
+        pytest.fail(_explained(error), pytrace=False)
 
 
 def checked(request: pytest.FixtureRequest) -> CheckedRun:

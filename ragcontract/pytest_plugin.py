@@ -67,6 +67,6 @@ def rag_contract(request: "pytest.FixtureRequest") -> "Report":
 @pytest.fixture(name=CASE)
 def _case(request: Any) -> "Case":
     """Return one gate or one golden query of the contract; the test fails if it is broken."""
-    from ragcontract.pytest_cases import checked
+    from ragcontract.pytest_cases import case_of
 
-    return checked(request).case(request.param)
+    return case_of(request)

@@ -47,10 +47,12 @@ class Suite:
         for name, text in files.items():
             (self.folder / f"{name}.py").write_text(text)
 
-    def run(self, *args: str) -> Ended:
+    def run(self, *args: str, inside: str = "") -> Ended:
         environ = {"PYTHONPATH": self._path, "PYTEST_ADDOPTS": "", "COLUMNS": "200"}
         options = ("-p", "no:cacheprovider", *OTHERS, "-rA", "-v")
-        return spawn(*options, *args, cwd=self.folder, command=(sys.executable, "-m", "pytest"), environ=environ)
+        return spawn(
+            *options, *args, cwd=self.folder / inside, command=(sys.executable, "-m", "pytest"), environ=environ
+        )
 
 
 @pytest.fixture
@@ -562,3 +564,27 @@ def test_parameters_of_a_test_ask_the_function_no_second_time(suite: Suite) -> N
     )
     ended = suite.run("-s", "-W", "ignore")
     assert (ended.code, ended.out.count("asked What about lost?")) == (0, 1), ended.out
+
+
+@pytest.mark.parametrize("marked", ["folder='billing'", "tags='smoke'", "config='strict.yml'"])
+def test_a_marker_that_comes_after_the_tests_were_made_is_refused(marked: str, suite: Suite) -> None:
+    (suite.folder / "billing").mkdir()
+    for folder, name in ((suite.folder, "good"), (suite.folder / "billing", "b1")):
+        write_jsonl(folder / "golden.jsonl", [golden(name, "doc1"), golden("smoke", "doc1", tags=["smoke"])])
+        write_jsonl(folder / "current_run.jsonl", [run(name, "x" if name == "b1" else "doc1"), run("smoke", "doc1")])
+    (suite.folder / "ragcontract.yml").unlink()
+    (suite.folder / "strict.yml").write_text("minimums: {mrr_at_k: 0.9}\n")
+    late = f"@pytest.mark.parametrize('n', [pytest.param(1, marks=pytest.mark.rag_contract({marked}))])\n"
+    suite.write(test_contract=f"import pytest\n\n{late}" + CASES.replace("(", "(n, ", 1))
+    ended = suite.run()
+    assert (ended.code, " passed" in ended.out) == (1, False)
+    assert "this test was made of another contract than the one that it checks: " in ended.out
+    suite.write(test_contract=f"import pytest\n\n{late}" + WHOLE.replace("(", "(n, ", 1))
+    assert ("1 failed in" if "b" in marked else "1 passed in") in suite.run().out, "is about all of the contract"
+
+
+def test_options_that_change_no_target_may_come_after_the_tests_were_made(suite: Suite) -> None:
+    (suite.folder / "current_run.jsonl").rename(suite.folder / "later.jsonl")
+    late = "@pytest.mark.parametrize('n', [pytest.param(1, marks=pytest.mark.rag_contract(run='later.jsonl', k=4))])\n"
+    suite.write(test_contract=f"import pytest\n\n{late}" + CASES.replace("(", "(n, ", 1))
+    assert "2 failed, 2 passed, 2 xfailed in" in suite.run().out
