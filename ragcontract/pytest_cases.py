@@ -9,7 +9,7 @@ import os
 import stat
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from ragcontract import pipeline
 from ragcontract.api import named, valid_k
+from ragcontract.contract.defaults import RUN as DEFAULT_RUN
 from ragcontract.contract.resolve import Contract
 from ragcontract.core.errors import InputError
 from ragcontract.core.finding import Finding, sentence
@@ -312,7 +313,7 @@ def _check(inputs: Inputs, run: Any, folder: Path) -> CheckedRun:
     if run is not None:
         inputs = replace(inputs, run=_run_of(run, contract, folder))
     report = Report.of(pipeline.check(inputs, now=datetime.now(UTC)).report)
-    for warning in (*contract.config_file.problems.warnings, *report.warnings):
+    for warning in (*contract.config_file.problems.warnings, *report.warnings, *_newer_run(inputs, folder)):
         warnings.warn(printable(visible(warning)), stacklevel=1)
     return CheckedRun(report, contract)
 
@@ -325,8 +326,27 @@ def _run_of(run: Any, contract: Contract, folder: Path) -> Local | Sequence[str]
 
 
 def _files_of(run: Paths, folder: Path) -> list[str]:
-    """Return the paths that the fixture ``rag_run`` names."""
-    return find_inputs(Inputs(run=_listed(run, RUN)), str(folder)).paths("run")
+    """Return the paths that the fixture ``rag_run`` names, in the current folder or in the contract's.
+
+    Raises InputError if both folders have such files: one of them may be old.
+    """
+    paths = []
+    for path in _listed(run, RUN):
+        (inside,) = find_inputs(Inputs(run=[path]), str(folder)).paths("run")
+        here, there = ({Path(file).resolve() for file in existing_files([each])[0]} for each in (path, inside))
+        if here and there and here != there:
+            advice = "return an absolute path"
+            raise InputError([f"{RUN}: {path!r} leads to two runs, in the current folder and in {folder}; {advice}"])
+        paths.append(path if here else inside)
+    return paths
+
+
+def _newer_run(inputs: Inputs, folder: Path) -> Iterator[str]:
+    """Yield a warning if the current folder, below the contract's, has a newer run than the one that is checked."""
+    newer, run = Path(DEFAULT_RUN), folder / DEFAULT_RUN
+    is_checked = set(folder.parts) == {".."} and inputs.paths("run") == [str(run)]
+    if is_checked and newer.is_file() and run.is_file() and newer.stat().st_mtime > run.stat().st_mtime:
+        yield f"{newer}: is newer than {run}, which is checked; return the path of the run from {RUN}"
 
 
 def _contract_of(inputs: Inputs) -> Contract:

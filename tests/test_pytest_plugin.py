@@ -588,3 +588,39 @@ def test_options_that_change_no_target_may_come_after_the_tests_were_made(suite:
     late = "@pytest.mark.parametrize('n', [pytest.param(1, marks=pytest.mark.rag_contract(run='later.jsonl', k=4))])\n"
     suite.write(test_contract=f"import pytest\n\n{late}" + CASES.replace("(", "(n, ", 1))
     assert "2 failed, 2 passed, 2 xfailed in" in suite.run().out
+
+
+@pytest.mark.parametrize("returned", ["'run.jsonl'", "['run.jsonl']", "'run*.jsonl'", "Path('run.jsonl')"])
+def test_a_path_that_leads_to_two_runs_is_refused(returned: str, suite: Suite) -> None:
+    write_jsonl(suite.folder / "golden.jsonl", [golden("q1", "doc1")])
+    (suite.folder / "ragcontract.yml").unlink()
+    write_jsonl(suite.folder / "run.jsonl", [run("q1", "doc1")])
+    tests = suite.folder / "tests"
+    tests.mkdir()
+    fixture = (
+        "import pytest\nfrom pathlib import Path\nfrom ragcontract import RunWriter\n\n"
+        "@pytest.fixture(scope='session')\ndef rag_run():\n"
+        "    with RunWriter('run.jsonl') as run:\n        run.write('q1', ['x'])\n"
+    )
+    (tests / "conftest.py").write_text(f"{fixture}    return {returned}\n")
+    (tests / "test_contract.py").write_text(WHOLE)
+    ended = suite.run(inside="tests")
+    assert (ended.code, "leads to two runs" in ended.out) == (1, True)
+    (suite.folder / "run.jsonl").unlink()
+    assert "ContractBroken" in suite.run(inside="tests").out, "the only one there is"
+    (tests / "conftest.py").write_text(
+        "from pathlib import Path\n" + fixture.replace("'run.jsonl'", "'../run.jsonl'") + f"    return {returned}\n"
+    )
+    (tests / "run.jsonl").unlink()
+    assert "ContractBroken" in suite.run(inside="tests").out, "the only one there is"
+
+
+def test_a_run_in_the_current_folder_that_is_newer_than_the_checked_one_is_a_warning(suite: Suite) -> None:
+    tests = suite.folder / "tests"
+    tests.mkdir()
+    (tests / "test_contract.py").write_text(WHOLE)
+    assert "is newer than" not in suite.run(inside="tests").out
+    write_jsonl(tests / "current_run.jsonl", [run("good", "x")])
+    assert "current_run.jsonl: is newer than ../current_run.jsonl, which is checked" in suite.run(inside="tests").out
+    (suite.folder / "current_run.jsonl").touch()
+    assert "is newer than" not in suite.run(inside="tests").out
