@@ -29,7 +29,7 @@ from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import paths_of, several, some
 from ragcontract.core.safe_text import printable, visible
-from ragcontract.evaluation.check_inputs import Inputs, find_inputs
+from ragcontract.evaluation.check_inputs import Inputs, find_inputs, folders_above
 from ragcontract.evaluation.source import Local
 from ragcontract.files.paths import existing_files
 from ragcontract.report.api_report import Report
@@ -82,8 +82,11 @@ def named_by(node: Any) -> dict[str, Any]:
     return arguments
 
 
-def inputs_in(arguments: Mapping[str, Any], folder: Path) -> Inputs:
-    """Return the inputs that markers name, with the defaults that the command line has in the same folder."""
+def inputs_in(arguments: Mapping[str, Any], folder: Path, top: Path) -> Inputs:
+    """Return the inputs that markers name, with the defaults that the command line has in the same folder.
+
+    ``top`` is pytest's rootdir, up to which a configuration is searched for that is not read.
+    """
     paths = {name: _listed(arguments.get(name), name) for name in PATHS}
     singles = {name: next(iter(paths[name]), None) for name in ("calibration", "config")}
     several_of = {name: paths_of(arguments.get(name) or ()) for name in ("scores", "judgments")}
@@ -93,7 +96,7 @@ def inputs_in(arguments: Mapping[str, Any], folder: Path) -> Inputs:
         tags=several(arguments.get("tags", ())),
         repeats=arguments.get("repeats", False),
     )
-    return find_inputs(named, str(folder))
+    return find_inputs(named, str(folder), folders_above(folder, top))
 
 
 class Target(Struct, frozen=True):
@@ -202,7 +205,7 @@ def parametrize(metafunc: pytest.Metafunc, fixture: str) -> None:
     """Make a test for each gate and each query of the contract."""
     try:
         arguments = named_by(metafunc.definition)
-        contract = _contract_of(inputs_in(arguments, _folder_of(metafunc.config, arguments)))
+        contract = _contract_of(inputs_in(arguments, _folder_of(metafunc.config, arguments), metafunc.config.rootpath))
     except InputError as error:
         raise pytest.Collector.CollectError(_explained(error)) from None
     targets = targets_of(contract)
@@ -239,7 +242,7 @@ def warn_of_broken(report: object, test: str) -> None:
 
 def _checked_once(request: pytest.FixtureRequest, arguments: Mapping[str, Any], run: Any) -> CheckedRun:
     folder = _folder_of(request.config, arguments)
-    inputs = inputs_in(arguments, folder)
+    inputs = inputs_in(arguments, folder, request.config.rootpath)
     made, maker = None, ()
     if _names_files(run):
         inputs, run = replace(inputs, run=_files_of(run, folder)), None

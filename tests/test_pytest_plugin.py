@@ -624,3 +624,14 @@ def test_a_run_in_the_current_folder_that_is_newer_than_the_checked_one_is_a_war
     assert "current_run.jsonl: is newer than ../current_run.jsonl, which is checked" in suite.run(inside="tests").out
     (suite.folder / "current_run.jsonl").touch()
     assert "is newer than" not in suite.run(inside="tests").out
+
+
+def test_a_configuration_above_the_folder_of_a_marker_is_a_warning(suite: Suite) -> None:
+    (suite.folder / "billing").mkdir()
+    (suite.folder / "golden.jsonl").unlink()
+    write_jsonl(suite.folder / "billing" / "golden.jsonl", [golden("q1")])
+    write_jsonl(suite.folder / "billing" / "current_run.jsonl", [run("q1")])
+    suite.write(test_billing="import pytest\n\npytestmark = pytest.mark.rag_contract(folder='billing')\n\n" + WHOLE)
+    ended = suite.run()
+    assert ended.code == 1
+    assert "billing/../ragcontract.yml: looks like a configuration and is not read" in ended.out

@@ -22,7 +22,7 @@ from ragcontract.contract.config import Config
 from ragcontract.contract.config_file import read_config
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError, OutputError
-from ragcontract.evaluation.check_inputs import DEFAULTS, Inputs, find_inputs
+from ragcontract.evaluation.check_inputs import DEFAULTS, Inputs, find_inputs, folders_above
 from ragcontract.evaluation.source import GoodRuns, Source
 from ragcontract.files.paths import existing_files
 from ragcontract.files.writing import check_outputs, goes_to_a_stream, wrong_unless_named
@@ -164,7 +164,7 @@ def find_files(named: Inputs) -> Inputs:
     Raises InputError if a path is empty, or if a default file is a link that leads out of the repository.
     """
     refuse_empty({f"--{name}": named.paths(name) for name in OPTIONS})
-    inputs = find_inputs(named)
+    inputs = find_inputs(named, above=folders_above(Path()))
     refuse_links_away({f"--{name}": inputs.paths(name)[0] for name in DEFAULTS if name in inputs.unnamed})
     return inputs
 
@@ -237,7 +237,7 @@ def configured(config: str | None) -> Config:
     """Return the configuration of a file, or of the default file if it exists; raises InputError."""
     from ragcontract.registry import BUILT_IN  # with every rule and metric, which a check of documents does not need
 
-    inputs = find_inputs(Inputs.named(config=config))
+    inputs = find_inputs(Inputs.named(config=config), above=folders_above(Path()))
     refuse_links_away({"--config": None if config else inputs.config})
     read = read_config(inputs.config, BUILT_IN, others=inputs.other_configs)
     read.problems.raise_if_any()
