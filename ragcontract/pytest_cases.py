@@ -32,7 +32,9 @@ from ragcontract.core.safe_text import printable, visible
 from ragcontract.evaluation.check_inputs import Inputs, find_inputs, folders_above
 from ragcontract.evaluation.source import Local
 from ragcontract.files.paths import existing_files
+from ragcontract.pytest_plugin import NOTE
 from ragcontract.report.api_report import Report
+from ragcontract.report.terminal import pass_notes
 from ragcontract.runs.readers import InMemory
 
 PathLike = str | os.PathLike[str]
@@ -257,6 +259,8 @@ def _checked_once(request: pytest.FixtureRequest, arguments: Mapping[str, Any], 
         except Exception as error:  # including those of the run's own function, which is called only once
             known[key] = made, error
             raise
+        notes = (printable(note) for note in pass_notes(result.report))
+        request.node.user_properties.extend((NOTE, note) for note in notes)
         known[key] = made, result  # the set-up is held, so that no other one gets its identity
     elif isinstance(result, Exception):
         first, *_ = str(result).splitlines() or [type(result).__name__]

@@ -17,6 +17,7 @@ MARKER = (
     "fixtures rag_contract and rag_contract_case check it, with the defaults of `rag-contract check`; paths start at "
     "folder, and folder at rootdir"
 )
+NOTE = "rag_contract_note"  # a property of the test that made a check; pytest sends it from workers, too
 CASE = "rag_contract_case"
 WHOLE = pytest.StashKey["Report"]()  # what a test got from rag_contract, by whatever way it asked for it
 
@@ -47,6 +48,17 @@ def pytest_runtest_call(item: "pytest.Item") -> None:
         from ragcontract.pytest_cases import warn_of_broken
 
         warn_of_broken(report, item.nodeid)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Write the notes of all checks, such as what they compared and how the contract changed."""
+    reports = (report for reports in terminalreporter.stats.values() for report in reports)
+    properties = (pair for report in reports for pair in getattr(report, "user_properties", ()))
+    notes = dict.fromkeys(str(note) for name, note in properties if name == NOTE)
+    if notes:
+        terminalreporter.section("rag-contract")
+        for note in notes:
+            terminalreporter.line(note)
 
 
 @pytest.fixture(scope="session")

@@ -635,3 +635,13 @@ def test_a_configuration_above_the_folder_of_a_marker_is_a_warning(suite: Suite)
     ended = suite.run()
     assert ended.code == 1
     assert "billing/../ragcontract.yml: looks like a configuration and is not read" in ended.out
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["one process", "a worker"])
+def test_the_notes_of_a_check_are_in_the_summary_once(workers: tuple[str, ...], suite: Suite) -> None:
+    before = stored_query("lost", "doc2") | {"query": "Asked before"}
+    write_baseline(suite.folder / "baseline.json", stored_query("good", "doc1"), before)
+    (suite.folder / "ragcontract.yml").write_text("fail_on: {mrr_drop_gt: 0.1}\n")
+    suite.write(test_contract=CASES)
+    out = suite.run(*workers, "-W", "default").out
+    assert out.count("the 1 query that both sides have") == 1
