@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from ragcontract.core import bounds
 from ragcontract.core.nearest import nearest
+from ragcontract.core.phrase import Message, private
 from ragcontract.core.safe_text import shorten
 from ragcontract.files.json_text import first_doubled
 from ragcontract.files.schema import Mismatch
@@ -87,7 +88,7 @@ def column_mismatches(kind: Kind, columns: pa.DataType | pa.Schema, path: Path =
         at = (*path, name)
         if name not in names:
             if required:
-                yield Mismatch(at, f"is missing{_instead(name, kind, names)}")
+                yield Mismatch(at, Message.of("is missing", _instead(name, kind, names)))
         elif names.count(name) > 1:
             yield Mismatch(at, "occurs more than once; rename one of the columns")
         else:
@@ -98,7 +99,8 @@ def _instead(name: str, kind: Kind, names: list[str]) -> str:
     strangers = [stranger for stranger in names if stranger not in kind.fields]
     if near := nearest(name, strangers):
         return f"; is {near!r} a misspelling of it?"
-    return f"; found instead: {', '.join(map(repr, strangers[: bounds.NAMES]))}" if strangers else ""
+    listed = ", ".join(map(repr, strangers[: bounds.NAMES]))
+    return Message.quoting("; found instead: ", private(listed)) if strangers else ""
 
 
 def _type_mismatches(kind: Kind, arrow_type: pa.DataType, path: Path) -> Iterator[Mismatch]:

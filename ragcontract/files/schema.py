@@ -20,6 +20,7 @@ import msgspec
 
 from ragcontract.core import bounds
 from ragcontract.core.nearest import nearest
+from ragcontract.core.phrase import Message, private
 from ragcontract.core.safe_text import shorten
 
 
@@ -186,9 +187,8 @@ def _explain(error: Any, definitions: dict[str, Any]) -> Iterator[Mismatch]:
     if error.validator == "required":
         for missing in error.validator_value:
             if missing not in error.instance:
-                yield Mismatch(
-                    (*path, missing), f"is missing{_instead(missing, error.instance, error.schema, definitions)}"
-                )
+                instead = _instead(missing, error.instance, error.schema, definitions)
+                yield Mismatch((*path, missing), Message.of("is missing", instead))
     elif error.validator == "additionalProperties":
         known = error.schema.get("properties", {})
         for name in error.instance:
@@ -212,7 +212,8 @@ def _instead(missing: str, instance: dict[str, Any], schema: dict[str, Any], def
     strangers = [name for name in instance if name not in schema.get("properties", {})]
     if near := nearest(missing, strangers):
         return f"; is {near!r} a misspelling of it?"
-    return f"; found instead: {', '.join(repr(name) for name in strangers[: bounds.NAMES])}" if strangers else ""
+    listed = ", ".join(repr(name) for name in strangers[: bounds.NAMES])
+    return Message.quoting("; found instead: ", private(listed)) if strangers else ""
 
 
 def _as_tagged(tag: str, value: object, tags: dict[str, Any], definitions: dict[str, Any]) -> str:
@@ -248,7 +249,14 @@ def _meant(name: str, known: dict[str, Any], definitions: dict[str, Any]) -> str
 
 
 def _mismatch(instance: object, schema: dict[str, Any], definitions: dict[str, Any]) -> str:
-    message = f"expected {describe(schema, definitions)}, found {shown(instance)}"
+    return Message.quoting(
+        f"expected {describe(schema, definitions)}, found ", private(_found(instance, schema, definitions))
+    )
+
+
+def _found(instance: object, schema: dict[str, Any], definitions: dict[str, Any]) -> str:
+    """Return a value that does not fit, with advice, which often repeats the value."""
+    message = shown(instance)
     if (meant := _meant_value(instance, schema, definitions)) is not None:
         return f"{message}; write {meant}"
     required = definitions.get(schema.get("$ref", "").rsplit("/", 1)[-1], schema).get("required", [])

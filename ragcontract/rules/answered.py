@@ -16,14 +16,16 @@ from ragcontract.core import bounds
 from ragcontract.core.answer_settings import Matcher
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.invisible import without_invisible
-from ragcontract.core.phrase import Name, Phrase, excerpt
+from ragcontract.core.phrase import Message, Name, Phrase, excerpt
 from ragcontract.core.rule import RowContext, RowRule, Violation, names_of
 from ragcontract.core.run import RESPONSE_FIELDS, RunRow
 from ragcontract.core.safe_text import shorten
 
 NO_ANSWER = ("no answer",)
 NO_CALLS = ("no tool_calls",)  # the calls of a golden query without a row, or of a turn after an error, are not known
-LACKING = "has no response, which rules about its answer need; export it, as null if there was none"
+LACKING = Message.quoting(
+    "has no response", ", which rules about its answer need; export it, as null if there was none"
+)
 
 
 class AnswerRule(RowRule, frozen=True, kw_only=True, gc=False):

@@ -16,7 +16,7 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import TextId
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import count as counted
-from ragcontract.core.phrase import Name, Phrase, joined
+from ragcontract.core.phrase import Message, Name, Phrase, joined
 from ragcontract.core.rule import Fault, RowContext, RowRule, Violation
 from ragcontract.core.run import RunRow
 from ragcontract.rules.answered import NO_CALLS
@@ -122,7 +122,8 @@ class ToolRule(RowRule, frozen=True, kw_only=True, gc=False):
             if row.error is not None:
                 return None
             rule = type(self).__struct_config__.tag
-            return f"has no tool_calls, which {rule} needs; export them ([] if no tool was called)"
+            rest = f", which {rule} needs; export them ([] if no tool was called)"
+            return Message.quoting("has no tool_calls", rest)
         made = context.once.made(_read, row)
         return str(made) if isinstance(made, CannotScoreError) else uncalled(row.tool_calls, row.finish_reason)
 

@@ -11,6 +11,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.nearest import nearest
 from ragcontract.core.numbers import mebibytes
+from ragcontract.core.phrase import Message, private
 from ragcontract.core.run import VERSION_FIELDS, RunRow
 from ragcontract.core.safe_text import shorten
 from ragcontract.files.json_lines import has_more_text
@@ -99,7 +100,9 @@ class RowEncoder:
         encoded = self._encoded(row, location)
         for name, number in numbers.items():
             if number is not None and not math.isfinite(number):  # would be written as null
-                raise InputError([f"{location}: {name}: expected a number, found {number}"])
+                raise InputError(
+                    [Message.quoting(f"{location}: {name}: expected a number, found ", private(f"{number}"))]
+                )
         return encoded
 
     def _encoded(self, row: dict[str, Any], location: str) -> tuple[bytes, RunRow]:
@@ -111,7 +114,7 @@ class RowEncoder:
             decoded = self._decode(line)
         except msgspec.ValidationError as error:
             reasons = mismatches(msgspec.json.decode(line), self._type)
-            problems = [f"{location}: {dotted(mismatch.path)}: {mismatch.message}" for mismatch in reasons]
+            problems = [Message.of(f"{location}: {dotted(mismatch.path)}: ", mismatch.message) for mismatch in reasons]
             raise InputError(problems or [f"{location}: {error}"]) from error
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise InputError([f"{location}: cannot be written as JSON ({error})"]) from error
@@ -131,7 +134,8 @@ def _listed(results: object, location: str) -> list[dict[str, Any]]:
         raise InputError([f"{location}: results: {_unfit(results)}, the best result first"])
     if isinstance(results, str | bytes | Mapping) or not isinstance(results, Iterable):
         shown_results = "nothing" if results is UNSET else shorten(repr(results), bounds.VALUE)
-        raise InputError([f"{location}: results: expected a list of document ids or results, found {shown_results}"])
+        expected = f"{location}: results: expected a list of document ids or results, found "
+        raise InputError([Message.quoting(expected, private(shown_results))])
     return [dict(result) if isinstance(result, Mapping) else {"doc_id": result} for result in results]
 
 
