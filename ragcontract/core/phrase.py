@@ -11,6 +11,7 @@ from typing import Annotated, TypeAlias
 from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
+from ragcontract.core.numbers import count
 
 
 class Name(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -119,6 +120,12 @@ def joined(phrases: Iterable[Iterable[str | Name]], more: int = 0) -> Phrase:
     """Return phrases with commas between them, followed by ``3 more`` if ``more`` is 3 and by nothing if it is 0."""
     shown = [*phrases, *([[f"{more:,} more"]] if more > 0 else [])]
     return tuple([part for number, phrase in enumerate(shown) for part in ([", "] if number else []) + [*phrase]])
+
+
+def and_more(items: Sequence[object], shown: int, noun: str = "") -> str:
+    """Return `` and 3 more``, or with a ``noun`` `` and 3 more files``, for the items after those that are shown."""
+    more = len(items) - shown
+    return f" and {count(more, f'more {noun}') if noun else f'{more:,} more'}" if more > 0 else ""
 
 
 def listed(names: Sequence[str], conjunction: str) -> Phrase:

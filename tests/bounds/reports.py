@@ -14,10 +14,9 @@ from ragcontract.report.api_report import ContractBroken
 from ragcontract.report.api_report import Report as Result
 from ragcontract.report.baseline import update_text
 from ragcontract.report.build import error_report
-from ragcontract.report.html.metric_cards import cards, tags
 from ragcontract.report.html.page_text import note, sentence
 from ragcontract.report.html.query_rows import QueryRow, queries
-from ragcontract.report.html.sections import folds
+from ragcontract.report.html.sections import cards, facts_of, folds, tags
 from ragcontract.report.markdown.document import render, render_error
 from ragcontract.report.markdown.gfm import inline
 from ragcontract.report.markdown.gfm import sentence as markdown_sentence
@@ -219,7 +218,7 @@ def html_reason(_: Lab, size: int) -> bool:
         return report([query("q", "A")], {"q": ["x"]}, None, config)
 
     def shown(found: Report) -> str:
-        return next(fact.value for card in cards(found).open for fact in card.facts if fact.name == "Waived")
+        return next(value for row in cards(found)[0] for name, value, _ in facts_of(row, 1) if name == "Waived")
 
     reason = "r" * (size - len(shown(made("r"))) + 1)
     return reason in shown(made(reason))
@@ -319,7 +318,7 @@ CASES: Cases = {
     "HTML_QUERIES": Case(lambda _, size: len(queries(broken(size)).rows) == size),
     "HTML_RANKS": Case(lambda _, size: not queries(wanting(size)).rows[0].more),
     "HTML_CARDS": Case(
-        lambda _, size: "of tags" not in "".join(one.title for one in cards(tagged(size, limited=True)).folded)
+        lambda _, size: "of tags" not in "".join(title for title, _ in cards(tagged(size, limited=True))[1])
     ),
     "TAG_METRICS": Case(tag_metrics),
     "HTML_OPEN_TAGS": Case(lambda _, size: html_tags(size)[0]),

@@ -36,9 +36,9 @@ def _markdown(made: RunComparison) -> bytes:
 
 
 def _html(made: RunComparison) -> bytes:
-    from ragcontract.report.html import comparison_page
+    from ragcontract.report.html import page
 
-    return comparison_page.render(made)
+    return page.render_comparison(made)
 
 
 FORMATS: dict[str, Callable[[RunComparison], Content]] = {

@@ -40,18 +40,6 @@ class Part(Struct, frozen=True):
     style: Style = "text"
 
 
-class Badge(Struct, frozen=True):
-    """A status and its label."""
-
-    status: Status | QueryStatus
-    label: str
-
-
-def badge(status: Status | QueryStatus) -> Badge:
-    """Return the badge of a status."""
-    return Badge(status, STATUS[status])
-
-
 def shown(text: str, length: int = bounds.HTML_TEXT) -> str:
     """Return text with control characters made visible, shortened to ``length``."""
     return clipped(text, length)
@@ -99,8 +87,3 @@ def of_scale(value: float | None, scale: Scale) -> str | None:
     if value is None or not 0 < width < math.inf:
         return None
     return f"{min(1.0, max(0.0, (value - scale.low) / width)) * 100:.2f}%"
-
-
-def of_share(share: float | None) -> str | None:
-    """Return a share from 0 to 1 as a position; None without one."""
-    return of_scale(share, Scale())

@@ -14,10 +14,12 @@ import msgspec
 from msgspec import Struct
 
 from ragcontract.core import bounds
+from ragcontract.core.finding import Finding
 from ragcontract.core.numbers import count, fixed, signed
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.safe_text import visible
-from ragcontract.report.html.page_text import STATUS, Badge, Part, badge, lines, sentence, shown
+from ragcontract.decision.policy import QueryStatus
+from ragcontract.report.html.page_text import STATUS, lines, shown
 from ragcontract.report.metric_table import main_metric
 from ragcontract.report.notes import row_shown
 from ragcontract.report.queries import (
@@ -38,42 +40,20 @@ BROKEN_FIRST = {"fail": 0, "counted": 0, "warn": 1, "skipped": 1, "waived": 1, "
 Row = dict[str, Any]
 
 
-class BrokenRule(Struct, frozen=True, kw_only=True):
-    """What a rule expected of a query and what was found."""
-
-    expected: Sequence[Part]
-    actual: Sequence[Part]
-
-
-class DocumentRank(Struct, frozen=True, kw_only=True):
-    """A document of a query and its rank, as text: ``8 → missing``."""
-
-    name: str
-    rank: str
-
-
-class SaidSides(Struct, frozen=True, kw_only=True):
-    """The answers or retrieved texts of both sides."""
-
-    title: str
-    before: Sequence[str] | None  # None if there is nothing to compare with
-    now: Sequence[str]
-
-
 class QueryRow(Struct, frozen=True, kw_only=True):
     """One query."""
 
     id: str
     question: str
-    badge: Badge
+    status: QueryStatus
     tags: Sequence[str]
     metric: str
     change: str
-    documents: Sequence[DocumentRank]
+    documents: Sequence[tuple[str, str]]  # each with its rank, as text: ``8 → missing``
     more: str  # counts the documents that are not listed
-    broken: Sequence[BrokenRule]
+    broken: Sequence[Finding]
     why: str  # why it fails or does not fail, if that needs a reason
-    texts: Sequence[SaidSides]
+    texts: Sequence[tuple[str, Sequence[str] | None, Sequence[str]]]  # title, before (None if not compared), now
 
 
 class Queries(Struct, frozen=True, kw_only=True):
@@ -107,28 +87,28 @@ def _row(report: Report, query: QueryReport, findings: FindingsByQuery, key: str
     return QueryRow(
         id=shown(query.id, bounds.HTML_ID),
         question=shown(query.query, bounds.HTML_QUESTION),
-        badge=badge(query.status),
+        status=query.status,
         tags=[shown(tag, bounds.HTML_ID) for tag in query.tags],
         metric=NO_VALUE if value is None else fixed(value, DIGITS),
         change=NO_VALUE if value is None or before is None else signed(value - before, DIGITS),
         documents=list(islice(_documents(query), bounds.HTML_RANKS)),
         more=f"{more:,} more" if (more := documents - bounds.HTML_RANKS) > 0 else "",
-        broken=[BrokenRule(expected=sentence(finding.expected), actual=sentence(finding.found)) for finding in listed],
+        broken=listed,
         why=shown(why_and_since(report, query, findings), bounds.HTML_WHY),
         texts=[_sides(row, compared=query.baseline_said is not None) for row in said_rows(query)],
     )
 
 
-def _sides(row: SaidRow, *, compared: bool) -> SaidSides:
+def _sides(row: SaidRow, *, compared: bool) -> tuple[str, Sequence[str] | None, Sequence[str]]:
     before = _listed(row.before, row.more_before) if compared else None
-    return SaidSides(title=row.title, before=before, now=_listed(row.now, row.more_now))
+    return row.title, before, _listed(row.now, row.more_now)
 
 
 def _listed(texts: Sequence[str], more: int) -> list[str]:
     return [*map(lines, texts), *([f"… {more:,} more"] if more else [])]
 
 
-def _documents(query: QueryReport) -> Iterable[DocumentRank]:
+def _documents(query: QueryReport) -> Iterable[tuple[str, str]]:
     """Yield the relevant documents, and the forbidden documents that a side retrieved."""
     compared = query.baseline_ranks is not None
     sides = (
@@ -139,7 +119,7 @@ def _documents(query: QueryReport) -> Iterable[DocumentRank]:
         for name in {**before, **now}:
             was, is_now = rank(before.get(name)), rank(now.get(name))
             changed = compared and was != is_now
-            yield DocumentRank(name=shown(name, bounds.HTML_ID) + what, rank=f"{was} → {is_now}" if changed else is_now)
+            yield shown(name, bounds.HTML_ID) + what, f"{was} → {is_now}" if changed else is_now
 
 
 def encode(report: Report) -> str:
