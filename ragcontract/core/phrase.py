@@ -11,7 +11,7 @@ from typing import Annotated, TypeAlias
 from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.numbers import count
+from ragcontract.core.numbers import more
 
 
 class Name(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -116,23 +116,16 @@ def shortened(phrase: Phrase, length: int, of_name: int) -> Phrase:
     return phrase
 
 
-def joined(phrases: Iterable[Iterable[str | Name]], more: int = 0) -> Phrase:
-    """Return phrases with commas between them, followed by ``3 more`` if ``more`` is 3 and by nothing if it is 0."""
-    shown = [*phrases, *([[f"{more:,} more"]] if more > 0 else [])]
+def joined(phrases: Iterable[Iterable[str | Name]], rest: int = 0) -> Phrase:
+    """Return phrases with commas between them, followed by ``3 more`` if ``rest`` is 3 and by nothing if it is 0."""
+    shown = [*phrases, *filter(None, [more(rest, 0)])]
     return tuple([part for number, phrase in enumerate(shown) for part in ([", "] if number else []) + [*phrase]])
-
-
-def and_more(items: Sequence[object], shown: int, noun: str = "") -> str:
-    """Return `` and 3 more``, or with a ``noun`` `` and 3 more files``, for the items after those that are shown."""
-    more = len(items) - shown
-    return f" and {count(more, f'more {noun}') if noun else f'{more:,} more'}" if more > 0 else ""
 
 
 def listed(names: Sequence[str], conjunction: str) -> Phrase:
     """Return names as ``a, b and c``. Of a long list, return the first five names and the number of the others."""
-    items: list[str | Name] = [Name(name) for name in names[: bounds.LISTED]]
-    if len(names) > bounds.LISTED:
-        items.append(f"{len(names) - bounds.LISTED:,} more")
+    rest = more(len(names), bounds.LISTED)
+    items: list[str | Name] = [*map(Name, names[: bounds.LISTED]), *([rest] if rest else [])]
     phrase: list[str | Name] = []
     for number, item in enumerate(items):
         if number:

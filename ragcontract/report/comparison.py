@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Direction, Metric, Scale
-from ragcontract.core.numbers import SAME, count, fixed, signed
+from ragcontract.core.numbers import SAME, count, fixed, more, signed
 from ragcontract.core.run import SourceFile, ranks_by_id
 from ragcontract.core.safe_text import clipped, encodable, visible
 from ragcontract.decision.evaluated import Evaluation
@@ -337,7 +337,7 @@ def disagreements_title(made: RunComparison) -> str:
 
 def rest(made: RunComparison) -> str:
     """Return a line that counts the queries that are not listed; empty if there are none."""
-    return f"… and {count(made.more_disagreements, 'more query')}." if made.more_disagreements else ""
+    return more(made.more_disagreements, 0, "query", "… and {}.")
 
 
 def question(item: Disagreement, length: int) -> str:

@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from ragcontract.core import bounds
 from ragcontract.core.finding import phrase_of
-from ragcontract.core.numbers import count, fixed
+from ragcontract.core.numbers import count, fixed, more
 from ragcontract.core.phrase import Name, Phrase, Quote, joined, listed, render
 from ragcontract.core.run import COMPARED_VERSIONS, VERSION_FIELDS
 from ragcontract.core.safe_text import clipped, encodable, shorten, visible
@@ -188,9 +188,8 @@ def summary_of(report: Report | ErrorReport) -> str:
         text = f"{VERDICTS[report.verdict]}: {headline(report, visible, visible)}"
     else:
         first = visible(report.problems[0]) if report.problems else "no problem is known"
-        others = len(report.problems) - 1 + report.more_problems
-        more = f" (and {count(others, 'more problem')})" if others > 0 else ""
-        text = f"could not be judged: {first}{more}"
+        others = more(len(report.problems) + report.more_problems, 1, "problem", " (and {})")
+        text = f"could not be judged: {first}{others}"
     name = report.source.contract if report.source else None
     named = f" {clipped(name, bounds.MARKDOWN_NAME)}" if name else ""
     return shorten(f"{subject(report)}{named} {text}", bounds.SUMMARY_LINE)

@@ -20,6 +20,7 @@ from ragcontract.core.numbers import (
     digits_for,
     digits_that_add_up,
     fixed,
+    more,
     ms_as_written,
     percent,
     percent_as_written,
@@ -186,8 +187,8 @@ def could_hide(report: Report) -> Phrase | None:
     most, limit = _amounts(first)
     what = "a drop" if first.kind.endswith("drop") else "an increase"
     of = () if first.of is None else (" of ", Name(first.of))
-    more = f", or one beyond {count(others, 'other limit')}" if others else ""
-    return (f"This pass could have hidden {what} of {most} in {first.label}", *of, f" (limit {limit}){more}.")
+    further = f", or one beyond {count(others, 'other limit')}" if others else ""
+    return (f"This pass could have hidden {what} of {most} in {first.label}", *of, f" (limit {limit}){further}.")
 
 
 def _excess(gate: GateReport, report: Report) -> float:
@@ -218,8 +219,8 @@ def not_proven_notes(report: Report) -> Iterator[Phrase]:
     findings = not_proven_gates(report)
     for finding in findings[: bounds.NAMES]:
         yield (*phrase_of(finding), f": {finding.why}")
-    if (more := len(findings) - bounds.NAMES) > 0:
-        yield (f"{count(more, 'more change')} over {'its limit' if more == 1 else 'their limits'} and not proven",)
+    if rest := more(len(findings), bounds.NAMES, "change"):
+        yield (f"{rest} over {'its limit' if len(findings) == bounds.NAMES + 1 else 'their limits'} and not proven",)
 
 
 def over_and_not_proven(report: Report) -> str:
@@ -229,9 +230,9 @@ def over_and_not_proven(report: Report) -> str:
         return ""
     few = sum(gate.status == "too_few" for gate in gates)
     noun = "drop" if all(gate.kind.endswith("drop") for gate in gates) else "change"
-    more = "more " if any(gate.status == "fail" for gate in report.gates) else ""
+    also = "more " if any(gate.status == "fail" for gate in report.gates) else ""
     verb, limit = ("is", "its limit") if len(gates) == 1 else ("are", "their limits")
-    start = f"; {count(len(gates), f'{more}{noun}')} {verb} over {limit}"
+    start = f"; {count(len(gates), f'{also}{noun}')} {verb} over {limit}"
     if few == len(gates):
         return f"{start}, and too few queries changed to tell"
     return f"{start} and not proven" + (f", {few:,} of them with too few changed queries to tell" if few else "")

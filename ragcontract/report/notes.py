@@ -9,7 +9,7 @@ from math import inf
 
 from ragcontract.core import bounds
 from ragcontract.core.finding import ChangedItem, ChangeKind, ContractChange, Value
-from ragcontract.core.numbers import SAME, count, digits_for, fixed
+from ragcontract.core.numbers import SAME, count, digits_for, fixed, more
 from ragcontract.core.phrase import Name, Phrase, Quote, joined, listed, render
 from ragcontract.core.safe_text import clipped
 from ragcontract.decision.gate_report import COMPARING, GateReport
@@ -226,8 +226,8 @@ def _means(baseline: BaselineInput, replaced: Replaced, report: Report) -> Itera
     if not texts:
         yield f": no mean fell against the older one{some}"
         return
-    more = f" and {count(len(texts) - bounds.NAMES, 'more metric')}" if len(texts) > bounds.NAMES else ""
-    yield f": {', '.join(texts[: bounds.NAMES])}{more} against the older one{some}"
+    rest = more(len(texts), bounds.NAMES, "metric", " and {}")
+    yield f": {', '.join(texts[: bounds.NAMES])}{rest} against the older one{some}"
 
 
 def _reason(baseline: BaselineInput, replaced: Replaced) -> str:
@@ -244,8 +244,8 @@ def _reason(baseline: BaselineInput, replaced: Replaced) -> str:
         if _days_between(accepted.at, baseline.created_at or "") <= bounds.REPLACED_DAYS
     ]
     if recent:
-        more = f" (and {len(recent) - 1} more in report.json)" if len(recent) > 1 else ""
-        text += f"; accepted with a baseline before it, on {_day(recent[-1].at)}: {_short(recent[-1])}{more}"
+        others = more(len(recent), 1, form=" (and {} in report.json)")
+        text += f"; accepted with a baseline before it, on {_day(recent[-1].at)}: {_short(recent[-1])}{others}"
     return text
 
 
@@ -273,8 +273,7 @@ def _named(change: ContractChange) -> Iterator[str | Name]:
     if change.items:
         yield " ("
         yield from joined((Name(item.id), _values(change.kind, item)) for item in change.items[: bounds.LISTED])
-        rest = len(change.items) - bounds.LISTED
-        yield f" and {rest:,} more in report.json)" if rest > 0 else ")"
+        yield more(len(change.items), bounds.LISTED, form=" and {} in report.json") + ")"
 
 
 def _values(kind: ChangeKind, item: ChangedItem) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import UNSET
 
 from ragcontract.core import bounds
-from ragcontract.core.numbers import count, fixed, milliseconds, ms_digits
+from ragcontract.core.numbers import count, fixed, milliseconds, more, ms_digits
 from ragcontract.core.phrase import render
 from ragcontract.core.run import Latency
 from ragcontract.core.safe_text import clipped, shorten, visible
@@ -115,8 +115,8 @@ def verdict_text(report: Report) -> str:
 
 def _more(queries: Sequence[QueryReport], what: str, file: str) -> Iterable[str]:
     """Yield a line that counts the queries that are not shown, if there are any."""
-    if (more := len(queries) - bounds.TERMINAL_QUERIES) > 0:
-        yield f"… and {more:,} more {what}" + (f", see {visible(file)}" if file else "")
+    if rest := more(len(queries), bounds.TERMINAL_QUERIES):
+        yield f"… and {rest} {what}" + (f", see {visible(file)}" if file else "")
 
 
 def _broken(query: QueryReport, findings: FindingsByQuery, note: str) -> str:

@@ -14,8 +14,7 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ragcontract.core import bounds
-from ragcontract.core.numbers import count, percent
-from ragcontract.core.phrase import and_more
+from ragcontract.core.numbers import more, percent
 from ragcontract.decision.decide import Verdict
 from ragcontract.report import comparison
 from ragcontract.report.comparison import ComparedMetric, RunComparison, RunMean
@@ -79,12 +78,11 @@ def render(report: Report) -> bytes:
 
 def render_error(report: ErrorReport) -> bytes:
     """Render the page for input that cannot be judged, as UTF-8."""
-    more = [f"… and {count(report.more_problems, 'more problem')}"] if report.more_problems else []
     return _rendered(
         "error.html",
         title=_title(report, "could not be judged"),
         about=about(report),
-        problems=[*report.problems, *more],
+        problems=[*report.problems, *filter(None, [more(report.more_problems, 0, "problem", "… and {}")])],
         report=report,
     )
 
@@ -138,7 +136,8 @@ def _inputs(made: RunComparison, labels: Sequence[str]) -> Iterator[str]:
     yield f"golden: {shown(made.golden[0].path)}" if made.golden else "golden"
     for name, run in zip(labels, made.runs, strict=True):
         missing = f", {len(run.missing):,} missing" if run.missing else ""
-        yield f"{name}: {shown(run.files[0].path)}{and_more(run.files, 1)}, {run.queries:,} queries{missing}"
+        others = more(len(run.files), 1, form=" and {}")
+        yield f"{name}: {shown(run.files[0].path)}{others}, {run.queries:,} queries{missing}"
 
 
 def file_of(outcome: Reported) -> list[bytes]:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.finding import Finding
-from ragcontract.core.numbers import count, fixed, signed
+from ragcontract.core.numbers import count, fixed, more, signed
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.safe_text import visible
 from ragcontract.decision.policy import QueryStatus
@@ -92,7 +92,7 @@ def _row(report: Report, query: QueryReport, findings: FindingsByQuery, key: str
         metric=NO_VALUE if value is None else fixed(value, DIGITS),
         change=NO_VALUE if value is None or before is None else signed(value - before, DIGITS),
         documents=list(islice(_documents(query), bounds.HTML_RANKS)),
-        more=f"{more:,} more" if (more := documents - bounds.HTML_RANKS) > 0 else "",
+        more=more(documents, bounds.HTML_RANKS),
         broken=listed,
         why=shown(why_and_since(report, query, findings), bounds.HTML_WHY),
         texts=[_sides(row, compared=query.baseline_said is not None) for row in said_rows(query)],
@@ -104,8 +104,8 @@ def _sides(row: SaidRow, *, compared: bool) -> tuple[str, Sequence[str] | None, 
     return row.title, before, _listed(row.now, row.more_now)
 
 
-def _listed(texts: Sequence[str], more: int) -> list[str]:
-    return [*map(lines, texts), *([f"… {more:,} more"] if more else [])]
+def _listed(texts: Sequence[str], rest: int) -> list[str]:
+    return [*map(lines, texts), *filter(None, [more(rest, 0, form="… {}")])]
 
 
 def _documents(query: QueryReport) -> Iterable[tuple[str, str]]:

@@ -6,8 +6,7 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.metric import Scale
-from ragcontract.core.numbers import count, fixed, percent, signed
-from ragcontract.core.phrase import and_more
+from ragcontract.core.numbers import count, fixed, more, percent, signed
 from ragcontract.core.run import SourceFile
 from ragcontract.decision.gate_report import COMPARING, GateReport
 from ragcontract.report.answer_report import TierReport
@@ -133,9 +132,10 @@ def bar_of_tier(tier: TierReport) -> Bar | None:
 def facts_of_tier(tier: TierReport) -> list[str]:
     """Return the minimum of a tier, the tiers that it gates, and why it is skipped."""
     gates = ", ".join(shown(name, bounds.HTML_NAME) for name in tier.gates[: bounds.NAMES])
+    others = more(len(tier.gates), bounds.NAMES, form=" and {}")
     return [
         *([f"minimum {minimum(tier)}"] if tier.minimum is not None else []),
-        *([f"gates {gates}{and_more(tier.gates, bounds.NAMES)}"] if gates else []),
+        *([f"gates {gates}{others}"] if gates else []),
         *([shown(tier.skipped, bounds.HTML_REASON)] if tier.skipped else []),
     ]
 
@@ -191,7 +191,7 @@ def tags(report: Report) -> Tags | None:
         open=rows[: bounds.HTML_OPEN_TAGS],
         title=count(len(worst) - bounds.HTML_OPEN_TAGS, "more tag"),
         folded=rows[bounds.HTML_OPEN_TAGS :],
-        rest=f"… and {count(len(worst) - bounds.HTML_TAGS, 'more tag')}." if worst[bounds.HTML_TAGS :] else "",
+        rest=more(len(worst), bounds.HTML_TAGS, "tag", "… and {}."),
         note=tag_metrics_note(report),
     )
 
@@ -253,8 +253,8 @@ def folds(report: Report) -> list[Fold]:
 
 
 def _fold(title: str, lines: Sequence[Line]) -> Fold:
-    more = f"… and {len(lines) - bounds.HTML_LINES:,} more" if len(lines) > bounds.HTML_LINES else ""
-    return Fold(title=title, lines=lines[: bounds.HTML_LINES], more=more)
+    rest = more(len(lines), bounds.HTML_LINES, form="… and {}")
+    return Fold(title=title, lines=lines[: bounds.HTML_LINES], more=rest)
 
 
 def _least(query: LeastOverlap) -> Line:
@@ -303,10 +303,10 @@ def _about(baseline: BaselineInput) -> Iterable[str]:
 
 
 def _source(name: str, files: Sequence[SourceFile], *facts: str) -> Line:
-    more = f" and {count(len(files) - 1, 'more file')}" if len(files) > 1 else ""
+    others = more(len(files), 1, "file", " and {}")
     digest = [Part(" "), Part(f"sha256 {shown(files[0].sha256[:DIGEST])}", "small")] if files[0].sha256 else []
     end = f", {', '.join(facts)}" if facts else ""
-    return [Part(f"{name}: {shown(files[0].path)}"), *digest, Part(f"{more}{end}")]
+    return [Part(f"{name}: {shown(files[0].path)}"), *digest, Part(f"{others}{end}")]
 
 
 def heat_of(cell: MatrixCell) -> str:

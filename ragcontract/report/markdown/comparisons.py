@@ -9,7 +9,7 @@ from ragcontract.report import comparison
 from ragcontract.report.comparison import RunComparison
 from ragcontract.report.headline import changed_versions, likely_mistakes, not_compared, shared_note
 from ragcontract.report.markdown.folds import moved_table
-from ragcontract.report.markdown.gfm import breaking_code, code, cut, inline, line, table, text
+from ragcontract.report.markdown.gfm import breaking_code, code, cut, first_of, inline, line, table, text
 from ragcontract.report.markdown.query_tables import fold_of
 from ragcontract.report.metric_table import table_rows
 from ragcontract.report.notes import repeats_note
@@ -90,9 +90,7 @@ def render_diff(report: Report) -> str:
 def _not_compared(report: Report) -> Iterable[str]:
     baseline = report.inputs.baseline
     for name, ids in (not_compared(baseline) if baseline else {}).items():
-        more = [f"{len(ids) - bounds.ROWS:,} more"] if len(ids) > bounds.ROWS else []
-        shown = ", ".join([*map(code, ids[: bounds.ROWS]), *more])
-        yield f"**{name.capitalize()}: {count(len(ids), 'query')}**: {shown}"
+        yield f"**{name.capitalize()}: {count(len(ids), 'query')}**: {first_of(ids, bounds.ROWS, code)}"
 
 
 def _versions(report: Report) -> Iterable[str]:

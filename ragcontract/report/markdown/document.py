@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import UNSET, Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.numbers import count
+from ragcontract.core.numbers import count, more
 from ragcontract.core.safe_text import clipped
 from ragcontract.report.formats import Reported
 from ragcontract.report.headline import VERDICTS, drift, headline_phrase, subject
@@ -171,6 +171,4 @@ def _broken_rules(query: QueryReport, findings: FindingsByQuery) -> str:
         f"{sentence((*finding.expected, ': '))}<b>{sentence(finding.found, marks='')}</b>"
         for finding in failing[: bounds.MARKDOWN_FINDINGS]
     ]
-    if rest := len(failing) - len(lines):
-        lines.append(f"… and {rest:,} more")
-    return "<br>".join(lines)
+    return "<br>".join(filter(None, [*lines, more(len(failing), len(lines), form="… and {}")]))

@@ -8,7 +8,7 @@ from functools import partial
 
 from ragcontract.core import bounds
 from ragcontract.core.finding import phrase_of
-from ragcontract.core.numbers import count, fixed, percent, signed
+from ragcontract.core.numbers import count, fixed, more, percent, signed
 from ragcontract.core.phrase import Phrase
 from ragcontract.core.run import SourceFile
 from ragcontract.core.safe_text import clipped
@@ -17,7 +17,7 @@ from ragcontract.report.answer_report import TierReport
 from ragcontract.report.headline import not_compared, other_warnings
 from ragcontract.report.inputs import BaselineInput, GoldenInput, RunInput
 from ragcontract.report.limit_text import alpha_of, ends_of, method_note, outcomes_of, p_of
-from ragcontract.report.markdown.gfm import bullets, code, cut, fold, inline, line, sentence, table, text
+from ragcontract.report.markdown.gfm import bullets, code, cut, first_of, fold, inline, line, sentence, table, text
 from ragcontract.report.markdown.query_tables import STATUS, query_cell
 from ragcontract.report.metric_table import (
     at_largest_k,
@@ -98,9 +98,8 @@ def _tiers(report: Report) -> list[str]:
 
 def _gated(tier: TierReport) -> str:
     """Return why a tier is skipped, and which tiers it gates."""
-    more = len(tier.gates) - bounds.NAMES
-    gates = [*map(code, tier.gates[: bounds.NAMES]), *([f"{more:,} more"] if more > 0 else [])]
-    gated = [f"gates {', '.join(gates)}"] if gates else []
+    gates = first_of(tier.gates, bounds.NAMES, code)
+    gated = [f"gates {gates}"] if gates else []
     return "; ".join([*([line(tier.skipped)] if tier.skipped else []), *gated])
 
 
@@ -141,8 +140,7 @@ def _tolerated(report: Report, max_rows: int) -> list[str]:
             sentence((*finding.expected, ": ", *finding.found), marks="")
             for finding in findings.tolerated(item.id)[: bounds.MARKDOWN_FINDINGS]
         ]
-        if (rest := len(findings.tolerated(item.id)) - len(tolerated)) > 0:
-            tolerated.append(f"… and {rest:,} more")
+        tolerated += filter(None, [more(len(findings.tolerated(item.id)), len(tolerated), form="… and {}")])
         return [query_cell(item), "; ".join(tolerated), line(findings.why_tolerated(item.id))]
 
     def as_table(items: Sequence[list[str] | QueryReport]) -> str:
@@ -164,8 +162,7 @@ def _rank_changes(report: Report, max_rows: int) -> list[str]:
             parts += [f"**{title}**", *cut(group, max_rows, "query", partial(moved_table, report), where="")]
     apart = not_compared(baseline)
     for name, ids in apart.items():
-        rest = [f"{len(ids) - max_rows:,} more"] if len(ids) > max_rows else []
-        parts.append(f"**{name.capitalize()}**: {', '.join([code(query_id) for query_id in ids[:max_rows]] + rest)}")
+        parts.append(f"**{name.capitalize()}**: {first_of(ids, max_rows, code)}")
     sizes = {"worse": len(changes.worse), "better": len(changes.better), "the same": changes.even}
     sizes |= {name: len(ids) for name, ids in apart.items()}
     summary = ", ".join(f"{size:,} {word}" for word, size in sizes.items() if size)
@@ -183,8 +180,7 @@ def _moved(item: RankChange, report: Report) -> list[str]:
         f"{code(step.doc_id)}{' (forbidden)' if step.forbidden else ''} {rank(step.before)} → {rank(step.now)}"
         for step in item.steps
     ]
-    more = [f"{len(steps) - bounds.CHANGED_DOCS} more"] if len(steps) > bounds.CHANGED_DOCS else []
-    shown = ", ".join(steps[: bounds.CHANGED_DOCS] + more)
+    shown = first_of(steps, bounds.CHANGED_DOCS, str)
     if item.metric:
         shown = text(metric_step(item, report, "→")) + (f"; {worst_ranks(report)}: {shown}" if shown else "")
     return [query_cell(item.query), shown]
@@ -296,4 +292,4 @@ def _queries(source: GoldenInput | RunInput | BaselineInput) -> str:
 def _files(files: Sequence[SourceFile]) -> str:
     digest = f" (sha256 {code(files[0].sha256[:12])})" if files[0].sha256 else ""
     first = code(files[0].path) + digest
-    return first + (f" and {count(len(files) - 1, 'more file')}" if len(files) > 1 else "")
+    return first + more(len(files), 1, "file", " and {}")
