@@ -37,14 +37,13 @@ from ragcontract.evaluation.observations import (
 )
 from ragcontract.evaluation.plan import Plan, asks_otherwise, valid_values
 from ragcontract.evaluation.side import Side
-from ragcontract.files.problems import Batch, Collector, FileRead, MoreProblems, Problem, Warned
+from ragcontract.files.problems import Batch, Collector, FileRead, MoreProblems, Places, Problem, Warned
 from ragcontract.files.schema import Mismatch, shown
 from ragcontract.runs.baseline_contract import REFERENCES, Expected, expected_of, has_other_turns
 from ragcontract.runs.baseline_file import ComparedQuery, MeasuredQuery, StoredBatch, StoredHead
 from ragcontract.runs.readers import OrderCheck, RunEvent, descending, falls
 from ragcontract.statistics.means import averaged, summary
 
-FILE_BITS = 40
 Retrieved = tuple[GoldenQuery, list[str]]
 
 
@@ -77,19 +76,12 @@ class RowLocations:
     """The location of the first row of each query."""
 
     def __init__(self) -> None:
-        self.lines: dict[str, int] = {}  # by query id: file and line as one integer, to save memory
-        self._paths: list[str] = []
-
-    def start_of(self, batch: Batch[RunRow]) -> int:
-        """Return the integer of a batch's first row; those of the other rows follow one by one."""
-        if batch.path not in self._paths[-1:]:
-            self._paths.append(batch.path)
-        return (len(self._paths) - 1 << FILE_BITS) + batch.line
+        self.lines: dict[str, int] = {}  # by query id
+        self.places = Places()
 
     def of(self, query_id: str) -> str:
         """Return the location of a query's row, such as ``run.jsonl:17``."""
-        file, line = divmod(self.lines[query_id], 1 << FILE_BITS)
-        return f"{self._paths[file]}:{line}"
+        return self.places.location(self.lines[query_id])
 
 
 def location_of(batch: Batch[RunRow], index: int) -> str:
@@ -183,7 +175,7 @@ class _Builder:
 
     def batch(self, event: Batch[RunRow]) -> None:
         golden, lines, note_duplicates = self._plan.golden, self._locations.lines, self._duplicates.note
-        first = self._locations.start_of(event)
+        first = self._locations.places.at(event.path, event.line)
         needs_row, has_turns = bool(self._plan.families or self._plan.row_rules), self._plan.turns
         results_optional = not self._plan.results_required
         order, forbidden_forms = self._order, self._forbidden_forms

@@ -19,7 +19,7 @@ from ragcontract.core.run import RunRow, SourceFile, has_failed
 from ragcontract.core.safe_text import encodable, shorten
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.paths import existing_files
-from ragcontract.files.problems import Batch, Collector, FileRead, Problems
+from ragcontract.files.problems import Batch, Collector, FileRead, Places, Problems
 from ragcontract.files.rows import read_rows
 
 
@@ -43,7 +43,6 @@ class ScoresRow(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True)
     scored_by: Annotated[str | None, Meta(description="What computed them, and its version.")] = None
 
 
-FILE_BITS = 40
 NOWHERE = -1
 EXAMPLE = '{"query_id": "q1", "scores": {"faithfulness": 0.9}}'
 ONCE = " (several rows per query are averaged with --repeats)"
@@ -149,7 +148,7 @@ class _Reader:
                 if len(self._unknown) < bounds.NAMES:
                     self._unknown[query_id] = None
             return
-        at = self._table.at(path, line)
+        at = self._table.places.at(path, line)
         self._note_names(number, row)
         for name, value in (row.scores or NOTHING).items():
             if name not in wanted.metrics:
@@ -208,7 +207,7 @@ class _Reader:
             self._refuse(f"{self._table.location(at)}: checks.{shorten(name, bounds.NAME)}", query_id, first, at)
 
     def _refuse(self, location: str, query_id: str, first: int, at: int) -> None:
-        same_file = first >> FILE_BITS == at >> FILE_BITS
+        same_file = self._table.places.in_one_file(first, at)
         once = ONCE if same_file and not self._wanted.repeats else "; leave one of them out"
         self.problems.problem(location, f"query {query_id!r} has it at {self._table.location(first)} already{once}")
 
@@ -255,18 +254,11 @@ class Table:
         self._columns = {name: _Column(len(self.numbers)) for name in wanted.metrics}
         self._checks: dict[str, dict[str, tuple[Check, int]]] = {}
         self._lacking_checks: dict[int, frozenset[str]] = {}  # of queries that have them in other rows
-        self._paths: list[str] = []
-
-    def at(self, path: str, line: int) -> int:
-        """Return the location of a row as one integer, to save memory."""
-        if path not in self._paths[-1:]:
-            self._paths.append(path)
-        return (len(self._paths) - 1 << FILE_BITS) + line
+        self.places = Places()
 
     def location(self, at: int) -> str:
         """Return a location as text."""
-        file, line = divmod(at, 1 << FILE_BITS)
-        return f"{encodable(self._paths[file])}:{line}"
+        return encodable(self.places.location(at))
 
     def note(self, query_id: str, name: str, value: float, at: int) -> int | None:
         """Store a score, or return where the query's score was read already."""
@@ -277,7 +269,7 @@ class Table:
             if first != NOWHERE:
                 column.nulls.add(number)
             return None
-        if not self._repeats or first >> FILE_BITS != at >> FILE_BITS:
+        if not self._repeats or not self.places.in_one_file(first, at):
             return first
         column.repeats.setdefault(number, [column.values[number]]).append(value)
         return None
@@ -309,7 +301,7 @@ class Table:
         """Store a check, or return where the query's check was read already. If one of several failed, that counts."""
         checks = self._checks.setdefault(query_id, {})
         known = checks.get(name)
-        if known and (not self._repeats or known[1] >> FILE_BITS != at >> FILE_BITS):
+        if known and (not self._repeats or not self.places.in_one_file(known[1], at)):
             return known[1]
         if known is None or (has_failed(_as_in_rows(check)) and not has_failed(_as_in_rows(known[0]))):
             checks[name] = (check, at)

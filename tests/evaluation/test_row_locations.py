@@ -10,7 +10,7 @@ ROWS = [RunRow(query_id=query_id, results=[]) for query_id in ("a", "b")]
 def test_a_query_has_the_location_of_its_row_in_any_of_the_files() -> None:
     locations = RowLocations()
     for path, line, names in (("one", 1, "ab"), ("one", 3, "cd"), ("two", 2_000_000_000, "ef")):
-        start = locations.start_of(Batch(path, line, ROWS))
+        start = locations.places.at(path, line)
         locations.lines |= {name: start + number for number, name in enumerate(names)}
     assert [locations.of(name) for name in "adf"] == ["one:1", "one:4", "two:2000000001"]
 
