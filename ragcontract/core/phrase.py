@@ -26,6 +26,12 @@ class Name(Struct, frozen=True, gc=False, omit_defaults=True):
     ] = False
 
 
+class Code(str):
+    """A command of ours in a phrase, which outputs without a style for code show in backquotes."""
+
+    __slots__ = ()
+
+
 Phrase: TypeAlias = tuple[str | Name, ...]  # in JSON: ["no ", {"name": "doc_a"}, " in top 5"]
 Quote: TypeAlias = Callable[[str], str]
 
@@ -44,7 +50,7 @@ def render(phrase: Phrase, name: Quote = str, text: Quote = str, *, marks: str =
             rendered += [text(plain), shown] if plain else [shown]
             plain = ""
         else:
-            plain += part
+            plain += f"`{part}`" if isinstance(part, Code) else part
     return "".join([*rendered, text(plain)] if plain else rendered)
 
 

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from ragcontract.core import bounds
 from ragcontract.core.finding import phrase_of
 from ragcontract.core.numbers import count, fixed, more
-from ragcontract.core.phrase import Name, Phrase, Quote, joined, listed, render
+from ragcontract.core.phrase import Code, Name, Phrase, Quote, joined, listed, render
 from ragcontract.core.run import COMPARED_VERSIONS, VERSION_FIELDS
 from ragcontract.core.safe_text import clipped, encodable, shorten, visible
 from ragcontract.decision.gate_report import GateReport
@@ -28,7 +28,7 @@ def drift(report: Report, quote: Quote = str) -> Iterator[str]:
 
 
 def drift_phrases(report: Report) -> Iterator[Phrase]:
-    """Yield the same sentences as phrases, for reports that format names differently; commands are in backquotes."""
+    """Yield the same sentences as phrases, for reports that format names and commands differently."""
     run, baseline = report.inputs.run.versions, report.inputs.baseline
     mixed = {field: run[field] for field in VERSION_FIELDS if len(run.get(field, ())) > 1}
     for field, values in mixed.items():
@@ -42,7 +42,7 @@ def drift_phrases(report: Report) -> Iterator[Phrase]:
         yield ("Also changed since the baseline: ", *joined(steps))
     if baseline.too_old:
         age = f"The baseline is {count(baseline.age_days or 0, 'day')} old, more than max_baseline_age allows"
-        yield (f"{age}; update it with `rag-contract baseline --update`",)
+        yield (f"{age}; update it with ", Code("rag-contract baseline --update"))
     if baseline.k is not None and max(baseline.k) != max(report.k):
         yield (f"The baseline was made with k = {max(baseline.k)} and is compared here at k = {max(report.k)}",)
 
@@ -60,8 +60,7 @@ def as_warning(mistake: Phrase) -> str:
 
 def other_warnings(report: Report) -> list[str]:
     """Return the warnings that are not likely mistakes, for reports that show the mistakes at the top."""
-    mistakes = set(map(as_warning, report.likely_mistakes))
-    return [warning for warning in report.warnings if warning not in mistakes]
+    return report.warnings[len(report.likely_mistakes) :]  # the mistakes are the first warnings
 
 
 def _spoken(field: str) -> str:

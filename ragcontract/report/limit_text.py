@@ -256,7 +256,7 @@ def tested_together(report: Report) -> int:
 
 
 def p_of(gates: Sequence[GateReport], p_value: float) -> str:
-    """Return a p-value and the threshold that it met or missed, if a limit has one: ``p 0.19 > 0.05``."""
+    """Return a p-value and the threshold that it met or missed, if a limit has one: ``0.19 > 0.05``."""
     return p_beside_threshold(p_value, next((gate.alpha for gate in gates if gate.alpha), None))
 
 

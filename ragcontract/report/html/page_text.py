@@ -4,15 +4,14 @@ The templates escape the text.
 """
 
 import math
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.metric import Scale
-from ragcontract.core.phrase import Name, Phrase
+from ragcontract.core.phrase import Code, Name, Phrase
 from ragcontract.core.safe_text import clipped, visible
 from ragcontract.decision.gate_report import Status
 from ragcontract.decision.policy import QueryStatus
@@ -71,14 +70,11 @@ def _name(part: Name, length: int) -> str:
 
 
 def with_code(phrase: Phrase) -> list[Part]:
-    """Return the parts of a phrase with names and commands (text in backquotes) as code; only for our own text."""
-    return [piece for part in phrase for piece in ([code(part.name)] if isinstance(part, Name) else _commands(part))]
-
-
-def _commands(text: str) -> Iterable[Part]:
-    for number, piece in enumerate(re.split("`([^`]+)`", text)):
-        if piece:
-            yield Part(shown(piece), "code" if number % 2 else "text")
+    """Return the parts of a phrase with names and commands as code."""
+    return [
+        code(part.name) if isinstance(part, Name) else Part(shown(part), "code" if isinstance(part, Code) else "text")
+        for part in phrase
+    ]
 
 
 def of_scale(value: float | None, scale: Scale) -> str | None:

@@ -77,7 +77,7 @@ def facts_of(row: Row, tests: int) -> Iterable[Fact]:
         worse = "an increase" if row.metric and row.metric.better == "lower" else "a drop"
         is_adjusted = tests > 1 and any(gate.alpha for gate in row.gates)
         among = f"(adjusted over {tests:,} limits)" if is_adjusted else ""
-        yield "Chance", f"{p_of(row.gates, row.p_value)} for {worse}", among
+        yield "Chance", f"p {p_of(row.gates, row.p_value)} for {worse}", among
     if noise:
         yield "Queries", f"{noise.wins:,} better, {noise.ties:,} the same, {noise.losses:,} worse", ""
     if row.direction:

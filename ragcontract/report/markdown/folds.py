@@ -231,7 +231,7 @@ def _noise(report: Report) -> list[str]:
             label(metric),
             f"{signed(metric.delta, TAG_DIGITS)}<br>{' to '.join(signed(end, TAG_DIGITS) for end in ends)}",
             f"{noise.wins:,} / {noise.ties:,} / {noise.losses:,}",
-            p_of(limits[key], noise.p_value).removeprefix("p "),
+            p_of(limits[key], noise.p_value),
             outcomes_of(limits[key]) or "no limit",
         ]
         for key, metric in at_largest_k(report).items()
