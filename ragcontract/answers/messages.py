@@ -248,14 +248,14 @@ def own_faults(message: JsonObject, at: str) -> Iterator[str]:
         if calls is not None and not (isinstance(calls, dict) if field == "function_call" else is_list):
             expected = "a call" if field == "function_call" else "a list of calls"
             yield _has(calls, f"as the {field} of {at}; expected {expected}")
-    for field, said in message.items():
-        is_said = isinstance(said, str | list | dict) and said and said != answer_of([message])
+    for field, value in message.items():
+        is_said = isinstance(value, str | list | dict) and value and value != answer_of([message])
         if is_said and (meant := meant_by(field)) and not (meant == "tool_calls" and _is(message, CALLS)):
             yield f"has {field} in {at}, which is not read; write it as {meant}"
 
 
-def _has(said: object, rest: str) -> str:
-    return Message.quoting("has ", private(shown(said)), f" {rest}")
+def _has(value: object, rest: str) -> str:
+    return Message.quoting("has ", private(shown(value)), f" {rest}")
 
 
 def meant_by(field: str) -> str | None:
@@ -281,9 +281,9 @@ def _content_faults(content: Any, at: str) -> Iterator[str]:
             texts = [part[field] for field in fields if isinstance(part.get(field), str)]
             if not texts:
                 yield Message.quoting(f"has no {' or '.join(fields)} in {place}, whose type is ", private(shown(kind)))
-            for field, said in part.items():
+            for field, value in part.items():
                 is_read = field in fields or not (field in MESSAGE or meant_by(field))
-                if not is_read and isinstance(said, str | list | dict) and said and said not in texts:
+                if not is_read and isinstance(value, str | list | dict) and value and value not in texts:
                     where = f"in {place}, which is not read in a part whose type is "
                     yield Message.quoting(f"has {field} {where}", private(shown(kind)))
 

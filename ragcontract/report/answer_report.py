@@ -11,7 +11,7 @@ from ragcontract.core.run import Confusion
 from ragcontract.decision.decide import Decision
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import GateStatus
-from ragcontract.decision.pass_rates import PassRate
+from ragcontract.decision.policy import PassRate
 from ragcontract.report.inputs import Count
 from ragcontract.statistics.quantities import ClassMeasures, classes, macro_f1, measures
 
@@ -74,30 +74,15 @@ class LabelsReport(Struct, frozen=True, kw_only=True):
     classes: Count
 
 
-class AnswersReport(Struct, frozen=True, kw_only=True):
-    """The parts of the report on answers, each unset if nothing asks for it."""
-
-    pass_rate: PassRateReport | UnsetType = UNSET
-    tiers: list[TierReport] | UnsetType = UNSET
-    modes: ModesReport | UnsetType = UNSET
-    labels: LabelsReport | UnsetType = UNSET
-
-
-def answers_of(evaluation: Evaluation, decision: Decision) -> AnswersReport:
-    """Return the parts of the report on answers."""
+def pass_rate_of(decision: Decision) -> PassRateReport | UnsetType:
+    """Return the pass rate, if any query has rules."""
     overall = decision.outcomes.overall
-    tiers = _tiers(evaluation, decision)
-    return AnswersReport(
-        pass_rate=PassRateReport(rate=overall.rate, passed=overall.passed, queries=overall.queries)
-        if overall.queries
-        else UNSET,
-        tiers=tiers or UNSET,
-        modes=_modes(evaluation) if evaluation.run.modes else UNSET,
-        labels=_labels(evaluation) if evaluation.run.labels else UNSET,
-    )
+    if not overall.queries:
+        return UNSET
+    return PassRateReport(rate=overall.rate, passed=overall.passed, queries=overall.queries)
 
 
-def _tiers(evaluation: Evaluation, decision: Decision) -> list[TierReport]:
+def tiers_of(evaluation: Evaluation, decision: Decision) -> list[TierReport]:
     """Return the tiers, those of the configuration first; none if only some of the queries are in scope."""
     if evaluation.contract.scope is not None:
         return []
@@ -122,7 +107,10 @@ def _tiers(evaluation: Evaluation, decision: Decision) -> list[TierReport]:
     return tiers
 
 
-def _modes(evaluation: Evaluation) -> ModesReport:
+def modes_of(evaluation: Evaluation) -> ModesReport | UnsetType:
+    """Return the modes, if the contract expects any."""
+    if not evaluation.run.modes:
+        return UNSET
     run, baseline = evaluation.run, evaluation.baseline
     missing = _missing(run.modes)
     before = baseline.modes if baseline else {}
@@ -150,8 +138,11 @@ def _matrix(confusion: Confusion, columns: Iterable[str]) -> Matrix:
     }
 
 
-def _labels(evaluation: Evaluation) -> LabelsReport:
+def labels_of(evaluation: Evaluation) -> LabelsReport | UnsetType:
+    """Return the labels, if the contract expects any."""
     labels = evaluation.run.labels
+    if not labels:
+        return UNSET
     accuracy = _mean(evaluation, "label_accuracy")
     return LabelsReport(accuracy=accuracy, macro_f1=macro_f1(labels), classes=len(classes(labels)))
 

@@ -12,14 +12,14 @@ from ragcontract.core.numbers import SAME, fixed, percent
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.safe_text import clipped, encodable
 from ragcontract.core.version import __version__
-from ragcontract.decision.changes import noise_of_metrics, p_values_of_tags
 from ragcontract.decision.contract_changes import contract_changes
 from ragcontract.decision.decide import Decision
 from ragcontract.decision.evaluated import Evaluation
-from ragcontract.decision.gate_report import COMPARING, NOT_HELD, GateReport, worst
+from ragcontract.decision.gate_report import NOT_HELD, GateReport, worst
+from ragcontract.decision.gates import noise_of_metrics, p_values_of_tags
 from ragcontract.decision.run_notes import likely_mistakes, run_notes
 from ragcontract.evaluation.side import Side
-from ragcontract.report.answer_report import answers_of
+from ragcontract.report.answer_report import labels_of, modes_of, pass_rate_of, tiers_of
 from ragcontract.report.headline import as_warning, summary_of
 from ragcontract.report.inputs import (
     BaselineInput,
@@ -67,7 +67,7 @@ def report_of(
     detail = usual_detail(evaluation)
     mistakes = list(likely_mistakes(evaluation))
     all_warnings = [*map(as_warning, mistakes), *warnings, *decision.warnings, *_about_age(evaluation, now)]
-    answers, metrics = answers_of(evaluation, decision), _metrics(evaluation, decision)
+    metrics = _metrics(evaluation, decision)
     report = Report(
         tool=TOOL,
         verdict=decision.verdict,
@@ -86,10 +86,10 @@ def report_of(
         repeats=_repeats(evaluation),
         findings=list(decision.findings),
         scope=_scope(evaluation),
-        pass_rate=answers.pass_rate,
-        tiers=answers.tiers,
-        modes=answers.modes,
-        labels=answers.labels,
+        pass_rate=pass_rate_of(decision),
+        tiers=tiers_of(evaluation, decision) or UNSET,
+        modes=modes_of(evaluation),
+        labels=labels_of(evaluation),
         judge=_judge(evaluation),
         likely_mistakes=mistakes,
         run_notes=list(run_notes(evaluation)),
@@ -332,7 +332,7 @@ def _without_limit(metrics: Mapping[str, MetricReport], gates: Iterable[GateRepo
 def _is_unsure(gate: GateReport) -> bool:
     """Return whether a gate limits a change for the worse that is not within the limit for sure."""
     undecided = gate.status in NOT_HELD or (gate.status == "pass" and gate.certainty == "undecided")
-    return gate.kind in COMPARING and undecided and gate.observed > SAME
+    return gate.compares and undecided and gate.observed > SAME
 
 
 def _could_rise(metric: MetricReport | None) -> bool:
@@ -343,7 +343,7 @@ def _could_rise(metric: MetricReport | None) -> bool:
 def _is_enough(gate: GateReport, metric: MetricReport) -> bool:
     """Return whether the metric is within its limit at its best; True for a tag, for which the best is not known."""
     gain = _gain(metric)
-    if gate.kind.startswith("relative"):
+    if gate.relative:
         gain /= (metric.baseline or 0.0) - metric.scale.low or 1.0
     return gate.tag is not None or gate.observed - gain <= gate.limit + SAME
 

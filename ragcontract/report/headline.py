@@ -10,7 +10,7 @@ from msgspec import UNSET
 from ragcontract.core import bounds
 from ragcontract.core.finding import phrase_of
 from ragcontract.core.numbers import count, fixed, more
-from ragcontract.core.phrase import Code, Name, Phrase, Quote, joined, listed, render
+from ragcontract.core.phrase import Code, Name, Phrase, joined, listed, render
 from ragcontract.core.run import COMPARED_VERSIONS, VERSION_FIELDS
 from ragcontract.core.safe_text import clipped, encodable, shorten, visible
 from ragcontract.decision.gate_report import GateReport
@@ -21,14 +21,8 @@ from ragcontract.report.queries import IN_BASELINE, broken_gates, sizes_since
 from ragcontract.report.record import BrokenQueries, ErrorReport, Report
 
 
-def drift(report: Report, quote: Quote = str) -> Iterator[str]:
-    """Yield sentences on differences that make run and baseline hard to compare; ``quote`` escapes names."""
-    for phrase in drift_phrases(report):
-        yield render(phrase, quote)
-
-
-def drift_phrases(report: Report) -> Iterator[Phrase]:
-    """Yield the same sentences as phrases, for reports that format names and commands differently."""
+def drift(report: Report) -> Iterator[Phrase]:
+    """Yield sentences on differences that make run and baseline hard to compare."""
     run, baseline = report.inputs.run.versions, report.inputs.baseline
     mixed = {field: run[field] for field in VERSION_FIELDS if len(run.get(field, ())) > 1}
     for field, values in mixed.items():
@@ -45,12 +39,6 @@ def drift_phrases(report: Report) -> Iterator[Phrase]:
         yield (f"{age}; update it with ", Code("rag-contract baseline --update"))
     if baseline.k is not None and max(baseline.k) != max(report.k):
         yield (f"The baseline was made with k = {max(baseline.k)} and is compared here at k = {max(report.k)}",)
-
-
-def likely_mistakes(report: Report, name: Quote = str, text: Quote = str) -> Iterator[str]:
-    """Yield sentences about likely mistakes in the input; ``name`` and ``text`` escape names and other text."""
-    for phrase in report.likely_mistakes:
-        yield render(phrase, name, text)
 
 
 def as_warning(mistake: Phrase) -> str:
@@ -85,13 +73,8 @@ def not_compared(baseline: BaselineInput) -> dict[str, list[str]]:
 VERDICTS = {"pass": "holds", "fail": "broken"}
 
 
-def headline(report: Report, name: Quote = str, text: Quote = str) -> str:
-    """Return the reason for the verdict as one line; ``name`` and ``text`` escape names and other text."""
-    return render(headline_phrase(report), name, text)
-
-
-def headline_phrase(report: Report) -> Phrase:
-    """Return the headline as a phrase, for reports that format names differently."""
+def headline(report: Report) -> Phrase:
+    """Return the reason for the verdict."""
     gates = broken_gates(report)
     broken = report.broken
     queries = count(report.inputs.golden.queries, "query")
@@ -184,7 +167,7 @@ def shared_note(report: Report) -> str | None:
 def summary_of(report: Report | ErrorReport) -> str:
     """Return the contract's name if it has one, the verdict and its reason on one line; control characters visible."""
     if isinstance(report, Report):
-        text = f"{VERDICTS[report.verdict]}: {headline(report, visible, visible)}"
+        text = f"{VERDICTS[report.verdict]}: {render(headline(report), visible, visible)}"
     else:
         first = visible(report.problems[0]) if report.problems else "no problem is known"
         others = more(len(report.problems) + report.more_problems, 1, "problem", " (and {})")

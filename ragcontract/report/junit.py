@@ -42,8 +42,8 @@ def render(report: Report) -> Iterator[bytes]:
     properties |= {"verdict": report.verdict, "k": ",".join(map(str, report.k))}
     if notes := [say(phrase, visible, visible) for phrase in change_notes(report)]:
         properties["history"] = "; ".join(notes)
-    if note := scope_note(report, visible, visible):
-        properties["scope"] = note
+    if note := scope_note(report):
+        properties["scope"] = say(note, visible, visible)
     of_queries = dict(properties)
     if not complete:
         of_queries["passing_queries_not_listed"] = str(report.inputs.golden.queries - len(listed))
@@ -121,7 +121,9 @@ def _gate(gate: GateReport, finding: Finding | None, classname: str) -> TestCase
         message = sentence(finding, visible, visible)
         if finding.status == "fail":
             details = [say(phrase, visible, visible) for phrase in finding.details]
-            case.add_failure_info(message=message, output="\n".join([message, *details]), failure_type=gate.kind)
+            case.add_failure_info(
+                message=message, output="\n".join([message, *details]), failure_type=gate.kind_in_json
+            )
         else:
             case.add_skipped_info(message=f"{message}; {visible(finding.why)}")
     return case

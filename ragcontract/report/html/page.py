@@ -19,14 +19,14 @@ from ragcontract.decision.decide import Verdict
 from ragcontract.report import comparison
 from ragcontract.report.comparison import ComparedMetric, RunComparison, RunMean
 from ragcontract.report.formats import Reported
-from ragcontract.report.headline import drift_phrases, headline_phrase, shared_note, subject
+from ragcontract.report.headline import drift, headline, shared_note, subject
 from ragcontract.report.html import query_rows
 from ragcontract.report.html.page_text import STATUS, note, sentence, shown, with_code
 from ragcontract.report.html.query_rows import queries
 from ragcontract.report.html.sections import bar_of, bar_of_tier, cards, facts_of, facts_of_tier, folds, heat_of, tags
 from ragcontract.report.limit_text import could_hide, not_proven_notes, tested_together
-from ragcontract.report.notes import change_notes, repeats_note, scope_phrase
-from ragcontract.report.outcome_tables import mode_matrix, rate, tiers_of
+from ragcontract.report.notes import change_notes, repeats_note, scope_note
+from ragcontract.report.outcome_tables import mode_matrix, rate, tier_rows
 from ragcontract.report.record import ErrorReport, Report
 
 PACKAGE = "ragcontract.report.html"
@@ -47,16 +47,16 @@ def render(report: Report) -> bytes:
         data=query_rows.encode(report),
         verdict=report.verdict,
         title=_title(report, ENDS[report.verdict]),
-        headline=headline_phrase(report),
+        headline=headline(report),
         hidden=could_hide(report) or (),
-        scope=scope_phrase(report),
+        scope=scope_note(report),
         about=about(report),
         drift=[
             *map(sentence, report.likely_mistakes),
             *map(sentence, not_proven_notes(report)),
             *map(sentence, report.label_notes),
             *map(sentence, change_notes(report)),
-            *map(with_code, drift_phrases(report)),
+            *map(with_code, drift(report)),
         ],
         open_cards=open_cards,
         folded_cards=folded_cards,
@@ -64,7 +64,7 @@ def render(report: Report) -> bytes:
         facts_of=facts_of,
         bar_of=bar_of,
         notes=[*note(legend), *note(shared_note(report)), *note(repeats_note(report)), *map(shown, report.run_notes)],
-        tiers=tiers_of(report),
+        tiers=tier_rows(report),
         rate=rate,
         bar_of_tier=bar_of_tier,
         facts_of_tier=facts_of_tier,

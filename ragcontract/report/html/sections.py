@@ -8,7 +8,7 @@ from ragcontract.core import bounds
 from ragcontract.core.metric import Scale
 from ragcontract.core.numbers import count, fixed, more, percent, signed
 from ragcontract.core.run import SourceFile
-from ragcontract.decision.gate_report import COMPARING, GateReport
+from ragcontract.decision.gate_report import GateReport
 from ragcontract.report.answer_report import TierReport
 from ragcontract.report.headline import not_compared, other_warnings
 from ragcontract.report.html.page_text import Part, code, of_scale, sentence, shown
@@ -114,13 +114,13 @@ def _marks(gates: Sequence[GateReport], metric: MetricReport) -> Iterable[str]:
 
 def _worst_allowed(gate: GateReport, metric: MetricReport) -> float | None:
     """Return the worst value that a limit allows; None if that depends on a baseline value and there is none."""
-    if gate.kind not in COMPARING:
+    if not gate.compares:
         return gate.limit
     before, whole = metric.baseline, whole_of(metric)
     if before is None or whole is None:
         return None
-    allowed = gate.limit * whole if gate.kind.startswith("relative") else gate.limit
-    return before - allowed if gate.kind.endswith("drop") else before + allowed
+    allowed = gate.limit * whole if gate.relative else gate.limit
+    return before - allowed if gate.kind == "drop" else before + allowed
 
 
 def bar_of_tier(tier: TierReport) -> Bar | None:

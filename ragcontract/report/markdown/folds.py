@@ -37,7 +37,7 @@ from ragcontract.report.outcome_tables import (
     mode_matrix,
     overlap_section,
     rate,
-    tiers_of,
+    tier_rows,
     tiers_title,
 )
 from ragcontract.report.queries import REASONS, FindingsByQuery, score_reasons, tolerated_queries, waived_gates
@@ -89,7 +89,7 @@ def _name(mode: str) -> str:
 
 
 def _tiers(report: Report) -> list[str]:
-    tiers = tiers_of(report)
+    tiers = tier_rows(report)
     if not tiers:
         return []
     body = [[code(tier.name), STATUS[tier.status], rate(tier), minimum(tier), _gated(tier)] for tier in tiers]
