@@ -19,19 +19,22 @@ from ragcontract.decision.gate_report import NOT_HELD, GateReport, worst
 from ragcontract.decision.gates import noise_of_metrics, p_values_of_tags
 from ragcontract.decision.run_notes import likely_mistakes, run_notes
 from ragcontract.evaluation.side import Side
-from ragcontract.report.answer_report import labels_of, modes_of, pass_rate_of, tiers_of
 from ragcontract.report.headline import as_warning, summary_of
-from ragcontract.report.inputs import (
+from ragcontract.report.parts import (
     BaselineInput,
     ConfigInput,
     GoldenInput,
     Inputs,
+    JudgeReport,
     JudgmentsInput,
     RunInput,
     ScoresInput,
+    labels_of,
+    modes_of,
+    pass_rate_of,
     shown_files,
+    tiers_of,
 )
-from ragcontract.report.judge_report import JudgeReport
 from ragcontract.report.queries import broken_queries_of, query_reports, usual_detail
 from ragcontract.report.record import (
     ErrorReport,

@@ -14,9 +14,9 @@ from ragcontract.core.phrase import Code, Name, Phrase, joined, listed, render
 from ragcontract.core.run import COMPARED_VERSIONS, VERSION_FIELDS
 from ragcontract.core.safe_text import clipped, encodable, shorten, visible
 from ragcontract.decision.gate_report import GateReport
-from ragcontract.report.inputs import BaselineInput
 from ragcontract.report.limit_text import limited_by, over_and_not_proven
 from ragcontract.report.metric_table import differs, table_rows
+from ragcontract.report.parts import BaselineInput
 from ragcontract.report.queries import IN_BASELINE, broken_gates, sizes_since
 from ragcontract.report.record import BrokenQueries, ErrorReport, Report
 

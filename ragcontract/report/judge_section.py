@@ -12,8 +12,8 @@ from ragcontract.core import bounds
 from ragcontract.core.judge_settings import Confirmed, Task
 from ragcontract.core.numbers import count, fixed, more
 from ragcontract.core.safe_text import clipped_line
-from ragcontract.report.judge_report import JudgedItem, JudgedQuery, JudgeReport, TaskReport
 from ragcontract.report.markdown.gfm import code, fold, inline, table, text
+from ragcontract.report.parts import JudgedItem, JudgedQuery, JudgeReport, TaskReport
 from ragcontract.report.record import Report
 
 DIGITS = 2

@@ -12,9 +12,9 @@ from ragcontract.core.numbers import SAME, count, digits_for, fixed, more
 from ragcontract.core.phrase import Name, Phrase, joined, listed
 from ragcontract.core.safe_text import clipped
 from ragcontract.decision.gate_report import GateReport
-from ragcontract.report.inputs import BaselineInput
 from ragcontract.report.limit_text import limited_by, written
 from ragcontract.report.metric_table import at_largest_k
+from ragcontract.report.parts import BaselineInput
 from ragcontract.report.record import Report, ScopeReport
 from ragcontract.runs.baseline_contract import (
     CHANGES,

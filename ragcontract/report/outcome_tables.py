@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 from ragcontract.core import bounds
 from ragcontract.core.numbers import as_written, count, digits_beside, fixed
 from ragcontract.core.safe_text import clipped
-from ragcontract.report.answer_report import ModesReport, TierReport
+from ragcontract.report.parts import ModesReport, TierReport
 from ragcontract.report.record import LeastOverlap, MetricReport, Report
 
 DIGITS, PLACES = 3, 2

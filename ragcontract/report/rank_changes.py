@@ -14,8 +14,8 @@ from ragcontract.core.numbers import SAME, fixed
 from ragcontract.core.run import RanksById
 from ragcontract.files.writing import document
 from ragcontract.report.headline import changed_versions
-from ragcontract.report.inputs import Inputs
 from ragcontract.report.metric_table import at_largest_k
+from ragcontract.report.parts import Inputs
 from ragcontract.report.queries import broken_queries, not_failing_queries
 from ragcontract.report.record import MetricReport, QueryReport, Report, RetrievedReport
 from ragcontract.runs.baseline_file import Tool

@@ -9,10 +9,8 @@ from ragcontract.core.metric import Scale
 from ragcontract.core.numbers import count, fixed, more, percent, signed
 from ragcontract.core.run import SourceFile
 from ragcontract.decision.gate_report import GateReport
-from ragcontract.report.answer_report import TierReport
 from ragcontract.report.headline import not_compared, other_warnings
 from ragcontract.report.html.page_text import Part, code, of_scale, sentence, shown
-from ragcontract.report.inputs import BaselineInput
 from ragcontract.report.judge_section import TaskSection, evidence, has_passed, heading, judge_section, name_of
 from ragcontract.report.limit_text import ends_of, outcomes_of, p_of, whole_of
 from ragcontract.report.metric_table import (
@@ -27,6 +25,7 @@ from ragcontract.report.metric_table import (
 )
 from ragcontract.report.notes import about_baseline
 from ragcontract.report.outcome_tables import PLACES, MatrixCell, minimum, overlap_section
+from ragcontract.report.parts import BaselineInput, TierReport
 from ragcontract.report.queries import REASONS, score_reasons
 from ragcontract.report.record import LeastOverlap, MetricReport, Report, TagReport
 from ragcontract.runs.baseline_file import Accepted

@@ -13,9 +13,7 @@ from ragcontract.core.phrase import Phrase
 from ragcontract.core.run import SourceFile
 from ragcontract.core.safe_text import clipped
 from ragcontract.decision.gate_report import GateReport
-from ragcontract.report.answer_report import TierReport
 from ragcontract.report.headline import not_compared, other_warnings
-from ragcontract.report.inputs import BaselineInput, GoldenInput, RunInput
 from ragcontract.report.limit_text import alpha_of, ends_of, method_note, outcomes_of, p_of
 from ragcontract.report.markdown.gfm import bullets, code, cut, first_of, fold, inline, line, sentence, table, text
 from ragcontract.report.markdown.query_tables import STATUS, query_cell
@@ -40,6 +38,7 @@ from ragcontract.report.outcome_tables import (
     tier_rows,
     tiers_title,
 )
+from ragcontract.report.parts import BaselineInput, GoldenInput, RunInput, TierReport
 from ragcontract.report.queries import REASONS, FindingsByQuery, score_reasons, tolerated_queries, waived_gates
 from ragcontract.report.rank_changes import RankChange, metric_step, rank, rank_changes
 from ragcontract.report.record import MetricReport, QueryReport, Report, TagReport
