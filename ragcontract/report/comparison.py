@@ -375,8 +375,10 @@ def _disagreements(made: RunComparison) -> Iterator[str]:
     yield f"{disagreements_title(made)}{ranked}"
     if made.disagreements:
         cells = [["", *labels(made), ""]]
-        for item in made.disagreements:
-            cells.append([visible(item.id), *map(ranks, item.ranks), question(item, bounds.TERMINAL_QUESTION)])
+        cells += [
+            [visible(item.id), *map(ranks, item.ranks), question(item, bounds.TERMINAL_QUESTION)]
+            for item in made.disagreements
+        ]
         yield from (f"  {line}" for line in aligned(cells))
     if more_queries := rest(made):
         yield f"  {more_queries}"
