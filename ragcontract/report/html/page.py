@@ -22,11 +22,23 @@ from ragcontract.report.formats import Reported
 from ragcontract.report.headline import drift, headline, shared_note, subject
 from ragcontract.report.html import query_rows
 from ragcontract.report.html.page_text import STATUS, note, sentence, shown, with_code
-from ragcontract.report.html.query_rows import queries
-from ragcontract.report.html.sections import bar_of, bar_of_tier, cards, facts_of, facts_of_tier, folds, heat_of, tags
+from ragcontract.report.html.query_rows import documents_of, metric_of, queries, texts_of
+from ragcontract.report.html.sections import (
+    bar_of,
+    bar_of_tier,
+    cards,
+    facts_of,
+    facts_of_tier,
+    folds,
+    heat_of,
+    metrics_of_tag,
+    tags,
+)
 from ragcontract.report.limit_text import could_hide, not_proven_notes, tested_together
+from ragcontract.report.metric_table import tag_size
 from ragcontract.report.notes import change_notes, repeats_note, scope_note
 from ragcontract.report.outcome_tables import mode_matrix, rate, tier_rows
+from ragcontract.report.queries import why_and_since
 from ragcontract.report.record import ErrorReport, Report
 
 PACKAGE = "ragcontract.report.html"
@@ -71,7 +83,14 @@ def render(report: Report) -> bytes:
         matrix=mode_matrix(report),
         heat_of=heat_of,
         tags=tags(report),
+        tag_size=tag_size,
+        metrics_of_tag=metrics_of_tag,
+        report=report,
         queries=queries(report),
+        metric_of=metric_of,
+        texts_of=texts_of,
+        documents_of=documents_of,
+        why_and_since=why_and_since,
         folds=folds(report),
     )
 
@@ -160,7 +179,7 @@ def environment() -> Environment:
         auto_reload=False,
     )
     made.filters |= {"shown": shown, "sentence": sentence}
-    made.globals |= {"bounds": bounds, "LABELS": STATUS, "percent": percent}
+    made.globals |= {"bounds": bounds, "LABELS": STATUS, "more": more, "percent": percent}
     return made
 
 

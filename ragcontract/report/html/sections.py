@@ -20,7 +20,6 @@ from ragcontract.report.metric_table import (
     tag_mean,
     tag_metrics,
     tag_metrics_note,
-    tag_size,
     tags_worst_first,
 )
 from ragcontract.report.notes import about_baseline
@@ -139,32 +138,14 @@ def facts_of_tier(tier: TierReport) -> list[str]:
     ]
 
 
-class TagMetric(Struct, frozen=True, kw_only=True):
-    """One metric of one tag."""
-
-    now: str
-    change: str  # empty if nothing changed
-    direction: str  # better or worse
-    bar: str | None  # a percentage of the metric's scale; None without a value
-    before: str | None  # the same for the baseline
-
-
-class TagRow(Struct, frozen=True, kw_only=True):
-    """One tag."""
-
-    number: int  # identifies it in the script
-    name: str
-    queries: str
-    metrics: Sequence[TagMetric]
-
-
 class Tags(Struct, frozen=True, kw_only=True):
     """The table of tags."""
 
-    labels: Sequence[str]  # of the metrics
-    open: Sequence[TagRow]  # the first tags
+    metrics: Mapping[str, MetricReport]
+    numbers: Mapping[str, int]  # by which the script knows the tags
+    open: Sequence[tuple[str, TagReport]]  # the first tags
     title: str  # of the folded ones
-    folded: Sequence[TagRow]
+    folded: Sequence[tuple[str, TagReport]]
     rest: str  # counts the tags that are left out
     note: str  # counts the metrics that are left out
 
@@ -173,41 +154,27 @@ def tags(report: Report) -> Tags | None:
     """Return the table of tags, or None if no query has a tag."""
     if not report.tags:
         return None
-    numbers = {name: number for number, name in enumerate(report.tags)}
-    metrics = tag_metrics(report)
     worst = tags_worst_first(report)
-    rows = [
-        TagRow(
-            number=numbers[name],
-            name=shown(name, bounds.HTML_ID),
-            queries=tag_size(tag),
-            metrics=list(_metrics(tag, metrics)),
-        )
-        for name, tag in worst[: bounds.HTML_TAGS]
-    ]
     return Tags(
-        labels=[shown(metric.label) for metric in metrics.values()],
-        open=rows[: bounds.HTML_OPEN_TAGS],
+        metrics=tag_metrics(report),
+        numbers={name: number for number, name in enumerate(report.tags)},
+        open=worst[: bounds.HTML_OPEN_TAGS],
         title=count(len(worst) - bounds.HTML_OPEN_TAGS, "more tag"),
-        folded=rows[bounds.HTML_OPEN_TAGS :],
+        folded=worst[bounds.HTML_OPEN_TAGS : bounds.HTML_TAGS],
         rest=more(len(worst), bounds.HTML_TAGS, "tag", "… and {}."),
         note=tag_metrics_note(report),
     )
 
 
-def _metrics(tag: TagReport, metrics: Mapping[str, MetricReport]) -> Iterable[TagMetric]:
+def metrics_of_tag(tag: TagReport, metrics: Mapping[str, MetricReport]) -> Iterable[tuple[str, str, str, Bar]]:
+    """Yield the mean of each metric, its change if it has changed, whether that is better or worse, and its bar."""
     changes, before = tag_changes(tag), tag.baseline_metrics or {}
     for key, metric in metrics.items():
         mean, change = tag_mean(tag, key), round(changes.get(key, 0.0), DIGITS)
-        rose_is = "better" if metric.better == "higher" else "worse"
-        fell_is = "worse" if metric.better == "higher" else "better"
-        yield TagMetric(
-            now="no value" if mean is None else fixed(mean, DIGITS),
-            change=signed(change, DIGITS) if change else "",
-            direction=rose_is if change > 0 else fell_is,
-            bar=of_scale(mean, metric.scale),
-            before=of_scale(before.get(key), metric.scale),
-        )
+        is_better = (change > 0) == (metric.better == "higher")
+        bar = Bar(now=of_scale(mean, metric.scale) or "", before=of_scale(before.get(key), metric.scale))
+        shown_mean = "no value" if mean is None else fixed(mean, DIGITS)
+        yield shown_mean, signed(change, DIGITS) if change else "", "better" if is_better else "worse", bar
 
 
 INDENT = "\u2003"
