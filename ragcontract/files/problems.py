@@ -24,6 +24,7 @@ class Problem(Struct, frozen=True):
 
     location: str
     message: str
+    is_located: bool = False  # the message begins with the location
 
     @classmethod
     def of(cls, location: str, mismatch: Mismatch) -> "Problem":
@@ -33,7 +34,7 @@ class Problem(Struct, frozen=True):
     def __str__(self) -> str:
         """Return the location and the message as one sentence."""
         message = phrase.cut(self.message, bounds.MESSAGE)
-        return Message.of(f"{shorten(self.location, bounds.MESSAGE)}: ", message) if self.location else message
+        return message if self.is_located else Message.of(f"{shorten(self.location, bounds.MESSAGE)}: ", message)
 
 
 class MoreProblems(Struct, frozen=True):

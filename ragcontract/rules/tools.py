@@ -352,7 +352,7 @@ def _pattern_faults(value: dict[str, Any]) -> Iterator[Fault]:
     try:
         pattern = convert(value, Matcher)
     except ValidationError:
-        yield from mismatches(value, Matcher)
+        yield from ((mismatch.path, mismatch.message) for mismatch in mismatches(value, Matcher))
         return
     yield from faults(pattern, "regex", of_answers=False)  # any value of an argument may be wanted
 

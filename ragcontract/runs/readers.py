@@ -119,7 +119,7 @@ class InMemory(Struct, frozen=True, kw_only=True):
             try:
                 line, row = encoder.row(query_id, fields.pop("results", UNSET), fields.pop("latency_ms", None), fields)
             except InputError as error:
-                yield from (Problem("", problem) for problem in error.problems)
+                yield from (Problem(IN_MEMORY, problem, is_located=True) for problem in error.problems)
                 continue
             digest.update(line)
             if as_id(row.query_id) in seen:
