@@ -285,15 +285,11 @@ def _row(numbers: RunMean) -> MeanRow:
     return MeanRow(
         numbers=numbers,
         mean=fixed(numbers.mean, DIGITS),
-        interval=_interval(numbers.interval),
+        interval=" to ".join(fixed(end, DIGITS) for end in numbers.interval or ()),
         change=signed(change.delta, DIGITS) if change else "",
         change_interval=_change_interval(change) if change else "",
         counts=f"{change.wins:,} / {change.ties:,} / {change.losses:,}" if change else "",
     )
-
-
-def _interval(interval: Interval | None) -> str:
-    return "" if interval is None else " to ".join(fixed(end, DIGITS) for end in interval)
 
 
 def _change_interval(change: AgainstFirst) -> str:

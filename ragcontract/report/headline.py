@@ -93,7 +93,7 @@ def headline(report: Report) -> Phrase:
         sizes = sizes_since(report, broken.new, broken.in_baseline)
         phrase.append(f"{'; ' if gates else ''}{broken.queries:,} of {queries} broken{_in_answers(broken)}{sizes}")
     if skipped := [tier.name for tier in report.tiers or [] if tier.status == "skipped"]:
-        phrase += ["; ", *_tiers(skipped), " skipped"]
+        phrase += [f"; {'tier' if len(skipped) == 1 else 'tiers'} ", *listed(skipped, "and"), " skipped"]
     return (*phrase, f"{tolerated(report)}{over_and_not_proven(report)}")
 
 
@@ -101,10 +101,6 @@ def subject(report: Report | ErrorReport) -> str:
     """Return the subject of a report: a contract with rules about answers is not only a retrieval contract."""
     about_answers = isinstance(report, Report) and report.broken.answers is not UNSET
     return "Contract" if about_answers else "Retrieval contract"
-
-
-def _tiers(names: Sequence[str]) -> Phrase:
-    return (f"{'tier' if len(names) == 1 else 'tiers'} ", *listed(names, "and"))
 
 
 def _in_answers(broken: BrokenQueries) -> str:

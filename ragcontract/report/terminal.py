@@ -66,7 +66,11 @@ def check_text(report: Report, file: str = "") -> str:
     """Render a check: the worst broken queries, the metric table, the verdict; ``file`` is the full report."""
     findings, most = FindingsByQuery(report), bounds.TERMINAL_QUERIES
     broken, not_failing = broken_queries(report), not_failing_queries(report)
-    shown = [_tolerated(query, findings) for query in not_failing[:most]]
+    shown = [
+        f"{_coloured(STATUS[query.status])} {visible(query.id)}  "
+        f"{clipped(findings.why_tolerated(query.id, query.status), bounds.TERMINAL_WHY)}"
+        for query in not_failing[:most]
+    ]
     parts = ["\n".join([*shown, *_more(not_failing, "that do not fail", file)])]
     parts += [_broken(query, findings, visible(failing_since(report, query, findings))) for query in broken[:most]]
     parts += _more(broken, "broken", file)
@@ -130,11 +134,6 @@ def _broken(query: QueryReport, findings: FindingsByQuery, note: str) -> str:
         ]
         lines.append(f"  Not counted: {'; '.join(waived)} ({clipped(why, bounds.TERMINAL_WHY)})")
     return "\n".join(lines)
-
-
-def _tolerated(query: QueryReport, findings: FindingsByQuery) -> str:
-    why = clipped(findings.why_tolerated(query.id, query.status), bounds.TERMINAL_WHY)
-    return f"{_coloured(STATUS[query.status])} {visible(query.id)}  {why}"
 
 
 def _metric_table(report: Report, *, with_status: bool = True) -> Iterable[str]:

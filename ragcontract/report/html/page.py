@@ -15,11 +15,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import more, percent
-from ragcontract.decision.decide import Verdict
 from ragcontract.report import comparison
 from ragcontract.report.comparison import ComparedMetric, RunComparison, RunMean
 from ragcontract.report.formats import Reported
-from ragcontract.report.headline import drift, headline, shared_note, subject
+from ragcontract.report.headline import VERDICTS, drift, headline, shared_note, subject
 from ragcontract.report.html import query_rows
 from ragcontract.report.html.page_text import STATUS, note, sentence, shown, with_code
 from ragcontract.report.html.query_rows import documents_of, metric_of, queries, texts_of
@@ -42,7 +41,6 @@ from ragcontract.report.queries import why_and_since
 from ragcontract.report.record import ErrorReport, Report
 
 PACKAGE = "ragcontract.report.html"
-ENDS: dict[Verdict, str] = {"pass": "holds", "fail": "broken"}
 LEGEND = "All bars cover the whole scale, from 0 to 1 if nothing else is said. A dashed line is a limit."
 COMPARED = " The line across a bar is the baseline, the line below it the interval in which the value is likely to be."
 SCRIPTS = ("queries.js", "slopes.js", "start.js")
@@ -58,7 +56,7 @@ def render(report: Report) -> bytes:
         script=script,
         data=query_rows.encode(report),
         verdict=report.verdict,
-        title=_title(report, ENDS[report.verdict]),
+        title=_title(report, VERDICTS[report.verdict]),
         headline=headline(report),
         hidden=could_hide(report) or (),
         scope=scope_note(report),

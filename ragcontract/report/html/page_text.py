@@ -62,11 +62,13 @@ def note(text: str | None) -> Sequence[str]:
 
 def sentence(phrase: Phrase, length: int = bounds.HTML_NAME) -> list[Part]:
     """Return the parts of a phrase; names have their own style and are shortened to ``length`` characters."""
-    return [Part(_name(part, length), "name") if isinstance(part, Name) else Part(shown(part)) for part in phrase]
-
-
-def _name(part: Name, length: int) -> str:
-    return f'"{shown(part.name, length)}"' if part.quoted else shown(part.name, length)
+    marks = {True: '"', False: ""}
+    return [
+        Part(f"{marks[part.quoted]}{shown(part.name, length)}{marks[part.quoted]}", "name")
+        if isinstance(part, Name)
+        else Part(shown(part))
+        for part in phrase
+    ]
 
 
 def with_code(phrase: Phrase) -> list[Part]:

@@ -27,7 +27,6 @@ from ragcontract.report.outcome_tables import PLACES, MatrixCell, minimum, overl
 from ragcontract.report.parts import BaselineInput, TierReport
 from ragcontract.report.queries import REASONS, score_reasons
 from ragcontract.report.record import LeastOverlap, MetricReport, Report, TagReport
-from ragcontract.runs.baseline_file import Accepted
 
 DIGITS = 3
 
@@ -211,7 +210,18 @@ def folds(report: Report) -> list[Fold]:
         if baseline.accepted:
             times = len(baseline.accepted)
             title = "The baseline accepted regressions" + (f" {times} times" if times > 1 else "")
-            sections.append(_fold(title, [_accepted(accepted) for accepted in reversed(baseline.accepted)]))
+            sections.append(
+                _fold(
+                    title,
+                    [
+                        [
+                            code(accepted.at),
+                            Part(f" {count(accepted.failed, 'failed check')}: {shown(accepted.reason)}"),
+                        ]
+                        for accepted in reversed(baseline.accepted)
+                    ],
+                )
+            )
     if warnings := other_warnings(report):
         title = count(len(warnings), "warning")
         sections.append(_fold(title, [[Part(shown(warning))] for warning in warnings]))
@@ -237,10 +247,6 @@ def _judged(task: TaskSection) -> Iterable[Line]:
             sign, verdict = ("✓", task.words.passed) if has_passed(item) else ("✕", task.words.failed)
             judged = Part(f" {verdict}{f': {by}' if by else ''}", "small")
             yield [Part(f"{INDENT}{sign} {name_of(item, bounds.HTML_REASON)}"), judged]
-
-
-def _accepted(accepted: Accepted) -> Line:
-    return [code(accepted.at), Part(f" {count(accepted.failed, 'failed check')}: {shown(accepted.reason)}")]
 
 
 def _inputs(report: Report) -> Iterable[Line]:
