@@ -14,9 +14,8 @@ from ragcontract.report.api_report import ContractBroken
 from ragcontract.report.api_report import Report as Result
 from ragcontract.report.baseline import update_text
 from ragcontract.report.build import error_report
-from ragcontract.report.html.page_text import note, sentence
 from ragcontract.report.html.query_rows import queries
-from ragcontract.report.html.sections import cards, facts_of, folds, tags
+from ragcontract.report.html.sections import cards, facts_of, folds, note, sentence, tags
 from ragcontract.report.markdown.document import render, render_error
 from ragcontract.report.markdown.gfm import inline
 from ragcontract.report.markdown.gfm import sentence as markdown_sentence

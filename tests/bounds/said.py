@@ -10,7 +10,7 @@ from ragcontract.core.run import RunRow
 from ragcontract.evaluation.fold import fold
 from ragcontract.evaluation.listed import said_in
 from ragcontract.files.problems import Batch
-from ragcontract.report.html.page_text import lines
+from ragcontract.report.html.sections import lines
 from ragcontract.report.markdown.query_tables import answers_fold
 from ragcontract.report.outcome_tables import mode_matrix
 from ragcontract.report.parts import ModesReport

@@ -20,9 +20,9 @@ from ragcontract.report.comparison import ComparedMetric, RunComparison, RunMean
 from ragcontract.report.formats import Reported
 from ragcontract.report.headline import VERDICTS, drift, headline, shared_note, subject
 from ragcontract.report.html import query_rows
-from ragcontract.report.html.page_text import STATUS, note, sentence, shown, with_code
 from ragcontract.report.html.query_rows import documents_of, metric_of, queries, texts_of
 from ragcontract.report.html.sections import (
+    STATUS,
     bar_of,
     bar_of_tier,
     cards,
@@ -31,7 +31,11 @@ from ragcontract.report.html.sections import (
     folds,
     heat_of,
     metrics_of_tag,
+    note,
+    sentence,
+    shown,
     tags,
+    with_code,
 )
 from ragcontract.report.limit_text import could_hide, not_proven_notes, tested_together
 from ragcontract.report.metric_table import tag_size
