@@ -8,8 +8,7 @@ import click
 from msgspec.structs import replace
 
 from ragcontract.cli.console import progress_over, say, warn
-from ragcontract.convert.collection import Collection, Companion, Format, Part, Source, companion
-from ragcontract.convert.file_formats import FORMATS, OWN
+from ragcontract.convert.collection import FORMATS, OWN, Collection, Companion, Format, Part, Source, companion
 from ragcontract.core.errors import ExitCode, OutputError
 from ragcontract.core.golden import PLACEHOLDER, RELEVANT_GRADE
 from ragcontract.core.ids import as_id
