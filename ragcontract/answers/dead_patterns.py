@@ -127,7 +127,6 @@ def _nearest_characters(steps: Sequence[Sequence[tuple[int, _Edge]]], node: int)
 
 
 def _parsed(pattern: str, graph: _Graph, *, dot_all: bool) -> tuple[int, int]:
-    """Return the part of the graph that is the whole pattern."""
     multiline = re.search(r"\(\?[a-zA-Z]*m", pattern) is not None
     dot = _ANY if dot_all or re.search(r"\(\?[a-zA-Z]*s", pattern) else _LETTER | _OTHER
     open_groups: list[tuple[list[tuple[int, int]], tuple[int, int], int]] = []
@@ -186,7 +185,6 @@ def _item(token: re.Match[str], graph: _Graph, dot: int, *, multiline: bool) -> 
 
 
 def _kinds_in(written: str) -> int:
-    """Return the kinds of characters of a class."""
     if written.startswith("[^"):
         return 0 if any(both in written for both in _ALL_OF_IT) else _ANY
     members = _MEMBER.findall(written[1:-1])
@@ -218,7 +216,6 @@ def _in_class(written: str) -> bool:
 
 
 def _is_letter(token: str) -> bool:
-    """Return whether a character, its code or the name of a class stands for letters outside ASCII."""
     if re.fullmatch(_LETTERS, token):
         return True
     char = chr(int(token[2:].strip("{}"), 16)) if re.fullmatch(CODE, token) else token[-1:]

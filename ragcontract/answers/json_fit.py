@@ -103,7 +103,6 @@ class _Fit:
             raise TooMuchWorkError
 
     def _size_of(self, wanted: object) -> int:
-        """Return the size of a part of the schema, which is computed once."""
         if id(wanted) not in self._sizes:
             self._sizes[id(wanted)] = _size(wanted)
         return self._sizes[id(wanted)]

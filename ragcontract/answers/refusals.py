@@ -119,7 +119,6 @@ def _common(answer: Answer) -> Evidence | None:
 
 
 def _first_common(answer: Answer) -> Span | None:
-    """Return the span of the first common phrase at the beginning of an answer."""
     form = Form()
     beginning = answer.normal(form)[:BEGINNING]
     matches = [span for phrase in PHRASES if (span := next(occurrences(phrase, beginning, word=True), None))]

@@ -162,7 +162,6 @@ def _engine() -> Any:
 
 
 def _explained(message: str) -> str:
-    """Return what is wrong with a pattern, from RE2's message."""
     hint = next((hint for pattern, hint in _HINTS if re.search(pattern, message)), _AS_TEXT)
     return f"is not an RE2 pattern ({shorten(visible(message), bounds.VALUE)}); {hint}"
 

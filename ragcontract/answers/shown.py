@@ -353,7 +353,6 @@ def _only_groups(pattern: re.Pattern[str], text: str, *, group: int = 1) -> Iter
 
 
 def _without_definitions(text: str) -> Iterator[Change]:
-    """Yield the changes that remove definitions of links."""
     for match in _DEFINITION.finditer(text):
         yield *match.span("all"), ""
 
@@ -434,7 +433,6 @@ def mixed_word(text: str) -> tuple[Span, list[str]] | None:
 
 @lru_cache(maxsize=4096)
 def _alphabet(char: str) -> str:
-    """Return the name of a letter's alphabet; empty if there is none."""
     return next((name for name, letters in _LETTERS.items() if letters.match(char)), "")
 
 

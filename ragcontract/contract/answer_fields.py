@@ -219,7 +219,6 @@ def _rules(row: GoldenRow) -> Iterator[Rule]:
 
 
 def _expected(row: GoldenRow, calls: tuple[Struct, ...] | None) -> ExpectedAnswer | None:
-    """Return what the row expects of the answer apart from its rules, or None."""
     expected = ExpectedAnswer(
         reference=row.reference,
         reference_claims=_tuple(row.reference_claims),

@@ -190,7 +190,6 @@ def _forbidden_and_required(reviewed: Reviewed) -> Found:
 
 
 def _required(rule: RowRule) -> Iterator[str]:
-    """Yield the texts that a rule requires."""
     if isinstance(rule, MustContain | AnswerMustInclude) and (rule.value is not None or len(rule.texts) == 1):
         yield from rule.texts
     if isinstance(rule, RequiredElements) and rule.least == len(rule.elements):

@@ -117,7 +117,6 @@ class _Rows:
 
 
 def _fields(query_id: str, response: Response, trace: Trace) -> dict[str, Any]:
-    """Return the row for a response."""
     row: dict[str, Any] = {"query_id": query_id}
     if response.results is not None:
         row["results"] = response.results

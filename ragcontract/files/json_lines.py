@@ -226,7 +226,6 @@ def _is_explained(line: bytes, error: Exception) -> bool:
 
 
 def _strict(record: type[T]) -> type[T]:
-    """Return a record type that refuses unknown fields."""
     return msgspec.defstruct(record.__name__, [], bases=(record,), forbid_unknown_fields=True)  # type: ignore[return-value]
 
 
