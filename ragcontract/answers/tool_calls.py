@@ -75,6 +75,12 @@ class ToolCall(Struct, frozen=True, gc=False):
             return None
         return {name: comparable(value, lenient=lenient) for name, value in self.arguments.items()}
 
+    @property
+    def identity(self) -> Hashable:
+        """A key that is equal for equal calls."""
+        arguments = self.comparable()
+        return self.name, None if arguments is None else frozenset(arguments.items())
+
 
 def tool_calls(called: Sequence[Mapping[str, Any]]) -> tuple[ToolCall, ...]:
     """Return the calls of a run row, each as OpenAI exports it (``function``) or flat (``name``, ``arguments``).
@@ -325,9 +331,10 @@ class CalledTools:
         return self._keys.setdefault(value, len(self._keys))
 
     @staticmethod
+    @lru_cache(maxsize=4096)
     def form_of(name: str) -> str:
         """Return the name of an argument in the form in which forbidden ones are compared: orderId is order_id."""
-        return _form_of_argument(name)
+        return _SEPARATORS.sub("", folded(name)) or name
 
     def texts(self, value: object) -> tuple[str, ...]:
         """Return all texts in the value of an argument, which patterns search."""
@@ -377,12 +384,6 @@ def parts_of(name: str) -> tuple[str, ...]:
     seen = _KINDS.sub(r"\1.", _NUMBER.sub("", seen))
     parts = (_JOINTS.sub("", part) for part in _NAMESPACES.split(seen))
     return tuple(filter(None, parts)) or (name,)
-
-
-@lru_cache(maxsize=4096)
-def _form_of_argument(name: str) -> str:
-    seen = folded(name)
-    return _SEPARATORS.sub("", seen) or name
 
 
 def _texts_in(value: object) -> Iterator[str]:

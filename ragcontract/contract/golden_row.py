@@ -25,13 +25,9 @@ Question = Annotated[
 Text = Annotated[AnswerText, Meta(min_length=1, title=f"text of 1 to {bounds.ANSWER:,} characters")]
 # The fields of a turn beside its question and its rules.
 TURN_FIELDS = (
-    "answer_must_include",
-    "forbidden_claims",
-    "allowed_phrases",
-    "required_elements",
-    "min_required",
+    "answer_must_include", "forbidden_claims", "allowed_phrases", "required_elements", "min_required",
     "forbidden_elements",
-)
+)  # fmt: skip
 # Names that other tools give to a good answer, in the form of :attr:`RunRow.other_names`.
 REFERENCES = dict.fromkeys(("expected_answer", "reference_answer"), ("reference", "did you mean 'reference'?"))
 # The bounds keep sums from overflowing and products from underflowing to 0.

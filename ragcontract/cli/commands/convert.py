@@ -129,7 +129,8 @@ def command(*, source: str, target: str, force: bool, **options: Any) -> int:
     contents = {out: _rendered(FORMATS[target].load(), name, out, collection, problems) for name, out in outs.items()}
     all_problems = problems.collected()
     all_problems.raise_if_any()
-    beside = _companion(source, target, outs, collection)
+    is_pooled = target == OWN and "golden" in outs and reads.labels_everything
+    beside = companion(outs, collection.queries or {}, source) if is_pooled else Companion()
     warn(all_problems.warnings)
     new = [] if force else [*contents, *beside.files]
     write_files({**contents, **beside.files}, before=partial(refuse_existing, new))
@@ -166,13 +167,6 @@ def _rendered(target: Format, name: str, out: str, collection: Collection, probl
             raise needs_pyarrow(out) from error
         return as_parquet(lines)
     return "".join(lines).encode()
-
-
-def _companion(source: str, target: str, outs: Mapping[str, str], collection: Collection) -> Companion:
-    """Return what comes with the golden file, if the source labels everything that is relevant."""
-    if target != OWN or "golden" not in outs or not FORMATS[source].load().labels_everything:
-        return Companion()
-    return companion(outs, collection.queries or {}, source)
 
 
 def _refuse_parquet(outs: Iterable[str]) -> None:
