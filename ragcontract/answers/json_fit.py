@@ -12,6 +12,8 @@ from math import inf
 from typing import Any, TypeAlias
 
 import msgspec
+from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema.exceptions import SchemaError
 from msgspec import Struct
 
 from ragcontract.answers.answer_text import Answer
@@ -298,9 +300,6 @@ def _accepts(root: Schema, schema: Schema, value: object) -> bool:
 
 def schema_fault(schema: Schema) -> str | None:
     """Return what is wrong with a schema, or None."""
-    from jsonschema import Draft202012Validator, FormatChecker
-    from jsonschema.exceptions import SchemaError
-
     if len(msgspec.json.encode(schema)) > bounds.SCHEMA:
         return f"is longer than {bounds.SCHEMA:,} bytes; check the answer in your own code, and export `checks`"
     try:

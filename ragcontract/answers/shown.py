@@ -19,6 +19,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache, partial
+from html import unescape
 from itertools import permutations
 from typing import TypeAlias
 
@@ -329,8 +330,6 @@ def _end_of_hidden(text: str, match: re.Match[str], closes: dict[str, int], *, l
 
 
 def _decoded(match: re.Match[str], *, literal: bool = False) -> str:
-    from html import unescape
-
     meant = unescape(match[0])
     # Some applications encode entities twice.
     return "&".join(map(stand_ins, meant.split("&"))) if literal else meant

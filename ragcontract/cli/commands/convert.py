@@ -12,6 +12,7 @@ from ragcontract.convert.collection import FORMATS, OWN, Collection, Companion, 
 from ragcontract.core.errors import ExitCode, OutputError
 from ragcontract.core.golden import PLACEHOLDER, RELEVANT_GRADE
 from ragcontract.core.ids import as_id
+from ragcontract.core.lines import Line
 from ragcontract.core.numbers import count
 from ragcontract.files.paths import existing_files
 from ragcontract.files.problems import Collector
@@ -61,6 +62,8 @@ def _spellings(name: str, suffix: str = "") -> list[str]:
     return [f"--{name}{suffix}", *also, f"{name}{suffix}".replace("-", "_")]
 
 
+# Needs the extra parquet.
+AS_PARQUET: Line[Callable[[Iterable[str]], bytes]] = Line(home="ragcontract.runs.parquet_writer:as_parquet")
 SOURCE = click.Choice(list(FORMATS))
 TARGET = click.Choice([name for name, line in FORMATS.items() if line.load().outputs])
 
@@ -162,10 +165,9 @@ def _rendered(target: Format, name: str, out: str, collection: Collection, probl
     lines = target.outputs[name].write(collection, problems)
     if is_parquet(out):
         try:
-            from ragcontract.runs.parquet_writer import as_parquet  # needs the extra parquet
+            return AS_PARQUET.load()(lines)
         except ImportError as error:
             raise needs_pyarrow(out) from error
-        return as_parquet(lines)
     return "".join(lines).encode()
 
 

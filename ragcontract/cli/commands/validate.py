@@ -1,6 +1,7 @@
 """``rag-contract validate``: reports the problems of the input files, or their content."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import click
 from msgspec import Struct
@@ -30,6 +31,7 @@ from ragcontract.contract.scope import gates_within
 from ragcontract.contract.warnings import never_passing
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.gate import Gate
+from ragcontract.core.lines import Line
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import listed, render
 from ragcontract.core.safe_text import visible
@@ -38,6 +40,10 @@ from ragcontract.evaluation.side import Side
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.registry import BUILT_IN
 from ragcontract.runs.scores_files import read_scores
+
+# Few contracts have a judge.
+JUDGMENTS_FILE: Line[Any] = Line(home="ragcontract.judgments.judgments_file")
+TRUST: Line[Any] = Line(home="ragcontract.judgments.trust")
 
 
 @click.command("validate")
@@ -116,14 +122,10 @@ def _of_judge(paths: InputPaths) -> Problems:
     """Return the problems of judgments and calibration; without a run, it is not known which texts they are about."""
     problems = Collector()
     if paths.judgments:
-        from ragcontract.judgments.judgments_file import read_judgments
-
-        problems.include(read_judgments(paths.judgments, now=clock()).problems)
+        problems.include(JUDGMENTS_FILE.load().read_judgments(paths.judgments, now=clock()).problems)
     if paths.calibration:
-        from ragcontract.judgments.trust import checked_calibrations
-
         try:
-            checked_calibrations(paths.calibration)
+            TRUST.load().checked_calibrations(paths.calibration)
         except InputError as error:
             problems.include(Problems(problems=tuple(error.problems)))
     return problems.collected()
