@@ -57,7 +57,7 @@ class OnSpark:
         """Score the rows on the workers, and build the side from the sum of their counts."""
         if refused := not_on_spark(plan):
             raise InputError([refused])
-        problems, job = Collector(), Job(replace(plan, second_pass=None))
+        problems, job = Collector(), Job(replace(plan, judge=None))
         with self._counts(job, problems) as counts:
             return side_of(counts, names_of(self._rows), job, problems)
 

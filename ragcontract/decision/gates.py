@@ -1,8 +1,7 @@
 """Gates: the observed value of each limit, and whether it is beyond the limit."""
 
 import sys
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Container, Iterable
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
@@ -17,9 +16,6 @@ from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import NAMES, GateReport, found_and_allowed
 from ragcontract.decision.pass_rates import Outcomes, outcomes_of
 from ragcontract.evaluation.fold import references_of
-
-if TYPE_CHECKING:
-    from ragcontract.judgments.check import Replayed
 
 
 class Observed(Struct, frozen=True, kw_only=True):
@@ -156,9 +152,8 @@ def report_gate(gate: Gate, seen: Observed, tests: ChangeTests | None = None) ->
     return replace(report, message=", ".join(found_and_allowed(gate, report, mode)))
 
 
-def without_effect(gates: Iterable[GateReport], replayed: "Replayed") -> tuple[GateReport, ...]:
-    """Return the results of gates. Gates on judgments of a judge without a good calibration are skipped."""
-    advisory = replayed.untrusted if replayed.advisory else {}
+def without_effect(gates: Iterable[GateReport], advisory: Container[str]) -> tuple[GateReport, ...]:
+    """Return the results of gates. Advisory ones, of a judge without a good calibration, are skipped."""
     skipped = "advisory, because the judge is not calibrated"
     return tuple(
         [

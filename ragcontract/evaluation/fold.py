@@ -179,6 +179,7 @@ class _Builder:
         self._diagnostics = Diagnostics(plan)
         self._forbidden_forms = ForbiddenForms.of(plan)
         self._pattern_ids = PatternIds(plan)
+        self._judged = plan.judge.counter(plan.families, words=plan.texts) if plan.judge else None
 
     def batch(self, event: Batch[RunRow]) -> None:
         golden, lines, note_duplicates = self._plan.golden, self._locations.lines, self._duplicates.note
@@ -309,6 +310,8 @@ class _Builder:
         for column, values in zip(self._columns, outcome.values, strict=True):
             (column.repeat if is_repeat else column.note)(query.id, values)
         self._classes.note(query, row)
+        if self._judged:
+            self._judged.note(query.id, outcome.values, outcome.confirmed)
         if outcome.violations:
             self._violations[query.id] = merged(self._violations.get(query.id, ()), outcome.violations)
             if not self._plan.is_baseline:
@@ -347,8 +350,7 @@ class _Builder:
             self._score_missing(missing)
         if warning := self._order.warning():
             self.problems.warning(warning)
-        stored = self.stored
-        if stored and stored.latency:
+        if (stored := self.stored) and stored.latency:
             self._unmeasured = max(0, self._unmeasured - stored.latency.rows)
         first_ids = self._diagnostics.first_ids()
         return Side(
@@ -385,6 +387,7 @@ class _Builder:
             first_ids=first_ids,
             retrieved=self._listed.held,
             said=self._listed.said,
+            judged=self._judged.result() if self._judged else None,
             problems=self.problems.collected(),
         )
 
@@ -397,6 +400,8 @@ class _Builder:
             self._diagnostics.note([(self._plan.golden[query_id], ())])
             for column, values in zip(self._columns, outcome.values, strict=True):
                 column.note(query_id, values)
+            if self._judged:
+                self._judged.note(query_id, outcome.values)
             if outcome.violations:
                 self._violations[query_id] = outcome.violations
             if outcome.violations or self._listed.breaks(self._plan.golden[query_id], outcome.score):

@@ -1,6 +1,7 @@
 """The result of evaluating a run or a baseline."""
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -13,6 +14,9 @@ from ragcontract.evaluation.observations import Depth, Duplicates, UnseenIds
 from ragcontract.files.problems import Problems
 from ragcontract.runs.baseline_contract import Expected
 from ragcontract.runs.baseline_file import StoredHead
+
+if TYPE_CHECKING:
+    from ragcontract.judgments.check import UsedJudgments
 
 
 class Side(Struct, frozen=True, kw_only=True):
@@ -57,6 +61,7 @@ class Side(Struct, frozen=True, kw_only=True):
     doc_ids: dict[str, list[list[str]]] = {}  # the document ids of each row, if the plan requests them
     retrieved: dict[str, tuple[ListedResult, ...]] = {}  # the top k of queries that the run breaks
     said: dict[str, Said] = {}  # texts of the queries that the run breaks, shortened
+    judged: "UsedJudgments | None" = None  # the judgments that its rows used
 
     @property
     def name(self) -> str:

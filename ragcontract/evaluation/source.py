@@ -14,7 +14,7 @@ from ragcontract.core import bounds
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import listed, render
-from ragcontract.core.run import RunRow
+from ragcontract.core.run import SCORED_BY, RunRow
 from ragcontract.evaluation.fold import fold
 from ragcontract.evaluation.listed import Listed, ListedResults, listed_ids
 from ragcontract.evaluation.plan import Plan
@@ -93,12 +93,12 @@ class GoodRuns(Struct, frozen=True):
 
 def evaluate_sides(plan: Plan, run: Source, baseline: Source | None) -> tuple[Side, Side | None]:
     """Return both sides. The baseline has the results of the queries that the run breaks."""
-    if baseline is None:
-        return run.evaluate(plan), None
-    before = baseline.evaluate(plan.for_baseline())
-    for noted in plan.noted:
-        noted.clear()  # so that only what is noted of the run remains
-    now = run.evaluate(plan.against(before.pools, before.first_ids))
+    before = baseline.evaluate(plan.for_baseline()) if baseline else None
+    now = run.evaluate(plan.against(before.pools, before.first_ids) if before else plan)
+    if plan.scores_files and plan.scores_files.scored_by:
+        now = replace(now, versions={**now.versions, SCORED_BY: list(plan.scores_files.scored_by)})
+    if before is None or baseline is None:
+        return now, None
     return now, before if now.problems else with_listed(before, baseline, plan, now.retrieved)
 
 

@@ -11,7 +11,7 @@ These are not the shares of judged results (``judged_at_k``), where people's lab
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from msgspec.structs import replace
@@ -26,7 +26,17 @@ if TYPE_CHECKING:
     from ragcontract.judgments.judgments_file import Judgment
     from ragcontract.judgments.replay import Replay
 
-    ByQuery = MutableMapping[str, tuple[tuple[Judgment, ...], ...]]  # for each row of a query
+
+class JudgedValues(tuple[float, ...]):  # noqa: SLOT001 (a tuple with further fields cannot have slots)
+    """The values of a judged metric for a row, with the judgments that they are computed from."""
+
+    judgments: "tuple[Judgment, ...]"
+
+    def __new__(cls, share: float, judgments: "tuple[Judgment, ...]" = ()) -> Self:
+        """Return the share of the items for which the judge says yes."""
+        made = super().__new__(cls, (share,))
+        made.judgments = judgments
+        return made
 
 
 class JudgedShare(ABC):
@@ -38,17 +48,9 @@ class JudgedShare(ABC):
     from_ids = False
     switch = SwitchedOn.BY_LIMIT
 
-    def __init__(
-        self,
-        k: int,
-        replay: "Replay | None" = None,
-        *,
-        fingerprint: str = "",
-        noted: "ByQuery | None" = None,
-    ) -> None:
+    def __init__(self, k: int, replay: "Replay | None" = None, *, fingerprint: str = "") -> None:
         self.k = k  # the largest cut-off
         self._replay = replay
-        self._noted = noted  # filled with the judgments that are used
         self.metrics: Sequence[Metric] = (replace(self.metric, fingerprint=fingerprint),)
 
     @abstractmethod
@@ -59,19 +61,15 @@ class JudgedShare(ABC):
     def texts(self, query: GoldenQuery) -> tuple[str, ...]:
         """Return the texts of the items of a query, in their order."""
 
-    def replaying(self, replay: "Replay", queries: Mapping[str, GoldenQuery], noted: "ByQuery") -> Self:
+    def replaying(self, replay: "Replay", queries: Mapping[str, GoldenQuery]) -> Self:
         """Return the family with judgments. Numbers of different judges or cut-offs are not compared."""
         judges = " and ".join(sorted(replay.fingerprints(self.task, queries.keys())))
-        return type(self)(self.k, replay, fingerprint=f"{judges}; top {self.k}", noted=noted)
+        return type(self)(self.k, replay, fingerprint=f"{judges}; top {self.k}")
 
-    def stored_fingerprint(self) -> str:
-        """Return the fingerprint for a stored baseline, which names all judges of its rows, not only the last ones."""
+    def stored_fingerprint(self, judges: Collection[str], query_ids: Collection[str]) -> str:
+        """Return the fingerprint for a stored baseline, which names all judges of these queries, not only the last."""
         (metric,) = self.metrics
-        if self._replay is None or self._noted is None:
-            return metric.fingerprint
-        judgments = [judgment for rows in self._noted.values() for row in rows for judgment in row]
-        others = {judgment.fingerprint for judgment in judgments if judgment.votes}
-        others -= self._replay.fingerprints(self.task, self._noted.keys())
+        others = set(judges) - self._replay.fingerprints(self.task, query_ids) if self._replay else ()
         return " and ".join([*sorted(others), metric.fingerprint])
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:
@@ -84,17 +82,11 @@ class JudgedShare(ABC):
         if case is None or isinstance(case, str):
             return Missing(case or "has nothing to judge")
         if known_without_a_judge(case):
-            self._note(query.id, ())
-            return (0.0,)
+            return JudgedValues(0.0)
         judgments = self._replay.judgments(case)
         if isinstance(judgments, str):
             return Missing(judgments)
-        self._note(query.id, judgments)
-        return (sum(1 for judgment in judgments if judgment.verdict is True) / len(judgments),)
-
-    def _note(self, query_id: str, judgments: "tuple[Judgment, ...]") -> None:
-        if self._noted is not None:
-            self._noted[query_id] = (*self._noted.get(query_id, ()), judgments)
+        return JudgedValues(sum(1 for judgment in judgments if judgment.verdict is True) / len(judgments), judgments)
 
 
 def provider_of(family: Callable[[int], JudgedShare], key: str) -> Provider:

@@ -55,7 +55,6 @@ class Replay:
         self._of_queries: dict[tuple[Task, str], _OfQuery] = {}
         self._others: dict[AskedJudge, None] = {}
         self._uncalibrated: set[tuple[Task, str]] = set()
-        self._used: dict[Task, set[str]] = {}
         self._first: dict[tuple[Task, str], Judgment] = {}  # the first judgment that counts, by task and fingerprint
         for judgment in judgments:
             if fingerprint is not None and judgment.votes and judgment.fingerprint != fingerprint:
@@ -83,12 +82,7 @@ class Replay:
             elif any(judgments):
                 partial.append(judgments)
         if len(complete) == 1:
-            proven = self._proven(case, complete[0])
-            if not isinstance(proven, str):
-                self._used.setdefault(case.task, set()).update(
-                    judgment.fingerprint for judgment in proven if judgment.votes
-                )
-            return proven
+            return self._proven(case, complete[0])
         if complete:
             return f"has judgments of {_judges([judgments[0].judge for judgments in complete])}; {_name_one(complete)}"
         if others := self._of_another(case):
@@ -151,10 +145,6 @@ class Replay:
             return ""
         why = f"has judgments on its {_items(case)} by another judge than the one that was calibrated"
         return f"{why}; run {JUDGE} with --refresh, and `rag-contract judge calibrate`"
-
-    def used(self, task: Task) -> frozenset[str]:
-        """Return the judges of all judgments that were returned up to now, those on a baseline included."""
-        return frozenset(self._used.get(task, ()))
 
     def _by_others(self) -> str:
         if not self._others:

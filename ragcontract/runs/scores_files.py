@@ -62,6 +62,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     # The scores of several rows of a query in one file are averaged, and each of its checks must pass. A score or a
     # check that one of these rows lacks was not measured.
     repeats: bool = False
+    reasons: bool = True  # whether the reasons of the worst scores are held; they quote answers
 
 
 class Reason(NamedTuple):
@@ -159,7 +160,7 @@ class _Reader:
                 self._table.note_null(query_id, name, at)
             else:
                 self._score(query_id, name, value, at)
-                if text := (row.reasons or NOTHING).get(name, "").strip():
+                if wanted.reasons and (text := (row.reasons or NOTHING).get(name, "").strip()):
                     self._hold(name, value, query_id, text)
         self._note_unread(row.checks or NOTHING, wanted.checks_read.get(query_id, ()))
         if wanted.checks:
