@@ -36,7 +36,7 @@ from ragcontract.github.files import (
 from ragcontract.github.relay import relay
 from ragcontract.github.runner_output import Level, annotation
 from ragcontract.github.settings import ActionSettings
-from ragcontract.net.stopping import Timing
+from ragcontract.net.pacing import Timing
 from ragcontract.report.build import error_report
 from ragcontract.report.formats import FORMATS, Format
 from ragcontract.report.record import ErrorReport, Provenance, Report
