@@ -15,8 +15,7 @@ from ragcontract.contract.resolve import Contract, resolve
 from ragcontract.decision.decide import Decision, decide
 from ragcontract.decision.evaluated import Evaluation, evaluate
 from ragcontract.decision.input_problems import all_problems
-from ragcontract.evaluation.check_inputs import Inputs
-from ragcontract.evaluation.source import Source
+from ragcontract.evaluation.source import Inputs, Source
 from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.report.build import report_of
 from ragcontract.report.formats import ReportCase

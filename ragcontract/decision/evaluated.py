@@ -15,10 +15,9 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.rule import Violation
 from ragcontract.core.run import Means, QueryScore
 from ragcontract.evaluation.aggregates import Aggregates, aggregate
-from ragcontract.evaluation.check_inputs import Inputs, of_judge
 from ragcontract.evaluation.plan import Plan, plan_for
 from ragcontract.evaluation.side import Side
-from ragcontract.evaluation.source import evaluate_sides
+from ragcontract.evaluation.source import Inputs, evaluate_sides, of_judge
 from ragcontract.rules.ranks import RankRules
 
 if TYPE_CHECKING:

@@ -21,9 +21,8 @@ from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import named
 from ragcontract.decision.gates import observe
 from ragcontract.decision.policy import judge_problems
-from ragcontract.evaluation.check_inputs import Inputs
 from ragcontract.evaluation.side import Side
-from ragcontract.evaluation.source import file_of_both
+from ragcontract.evaluation.source import Inputs, file_of_both
 from ragcontract.files.mistaken import without_swapped
 from ragcontract.files.problems import Collector, Problems, without_values
 from ragcontract.rules.ranks import ForbiddenDocs

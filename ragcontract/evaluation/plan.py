@@ -21,7 +21,6 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Invalid, Metric, Missing
 from ragcontract.core.rule import RankRule, RowContext, RowRule, RuleSettings, Turn, Violation, row_rules_of
 from ragcontract.core.run import SAID, QueryScore, RunRow, Values, row_type
-from ragcontract.evaluation.columns import Column
 from ragcontract.metrics.ranking import Families
 from ragcontract.runs.baseline_contract import digest_with
 
@@ -83,7 +82,6 @@ class Plan(Families, frozen=True, kw_only=True):
 
     @property
     def k(self) -> int:
-        """The largest cut-off."""
         return self.ranking.k
 
     def overlap_with_baseline(self, query: GoldenQuery, doc_ids: Sequence[str]) -> Values:
@@ -135,7 +133,6 @@ class Plan(Families, frozen=True, kw_only=True):
         )
 
     def against(self, pools: Mapping[str, bytes], first_ids: Mapping[str, bytes]) -> "Plan":
-        """Return the plan for a run that is compared with a baseline."""
         return replace(self, pools=pools, first_ids=first_ids)
 
     @property
@@ -146,7 +143,6 @@ class Plan(Families, frozen=True, kw_only=True):
 
     @property
     def wanted_scores(self) -> "Wanted":
-        """The part of scores files that is read."""
         from ragcontract.runs.scores_files import Wanted
 
         return Wanted(
@@ -169,7 +165,7 @@ class Plan(Families, frozen=True, kw_only=True):
 
         The message of a problem without a field completes "query 'q1' …". A baseline may lack what metrics need.
         """
-        merged = self.scores_files.merged(query.id, row) if self.scores_files else row
+        merged = self.scores_files.table.merged(query.id, row) if self.scores_files else row
         if isinstance(merged, list):
             return merged
         row, turns = with_turns(query, merged)
@@ -218,7 +214,6 @@ class Plan(Families, frozen=True, kw_only=True):
         )
 
     def _lacking(self, outcomes: Sequence[Values | Missing | Invalid]) -> tuple[str, ...]:
-        """Return the metrics that a row of a baseline lacks."""
         pairs = zip(outcomes, self.families, strict=True)
         lacking = (family for values, family in pairs if isinstance(values, Missing))
         return tuple([metric.key for family in lacking for metric in family.metrics])
@@ -242,21 +237,6 @@ class Plan(Families, frozen=True, kw_only=True):
         score = replace(score, judged=(0.0,) * len(score.judged))  # a row that is missing is not an empty one
         return RowOutcome(score=score, values=tuple(values), violations=violations, overlap=overlap)
 
-    def score_gaps(self, columns: Sequence[Column], lacking: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-        """Give queries that lack a score in any row the worst value, or none in a baseline; return these queries.
-
-        Otherwise, the mean of their other rows would pass for the score. Of a baseline, only metrics that need
-        judgments are returned, because a limit on their change leaves no query out.
-        """
-        for family, column in zip(self.families, columns, strict=True):
-            values = () if self.is_baseline else worst_values(family.metrics)
-            for query_id in {query_id for metric in family.metrics for query_id in lacking.get(metric.key, ())}:
-                column.replace(query_id, values)
-        if not self.is_baseline:
-            return lacking
-        judged = {metric.key for family in self.families for metric in family.metrics if metric.task}
-        return {key: query_ids for key, query_ids in lacking.items() if key in judged}
-
     def _rules(self, query: GoldenQuery) -> list[RowRule]:
         return row_rules_of(query, self.row_rules)
 
@@ -278,7 +258,7 @@ class Plan(Families, frozen=True, kw_only=True):
 
         Rules on metrics see the scores of each row that a scores file repeats.
         """
-        repeated = self.scores_files.repeated(query.id) if self.scores_files and context.metrics else []
+        repeated = self.scores_files.table.repeated(query.id) if self.scores_files and context.metrics else []
         if not repeated:
             return self._violated(rules, query, row, context)
         on_metrics = [rule for rule in rules if rule.needs_metrics]

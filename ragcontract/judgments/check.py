@@ -5,7 +5,7 @@ Without judgments, limits that need them are reported, because nothing that is m
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from ragcontract.contract.resolve import Contract, lacking_field
 from ragcontract.core.errors import InputError
-from ragcontract.core.gate import Gate
 from ragcontract.core.judge_settings import JUDGED_METRICS, Task
 from ragcontract.core.metric import Family, MetricSettings
 from ragcontract.core.run import CONTEXT_FIELDS, SourceFile, Values
@@ -23,7 +22,7 @@ from ragcontract.files.problems import Collector, Problems
 from ragcontract.judgments.calibration import Calibration, checked_calibrations, why_not
 from ragcontract.judgments.judged_metrics import JudgedShare, JudgedValues
 from ragcontract.judgments.judgments_file import Judgment, Judgments, read_judgments
-from ragcontract.judgments.replay import Replay, edited
+from ragcontract.judgments.replay import Replay
 from ragcontract.judgments.second_pass import Confirmed, FlaggedAnswer, SecondPass
 from ragcontract.registry import BUILT_IN
 
@@ -96,7 +95,6 @@ class JudgmentsCounter:
             self._unknown[query_id] = None
 
     def result(self) -> UsedJudgments:
-        """Return the judgments of all rows so far."""
         return UsedJudgments(
             by_task=self._by_task, flagged=self._flagged, cleared=self._cleared, unknown=tuple(self._unknown)
         )
@@ -129,7 +127,6 @@ class JudgeFiles(Struct, frozen=True, kw_only=True):
     needs = CONTEXT_FIELDS  # of a row in a second pass
 
     def counter(self, families: Iterable[Family], *, words: bool) -> JudgmentsCounter:
-        """Return what collects the judgments that the rows of a side use."""
         return JudgmentsCounter(families, words=words)
 
     def why_not(self, task: Task, fingerprints: Collection[str], now: datetime) -> tuple[str, ...]:
@@ -164,7 +161,7 @@ def replayed_contract(
         impossible = {gate.id for gate in contract.gates if gate.quantity.key in judged}
         contract = replace(contract, impossible=contract.impossible | impossible)
         return contract, JudgeFiles(calibrations=calibrations, problems=problems.collected())
-    replay = _replay(contract, read)
+    replay = Replay(read.by_key.values(), contract.config.judge, located=read.location)
     contract = _with_judgments(contract, read, replay)
     second, why = _second_pass(contract, read, replay, calibrations, now=now, problems=problems)
     return contract, JudgeFiles(
@@ -193,7 +190,8 @@ def without_judgments(contract: Contract, *, stored: bool = False) -> tuple[Cont
         lacking = lacking_field(contract, gate.quantity.key)
         why = f"no golden query {lacking}" if lacking else NO_JUDGMENTS
         problems.problem(gate.location, f"{gate.id} cannot be judged: {why}")
-    for gate in _compared(contract, set(judged)) if stored else ():
+    compared = (gate for gate in contract.config_file.gates if gate.quantity.key in judged and gate.compares)
+    for gate in compared if stored else ():
         problems.problem(gate.location, f"{gate.id} could not be judged by this baseline: {NO_JUDGMENTS}")
     for key in dict.fromkeys(contract.config.judge.metrics) if contract.with_gates or stored else ():
         if key in judged:
@@ -206,22 +204,6 @@ def without_judgments(contract: Contract, *, stored: bool = False) -> tuple[Cont
             problems.warning(f"{metric.label} is left out: {NO_JUDGMENTS}")
         return contract.without_judged_metrics(), problems.collected()
     return replace(contract, impossible=contract.impossible | {gate.id for gate in gates}), problems.collected()
-
-
-def _compared(contract: Contract, keys: set[str]) -> Iterator[Gate]:
-    """Yield the limits of the configuration on these metrics that need them in a baseline."""
-    yield from (gate for gate in contract.config_file.gates if gate.quantity.key in keys and gate.compares)
-
-
-def _replay(contract: Contract, read: Judgments, fingerprint: str | None = None) -> Replay:
-    """Return the judgments that count, only those of one judge with a fingerprint. Edited judgments do not count."""
-    return Replay(
-        read.by_key.values(),
-        contract.config.judge,
-        fingerprint=fingerprint,
-        edited=edited,
-        located=read.location,
-    )
 
 
 def _calibrations(path: str | None, problems: Collector) -> dict[Task, Calibration]:
@@ -280,5 +262,6 @@ def _second_pass(
         problems.warning(f"judge.second_pass has no effect, and what is flagged counts: {why}")
     elif calibration is not None:
         # Only the last judge of each query was compared with the calibration. Judgments of others do not count.
-        replay = _replay(contract, read, calibration.fingerprint)
+        fingerprint = calibration.fingerprint
+        replay = Replay(read.by_key.values(), settings, fingerprint=fingerprint, located=read.location)
     return SecondPass(replay=replay, k=contract.k, unconfirmed=settings.unconfirmed, clears=not reasons), reasons

@@ -19,10 +19,10 @@ from msgspec.structs import replace
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, Provider, SwitchedOn
 from ragcontract.core.run import CONTEXT_FIELDS, RESPONSE_FIELDS, RunRow, Values
+from ragcontract.judgments.items import JudgeCase, attribution_case, criteria_case, known_without_a_judge
 
 if TYPE_CHECKING:
     from ragcontract.core.judge_settings import Task
-    from ragcontract.judgments.items import JudgeCase
     from ragcontract.judgments.judgments_file import Judgment
     from ragcontract.judgments.replay import Replay
 
@@ -54,7 +54,7 @@ class JudgedShare(ABC):
         self.metrics: Sequence[Metric] = (replace(self.metric, fingerprint=fingerprint),)
 
     @abstractmethod
-    def case(self, query: GoldenQuery, row: RunRow) -> "JudgeCase | str | None":
+    def case(self, query: GoldenQuery, row: RunRow) -> JudgeCase | str | None:
         """Return what is judged; None if the query has nothing to judge; or why its texts are not known."""
 
     @abstractmethod
@@ -76,8 +76,6 @@ class JudgedShare(ABC):
         """Return the share of the items for which the judge says yes; 0 if there is nothing to judge them by."""
         if self._replay is None or not self.texts(query):
             return ()
-        from ragcontract.judgments.items import known_without_a_judge
-
         case = self.case(query, row)
         if case is None or isinstance(case, str):
             return Missing(case or "has nothing to judge")
@@ -113,14 +111,10 @@ class SupportedClaims(JudgedShare):
     )
     needs = CONTEXT_FIELDS
 
-    def case(self, query: GoldenQuery, row: RunRow) -> "JudgeCase | str | None":
-        """Return the claims and the retrieved texts."""
-        from ragcontract.judgments.items import attribution_case
-
+    def case(self, query: GoldenQuery, row: RunRow) -> JudgeCase | str | None:
         return attribution_case(query, row, self.k)
 
     def texts(self, query: GoldenQuery) -> tuple[str, ...]:
-        """Return the claims."""
         return (query.answer and query.answer.reference_claims) or ()
 
 
@@ -141,14 +135,10 @@ class CriteriaMet(JudgedShare):
     )
     needs = CONTEXT_FIELDS | RESPONSE_FIELDS
 
-    def case(self, query: GoldenQuery, row: RunRow) -> "JudgeCase | str | None":
-        """Return the criteria and the answer, and the reference and the retrieved texts if they are known."""
-        from ragcontract.judgments.items import criteria_case
-
+    def case(self, query: GoldenQuery, row: RunRow) -> JudgeCase | str | None:
         return criteria_case(query, row, self.k)
 
     def texts(self, query: GoldenQuery) -> tuple[str, ...]:
-        """Return the criteria."""
         return tuple([criterion.text for criterion in (query.answer and query.answer.criteria) or ()])
 
 

@@ -124,7 +124,6 @@ class FlaggedAnswer(Struct, frozen=True, kw_only=True):
 
     @property
     def standing(self) -> frozenset[str]:
-        """The names of the items of the violations that stand."""
         return frozenset(
             name for violation, names in self.violations if violation not in self.cleared for name in names
         )
@@ -217,7 +216,6 @@ class _Left(RowRule, frozen=True, kw_only=True, gc=False, tag="left"):
     cleared: dict[str, frozenset[Violation]]  # by the answer
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:
-        """Yield the violations that stand."""
         cleared = self.cleared.get(row.response if isinstance(row.response, str) else "", frozenset())
         yield from (violation for violation in self.rule.violations(query, row, context) if violation not in cleared)
 

@@ -14,9 +14,8 @@ from ragcontract.decision.evaluated import Evaluation, judged, plan_of
 from ragcontract.decision.gate_report import named
 from ragcontract.decision.input_problems import input_problems
 from ragcontract.evaluation.aggregates import aggregate
-from ragcontract.evaluation.check_inputs import Inputs
 from ragcontract.evaluation.side import Side
-from ragcontract.evaluation.source import Local
+from ragcontract.evaluation.source import Inputs, Local
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.files.writing import goes_to_stdout, write_files
 from ragcontract.report import comparison, comparison_text

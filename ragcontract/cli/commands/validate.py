@@ -34,8 +34,8 @@ from ragcontract.core.numbers import count
 from ragcontract.core.phrase import listed, render
 from ragcontract.core.safe_text import visible
 from ragcontract.decision.evaluated import plan_of
-from ragcontract.evaluation.check_inputs import Inputs, of_judge
 from ragcontract.evaluation.side import Side
+from ragcontract.evaluation.source import Inputs, of_judge
 from ragcontract.files.problems import Collector, Problems
 
 
