@@ -15,10 +15,9 @@ from ragcontract.core.metric import Metric
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import as_written, count
 from ragcontract.core.phrase import render
-from ragcontract.core.safe_text import shorten, visible
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import named
-from ragcontract.decision.gates import observe
+from ragcontract.decision.gates import in_another_way, observe
 from ragcontract.evaluation.side import Side
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.rules.ranks import ForbiddenDocs
@@ -49,9 +48,8 @@ def input_problems(evaluation: Evaluation, *, complete: bool = False) -> Problem
             *_unread_scores(evaluation),
             *_partly_compared(evaluation),
             *_without_results(evaluation),
+            *_incomparable(evaluation),
         ):
-            problems.warning(warning)
-        for warning in _incomparable(evaluation):
             problems.warning(warning)
     partial = evaluation.contract.scope is not None  # the baseline may be older than these queries
     if all_golden and not partial and baseline and not baseline.problems and not baseline.scores:
@@ -171,12 +169,7 @@ def _incomparable(evaluation: Evaluation) -> Iterator[str]:
             continue
         for metric in contract.metrics:
             if metric.key in side.incomparable - limited and side.stored.metrics.get(metric.key) is not None:
-                before = side.stored.fingerprints.get(metric.key, "")
-                ways = [
-                    shorten(visible(way), bounds.NAME) if way else "the defaults"
-                    for way in (before, metric.fingerprint)
-                ]
-                how = f"was computed in another way ({ways[0]}, and now {ways[1]})"
+                how = in_another_way(metric, side.stored)
                 yield f"{side.name}: {metric.label} {how}, so a change of it says nothing"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import UNSET, Struct
 
-from ragcontract.answers.metric_options import ABSTAIN, NoOptions, unknown_mode
+from ragcontract.answers.metric_options import ABSTAIN, CannotScoreError, NoOptions, unknown_mode
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, SwitchedOn
@@ -61,8 +61,6 @@ class Similarity:
             return (0.0,)
         if row.response is UNSET:
             return Missing(LACKING)
-        from ragcontract.answers.metric_options import CannotScoreError
-
         try:
             return (self._function(row.response, query.answer.reference),)
         except CannotScoreError as error:

@@ -10,9 +10,16 @@ from typing import TypeAlias, cast
 
 from msgspec import Struct
 
-from ragcontract.answers.metric_options import Match, NoOptions, ToolArgumentsOptions, ToolMatchOptions
+from ragcontract.answers.metric_options import (
+    CannotScoreError,
+    Match,
+    NoOptions,
+    ToolArgumentsOptions,
+    ToolMatchOptions,
+    uncalled,
+)
 from ragcontract.answers.similarity import common_length
-from ragcontract.answers.tool_calls import ToolCall
+from ragcontract.answers.tool_calls import ToolCall, tool_calls
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, MetricSettings, Missing
 from ragcontract.core.run import RunRow, Values
@@ -63,9 +70,6 @@ class ToolUse:
             return ()
         if row.tool_calls is None:
             return Missing(LACKING) if row.error is None else (self.metrics[0].worst,)
-        from ragcontract.answers.metric_options import CannotScoreError, uncalled
-        from ragcontract.answers.tool_calls import tool_calls
-
         if lacking := uncalled(row.tool_calls, row.finish_reason):
             return Missing(lacking)
         try:

@@ -18,12 +18,11 @@ from ragcontract.core.answer_settings import AnswerSettings, Matcher
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.invisible import without_invisible
 from ragcontract.core.phrase import Name, Phrase, excerpt
-from ragcontract.core.rule import RowContext, RowRule, Violation, names_of
+from ragcontract.core.rule import NO_ANSWER, RowContext, RowRule, Violation, names_of
 from ragcontract.core.run import RESPONSE_FIELDS, RunRow
 from ragcontract.core.safe_text import shorten
 
-ANSWER, NO_ANSWER = ("an answer",), ("no answer",)
-NO_CALLS = ("no tool_calls",)  # the calls of a golden query without a row, or of a turn after an error, are not known
+ANSWER = ("an answer",)
 LACKING = "has no response, which rules about its answer need; export it, as null if there was none"
 
 
@@ -63,13 +62,6 @@ def begins(answer: Answer) -> Phrase:
 def the_error(text: str) -> Phrase:
     """Return the error of a row, for a message about what it prevented."""
     return ("the error ", excerpt(text)) if text.strip() else ("an error",)
-
-
-def follows_from(violation: Violation, unanswered: Violation) -> bool:
-    """Return whether a rule is violated only because there is no answer or an error, as ``unanswered`` says already."""
-    if violation is unanswered or violation.turn != unanswered.turn:
-        return False
-    return violation.actual[:1] in {NO_ANSWER, NO_CALLS} or violation.actual == unanswered.actual
 
 
 def quoted(text: str) -> Name:

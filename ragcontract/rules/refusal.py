@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, ClassVar
 from ragcontract.answers.metric_options import ABSTAIN, misspelled_mode, unknown_mode
 from ragcontract.core.golden import GoldenQuery, Mode
 from ragcontract.core.phrase import Name, Phrase, excerpt
-from ragcontract.core.rule import RowContext, RowRule, Violation
+from ragcontract.core.rule import NO_ANSWER, RowContext, RowRule, Violation
 from ragcontract.core.run import RESPONSE_FIELDS, RunRow, mode_of
-from ragcontract.rules.answered import NO_ANSWER, AnswerRule, answer_in, begins, says_nothing, the_error
+from ragcontract.rules.answered import AnswerRule, answer_in, begins, says_nothing, the_error
 
 if TYPE_CHECKING:
     from ragcontract.answers.refusals import Evidence
