@@ -120,6 +120,22 @@ class Family(Protocol):
         """Return the values for a query; an empty tuple if the metrics do not apply to it."""
 
 
+class OneMetric(Struct, frozen=True, kw_only=True):
+    """A family of one metric, which is a function of a query and a row."""
+
+    metrics: tuple[Metric]
+    needs: frozenset[str]
+    switch: str | SwitchedOn
+    value: Callable[[GoldenQuery, RunRow], float | Missing | Invalid | None]  # None if the metric does not apply
+    from_ids: bool = False
+
+    def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing | Invalid:
+        value = self.value(query, row)
+        if value is None:
+            return ()
+        return value if isinstance(value, Missing | Invalid) else (value,)
+
+
 class Complaint(Struct, frozen=True, kw_only=True):
     """What is wrong with a contract for a family."""
 
