@@ -18,7 +18,7 @@ from ragcontract.core.rule import Violation, ViolationStatus, follows_from, name
 from ragcontract.core.run import QueryScore, RanksById, ranks_by_id
 from ragcontract.core.safe_text import encodable
 from ragcontract.decision.evaluated import Evaluation, Violations
-from ragcontract.decision.gate_report import NOT_PROVEN, GateReport, GateStatus, observed_and_allowed, why_not_proven
+from ragcontract.decision.gate_report import NOT_PROVEN, GateReport, GateStatus, found_and_allowed, why_not_proven
 from ragcontract.decision.policy import ONLY_WARNS
 from ragcontract.rules.ranks import ABSENT, MustInclude, MustRankAtMost, located, within
 
@@ -62,13 +62,13 @@ def by_cause(query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Ca
 
 
 def _of_gate(gate: Gate, report: GateReport, evaluation: Evaluation) -> Finding:
-    seen, _ = observed_and_allowed(gate, report.observed)
+    seen, *allowed = found_and_allowed(gate, report, evaluation.contract.config.fail_on.mode)
     return Finding(
         kind="gate",
         ids=(gate.id,),
         status=OF_GATE.get(report.status, "fail"),
         location=gate.location,
-        expected=(report.message.removeprefix(f"{seen}, "),),
+        expected=(", ".join(allowed),),
         found=(seen,) if report.of is None else (Name(report.of), f": {seen}"),
         why=_why(report),
         details=tuple(_reasons(gate, evaluation)),

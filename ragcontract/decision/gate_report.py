@@ -119,19 +119,19 @@ def worst(gates: Sequence[GateReport]) -> Status:
     return next((status for status in WORST_FIRST if status in statuses), "none")
 
 
-def found_and_allowed(gate: Gate, report: GateReport, mode: FailMode) -> tuple[str, str]:
-    """Return the texts for observed and allowed: ``MRR@5 fell by 0.02, at most by 0.07`` and ``allowed drop 0.05``.
+def found_and_allowed(gate: Gate, report: GateReport, mode: FailMode) -> Sequence[str]:
+    """Return the parts of a gate's message: ``MRR@5 fell by 0.02``, ``at most by 0.07`` and ``allowed drop 0.05``.
 
-    A change within its limit has its upper bound beside it, unless no query changed. If the mode requires that a change
-    is shown to be real, or certainly within its limit, the second text has the answer.
+    The first is what was observed. Only a change within its limit has the second, its upper bound, unless no query
+    changed. If the mode requires that a change is shown to be real, or certainly within its limit, the last part has
+    the answer.
     """
     observed, allowed = observed_and_allowed(gate, report.observed)
     over = report.observed - gate.limit > SAME
     if not (gate.compares and report.bounds) or report.bounds == (0.0, 0.0):
         return observed, allowed
-    if not over:
-        observed += _at_most(gate, report.observed, report.bounds[1])
-    return observed, allowed + _answer(report, mode, over=over)
+    bound = "" if over else _at_most(gate, report.observed, report.bounds[1])
+    return [observed, *([bound] if bound else []), allowed + _answer(report, mode, over=over)]
 
 
 def observed_and_allowed(gate: Gate, amount: float) -> tuple[str, str]:
@@ -173,16 +173,16 @@ def named(query_ids: Sequence[str], of: int = 0) -> str:
 
 
 def _at_most(gate: Gate, amount: float, most: float) -> str:
-    """Return the upper bound of a change for the worse, to be appended to what was observed."""
+    """Return the upper bound of a change for the worse; empty if it is where the change is."""
     worse, _ = _verbs(gate)
     size = _writer(gate)(most, gate.limit)[0]
     if most <= SAME:
-        return f", at least by {size}" if -most > SAME else ""
-    return f", at most by {size}" if amount > SAME else f", or {worse} by at most {size}"
+        return f"at least by {size}" if -most > SAME else ""
+    return f"at most by {size}" if amount > SAME else f"or {worse} by at most {size}"
 
 
 def _answer(report: GateReport, mode: FailMode, *, over: bool) -> str:
-    if report.status != "fail":
+    if report.status not in {"fail", "waived"}:  # a limit is only waived if it is broken
         return ""
     if mode == "significant" and report.p_value is not None:
         return f" (significant, p {report.p_value:.2g})"
