@@ -15,8 +15,9 @@ from ragcontract.judge.claims_run import split_reference
 from ragcontract.judge.endpoint import find_endpoint
 from ragcontract.judge.interface import Ask, Model, Reply, VoteSettings
 from ragcontract.judge.judge_case import judge_case
-from ragcontract.judge.judging_run import USUAL, JudgeOptions, JudgingSettings, open_model
-from ragcontract.judge.spending import Spending, Spent
+from ragcontract.judge.judging_run import USUAL, JudgeOptions, open_model
+from ragcontract.judge.judging_session import JudgingSettings
+from ragcontract.judge.model_calls import Spending, Spent
 from ragcontract.judgments.items import Item, JudgeCase
 
 HERE = "context_recall"

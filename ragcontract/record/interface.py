@@ -4,14 +4,17 @@ import math
 import os
 from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from ragcontract.net.secrets import NO_SECRETS, Secrets
 from ragcontract.record.sources import Sources
 
 Json = Mapping[str, Any]
+DocIdExpression = Annotated[
+    str | None, Meta(description="A JMESPath expression over `id`, `metadata` and `text` of a result.")
+]
 
 
 class Context(Struct, frozen=True, kw_only=True):
@@ -104,7 +107,9 @@ class CallFailed(Exception):  # noqa: N818 (it is what happened, not a fault in 
 class System(Protocol):
     """A system that can be asked; each module in ``adapters/`` makes one from a target."""
 
-    concurrency: int  # how many questions it gets at the same time, unless the user says otherwise
+    # How many questions it gets at the same time, unless the user says otherwise. Many systems are not made for
+    # threads, and a latency is only honest for one question at a time.
+    concurrency: int = 1
 
     def setup(self) -> None:
         """Prepare for questions; called once. Raises InputError if the system cannot be used."""
@@ -124,14 +129,42 @@ class System(Protocol):
 
         Called before the first question, when they may not be known yet, and after the last.
         """
-        ...
+        return {}
 
     def facts(self) -> Mapping[str, Any]:
         """Return what else is known of the system, for the details of the recording."""
-        ...
+        return {}
 
     def teardown(self) -> None:
         """Release what ``setup`` took; called once, also after failures and Ctrl-C."""
+
+
+class Wrapping(System):
+    """A system around another one, which it passes everything to."""
+
+    def __init__(self, system: System) -> None:
+        self.concurrency = system.concurrency
+        self.system = system
+
+    def setup(self) -> None:
+        """Set the other system up."""
+        self.system.setup()
+
+    def ask(self, query: str, context: Context) -> Response:
+        """Ask the other system."""
+        return self.system.ask(query, context)
+
+    def versions(self) -> Mapping[str, str]:
+        """Return the versions of the other system."""
+        return self.system.versions()
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return the facts of the other system."""
+        return self.system.facts()
+
+    def teardown(self) -> None:
+        """Release the other system."""
+        self.system.teardown()
 
 
 def _to_nobody(_: str) -> None:

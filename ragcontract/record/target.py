@@ -27,7 +27,7 @@ from ragcontract.files.schema import Mismatch, json_schema, mismatches
 from ragcontract.net.secrets import Secrets
 from ragcontract.record.adapters import python_code
 from ragcontract.record.adapters.user_code import source_of
-from ragcontract.record.interface import Context, Response, Surroundings, System
+from ragcontract.record.interface import Surroundings, System, Wrapping
 from ragcontract.record.sources import refuse_changed_by_others
 from ragcontract.record.target_registry import AROUND, KINDS, Modules, around, kind
 
@@ -186,28 +186,15 @@ def _of_file(path: str, surroundings: Surroundings, kinds: Modules, around_: Mod
     return _target(path, system, _files([absolute], texts, folder))
 
 
-class _Versioned:
+class _Versioned(Wrapping):
     """A system with the versions that its target file states; they win over those that the system reports."""
 
     def __init__(self, system: System, file: TargetFile) -> None:
-        self._system = system
-        self._versions = file.versions
-        self.concurrency = system.concurrency
-
-    def setup(self) -> None:
-        self._system.setup()
-
-    def ask(self, query: str, context: Context) -> Response:
-        return self._system.ask(query, context)
+        super().__init__(system)
+        self._stated = file.versions
 
     def versions(self) -> Mapping[str, str]:
-        return {**self._system.versions(), **self._versions}
-
-    def facts(self) -> Mapping[str, Any]:
-        return self._system.facts()
-
-    def teardown(self) -> None:
-        self._system.teardown()
+        return {**super().versions(), **self._stated}
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -19,13 +19,10 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.net.sending import HttpAnswer, HttpCall, header, header_problems, reason_in, shown, url_problems
-from ragcontract.net.sessions import TrustEnv
-from ragcontract.record.adapters.service_client import ServiceClient, keys_in
+from ragcontract.record.adapters.service_client import ProxyOption, ServiceClient, Text, keys_in
 from ragcontract.record.adapters.templates import Template, values_of
-from ragcontract.record.interface import CallFailed, Context, Response, Surroundings, System
+from ragcontract.record.interface import CallFailed, Context, Response, Surroundings, System, Wrapping
 from ragcontract.record.returned.returned_messages import answer_in
-
-Text = Annotated[str, Meta(title="text; quote numbers")]
 
 
 class ChatOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -46,9 +43,7 @@ class ChatOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         "Context:\n{context}\n\nQuestion: {query}"
     )
     extra: Annotated[dict[str, Any], Meta(description="Further fields of the request.")] = {}
-    trust_env: Annotated[
-        TrustEnv, Meta(description="Whether proxies of the environment are used; auto: except for this machine.")
-    ] = "auto"
+    trust_env: ProxyOption = "auto"
 
 
 OPTIONS = ChatOptions
@@ -59,12 +54,11 @@ def around(options: ChatOptions, system: System, surroundings: Surroundings) -> 
     return Chat(options, system, surroundings)
 
 
-class Chat:
+class Chat(Wrapping):
     """A system of a retriever and a model that answers from its results."""
 
     def __init__(self, options: ChatOptions, retriever: System, surroundings: Surroundings) -> None:
-        self.concurrency = retriever.concurrency
-        self._retriever = retriever
+        super().__init__(retriever)
         self._options = options
         self._url = options.base_url.rstrip("/")
         keys = {} if options.api_key is None else {"Authorization": f"Bearer {options.api_key}"}
@@ -87,7 +81,7 @@ class Chat:
 
     def setup(self) -> None:
         """Prepare the retriever and, with ``model: auto``, ask which models the server has; raises InputError."""
-        self._retriever.setup()
+        super().setup()
         if self._options.model == "auto":
             headers = self._filled_headers(values_of("", Context(query_id="", top=0)))
             call = HttpCall(method="GET", url=f"{self._url}/models", headers=headers)
@@ -96,7 +90,7 @@ class Chat:
     def ask(self, query: str, context: Context) -> Response:
         """Return the retrieval and the model's answer; raises CallFailed, with the retrieval if there is one."""
         end = time.monotonic() + context.seconds
-        retrieved = self._retriever.ask(query, context)
+        retrieved = super().ask(query, context)
         written = self._prompt.context(retrieved.results)
         seen = retrieved.retrieved_contexts if written.seen is None else written.seen
         kept = replace(retrieved, context_chars=len(written.text), retrieved_contexts=seen)
@@ -148,10 +142,6 @@ class Chat:
             usage=usage if isinstance(usage, dict) else None,
         )
 
-    def versions(self) -> Mapping[str, str]:
-        """Return the versions of the retriever; each response names its model."""
-        return self._retriever.versions()
-
     def facts(self) -> Mapping[str, Any]:
         """Return the facts of the retriever, and those of the model as ``llm``."""
         llm = {
@@ -160,12 +150,12 @@ class Chat:
             "model_field": self._model.model,
             "model_resolve": self._model.how,
         }
-        return {**self._retriever.facts(), "llm": llm}
+        return {**super().facts(), "llm": llm}
 
     def teardown(self) -> None:
         """Close the connections, and the retriever."""
         try:
-            self._retriever.teardown()
+            super().teardown()
         finally:
             self._service.close()
 

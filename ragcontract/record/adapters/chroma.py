@@ -24,7 +24,7 @@ from ragcontract.core.safe_text import shorten, visible
 from ragcontract.files.writing import unwritable_temporary
 from ragcontract.record.adapters.framework import FrameworkSystem, bases, named, redacting, text_at
 from ragcontract.record.adapters.user_code import imported
-from ragcontract.record.interface import Context, Response, Surroundings, System
+from ragcontract.record.interface import Context, DocIdExpression, Response, Surroundings, System
 from ragcontract.record.returned.result_forms import chroma_results
 
 FORMS = "default, sentence-transformers:MODEL, openai:MODEL or module:attribute"
@@ -40,9 +40,7 @@ class ChromaOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     path: Annotated[Text, Meta(description="The folder, relative to the target file.")]
     collection: Annotated[Text, Meta(description="The name of the collection.")]
-    doc_id: Annotated[
-        str | None, Meta(description="A JMESPath expression over `id`, `metadata` and `text` of a result.")
-    ] = None
+    doc_id: DocIdExpression = None
     embedding: Annotated[
         Text | None, Meta(description=f"How questions are embedded: {FORMS}; by default, as the collection says.")
     ] = None

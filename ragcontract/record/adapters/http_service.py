@@ -9,20 +9,16 @@ from msgspec.structs import replace
 
 from ragcontract.core.errors import InputError
 from ragcontract.net.sending import HttpAnswer, HttpCall, header, header_problems, shown, url_problems
-from ragcontract.net.sessions import TrustEnv
 from ragcontract.record.adapters.http_answers import AnswerMapping, EmptyResults, Fields, searching
 from ragcontract.record.adapters.program import response_in
-from ragcontract.record.adapters.service_client import ServiceClient, keys_in, read_stream
+from ragcontract.record.adapters.service_client import ProxyOption, ServiceClient, Text, keys_in, read_stream
 from ragcontract.record.adapters.templates import Template, values_of
-from ragcontract.record.interface import CallFailed, Context, Response, Surroundings
+from ragcontract.record.interface import CallFailed, Context, DocIdExpression, Response, Surroundings, System
 from ragcontract.record.returned.result_forms import DocumentIds
 from ragcontract.record.returned.returned_messages import decoded_json
 
 CONCURRENCY = 8
 METHODS = {"GET", "POST", "PUT", "PATCH"}
-
-
-Text = Annotated[str, Meta(title="text; quote numbers")]
 
 
 class HttpOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -51,12 +47,8 @@ class HttpOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             description="The data of the last event, as `[DONE]`; a streamed answer without it was cut off, and fails."
         ),
     ] = None
-    trust_env: Annotated[
-        TrustEnv, Meta(description="Whether proxies of the environment are used; auto: except for this machine.")
-    ] = "auto"
-    doc_id: Annotated[
-        str | None, Meta(description="A JMESPath expression over `id`, `metadata` and `text` of a result.")
-    ] = None
+    trust_env: ProxyOption = "auto"
+    doc_id: DocIdExpression = None
 
 
 OPTIONS = HttpOptions
@@ -67,7 +59,7 @@ def system(options: HttpOptions, surroundings: Surroundings) -> "HttpService":
     return HttpService(options, surroundings)
 
 
-class HttpService:
+class HttpService(System):
     """A service that is asked with one call per question."""
 
     concurrency = CONCURRENCY
@@ -152,10 +144,6 @@ class HttpService:
         if self._text_of is None or isinstance(self._text_of, str):
             return decoded_json(answered.content)
         return read_stream(answered, self._text_of, self._end)
-
-    def versions(self) -> Mapping[str, str]:
-        """Return nothing: the versions of the service are not known."""
-        return {}
 
     def facts(self) -> Mapping[str, Any]:
         """Return the address and the method."""

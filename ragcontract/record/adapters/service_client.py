@@ -6,22 +6,26 @@ standard) are read after their end.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from jmespath.exceptions import JMESPathError
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.safe_text import shorten, visible
-from ragcontract.net.pacing import asked_pause
-from ragcontract.net.sending import AGAIN, HttpAnswer, HttpCall, Unanswered, may_succeed_later, reason_in, send, shown
-from ragcontract.net.sessions import TrustEnv, open_session
-from ragcontract.net.stopping import Timing
+from ragcontract.net.pacing import Timing
+from ragcontract.net.sending import Failed, HttpAnswer, HttpCall, Service, reason_in, shown
+from ragcontract.net.sessions import TrustEnv
 from ragcontract.record.interface import CallFailed, Surroundings
 from ragcontract.record.returned.returned_messages import decoded_json
 
 KEPT_OPEN = 128
+# The types of options of targets that are services.
+Text = Annotated[str, Meta(title="text; quote numbers")]
+ProxyOption = Annotated[
+    TrustEnv, Meta(description="Whether proxies of the environment are used; auto: except for this machine.")
+]
 
 
 def _decoded(answered: HttpAnswer) -> Any:
@@ -36,13 +40,16 @@ class ServiceClient:
     ) -> None:
         """Prepare to call addresses on the host of ``url``."""
         self._secrets = surroundings.secrets
-        self._connect_seconds = surroundings.connect_seconds
         self._timing = timing or Timing()
-        self._session = open_session(url, trust_env=trust_env, at_once=KEPT_OPEN)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._session.close()
+        self._service = Service(
+            url,
+            secrets=surroundings.secrets,
+            connect_seconds=surroundings.connect_seconds,
+            at_once=KEPT_OPEN,
+            trust_env=trust_env,
+            redirects=bounds.SERVICE_REDIRECTS,
+        )
+        self.close = self._service.close
 
     def json(
         self, call: HttpCall, seconds: float, *, decode: Callable[[HttpAnswer], Any] = _decoded
@@ -51,23 +58,30 @@ class ServiceClient:
 
         ``decode`` reads answers that are not plain JSON; it raises CallFailed, or ValueError if it cannot read one.
         """
-        answered = self._answered(call, seconds)
-        try:
-            content = self._secrets.redacted(decode(answered))
-        except CallFailed as failure:
-            content = None
-            if 200 <= answered.status < 300:  # noqa: PLR2004
-                message = f"{shown(call.url)}: {self._short(str(failure))}"
+        if seconds <= 0:
+            raise CallFailed("read_timeout", f"{shown(call.url)}: the time of the attempt was over before this call")
+
+        def decoded(answered: HttpAnswer) -> Any:
+            try:
+                return decode(answered)
+            except CallFailed as failure:
+                if not answered.is_success:
+                    return None
+                message = f"{shown(call.url)}: {self._service.short(str(failure))}"
                 raise CallFailed(failure.kind, message, detail=self.detail(answered)) from None
-        except (ValueError, RecursionError):
-            content = None
-            if 200 <= answered.status < 300:  # noqa: PLR2004
-                kind = answered.headers.get("content-type") or "nothing"
-                message = f"{shown(call.url)} answered {answered.status}, but not with JSON: {self._short(kind)}"
-                raise CallFailed("not_json", message, detail=self.detail(answered)) from None
-        if not 200 <= answered.status < 300:  # noqa: PLR2004
-            raise self._refused(call, answered, content)
-        return content, answered
+
+        try:
+            return self._service.json(call, seconds, decode=decoded)
+        except Failed as failed:
+            if failed.kind == "machine":
+                raise InputError([str(failed)]) from failed
+            raise CallFailed(
+                failed.kind,
+                str(failed),
+                again=failed.may_succeed_later,
+                pause=failed.pause(self._timing),
+                detail=None if failed.answered is None else self.detail(failed.answered),
+            ) from None
 
     def detail(self, answered: HttpAnswer) -> dict[str, Any]:
         """Return the details of a failure for an answer."""
@@ -77,41 +91,6 @@ class ServiceClient:
             "content_type": self._secrets.redacted(answered.headers.get("content-type")),
             "response_snippet": shorten(self._secrets.redacted(text), bounds.SERVICE_SNIPPET),
         }
-
-    def _answered(self, call: HttpCall, seconds: float) -> HttpAnswer:
-        if seconds <= 0:
-            raise CallFailed("read_timeout", f"{shown(call.url)}: the time of the attempt was over before this call")
-        try:
-            return send(
-                self._session,
-                call,
-                seconds=seconds,
-                connect_seconds=self._connect_seconds,
-                redirects=bounds.SERVICE_REDIRECTS,
-            )
-        except Unanswered as error:
-            more = "; --timeout allows more" if error.kind == "read_timeout" else ""
-            raise CallFailed(error.kind, f"{shown(call.url)}: {error}{more}", again=error.kind in AGAIN) from None
-        except OSError as error:
-            raise InputError(
-                [f"{shown(call.url)}: cannot be called from this machine: {visible(str(error))}"]
-            ) from error
-
-    def _refused(self, call: HttpCall, answered: HttpAnswer, content: Any) -> CallFailed:
-        status = answered.status
-        again = may_succeed_later(status)
-        pause = asked_pause(answered.headers, self._timing.now()) if again else None
-        reason = reason_in(content) or answered.reason or "no reason given"
-        return CallFailed(
-            "http_error",
-            f"{shown(call.url)} answered {status}: {self._short(reason)}",
-            again=again,
-            pause=pause,
-            detail=self.detail(answered),
-        )
-
-    def _short(self, text: str) -> str:
-        return shorten(visible(self._secrets.redacted(text)), bounds.SERVICE_REASON)
 
 
 def keys_in(content: Any) -> str:

@@ -19,7 +19,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import mebibytes
 from ragcontract.record.traces import trace_files
-from ragcontract.record.traces.spans import Span, SpanError
+from ragcontract.record.traces.retrievals import Span, SpanError
 from ragcontract.record.traces.trace_files import FAILED
 
 

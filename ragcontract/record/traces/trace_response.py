@@ -17,8 +17,18 @@ from ragcontract.core import bounds
 from ragcontract.record.interface import CallFailed, Response
 from ragcontract.record.returned.response_forms import FIELDS
 from ragcontract.record.returned.returned_messages import error_of
-from ragcontract.record.traces.retrievals import Reading, kind_of, results_of_spans
-from ragcontract.record.traces.spans import Attributes, Span, ancestors, at, listed_at, parsed, text_at
+from ragcontract.record.traces.retrievals import (
+    Attributes,
+    Reading,
+    Span,
+    ancestors,
+    at,
+    kind_of,
+    listed_at,
+    parsed,
+    results_of_spans,
+    text_at,
+)
 
 ANSWERING = {"CHAIN", "AGENT", "LLM"}
 ANSWERS = ("answer", "result", "output", "response", "content", "text")
