@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import fields, replace
 
-from ragcontract.contract.config import Config
+from ragcontract.contract.config import Config, Waiver
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import RELEVANT_GRADE, GoldenQuery, graded_from
@@ -112,21 +112,16 @@ def contract_changes(evaluation: Evaluation, *, cutoff: bool = False) -> list[Co
 
 def past_contract(config_file: ConfigFile) -> PastContract:
     """Return the limits, settings and waivers of a configuration."""
-    waivers = [
-        PastWaiver(
-            query=None if waiver.query is None else as_id(waiver.query),
-            tag=waiver.tag,
-            gate=waiver.gate,
-            rule=waiver.rule,
-            expires=waiver.expires,
-        )
-        for waiver in config_file.config.waivers
-    ]
     return PastContract(
         limits={gate.id: _limit(gate) for gate in config_file.gates},
         settings=dict(_settings(config_file)),
-        waivers=waivers,
+        waivers=[_past_waiver(waiver) for waiver in config_file.config.waivers],
     )
+
+
+def _past_waiver(waiver: Waiver) -> PastWaiver:
+    kept = {name: getattr(waiver, name) for name in PastWaiver.__struct_fields__}
+    return PastWaiver(**kept | {"query": None if waiver.query is None else as_id(waiver.query)})
 
 
 def default_settings(config: Config) -> dict[str, Value]:

@@ -63,6 +63,9 @@ def by_cause(query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Ca
 
 def _of_gate(gate: Gate, report: GateReport, evaluation: Evaluation) -> Finding:
     seen, *allowed = found_and_allowed(gate, report, evaluation.contract.config.fail_on.mode)
+    why = "" if report.waived is None else f"waived {report.waived}"
+    if report.status in NOT_PROVEN:
+        why = why_not_proven(report)
     return Finding(
         kind="gate",
         ids=(gate.id,),
@@ -70,16 +73,9 @@ def _of_gate(gate: Gate, report: GateReport, evaluation: Evaluation) -> Finding:
         location=gate.location,
         expected=(", ".join(allowed),),
         found=(seen,) if report.of is None else (Name(report.of), f": {seen}"),
-        why=_why(report),
+        why=why,
         details=tuple(_reasons(gate, evaluation)),
     )
-
-
-def _why(report: GateReport) -> str:
-    """Return why a gate that is broken does not fail the check."""
-    if report.status in NOT_PROVEN:
-        return why_not_proven(report)
-    return "" if report.waived is None else f"waived {report.waived}"
 
 
 def _reasons(gate: Gate, evaluation: Evaluation) -> Iterator[Phrase]:

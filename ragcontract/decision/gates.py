@@ -165,14 +165,13 @@ def too_few_warnings(gates: Sequence[Gate], reports: Sequence[GateReport], tests
     lacking = [
         TooFew(gate=gate, queries=test.queries, needs=report.needs)
         for gate, report in zip(gates, reports, strict=True)
-        if report.needs and not _is_decided(report, tests) and (test := tests.of(gate))
+        if report.needs
+        and report.certainty == "undecided"
+        and not (tests.mode == "significant" and report.status == "fail")
+        and (test := tests.of(gate))
     ]
     for location, message in too_few_queries(lacking):
         yield f"{location}: {message}"
-
-
-def _is_decided(report: GateReport, tests: ChangeTests) -> bool:
-    return report.certainty != "undecided" or (tests.mode == "significant" and report.status == "fail")
 
 
 class Observed(Struct, frozen=True, kw_only=True):
@@ -191,20 +190,15 @@ def observe(gate: Gate, evaluation: Evaluation, outcomes: Outcomes | None = None
     """
     if gate.quantity.of_rules:
         return _of_rules(gate, outcomes or outcomes_of(evaluation.contract, {}))
-    return _of_quantity(gate, evaluation) if gate.quantity.read else _of_metric(gate, evaluation)
-
-
-def _of_quantity(gate: Gate, evaluation: Evaluation) -> Observed:
-    quantity = gate.quantity
-    if quantity.read is None:
-        raise TypeError(f"{quantity.key} is a metric")
-    now = quantity.read(evaluation.run)
-    before = quantity.read(evaluation.baseline) if evaluation.baseline else None
+    if (read := gate.quantity.read) is None:
+        return _of_metric(gate, evaluation)
+    now = read(evaluation.run)
+    before = read(evaluation.baseline) if evaluation.baseline else None
     if now is None:
-        return Observed(why=quantity.absent)
+        return Observed(why=gate.quantity.absent)
     if not gate.compares:
         return Observed(amount=now, now=now, before=before)
-    return Observed(why=quantity.absent_before) if before is None else _change(gate, now, before)
+    return Observed(why=gate.quantity.absent_before) if before is None else _change(gate, now, before)
 
 
 def _of_rules(gate: Gate, outcomes: Outcomes) -> Observed:

@@ -328,18 +328,11 @@ def _refused(evaluation: Evaluation, metric: Metric, query_ids: Sequence[str], h
     location = gate.location if gate else contract.config_file.locations.of("metrics", metric.key)
     what = f"{gate.id} cannot be judged" if gate else f"metrics.{metric.key}"
     if len(query_ids) == having:
-        return location, f"{what}: {_none(having)} such score; {EXPORT}"
-    has = "has" if len(query_ids) == 1 else "have"
+        none = "the only query has no" if having == 1 else f"none of the {having:,} queries has any"
+        return location, f"{what}: {none} such score; {EXPORT}"
+    has, them = ("has", "it") if len(query_ids) == 1 else ("have", "them")
     which = f"{len(query_ids):,} of {count(having, 'query')} {has} no such score ({named(query_ids)})"
-    return location, f"{what}: {which}; missing_scores: zero counts {_them(query_ids)} as {metric.worst:g}"
-
-
-def _none(having: int) -> str:
-    return "the only query has no" if having == 1 else f"none of the {having:,} queries has any"
-
-
-def _them(query_ids: Sequence[str]) -> str:
-    return "it" if len(query_ids) == 1 else "them"
+    return location, f"{what}: {which}; missing_scores: zero counts {them} as {metric.worst:g}"
 
 
 def _having(evaluation: Evaluation, metric: Metric) -> int:
