@@ -10,6 +10,7 @@ from math import isfinite
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.golden import GoldenQuery
@@ -83,6 +84,12 @@ class Metric(Struct, frozen=True, kw_only=True):
     def worst(self) -> float:
         """The value of a query without any result."""
         return self.scale.low if self.better == "higher" else self.scale.high
+
+
+def at_cutoff(metric: Metric, k: int, largest: int) -> Metric:
+    """Return a metric of the top ``k``; at the largest cut-off, it is also named without a number."""
+    aliases = (f"{metric.key}_at_k",) if k == largest else ()
+    return replace(metric, key=f"{metric.key}_at_{k}", label=f"{metric.label}@{k}", aliases=aliases, k=k)
 
 
 class SwitchedOn(Enum):
