@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.judge_settings import Task
 from ragcontract.core.run import RunRow, Values
 
 Direction = Literal["higher", "lower"]
@@ -77,7 +78,9 @@ class Metric(Struct, frozen=True, kw_only=True):
     supply: str = "add it"  # how a golden query gets that
     # Golden fields that the value depends on beside that field. Where one has changed, a stored value is not compared.
     references: tuple[str, ...] = ()
-    task: str = ""  # the judge's task whose judgments it is computed from; if any, only its mean can be limited
+    task: Task | None = (
+        None  # the judge's task whose judgments it is computed from; if any, only its mean can be limited
+    )
     fingerprint: str = ""  # a baseline with another one computed its values in another way; they are not compared
 
     @property

@@ -5,8 +5,7 @@ changes of other metrics are tested alone, only for the report.
 """
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
@@ -27,9 +26,6 @@ from ragcontract.runs.baseline_file import StoredHead
 from ragcontract.statistics.max_t import adjust
 from ragcontract.statistics.sign_flips import SignFlips
 from ragcontract.statistics.significance import ChangeTest, Noise, assess, noise, queries_needed
-
-if TYPE_CHECKING:
-    from ragcontract.judgments.check import Replayed
 
 Limited = tuple[str, str | None]  # the key of a metric, and the tag of the queries; None for all
 
@@ -308,9 +304,8 @@ def report_gate(gate: Gate, seen: Observed, tests: ChangeTests | None = None) ->
     return replace(report, message=", ".join(found_and_allowed(gate, report, mode)))
 
 
-def without_effect(gates: Iterable[GateReport], replayed: "Replayed") -> tuple[GateReport, ...]:
-    """Return the results of gates. Gates on judgments of a judge without a good calibration are skipped."""
-    advisory = replayed.untrusted if replayed.advisory else {}
+def without_effect(gates: Iterable[GateReport], advisory: Container[str]) -> tuple[GateReport, ...]:
+    """Return the results of gates. Advisory ones, of a judge without a good calibration, are skipped."""
     skipped = "advisory, because the judge is not calibrated"
     return tuple(
         [

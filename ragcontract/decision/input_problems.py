@@ -5,6 +5,7 @@ because an export that failed is not a bad retriever. A stored baseline may have
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 
 from ragcontract.contract.warnings import never_passing
 from ragcontract.core import bounds
@@ -18,13 +19,32 @@ from ragcontract.core.phrase import render
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import named
 from ragcontract.decision.gates import in_another_way, observe
+from ragcontract.decision.policy import judge_problems
 from ragcontract.evaluation.side import Side
-from ragcontract.files.problems import Collector, Problems
+from ragcontract.evaluation.source import Inputs, file_of_both
+from ragcontract.files.mistaken import without_swapped
+from ragcontract.files.problems import Collector, Problems, without_values
 from ragcontract.rules.ranks import ForbiddenDocs
 
 # Latencies below so many milliseconds are probably seconds if a limit, or the baseline, is so many times as high.
 SECONDS_BELOW, FAR_ABOVE = 2, 20
 EXPORT = "export it in `scores` of the run rows, or give a scores file with --scores"
+
+
+def all_problems(evaluation: Evaluation, inputs: Inputs, now: datetime) -> Problems:
+    """Return all problems and warnings of all inputs: contract, limits, run, baseline, scores and judgments."""
+    contract, baseline, judge = evaluation.contract, evaluation.baseline, evaluation.judge
+    of_sides = evaluation.run.problems + (baseline.problems if baseline else Problems())
+    of_scores = evaluation.scores_files.problems if evaluation.scores_files else Problems()
+    of_rows, of_judge = of_scores + of_sides, judge.problems if judge else Problems()
+    if inputs.no_answers:  # rows, scores files and judgments quote answers and documents
+        of_rows, of_judge = without_values(of_rows), without_values(of_judge)
+    problems = without_swapped(contract.problems + contract.limit_problems + of_rows) + of_judge
+    problems += judge_problems(evaluation, now) + input_problems(evaluation, complete=inputs.store)
+    if contract.with_gates and not problems and (path := file_of_both(evaluation.run, baseline)):
+        why = "is the run itself, so that nothing could ever have got worse; name a run that is known to be good"
+        problems += Problems(problems=(f"{path}: the baseline {why}",))
+    return problems
 
 
 def input_problems(evaluation: Evaluation, *, complete: bool = False) -> Problems:

@@ -5,7 +5,7 @@ whose rules hold, counts only violations that count.
 """
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from datetime import date
+from datetime import date, datetime
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -14,13 +14,18 @@ from msgspec.structs import replace
 from ragcontract.contract.config import Waiver
 from ragcontract.contract.resolve import Contract
 from ragcontract.contract.scope import skipped_tiers
+from ragcontract.core import bounds
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
+from ragcontract.core.judge_settings import Task
 from ragcontract.core.nearest import NearNames
+from ragcontract.core.numbers import count
 from ragcontract.core.rule import Violation, ViolationStatus
-from ragcontract.decision.evaluated import Violations
+from ragcontract.core.safe_text import shorten
+from ragcontract.decision.evaluated import Evaluation, Violations
 from ragcontract.decision.gate_report import NOT_HELD, GateReport
+from ragcontract.files.problems import Collector, Problems
 
 QueryStatus = Literal["pass", "fail", "warn", "counted", "skipped", "waived", "known"]
 WORST_FIRST: tuple[ViolationStatus, ...] = ("fail", "counted", "warn", "skipped", "known", "waived")
@@ -32,6 +37,65 @@ ONLY_WARNS = "only warns"  # the rule, whatever the severity of the query
 UNCOVERED = "no limit on the pass rate covers the query"  # so it fails the check although only the pass rate decides
 Target: TypeAlias = tuple[Literal["gate", "query", "tag"], str, str | None]  # the last is the rule, None for any
 NAMED_BY = {"gate": "gate has the id", "query": "golden query has the id", "tag": "golden query has the tag"}
+# The reasons why limits on what a judge said do not count, by the id of the limit.
+Distrusted: TypeAlias = Mapping[str, tuple[str, ...]]
+
+
+def judged_limits(contract: Contract) -> dict[Gate, Task]:
+    """Return the limits on judged metrics, with their tasks."""
+    tasks = {metric.key: metric.task for metric in contract.metrics if metric.task}
+    return {gate: task for gate in contract.gates if (task := tasks.get(gate.quantity.key))}
+
+
+def distrusted_limits(evaluation: Evaluation, now: datetime) -> Distrusted:
+    """Return why limits on what a judge said do not count: its calibration is missing, too old, or not good enough.
+
+    A limit on a change depends on the judge of the baseline, which may be stored, as well as on that of the run.
+    """
+    contract, judge, baseline = evaluation.contract, evaluation.judge, evaluation.baseline
+    if judge is None:
+        return {}
+    distrusted = {}
+    for gate, task in judged_limits(contract).items():
+        sides = (evaluation.run, baseline) if gate.compares else (evaluation.run,)
+        judges = set[str]().union(*(side.judged.fingerprints(task) for side in sides if side and side.judged))
+        if gate.compares and judge.replay and baseline and baseline.stored:
+            # The metric's fingerprint names these judges, and a baseline of others is not compared.
+            judges |= judge.replay.fingerprints(task, contract.queries.keys())
+        if reasons := judge.why_not(task, judges, now):
+            distrusted[gate.id] = reasons
+    return distrusted
+
+
+def judge_problems(evaluation: Evaluation, now: datetime) -> Problems:
+    """Return what is wrong with a judge that cannot be relied on, and warnings about what it cleared.
+
+    A limit that does not count is a problem, or a warning if such limits are advisory.
+    """
+    contract, judge, problems = evaluation.contract, evaluation.judge, Collector()
+    used, before = evaluation.run.judged, evaluation.baseline and evaluation.baseline.judged
+    if judge is None or used is None or evaluation.run.problems or judge.problems.problems:
+        return Problems()
+    if used.cleared:  # a check may pass for that reason alone
+        cleared = count(sum(used.cleared.values()), "violation")
+        problems.warning(f"the judge cleared {cleared} of {_queries(used.cleared)}")
+    if before and before.unknown and contract.only_new:
+        what = f"the baseline has flagged texts without a verdict in {_queries(before.unknown)}"
+        problems.warning(f"{what}: they count as new; judge that run, too, into another file, and name both")
+    distrusted = distrusted_limits(evaluation, now)
+    for gate in contract.gates:
+        why = f"the judge is not calibrated: {'; '.join(distrusted.get(gate.id, ()))}"
+        if gate.id in distrusted and contract.config.judge.uncalibrated == "advisory":
+            problems.warning(f"{gate.location}: {gate.id} is shown without effect: {why}")
+        elif gate.id in distrusted:
+            advisory = "judge.uncalibrated: advisory shows it without effect"
+            problems.problem(gate.location, f"{gate.id} cannot be judged: {why}; {advisory}")
+    return problems.collected()
+
+
+def _queries(ids: Collection[str]) -> str:
+    names = ", ".join(repr(shorten(query_id, bounds.NAME)) for query_id in list(ids)[: bounds.NAMES])
+    return f"{count(len(ids), 'golden query')}: {names}{', …' if len(ids) > bounds.NAMES else ''}"
 
 
 def status_of(violations: Iterable[Violation]) -> QueryStatus:
