@@ -10,7 +10,7 @@ DEMO := build/demo
 DEMO_BIN := $(DEMO)/venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help docs requirements demo test test-action test-record test-oracles bench bench-quick bench-growth bench-record fuzz lint types unit format clean
+.PHONY: help docs requirements environments demo test test-action test-record test-oracles bench bench-quick bench-growth bench-record fuzz lint types unit format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -49,6 +49,8 @@ $(DEMO)/venv/ready: pyproject.toml requirements/runtime.txt examples/requirement
 	@$(DEMO_BIN)/pip install --quiet --disable-pip-version-check --no-compile \
 		-r examples/requirements.txt -c requirements/runtime.txt -e .
 	@touch $@
+
+environments: $(VENV)/ready $(DEMO)/venv/ready $(ORACLES)/ready $(EVALUATORS)/ready $(RECORD)-floor/ready $(RECORD)-newest/ready  ## Install what all of these commands need
 
 # $(call demo_run,FOLDER,RETRIEVER,CODE): record what the example's retriever finds, check it, expect that exit code.
 define demo_run
@@ -90,9 +92,9 @@ lint: $(VENV)/ready  ## Check style
 types: $(VENV)/ready  ## Check types
 	$(BIN)/mypy
 
-unit: $(VENV)/ready  ## Run the tests with coverage
+unit: $(VENV)/ready  ## Run the tests, in CI with coverage (CI=true)
 	@$(BIN)/python -m compileall -q ragcontract  # hundreds of tests start a process, which would compile it again
-	$(BIN)/pytest -m "not container and not record and not oracles" -n auto --dist loadgroup --cov --cov-report=term
+	$(BIN)/pytest -m "not container and not record and not oracles" -n auto --dist loadgroup $(if $(CI),--cov --cov-report=term)
 
 test-action: $(VENV)/ready  ## Build the action's image and run it as a runner would (needs a Docker engine)
 	$(BIN)/pytest -m container

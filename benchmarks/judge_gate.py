@@ -27,7 +27,7 @@ from ragcontract.core.numbers import SAME
 from ragcontract.judge.calls import Vote
 from ragcontract.judge.interface import VoteSettings
 from ragcontract.judge.judge_case import decided
-from ragcontract.judgments.trust import calibrated, why_not
+from ragcontract.judgments.calibration import calibrated, why_not
 
 PAGE = Path(__file__).parent.parent / "docs" / "judge.md"
 BEGIN, END = "<!-- begin: simulated {} -->\n", "<!-- end -->"

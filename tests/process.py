@@ -77,8 +77,7 @@ def spawn(
 
 def spawn_as_nobody(*argv: str, cwd: Path) -> Ended:
     """Run a command without root's rights, to whom no permission is denied."""
-    unmeasured = {name: "" for name in os.environ if name.startswith("COVERAGE_")}
-    return spawn(*argv, cwd=cwd, command=(sys.executable, "-c", _AS_NOBODY), environ=unmeasured)
+    return spawn(*argv, cwd=cwd, command=(sys.executable, "-c", _AS_NOBODY))
 
 
 @contextlib.contextmanager

@@ -18,7 +18,6 @@ from tests.builders import golden, good_workspace, run, write_baseline, write_js
 from tests.judge_server import JudgeServer
 from tests.judgment_files import TRUE, judged_workspace, write_good_calibration, write_judgments_on
 from tests.process import rag_contract, spawn
-from tests.test_imports import unmeasured
 
 GUIDE = Path(__file__).parent.parent / "docs" / "python-api.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL) if GUIDE.exists() else []
@@ -35,7 +34,7 @@ def test_every_exported_name_is_there_and_documented() -> None:
 
 def test_importing_the_package_loads_nothing_else(tmp_path: Path) -> None:
     program = "import sys; before = set(sys.modules); import ragcontract; print(*sorted(set(sys.modules) - before))"
-    environ = {"PYTHONPATH": str(Path(ragcontract.__file__).parent.parent), **unmeasured()}
+    environ = {"PYTHONPATH": str(Path(ragcontract.__file__).parent.parent)}
     ended = spawn(cwd=tmp_path, command=(sys.executable, "-S", "-c", program), environ=environ)
     assert ended.out.split() == ["ragcontract"], ended.err
 

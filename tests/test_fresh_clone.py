@@ -77,7 +77,7 @@ class Machine:
         self.add("id", f"echo {user}")
         for name in programs.split():
             self.add(name)
-        for name in ("bash", "sh", "dirname"):
+        for name in ("bash", "sh", "dirname", "timeout"):
             (self.tools / name).symlink_to(str(shutil.which(name)))
 
     def add(self, name: str, script: str = "") -> None:
@@ -96,6 +96,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 TESTS = [
+    "make environments",
     "make demo",
     "make test",
     "make test-record",
@@ -151,6 +152,19 @@ def test_what_fails_fails(target: str, machine: Machine) -> None:
     ended, called = machine.run()
     assert ended.code == 1
     assert called[-1] == f"make {target}"
+
+
+def test_what_cannot_be_downloaded_is_tried_three_times(machine: Machine) -> None:
+    machine.add("make", "exit 1")
+    ended, called = machine.run()
+    assert (ended.code, called) == (1, ["make environments"] * 3)
+
+
+def test_a_download_that_fails_once_fails_nothing(machine: Machine) -> None:
+    first = machine.clone / "first"
+    machine.add("make", f'if [ ! -e "{first}" ]; then : >"{first}"; exit 1; fi')
+    ended, called = machine.run(ci="true")
+    assert (ended.code, called[:3]) == (0, ["make environments", "make environments", "make demo"])
 
 
 @pytest.mark.parametrize("ci", ["", "true"])

@@ -108,8 +108,7 @@ def environ(folder: Path) -> Mapping[str, str]:
     """Return an environment in which everything that a command may write is on the same disk."""
     (folder / "tmp").mkdir(exist_ok=True)
     nothing = {"OPENAI_API_KEY": "", "RAG_CONTRACT_JUDGE_KEY": "", "PYTHONDONTWRITEBYTECODE": "1"}
-    unmeasured = {"COVERAGE_PROCESS_START": "", "COVERAGE_PROCESS_CONFIG": ""}
-    return {**nothing, **unmeasured, "TMPDIR": str(folder / "tmp"), "XDG_STATE_HOME": str(folder / "state")}
+    return {**nothing, "TMPDIR": str(folder / "tmp"), "XDG_STATE_HOME": str(folder / "state")}
 
 
 def assert_nothing_is_lost(

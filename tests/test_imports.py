@@ -60,9 +60,9 @@ OF_OTHERS = tuple(f"ragcontract.{name}" for name in OF_OTHERS_WITHIN)
 
 OF_ANSWERS = (  # what a check needs only if its contract, its run or its options are about more than documents
     *("answers.matchers", "answers.regexes", "answers.shown", "answers.tool_calls"),
-    *("contract.answer_fields", "contract.named_metrics", "judgments.calibration_file", "judgments.check"),
+    *("contract.answer_fields", "contract.named_metrics", "judgments.calibration", "judgments.check"),
     *("judgments.items", "judgments.judged_metrics", "judgments.judgments_file", "judgments.replay"),
-    *("judgments.second_pass", "judgments.trust", "report.judge_section", "report.judged_items"),
+    *("judgments.second_pass", "report.judge_section", "report.judged_items"),
     *("metrics.answers", "metrics.context_recall", "metrics.tool_use"),
     *("rules.answered", "rules.claims", "rules.scores", "rules.turns", "runs.scores_files"),
 )
@@ -78,7 +78,7 @@ def modules(printed: str) -> set[str]:
 def loaded_by(*argv: str, cwd: Path, beside: Iterable[str] = ()) -> set[str]:
     """Return the modules that a successful command loads, but for those that importing ``beside`` has loaded."""
     command = (sys.executable, "-c", COMMAND, " ".join(beside))
-    ended = spawn(*argv, cwd=cwd, command=command, environ=unmeasured())
+    ended = spawn(*argv, cwd=cwd, command=command)
     assert ended.code == 0, ended.err
     return modules(ended.out)
 
@@ -91,11 +91,6 @@ def third_party(names: Iterable[str]) -> set[str]:
 def standard(names: Iterable[str]) -> set[str]:
     """Return the modules of the standard library."""
     return {name for name in names if name.partition(".")[0] in sys.stdlib_module_names}
-
-
-def unmeasured() -> dict[str, str]:
-    """Keep the measuring of coverage out of what is measured here."""
-    return {"COVERAGE_PROCESS_START": "", "COVERAGE_PROCESS_CONFIG": ""}
 
 
 @pytest.mark.parametrize("command", ["check", "validate", "score", "baseline", "diff", "lint"])

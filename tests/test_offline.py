@@ -9,7 +9,6 @@ from tests.builders import good_workspace
 from tests.golden_cases import CASES, copied
 from tests.offline import ASKERS, CAN_BE_ENFORCED, KILLED, Tried, program, tried_by
 from tests.process import spawn
-from tests.test_imports import unmeasured
 
 COMMAND = program(
     "from ragcontract.cli.main import main\nfrom ragcontract.guard import guarded",
@@ -26,7 +25,7 @@ PASSES = "claims-that-a-judge-finds-supported-pass"
 
 
 def tried(code: str, folder: Path, *argv: str) -> Tried:
-    return tried_by(spawn(*argv, cwd=folder, command=(sys.executable, "-c", code), environ=unmeasured() | PYTEST))
+    return tried_by(spawn(*argv, cwd=folder, command=(sys.executable, "-c", code), environ=PYTEST))
 
 
 def in_python(**files: str) -> str:

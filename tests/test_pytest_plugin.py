@@ -13,7 +13,6 @@ from tests.builders import golden, run, stored_query, write_baseline, write_json
 from tests.judgment_files import FALSE, TRUE, judged_workspace, write_good_calibration, write_judgments_on
 from tests.process import Ended, rag_contract, shell, spawn
 from tests.runner import ROOT
-from tests.test_imports import unmeasured
 
 PAGE = (ROOT / "docs" / "pytest.md").read_text()
 CASES = "def test_case(rag_contract_case):\n    rag_contract_case.raise_if_failed()\n"
@@ -48,10 +47,8 @@ class Suite:
         for name, text in files.items():
             (self.folder / f"{name}.py").write_text(text)
 
-    def run(self, *args: str, measured: bool = True) -> Ended:
-        environ = {"PYTHONPATH": self._path, "PYTEST_ADDOPTS": "", "COLUMNS": "200"} | (
-            {} if measured else unmeasured()
-        )
+    def run(self, *args: str) -> Ended:
+        environ = {"PYTHONPATH": self._path, "PYTEST_ADDOPTS": "", "COLUMNS": "200"}
         options = ("-p", "no:cacheprovider", *OTHERS, "-rA", "-v")
         return spawn(*options, *args, cwd=self.folder, command=(sys.executable, "-m", "pytest"), environ=environ)
 
@@ -383,7 +380,7 @@ def test_a_project_that_does_not_use_the_plugin_imports_nothing_of_it(suite: Sui
         "    ours = {name for name in sys.modules if name.partition('.')[0] in ('ragcontract', 'msgspec', 'click')}\n"
         "    assert ours == {'ragcontract', 'ragcontract.pytest_plugin'}\n"
     )
-    ended = suite.run(measured=False)
+    ended = suite.run()
     assert ended.code == 0, ended.out
 
 
@@ -403,9 +400,13 @@ def test_what_a_judge_said_is_replayed_from_the_files_that_the_marker_names(suit
     ended = suite.run("-k", "gate")
     assert outcomes(ended) == {"gate:minimums.context_recall": "FAILED"}
     assert "Context recall (judged) is 0.50, minimum 0.70" in ended.out
+    suite.write(test_contract=CASES)
+    assert outcomes(suite.run("-k", "gate")) == {"gate:minimums.context_recall": "FAILED"}, "by their usual names"
+    (suite.folder / "judge-calibration.json").unlink()
     suite.write(test_contract=MARKED.format(""))
     assert "there is no calibration for attribution" in suite.run("-k", "gate").out
     suite.write(test_contract=CASES)
+    (suite.folder / "judgments.jsonl").unlink()
     out = suite.run().out
     assert "minimums.context_recall cannot be judged: it needs what a judge said, and no judgments are given" in out
     assert "Traceback" not in out
@@ -413,6 +414,7 @@ def test_what_a_judge_said_is_replayed_from_the_files_that_the_marker_names(suit
 
 def test_a_limit_that_has_no_effect_is_skipped_with_its_reason(suite: Suite) -> None:
     judged(suite, "minimums: {context_recall: 0.7}\njudge: {uncalibrated: advisory}\n")
+    (suite.folder / "judge-calibration.json").unlink()
     suite.write(test_contract=MARKED.format(""))
     ended = suite.run("-k", "gate", "-W", "ignore")
     assert outcomes(ended) == {"gate:minimums.context_recall": "SKIPPED"}

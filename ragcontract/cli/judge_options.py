@@ -19,8 +19,7 @@ from ragcontract.judge.endpoint import OLLAMA_PORT, URL, Api, Endpoint, find_end
 from ragcontract.judge.judging_run import USUAL, Expected, JudgeOptions, JudgingOutcome
 from ragcontract.judge.judging_session import JudgingProgress, JudgingResult, JudgingSettings, Lacking
 from ragcontract.judge.model_calls import Budget, Spent
-from ragcontract.judgments.calibration_file import Calibration
-from ragcontract.judgments.trust import why_not
+from ragcontract.judgments.calibration import Calibration, why_not
 
 REPLAYS = "`check --judgments` replays the existing judgments"
 WANTED: dict[Task, str] = {

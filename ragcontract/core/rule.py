@@ -17,8 +17,9 @@ from ragcontract.core.metric import Metric
 from ragcontract.core.phrase import Phrase
 from ragcontract.core.run import QueryScore, RunRow
 
-T = TypeVar("T")
 R = TypeVar("R")
+# Whether a violation fails the check, only counts in the pass rate, only warns, or is excused and by what.
+ViolationStatus = Literal["fail", "counted", "warn", "skipped", "known", "waived"]
 Fault: TypeAlias = tuple[tuple[str | int, ...], str]  # the path within a value of a file, and what is wrong there
 
 
@@ -33,18 +34,11 @@ class Violation(Struct, frozen=True, kw_only=True, gc=False):
     limit: int | None = None  # the rank, if the rule is about ranks
     causes: tuple[str, ...] = ()  # the single things that are wrong, if these are not the documents involved
     in_baseline: bool = False  # the baseline violates the rule already, for the same causes
-    known: bool = False  # it does not count, because the baseline violates the rule already
-    waived: str | None = None  # the reason of the waiver, if there is one
-    skipped: str | None = None  # why the query's tier is not judged
-    tallied: bool = False  # it counts in the pass rate and does not fail the check by itself
-    warns: bool = False  # it is reported and does not fail the check
+    warns: bool = False  # the rule asks that it is reported and does not fail the check
+    status: ViolationStatus = "fail"  # set by ``decision.policy``, which knows waivers, tiers and severities
+    why: str = ""  # the reason for the status
     turn: int | None = None  # the number of the turn of a conversation, from 0, if it is about one turn
     metrics: tuple[str, ...] = ()  # the keys of the metrics whose values are wrong
-
-    @property
-    def counts(self) -> bool:
-        """Whether the violation is neither waived nor excused as known, nor of a tier that is skipped."""
-        return self.waived is None and self.skipped is None and not self.known
 
     @property
     def wrong(self) -> frozenset[str]:
@@ -83,11 +77,11 @@ class Once:
     def __init__(self) -> None:
         self._made: dict[tuple[Callable[..., Any], int], tuple[object, Any]] = {}
 
-    def made(self, make: Callable[[T], R], of: T) -> R:
-        """Return what ``make`` returns for a row or a turn."""
+    def made(self, make: Callable[..., R], of: object, *more: object) -> R:
+        """Return what ``make`` returns for a row or a turn, and for what is the same for all of them."""
         key = make, id(of)
         if key not in self._made:
-            self._made[key] = of, make(of)  # the row is held, so that no other row gets its id
+            self._made[key] = of, make(of, *more)  # the row is held, so that no other row gets its id
         return cast("R", self._made[key][1])
 
 
@@ -115,6 +109,13 @@ class Rule(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", forbid
     def faults(self) -> Iterable[Fault]:
         """Return what is wrong with the rule as it is written, although its fields have the right types."""
         return ()
+
+    def broken(
+        self, expected: Phrase, actual: Phrase, *causes: str, metrics: tuple[str, ...] = (), warns: bool = False
+    ) -> Violation:
+        """Return a violation of this rule, with the single things that are wrong."""
+        name = names_of(type(self))[0]
+        return Violation(rule=name, expected=expected, actual=actual, causes=causes, metrics=metrics, warns=warns)
 
 
 class RowRule(Rule, frozen=True, kw_only=True, gc=False):

@@ -7,21 +7,22 @@ from msgspec import Struct
 
 from ragcontract.core.finding import Finding
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.decision.changes import ChangeTests, change_tests, too_few_warnings
-from ragcontract.decision.evaluated import Evaluation, Violations, violations_of
+from ragcontract.decision.evaluated import Evaluation, Violations
 from ragcontract.decision.findings import findings_of
 from ragcontract.decision.gate_report import GateReport
-from ragcontract.decision.gates import observe, report_gate, without_effect
-from ragcontract.decision.pass_rates import Outcomes, has_outcomes, outcomes_of
+from ragcontract.decision.gates import ChangeTests, change_tests, observe, report_gate, too_few_warnings, without_effect
 from ragcontract.decision.policy import (
+    Outcomes,
     QueryStatus,
-    excuse_rules,
+    has_outcomes,
+    outcomes_of,
     skip_gates,
     skip_rules,
     skipped_by,
     status_of,
     waive_gates,
     waiver_warnings,
+    with_status,
 )
 
 Verdict = Literal["pass", "fail"]
@@ -43,8 +44,7 @@ class Decision(Struct, frozen=True, kw_only=True):
         return "fail" if any(finding.status == "fail" for finding in self.findings) else "pass"
 
     def status(self, query: GoldenQuery) -> QueryStatus:
-        """Return the status of a query."""
-        return status_of(query, self.violations.get(query.id, ()))
+        return status_of(self.violations.get(query.id, ()))
 
 
 def decide(evaluation: Evaluation, today: date) -> Decision:
@@ -54,7 +54,7 @@ def decide(evaluation: Evaluation, today: date) -> Decision:
     ``today`` (UTC) determines which waivers have expired.
     """
     contract = evaluation.contract
-    violations, used = excuse_rules(contract, violations_of(evaluation), today)
+    violations, used = with_status(contract, evaluation.violations, today)
     outcomes = outcomes_of(contract, violations) if has_outcomes(contract) else Outcomes()
     tests = change_tests(contract, evaluation.aggregates)
     gates, used_by_gates = _gates(evaluation, outcomes, tests, today)

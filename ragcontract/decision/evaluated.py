@@ -3,6 +3,7 @@
 The verdict depends on nothing else.
 """
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from ragcontract.runs.scores_files import GivenScores
 
 
-class Evaluation(Struct, frozen=True, kw_only=True):
+class Evaluation(Struct, frozen=True, kw_only=True, dict=True):
     """The contract, run and baseline evaluated under it, and the aggregates over both."""
 
     contract: Contract
@@ -31,6 +32,20 @@ class Evaluation(Struct, frozen=True, kw_only=True):
     scores_files: "GivenScores | None" = None  # their scores are among the run's as well
     # What a judge said about the run; None if there are no judgments and no metric needs them.
     replayed: "Replayed | None" = None
+
+    @cached_property
+    def violations(self) -> "Violations":
+        """All violations by query: those of rank rules, then those of row rules, which the rows showed."""
+        contract, of_rows, scores = self.contract, self.run.violations, self.run.scores
+        rules = RankRules(contract.rules, contract.settings)
+        broken: Violations = {}
+        for query in contract.queries.values():
+            violations = of_rows.get(query.id, ()) if of_rows else ()
+            if rules.may_be_violated(query, scores[query.id]):
+                violations = (*_of_ranks(rules, query, scores[query.id]), *violations)
+            if violations:
+                broken[query.id] = _compared(self, rules, query, violations)
+        return broken
 
     def metrics(self, side: Side, query_id: str) -> Means:
         """Return the metrics of a query on one side, by key; a metric that does not apply to the query is None."""
@@ -42,21 +57,6 @@ class Evaluation(Struct, frozen=True, kw_only=True):
 
 
 Violations = dict[str, tuple[Violation, ...]]  # by query id; only queries that violate a rule
-
-
-def violations_of(evaluation: Evaluation) -> Violations:
-    """Return all violations by query: those of rank rules, then those of row rules, which the evaluation found."""
-    contract = evaluation.contract
-    scores, of_rows = evaluation.run.scores, evaluation.run.violations
-    rules = RankRules(contract.rules, contract.settings)
-    broken: Violations = {}
-    for query in contract.queries.values():
-        violations = of_rows.get(query.id, ()) if of_rows else ()
-        if rules.may_be_violated(query, scores[query.id]):
-            violations = (*_of_ranks(rules, query, scores[query.id]), *violations)
-        if violations:
-            broken[query.id] = _compared(evaluation, rules, query, violations)
-    return broken
 
 
 def _compared(

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, field
 
 from ragcontract.core import bounds
-from ragcontract.core.gate import FailMode, Gate, Kind, Unit
+from ragcontract.core.gate import COMPARING, FailMode, Gate, Kind, Unit
 from ragcontract.core.numbers import (
     MOST_FOR_TABLES,
     SAME,
@@ -44,18 +44,19 @@ WORST_FIRST: tuple[Status, ...] = ("fail", "too_few", "unproven", "waived", "ski
 NOT_PROVEN: frozenset[GateStatus] = frozenset({"unproven", "too_few"})
 NOT_HELD: frozenset[GateStatus] = NOT_PROVEN | {"fail"}
 Certainty = Literal["within", "beyond", "undecided"]
-# The names of limits in report.json: (absolute, relative).
-NAMES: dict[tuple[Unit, Kind], tuple[GateKind, GateKind]] = {
-    ("points", "minimum"): ("minimum", "minimum"),
-    ("points", "maximum"): ("maximum", "maximum"),
-    ("points", "drop"): ("drop", "relative_drop"),
-    ("points", "rise"): ("rise", "relative_rise"),
-    ("ms", "maximum"): ("latency", "latency"),
-    ("ms", "rise"): ("latency_increase", "relative_latency_increase"),
+# What each kind of report.json stands for: the unit, the kind, and whether the limit is relative to the baseline.
+KINDS: dict[GateKind, tuple[Unit, Kind, bool]] = {
+    "minimum": ("points", "minimum", False),
+    "maximum": ("points", "maximum", False),
+    "drop": ("points", "drop", False),
+    "relative_drop": ("points", "drop", True),
+    "rise": ("points", "rise", False),
+    "relative_rise": ("points", "rise", True),
+    "latency": ("ms", "maximum", False),
+    "latency_increase": ("ms", "rise", False),
+    "relative_latency_increase": ("ms", "rise", True),
 }
-COMPARING: frozenset[GateKind] = frozenset(
-    name for (_, kind), both in NAMES.items() if kind in {"drop", "rise"} for name in both
-)
+KIND_IN_JSON = {meaning: name for name, meaning in KINDS.items()}
 SIGNIFICANT_DIGITS = range(2, 8)
 
 
@@ -68,7 +69,7 @@ class GateReport(Struct, frozen=True, kw_only=True):
     id: str
     location: str  # where the limit is defined, for example ragcontract.yml:4
     metric: str  # of a limit on latency a name such as latency_p95_ms, which is not among the report's metrics
-    kind: GateKind
+    kind_in_json: GateKind = field(name="kind")  # people and other code read ``kind``, ``relative`` and ``unit``
     # The limit and the observed value are in points of the metric (for most metrics from 0 to 1), or in milliseconds
     # for latency and latency_increase. For relative limits they are fractions of the baseline's value, counted from
     # the lowest value of the scale: 10 % is 0.1.
@@ -92,6 +93,19 @@ class GateReport(Struct, frozen=True, kw_only=True):
     certainty: Certainty | UnsetType = UNSET
     alpha: float | UnsetType = UNSET  # the p-value of a significant change does not exceed it
     needs: int | UnsetType = UNSET  # how many queries it takes to decide about the limit, if there are fewer
+
+    @property
+    def kind(self) -> Kind:
+        """What the limit is: a minimum, a maximum, or a limit on a change."""
+        return KINDS[self.kind_in_json][1]
+
+    @property
+    def relative(self) -> bool:
+        return KINDS[self.kind_in_json][2]
+
+    @property
+    def compares(self) -> bool:
+        return self.kind in COMPARING
 
     @property
     def of(self) -> str | None:

@@ -16,10 +16,9 @@ from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import as_written, count
 from ragcontract.core.phrase import render
 from ragcontract.core.safe_text import shorten, visible
-from ragcontract.decision.evaluated import Evaluation, violations_of
+from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import named
 from ragcontract.decision.gates import observe
-from ragcontract.decision.pass_rates import fails
 from ragcontract.evaluation.side import Side
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.rules.ranks import ForbiddenDocs
@@ -358,13 +357,13 @@ def _having(evaluation: Evaluation, metric: Metric) -> int:
 
 def _passing(run: Side, evaluation: Evaluation) -> list[str]:
     """Return the queries with errors that break no rule, or only rules for which only new failures count."""
-    contract, violations = evaluation.contract, violations_of(evaluation)
+    contract, violations = evaluation.contract, evaluation.violations
 
     def breaks(query_id: str) -> bool:
-        broken = [
-            violation for violation in violations.get(query_id, ()) if fails(contract.queries[query_id], violation)
-        ]
-        return any(not violation.in_baseline or violation.rule not in contract.only_new for violation in broken)
+        return contract.queries[query_id].severity == "error" and any(
+            not violation.warns and not (violation.in_baseline and violation.rule in contract.only_new)
+            for violation in violations.get(query_id, ())
+        )
 
     return [query_id for query_id in run.failed if not breaks(query_id)]
 

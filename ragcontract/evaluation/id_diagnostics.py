@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery, named_in
 from ragcontract.core.ids import EVERYTHING, FirstIds, as_ids, encode, first_of, packed, together
+from ragcontract.core.invisible import without_invisible
 from ragcontract.core.run import QueryScore, RunRow
 from ragcontract.core.safe_text import shorten
 from ragcontract.evaluation.columns import JudgedShares, SharedColumn, ValuesByQuery
@@ -168,8 +169,6 @@ def _question(lookalike: "Lookalike") -> str:
 
 def _shown(doc_id: str) -> str:
     """Return an id in quotes, with escapes for invisible characters."""
-    from ragcontract.core.invisible import without_invisible
-
     text = shorten(doc_id, bounds.VALUE_TEXT)
     return repr(text) if without_invisible(text) == text else ascii(text)
 

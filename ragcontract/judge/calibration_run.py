@@ -41,10 +41,15 @@ from ragcontract.judge.judging_session import (
 )
 from ragcontract.judge.judgment_journal import journal_key, open_journal, path_beside
 from ragcontract.judge.model_calls import Spending, Spent
-from ragcontract.judgments.calibration_file import FORMAT_VERSION, Calibration, CalibrationFile, write_calibration
+from ragcontract.judgments.calibration import (
+    FORMAT_VERSION,
+    Calibration,
+    CalibrationFile,
+    calibrated,
+    write_calibration,
+)
 from ragcontract.judgments.items import Item, JudgeCase, known_without_a_judge, label_of
 from ragcontract.judgments.judgments_file import Judgment, QueryKey
-from ragcontract.judgments.trust import calibrated
 from ragcontract.net.pool import Stop
 
 Text = Annotated[AnswerText, Meta(min_length=1, title=f"text of 1 to {bounds.ANSWER:,} characters")]

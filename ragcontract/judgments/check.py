@@ -24,12 +24,11 @@ from ragcontract.core.run import SourceFile
 from ragcontract.core.safe_text import shorten
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.problems import Collector, Problems
-from ragcontract.judgments.calibration_file import Calibration
+from ragcontract.judgments.calibration import Calibration, checked_calibrations, why_not
 from ragcontract.judgments.judged_metrics import JudgedShare
 from ragcontract.judgments.judgments_file import Judgment, Judgments, read_judgments
 from ragcontract.judgments.replay import Replay, edited
 from ragcontract.judgments.second_pass import FlaggedAnswer, SecondPass
-from ragcontract.judgments.trust import checked_calibrations, why_not
 from ragcontract.registry import BUILT_IN
 
 NO_JUDGMENTS = (

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 from msgspec import Struct
 
@@ -89,6 +88,8 @@ def number(text: str | None) -> float | None:
 
 def _time(text: str, now: float) -> float | None:
     """Return the seconds until a date of HTTP or ISO 8601. A date without a zone is UTC."""
+    from email.utils import parsedate_to_datetime  # 20 modules, and few servers name a date
+
     for read in (parsedate_to_datetime, datetime.fromisoformat):
         try:
             date = read(text)

@@ -24,7 +24,7 @@ from ragcontract.core.run import ranks_by_id
 from ragcontract.core.safe_text import clipped, encodable, visible
 from ragcontract.decision.contract_changes import contract_changes, past_contract
 from ragcontract.decision.evaluated import Evaluation
-from ragcontract.decision.gate_report import COMPARING, GateReport
+from ragcontract.decision.gate_report import GateReport
 from ragcontract.files.writing import document
 from ragcontract.judgments.judged_metrics import JudgedShare
 from ragcontract.report.build import TOOL
@@ -155,7 +155,7 @@ def acceptance(report: Report, reason: str) -> Accepted:
 
 def waived_changes(report: Report) -> list[GateReport]:
     """Return the waived gates on changes. With this run as the baseline, they would hold even without the waiver."""
-    return [gate for gate in report.gates if gate.status == "waived" and gate.kind in COMPARING]
+    return [gate for gate in report.gates if gate.status == "waived" and gate.compares]
 
 
 def is_same(stored: BaselineFile, new: BaselineFile) -> bool:

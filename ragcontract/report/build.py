@@ -12,11 +12,11 @@ from ragcontract.core.numbers import SAME, fixed, percent
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.safe_text import clipped, encodable
 from ragcontract.core.version import __version__
-from ragcontract.decision.changes import noise_of_metrics, p_values_of_tags
 from ragcontract.decision.contract_changes import contract_changes
 from ragcontract.decision.decide import Decision
 from ragcontract.decision.evaluated import Evaluation
-from ragcontract.decision.gate_report import COMPARING, NOT_HELD, GateReport, worst
+from ragcontract.decision.gate_report import NOT_HELD, GateReport, worst
+from ragcontract.decision.gates import noise_of_metrics, p_values_of_tags
 from ragcontract.decision.run_notes import likely_mistakes, run_notes
 from ragcontract.evaluation.side import Side
 from ragcontract.report.answer_report import answers_of
@@ -332,7 +332,7 @@ def _without_limit(metrics: Mapping[str, MetricReport], gates: Iterable[GateRepo
 def _is_unsure(gate: GateReport) -> bool:
     """Return whether a gate limits a change for the worse that is not within the limit for sure."""
     undecided = gate.status in NOT_HELD or (gate.status == "pass" and gate.certainty == "undecided")
-    return gate.kind in COMPARING and undecided and gate.observed > SAME
+    return gate.compares and undecided and gate.observed > SAME
 
 
 def _could_rise(metric: MetricReport | None) -> bool:
@@ -343,7 +343,7 @@ def _could_rise(metric: MetricReport | None) -> bool:
 def _is_enough(gate: GateReport, metric: MetricReport) -> bool:
     """Return whether the metric is within its limit at its best; True for a tag, for which the best is not known."""
     gain = _gain(metric)
-    if gate.kind.startswith("relative"):
+    if gate.relative:
         gain /= (metric.baseline or 0.0) - metric.scale.low or 1.0
     return gate.tag is not None or gate.observed - gain <= gate.limit + SAME
 

@@ -9,13 +9,12 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.judge_settings import Task
 from ragcontract.core.safe_text import encodable
 from ragcontract.decision.evaluated import Evaluation
-from ragcontract.judgments.calibration_file import Calibration
+from ragcontract.judgments.calibration import Calibration, rogan_gladen
 from ragcontract.judgments.check import CONFIRMATION, Replayed
 from ragcontract.judgments.items import Item
 from ragcontract.judgments.judged_metrics import JudgedShare
 from ragcontract.judgments.judgments_file import Judgment
 from ragcontract.judgments.second_pass import FlaggedAnswer
-from ragcontract.judgments.trust import rogan_gladen
 from ragcontract.report.judge_report import JudgedItem, JudgedQuery, JudgeReport, TaskReport
 
 FLAGGED = "What rules flagged"

@@ -5,7 +5,8 @@ has a price in it. Such rules therefore return flags, with which a judge can be 
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import ClassVar
+from itertools import chain
+from typing import ClassVar, TypeAlias
 
 from msgspec import UNSET, Struct
 
@@ -13,7 +14,7 @@ from ragcontract.answers.answer_text import Answer, answer_of, says_something, w
 from ragcontract.answers.metric_options import is_cut_off
 from ragcontract.answers.normalising import Span
 from ragcontract.core import bounds
-from ragcontract.core.answer_settings import Matcher
+from ragcontract.core.answer_settings import AnswerSettings, Matcher
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.invisible import without_invisible
 from ragcontract.core.phrase import Name, Phrase, excerpt
@@ -21,7 +22,7 @@ from ragcontract.core.rule import RowContext, RowRule, Violation, names_of
 from ragcontract.core.run import RESPONSE_FIELDS, RunRow
 from ragcontract.core.safe_text import shorten
 
-NO_ANSWER = ("no answer",)
+ANSWER, NO_ANSWER = ("an answer",), ("no answer",)
 NO_CALLS = ("no tool_calls",)  # the calls of a golden query without a row, or of a turn after an error, are not known
 LACKING = "has no response, which rules about its answer need; export it, as null if there was none"
 
@@ -92,28 +93,34 @@ class Answered(AnswerRule, frozen=True, kw_only=True, gc=False, tag="answered"):
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield a violation if there is no answer, and warnings if it was cut off or may hide what is forbidden."""
         if row.error is not None:
-            yield self._broken("error", the_error(row.error))
+            yield self.broken(ANSWER, the_error(row.error), "error")
         elif not self._has_text(query, row) and not (self.refusal_answers and _has_refused(row)):
-            yield self._broken("no answer", _nothing_in(row))
+            yield self.broken(ANSWER, _nothing_in(row), "no answer")
         if is_cut_off(row.finish_reason):
-            cut_off = (
-                "an answer that was cut off: finish_reason is ",
-                Name(shorten(row.finish_reason or "", bounds.NAME)),
-            )
-            yield Violation(
-                rule="answered", expected=("a complete answer",), actual=cut_off, causes=("cut off",), warns=True
-            )
-
+            reason = Name(shorten(row.finish_reason or "", bounds.NAME))
+            cut_off = ("an answer that was cut off: finish_reason is ", reason)
+            yield self.broken(("a complete answer",), cut_off, "cut off", warns=True)
         if _forbids(query):
             for answer in answers_in(row):
                 if not answer.text.isascii() or "&" in answer.text:
-                    yield from _mixed_alphabets(answer)
+                    yield from self._mixed_alphabets(answer)
 
     def _has_text(self, query: GoldenQuery, row: RunRow) -> bool:
         return isinstance(row.response, str) and (self.blank_answers or _says_something(query, row))
 
-    def _broken(self, cause: str, instead: Phrase) -> Violation:
-        return Violation(rule="answered", expected=("an answer",), actual=instead, causes=(cause,))
+    def _mixed_alphabets(self, answer: Answer) -> Iterator[Violation]:
+        from ragcontract.answers.shown import alphabets_of, mixed_word
+
+        if len(alphabets_of(answer.text)) == 1 and "&" not in answer.text:  # the common case
+            return
+        mixed = mixed_word(answer.text)
+        if mixed is None and (shown := answer.shown) and (word := mixed_word(shown.text)):
+            mixed = shown.written(word[0]), word[1]
+        if mixed:
+            (start, end), names = mixed
+            has = f", which has {' and '.join(names)} letters, so a rule that forbids the word it looks like misses it"
+            mixture = (excerpt(answer.text[start:end]), has)
+            yield self.broken(("letters of one alphabet in each word",), mixture, "mixed alphabets", warns=True)
 
 
 def says_nothing(query: GoldenQuery, row: RunRow) -> bool:
@@ -172,28 +179,6 @@ def _forbids(query: GoldenQuery) -> bool:
     return any(isinstance(rule, AnswerRule) and rule.forbids for rule in rules)
 
 
-def _mixed_alphabets(answer: Answer) -> Iterator[Violation]:
-    from ragcontract.answers.shown import alphabets_of, mixed_word
-
-    if len(alphabets_of(answer.text)) == 1 and "&" not in answer.text:  # the common case
-        return
-    mixed = mixed_word(answer.text)
-    if mixed is None and (shown := answer.shown) and (word := mixed_word(shown.text)):
-        mixed = shown.written(word[0]), word[1]
-    if mixed:
-        (start, end), names = mixed
-        yield Violation(
-            rule="answered",
-            expected=("letters of one alphabet in each word",),
-            actual=(
-                excerpt(answer.text[start:end]),
-                f", which has {' and '.join(names)} letters, so a rule that forbids the word it looks like misses it",
-            ),
-            causes=("mixed alphabets",),
-            warns=True,
-        )
-
-
 class Flag(Struct, frozen=True, kw_only=True, gc=False):
     """A violation that a judge can be asked about."""
 
@@ -220,7 +205,11 @@ class Place(Struct, frozen=True, kw_only=True, gc=False):
         return excerpt(self.text, *self.span)
 
 
-def places(row: RunRow, search: Callable[[Answer], Iterator[Span]]) -> Iterator[Place]:
+Search: TypeAlias = Callable[[Answer], Iterator[Span]]
+Match: TypeAlias = tuple[Matcher | None, Violation, Iterator[Place]]
+
+
+def places(row: RunRow, search: Search) -> Iterator[Place]:
     """Yield where a search finds something in all that the user was shown."""
     for number, answer in enumerate(answers_in(row)):
         for span in search(answer):
@@ -244,8 +233,19 @@ class Flagging(AnswerRule, frozen=True, kw_only=True, gc=False):
         for matcher, violation, matches in self.matches(row, context):
             yield Flag(violation=violation, texts=different(matches), why=reason(names_of(type(self))[0], matcher))
 
-    def matches(self, row: RunRow, context: RowContext) -> Iterator[tuple[Matcher, Violation, Iterator[Place]]]:
+    def matches(self, row: RunRow, context: RowContext) -> Iterator[Match]:
         """Yield each matcher that finds something in the answer, its violation, and the places where it does."""
+        for matcher, search in self.searches(context.settings.answers):
+            matching = places(row, search)
+            if place := next(matching, None):
+                yield matcher, self.broken_by(matcher, place), chain([place], matching)
+
+    def searches(self, settings: AnswerSettings) -> Iterator[tuple[Matcher, Search]]:
+        """Yield the matchers, each with the function that searches an answer for it."""
+        raise NotImplementedError
+
+    def broken_by(self, matcher: Matcher, place: Place) -> Violation:
+        """Return the violation of a matcher that finds something; ``place`` is the first one."""
         raise NotImplementedError
 
 
@@ -259,8 +259,10 @@ def different(matches: Iterable[Place]) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def reason(rule: str, matcher: Matcher) -> str:
-    """Return why a matcher searched an answer, which is the rule and what the matcher looks for."""
+def reason(rule: str, matcher: Matcher | None) -> str:
+    """Return why an answer was searched, which is the rule and what the matcher, if there is one, looks for."""
+    if matcher is None:
+        return rule
     from ragcontract.answers.matchers import described
 
     return shorten(f"{rule}: {' | '.join(described(matcher))}", bounds.EVIDENCE)

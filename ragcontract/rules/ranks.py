@@ -24,11 +24,9 @@ class ForbiddenDocs(RankRule, frozen=True, kw_only=True, gc=False, tag="forbidde
 
     @classmethod
     def of(cls, query: GoldenQuery, settings: RuleSettings) -> Iterable[Self]:
-        """Return the rule if the query has forbidden documents."""
         return [cls(k=settings.k, within=settings.forbidden_within)] if query.forbidden_doc_ids else []
 
     def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
-        """Yield one violation with all the forbidden documents that were retrieved."""
         ranks = ranks_by_id(query.forbidden_doc_ids, score.forbidden_ranks)
         present = [doc_id for doc_id, rank in ranks.items() if rank and (self.within is None or rank <= self.within)]
         if present:
@@ -55,11 +53,9 @@ class MustRankAtMost(RankRule, frozen=True, kw_only=True, gc=False, tag="must_ra
 
     @classmethod
     def of(cls, query: GoldenQuery, settings: RuleSettings) -> Iterable[Self]:
-        """Return the rule if the query sets a rank."""
         return [] if query.must_rank_at_most is None else [cls(rank=query.must_rank_at_most, k=settings.k)]
 
     def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
-        """Yield a violation if no relevant document is at the rank or better."""
         if any(rank and rank <= self.rank for rank in score.ranks):
             return
         wanted = query.relevant_doc_ids
@@ -86,11 +82,9 @@ class MustInclude(RankRule, frozen=True, kw_only=True, gc=False, tag="must_inclu
 
     @classmethod
     def of(cls, query: GoldenQuery, settings: RuleSettings) -> Iterable[Self]:
-        """Return the rule if the query has relevant documents."""
         return [cls(k=settings.k, any=query.must_include_any)] if query.relevant_doc_ids else []
 
     def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
-        """Yield one violation with all the documents that are not in the top k."""
         ranks = ranks_by_id(query.relevant_doc_ids, score.ranks)
         missing = [doc_id for doc_id, rank in ranks.items() if rank is None or rank > self.k]
         if not missing or (self.any and len(missing) < len(ranks)):
@@ -118,7 +112,6 @@ class RankRules:
         return not self._has_shortcut or may_be_violated(query, score)
 
     def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
-        """Yield the violations in the ranks of a query."""
         for rules in self._rules:
             for rule in rules.of(query, self._settings):
                 yield from rule.violations(query, score)

@@ -65,7 +65,6 @@ class OneScoreRule(ScoreRule, frozen=True, kw_only=True, gc=False):
 
     @property
     def read(self) -> tuple[str, ...]:
-        """The metric."""
         return (self.key,)
 
     def faults_with(self, metric: Metric) -> Iterator[tuple[str, str]]:
@@ -91,7 +90,7 @@ class OneScoreRule(ScoreRule, frozen=True, kw_only=True, gc=False):
         else:
             return
         expected = f"{self.key} of {'at least' if least else 'at most'} {as_written(self.limit)}"
-        yield Violation(rule=names_of(type(self))[0], expected=(expected,), actual=(measured,), metrics=self.read)
+        yield self.broken((expected,), (measured,), metrics=self.read)
 
 
 class NamedScoreRule(OneScoreRule, frozen=True, kw_only=True, gc=False):
@@ -102,16 +101,13 @@ class NamedScoreRule(OneScoreRule, frozen=True, kw_only=True, gc=False):
 
     @property
     def key(self) -> str:
-        """The key of the metric."""
         return self.metric
 
     @property
     def limit(self) -> float:
-        """What the value is compared with."""
         return self.value
 
     def path_of(self, number: int) -> str:  # noqa: ARG002 (there is one)
-        """Return the path of the field that names the metric."""
         return ".metric"
 
 
@@ -136,12 +132,10 @@ class MaxHallucinationRisk(OneScoreRule, frozen=True, kw_only=True, gc=False, ta
 
     @property
     def key(self) -> str:
-        """The key of the metric."""
         return "faithfulness"
 
     @property
     def limit(self) -> float:
-        """What the value is compared with."""
         return self.threshold
 
     def faults_with(self, metric: Metric) -> Iterator[tuple[str, str]]:
@@ -164,11 +158,9 @@ class CompositeMinimum(ScoreRule, frozen=True, kw_only=True, gc=False, tag="comp
 
     @property
     def read(self) -> tuple[str, ...]:
-        """The metrics."""
         return self.metrics
 
     def path_of(self, number: int) -> str:
-        """Return the path of the metric's name in the list."""
         return f".metrics[{number}]"
 
     def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:
@@ -178,7 +170,6 @@ class CompositeMinimum(ScoreRule, frozen=True, kw_only=True, gc=False, tag="comp
         return super().lacking(query, row, context)
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002 (the seam's)
-        """Yield a violation if the mean is lower."""
         known = [key for key in self.metrics if key in context.metrics]
         if not known:
             return
@@ -186,12 +177,8 @@ class CompositeMinimum(ScoreRule, frozen=True, kw_only=True, gc=False, tag="comp
         if self.minimum - mean > SAME:
             digits = digits_beside(mean, self.minimum)
             values = ", ".join(f"{context.settings.metrics[key].label} {context.metrics[key]:.4g}" for key in known)
-            yield Violation(
-                rule="composite",
-                expected=(f"a mean of {' and '.join(known)} of at least {as_written(self.minimum)}",),
-                actual=(f"{fixed(mean, digits)} ({values})",),
-                metrics=tuple(known),
-            )
+            expected = f"a mean of {' and '.join(known)} of at least {as_written(self.minimum)}"
+            yield self.broken((expected,), (f"{fixed(mean, digits)} ({values})",), metrics=tuple(known))
 
 
 def quality(metric: Metric, value: float) -> float:

@@ -14,6 +14,7 @@ from msgspec import Meta
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import TextId
+from ragcontract.core.invisible import is_visible
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import count as counted
 from ragcontract.core.phrase import Name, Phrase, joined
@@ -154,7 +155,6 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
     def faults(self) -> Iterable[Fault]:
         """Return the faults: a tool without a name, wrong patterns, too many arguments or too deeply nested ones."""
         from ragcontract.answers.json_answer import TooDeepError, comparable
-        from ragcontract.core.invisible import is_visible
 
         if not is_visible(self.tool):
             return [(("tool",), "has nothing but blanks and invisible characters; write the name of the tool")]
@@ -238,7 +238,7 @@ class MustCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_call_
         else:
             return
         expected: Phrase = ("a call of ", *self.described(), times) if times else ("a call of ", *self.described())
-        yield Violation(rule="must_call_tool", expected=expected, actual=instead, causes=(cause,))
+        yield self.broken(expected, instead, cause)
 
     def _instead(self, called: "CalledTools", count: int) -> Phrase:
         """Return the calls that were made where there are too few; a name that is nearly the tool's is pointed out."""
@@ -272,12 +272,11 @@ class MustNotCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_no
         """Yield one violation with all such calls; without a row, yield one because the calls are unknown."""
         expected: Phrase = ("no call of ", *self.described())
         if row.tool_calls is None:
-            yield Violation(rule="must_not_call_tool", expected=expected, actual=NO_CALLS, causes=NO_CALLS)
+            yield self.broken(expected, NO_CALLS, *NO_CALLS)
             return
         called = calls_of(row, context)
         if calls := self._possible(called):
-            listed, causes = _listed(called, calls, self.tool), _causes(called, calls)
-            yield Violation(rule="must_not_call_tool", expected=expected, actual=listed, causes=causes)
+            yield self.broken(expected, _listed(called, calls, self.tool), *_causes(called, calls))
 
 
 class ToolArgumentsValid(ToolRule, frozen=True, kw_only=True, gc=False, tag="tool_arguments_valid"):
@@ -287,12 +286,11 @@ class ToolArgumentsValid(ToolRule, frozen=True, kw_only=True, gc=False, tag="too
         """Yield one violation with all calls whose arguments are invalid, or because they are unknown without a row."""
         expected = ("a JSON object as the arguments of every call",)
         if row.tool_calls is None:
-            yield Violation(rule="tool_arguments_valid", expected=expected, actual=NO_CALLS, causes=NO_CALLS)
+            yield self.broken(expected, NO_CALLS, *NO_CALLS)
             return
         called = calls_of(row, context)
         if invalid := [call for call in called.calls if call.arguments is None]:
-            listed, causes = _listed(called, invalid), _causes(called, invalid)
-            yield Violation(rule="tool_arguments_valid", expected=expected, actual=listed, causes=causes)
+            yield self.broken(expected, _listed(called, invalid), *_causes(called, invalid))
 
 
 def calls_of(row: RunRow, context: RowContext) -> "CalledTools":

@@ -22,7 +22,7 @@ from ragcontract.core.run import RunRow, SourceFile, row_type
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.paths import existing_files
 from ragcontract.files.problems import Batch, Collector, Event, FileRead, Problem, Problems, located
-from ragcontract.files.rows import PARQUET, is_parquet, parquet_columns, read_rows
+from ragcontract.files.rows import format_of, is_parquet, parquet_columns, read_rows
 from ragcontract.runs.baseline_file import StoredEvent, stored_events
 from ragcontract.runs.row_encoder import Id, Result, RowEncoder
 
@@ -32,7 +32,6 @@ UNREAD = ("results.chunk_id", "results.metadata")
 # Fields not read from Parquet. A column of structs has the fields of all of its rows, so each call would have the
 # arguments of all others, as nulls.
 OBJECTS = ("tool_calls", "messages", "checks")
-RUN_SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz", PARQUET)
 IN_MEMORY = "(in memory)"
 AGAIN = "run `rag-contract record` again, which goes on where it ended, or delete that file"
 RunEvent: TypeAlias = Event[RunRow] | StoredEvent
@@ -135,7 +134,7 @@ class InMemory(Struct, frozen=True, kw_only=True):
 
 def is_run(path: str) -> bool:
     """Return whether a baseline is a run file according to its name."""
-    return path.lower().endswith(RUN_SUFFIXES)
+    return format_of(path) is not None
 
 
 def open_run(paths: Sequence[str], progress: Progress = no_progress) -> Reader:

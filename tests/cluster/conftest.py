@@ -10,6 +10,8 @@ from pyspark.sql import SparkSession
 from tests.needs import require
 from tests.runner import ROOT
 
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # compiling for long runs takes half of a short one
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
@@ -23,6 +25,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.warehouse.dir": str(folder),
         "spark.sql.files.maxPartitionBytes": "64k",
         "spark.sql.files.openCostInBytes": "0",
+        "spark.driver.extraJavaOptions": SHORT_LIVED,
+        "spark.executor.extraJavaOptions": SHORT_LIVED,
         "spark.executorEnv.PYTHONPATH": str(ROOT),  # for the metrics and rules that tests make up
     }
     session = SparkSession.builder.master("local-cluster[2,1,1024]").config(map=settings).getOrCreate()

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from ragcontract.convert import fitz_gov_cases
-from ragcontract.convert.fitz_gov import reader
+from ragcontract.convert.collection import Source
+from ragcontract.convert.fitz_gov import EXPECTED, in_folders, read
 from ragcontract.core import bounds
-from ragcontract.files.opening import no_progress
 from ragcontract.files.problems import Collector, Problems
 from tests.convert.builders import lines_of
 from tests.process import files_in, rag_contract
@@ -46,8 +45,9 @@ def write(path: Path, *cases: Mapping[str, Any], **fields: Any) -> Path:
 def converted(*paths: Path, as_evaluated: bool = True) -> tuple[list[dict[str, Any]], Problems]:
     """Return the golden rows of files or folders, and the problems."""
     problems = Collector()
-    files = fitz_gov_cases.in_folders([str(path) for path in paths], problems)
-    found = reader(as_evaluated=as_evaluated)({"cases": files}, {"golden"}, problems, no_progress)
+    files = {"cases": in_folders([str(path) for path in paths], problems)}
+    options = {"as_evaluated": as_evaluated}
+    found = read(Source(files=files, wanted={"golden"}, problems=problems, options=options))
     rows = [{"id": query.id, "query": query.text, **(query.answer or {})} for query in (found.queries or {}).values()]
     return rows, problems.collected()
 
@@ -279,8 +279,7 @@ def test_a_folder_is_read_in_the_order_of_fitz_gov_and_other_files_in_it_are_not
     write(tmp_path / "grounding.json", {"id": 1})
     rows, problems = converted(tmp_path)
     assert [
-        warning.endswith("not read: 1 entry ('grounding.json'); expected " + fitz_gov_cases.EXPECTED)
-        for warning in problems.warnings
+        warning.endswith("not read: 1 entry ('grounding.json'); expected " + EXPECTED) for warning in problems.warnings
     ] == [True]
     order = ["tier0_sanity/dispute", "tier0_sanity/relevance", "tier1_core/abstention", "tier1_core/grounding"]
     assert [row["id"] for row in rows] == order

@@ -25,7 +25,7 @@ def collected(*rows: Measured, golden: Mapping[str, str] | None = None) -> tuple
     found = ScoreRows(None if golden is None else GoldenIds(golden), problems)
     for row in rows:
         found.add(row)
-    return found.finished(lambda: ("r", "has no scores")), problems.collected()
+    return found.collection(["r"], "has no scores").scores or [], problems.collected()
 
 
 def problems_with(*rows: Measured, golden: Mapping[str, str] | None = None) -> list[str]:

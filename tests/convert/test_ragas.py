@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragcontract.convert.collection import Collection
-from ragcontract.convert.samples import Sample, Samples
+from ragcontract.convert.input_files import objects
+from ragcontract.convert.ragas import Sample
 from ragcontract.files.problems import Collector, Problems
 from tests.convert.builders import ANY_TEXT, collection, collections, lines_of, ranks, read, rows, written
 from tests.process import rag_contract
@@ -112,7 +113,7 @@ def test_problems_by_the_thousand_are_counted(tmp_path: Path) -> None:
 
 def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     problems = Collector()
-    assert list(Samples([str(tmp_path / "none")], Sample, problems)) == []
+    assert list(objects([str(tmp_path / "none")], Sample, problems)) == []
     assert lines_of(problems.collected(), tmp_path) == ["none: cannot be read (No such file or directory)"]
 
 
@@ -152,7 +153,7 @@ def test_a_pipe_is_read_from_its_first_line_on(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with ThreadPoolExecutor() as pool:
         pool.submit((tmp_path / "pipe").write_text, FORMS["lines"])
-        assert [sample.user_input for _, sample in Samples([str(tmp_path / "pipe")], Sample, Collector())] == [
+        assert [sample.user_input for _, sample in objects([str(tmp_path / "pipe")], Sample, Collector())] == [
             "What?",
             "Who?",
         ]

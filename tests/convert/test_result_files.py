@@ -4,14 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from ragcontract.convert.result_files import ResultFile, SavedCase, SavedRun, read_results
-from ragcontract.files.opening import no_progress
+from ragcontract.convert.collection import Source
+from ragcontract.convert.deepeval import SavedCase, SavedRun
+from ragcontract.convert.input_files import Document, documents
 from ragcontract.files.problems import Collector
 from tests.convert.builders import lines_of, packed
 
 
-def read(path: Path, problems: Collector) -> list[ResultFile]:
-    found = read_results([str(path)], SavedRun, problems, no_progress, zipped="give the JSON")
+def read(path: Path, problems: Collector) -> list[Document]:
+    source = Source(files={"results": [str(path)]}, wanted={"scores"}, problems=problems)
+    found = documents(source, SavedRun, zipped="give the JSON")
     return [file for file, _ in found]
 
 
@@ -25,8 +27,8 @@ def test_nan_is_null_but_for_nan_in_texts(tmp_path: Path) -> None:
 
 def test_each_item_has_its_line_and_faulty_ones_do_not_hide_others(tmp_path: Path) -> None:
     text = '{"a": {"name": 1},\n"testCases": [\n{"name": "a"},\n{"name":\n1}, {"name": "b"}\n, {"name": 1}]}'
-    file, problems = ResultFile("results", text.encode()), Collector()
-    run = file.document(SavedRun, problems)
+    file, problems = Document("results", text.encode()), Collector()
+    run = file.value(SavedRun, problems)
     assert run is not None
     found = file.items(run.testCases, SavedCase, problems, after=b"testCases")
     assert [(location, case.name) for location, case in found] == [("results:3", "a"), ("results:5", "b")]
@@ -58,8 +60,8 @@ def test_what_is_no_document_is_reported(data: bytes, problem: str, tmp_path: Pa
 
 def test_faulty_items_by_the_thousand_are_counted() -> None:
     text = b'{"testCases": [' + b",".join(b"%d" % number for number in range(3_000)) + b"]}"
-    file, problems = ResultFile("results", text), Collector()
-    run = file.document(SavedRun, problems)
+    file, problems = Document("results", text), Collector()
+    run = file.value(SavedRun, problems)
     assert run is not None
     assert list(file.items(run.testCases, SavedCase, problems, after=b"testCases")) == []
     found = problems.collected()

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ragcontract.convert.score_table import reader
-from ragcontract.files.opening import no_progress
+from ragcontract.convert.collection import Source
+from ragcontract.convert.score_table import read as read_table
 from ragcontract.files.problems import Collector, Problems
 from tests.convert.builders import goldens, lines_of, write
 
@@ -33,7 +33,8 @@ def read(
 ) -> tuple[list[tuple[str | int, dict[str, float | None] | None]], Problems]:
     problems = Collector()
     given = {"results": text, "golden": golden} if golden else {"results": text}
-    found = reader(id_column, scores)(write(folder, **given), {"scores"}, problems, no_progress)
+    options = {"id_column": id_column, "score_column": scores}
+    found = read_table(Source(files=write(folder, **given), wanted={"scores"}, problems=problems, options=options))
     return [(row.query_id, row.scores) for row in found.scores or []], problems.collected()
 
 
@@ -52,7 +53,7 @@ def test_a_pipe_is_read_from_its_first_line_on(tmp_path: Path) -> None:
     with ThreadPoolExecutor() as pool:
         pool.submit((tmp_path / "pipe.csv").write_text, "id,f\na,1\n")
         files = {"results": [str(tmp_path / "pipe.csv")], "golden": []}
-        found = reader(None, ["f"])(files, {"scores"}, problems, no_progress)
+        found = read_table(Source(files=files, wanted={"scores"}, problems=problems, options={"score_column": ["f"]}))
     assert ([row.scores for row in found.scores or []], problems.collected()) == ([{"f": 1.0}], Problems())
 
 
@@ -113,7 +114,7 @@ def test_a_named_column_that_is_not_there_is_reported_with_the_one_that_was_prob
 def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     problems = Collector()
     files = {"results": [str(tmp_path / "none")], "golden": []}
-    reader(None, ["f"])(files, {"scores"}, problems, no_progress)
+    read_table(Source(files=files, wanted={"scores"}, problems=problems, options={"score_column": ["f"]}))
     assert lines_of(problems.collected(), tmp_path)[0].startswith("none: cannot be read (No such file")
 
 

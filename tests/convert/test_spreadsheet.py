@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.convert.collection import Collection
+from ragcontract.convert.collection import Collection, Source
 from ragcontract.convert.file_formats import FORMATS
-from ragcontract.convert.spreadsheet import NAMES, Columns, reader
-from ragcontract.files.opening import no_progress
+from ragcontract.convert.spreadsheet import NAMES
 from ragcontract.files.problems import Collector, Problems
 from scripts import docs
 from tests.convert.builders import lines_of, write
@@ -27,8 +26,9 @@ Rows = dict[str, tuple[str, Sequence[str]]]
 
 def read(folder: Path, text: str | bytes, **columns: str) -> tuple[Collection, Problems]:
     problems = Collector()
-    collection = reader(Columns(**columns))(write(folder, csv=text), {"golden"}, problems, no_progress)
-    return collection, problems.collected()
+    options = {name if name == "separator" else f"{name}_column": column for name, column in columns.items()}
+    source = Source(files=write(folder, csv=text), wanted={"golden"}, problems=problems, options=options)
+    return FORMATS["csv"].load().read(source), problems.collected()
 
 
 def queries(folder: Path, text: str | bytes, **columns: str) -> Rows:

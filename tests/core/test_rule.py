@@ -93,7 +93,7 @@ def test_it_is_read_from_golden_rows_and_holds_for_each_of_several_rows(tmp_path
     asked = write_jsonl(tmp_path / "golden.jsonl", [golden("q", "a", rules=rules), golden("p", "a")])
     assert read_golden([str(asked)], REGISTRY).queries["q"].rules == (MostResults(count=2),)
     rows = [run("q", "a"), run("p", *"abcd"), run("q", *"abcd"), run("q", *"abcd")]
-    request = pipeline.Request(
+    request = pipeline.Inputs(
         golden=[str(asked)],
         run=Local(RunFiles(paths=[str(write_jsonl(tmp_path / "run.jsonl", rows))])),
         repeats=True,

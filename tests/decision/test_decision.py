@@ -4,9 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract.core.errors import InputError
-from ragcontract.decision.changes import noise_of_metrics
 from ragcontract.decision.decide import Decision, decide
 from ragcontract.decision.evaluated import Evaluation
+from ragcontract.decision.gates import noise_of_metrics
 from ragcontract.decision.input_problems import input_problems
 from tests.records import NOW, Config, Docs, evaluate, query, report_on
 

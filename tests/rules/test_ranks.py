@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Name, render
 from ragcontract.core.rule import RuleSettings, Violation
-from ragcontract.decision.evaluated import violations_of
 from ragcontract.decision.input_problems import input_problems
 from ragcontract.rules.ranks import (
     ABSENT,
@@ -29,7 +28,7 @@ def broken(asked: GoldenQuery, results: str, k: int = 5, **switches: Any) -> lis
     """Judge a query that returned one document a letter, ``x`` being any other document."""
     doc_ids = [f"x{rank}" if doc == "x" else doc for rank, doc in enumerate(results)]
     evaluation = evaluate([asked], {asked.id: doc_ids}, config={"k": k, "per_query": switches})
-    return list(violations_of(evaluation).get(asked.id, ()))
+    return list(evaluation.violations.get(asked.id, ()))
 
 
 def names(violations: list[Violation]) -> list[str]:

@@ -21,7 +21,7 @@ from tests.builders import golden, write_jsonl
 from tests.process import files_in, spawn
 from tests.runs.sides import read_run, side_of
 
-ON_PATH = {"PYTHONPATH": str(Path(json_text.__file__).parents[2]), "COVERAGE_PROCESS_CONFIG": ""}
+ON_PATH = {"PYTHONPATH": str(Path(json_text.__file__).parents[2])}
 
 
 def rows_in(path: Path) -> list[dict[str, Any]]:

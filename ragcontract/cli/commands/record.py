@@ -9,14 +9,14 @@ import click
 from msgspec.structs import replace
 
 from ragcontract.cli.console import say, warn
-from ragcontract.cli.options import CONFIG, GOLDEN, Decorate, find_paths, out_option, refuse_outputs
+from ragcontract.cli.options import CONFIG, GOLDEN, Decorate, find_files, out_option, refuse_outputs
 from ragcontract.contract import defaults
 from ragcontract.contract.config_file import read_config
-from ragcontract.contract.defaults import InputPaths
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import shorten, visible
+from ragcontract.evaluation.check_inputs import Inputs
 from ragcontract.files.paths import AnchoredPath
 from ragcontract.net.pool import Stop
 from ragcontract.record.adapters.framework import redacting
@@ -118,11 +118,11 @@ def command(target: str, *, golden: Sequence[str], config: str | None, **values:
     on where it ended. Exits 0 if the run is written, 2 if it is not, 130 if it was interrupted, never 1.
     """
     gc.enable()  # other commands are short; users' code may make garbage for hours
-    paths = find_paths(golden, None, config)
-    asked = _record_options(values, paths)
+    inputs = find_files(Inputs.named(golden=golden, config=config))
+    asked = _record_options(values, inputs)
     secrets = asked.known(os.environ)
     outputs = {name: values[name] for name in ("out", "details", "stream_out") if values[name] is not None}
-    refuse_outputs(outputs, [*paths.golden, *([paths.config] if paths.config else [])])
+    refuse_outputs(outputs, inputs.all)
     watched = WatchOptions(
         every=values["progress_every_seconds"],
         stream=_anchored(values["stream_out"]),
@@ -146,14 +146,14 @@ def command(target: str, *, golden: Sequence[str], config: str | None, **values:
         return _finished(recording, settings)
 
 
-def _record_options(values: Mapping[str, Any], paths: InputPaths) -> RecordOptions:
+def _record_options(values: Mapping[str, Any], inputs: Inputs) -> RecordOptions:
     """Return the options; raises InputError with all problems."""
     options = {name: values[name] for name in RecordOptions.__struct_fields__ if name in values}
     options["top"] = (
-        values["top"] if values["top"] is not None else max(TOP, *read_config(paths.config, BUILT_IN).cutoffs)
+        values["top"] if values["top"] is not None else max(TOP, *read_config(inputs.config, BUILT_IN).cutoffs)
     )
     versions = dict(pair.split("=", 1) for pair in values["versions"] if "=" in pair)
-    asked = RecordOptions(**{**options, "golden": paths.golden, "versions": versions})
+    asked = RecordOptions(**{**options, "golden": inputs.golden, "versions": versions})
     wrong = [*asked.wrong(os.environ), *wrong_numbers({name: values[name] for name in SHOWN})]
     problems = [f"--{NAMES.get(name, name.replace('_', '-') + ':')} {problem}" for name, problem in wrong]
     if odd := [pair for pair in values["versions"] if "=" not in pair]:
