@@ -95,7 +95,6 @@ class VoteSettings(Struct, frozen=True, kw_only=True):
     max_tokens: int = 2048  # of each reply
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a number of votes that is even or out of bounds."""
         if not 1 <= self.votes <= bounds.VOTES or not self.votes % 2:
             raise ValueError(f"votes: expected an odd number from 1 to {bounds.VOTES}, found {self.votes}")
 

@@ -63,7 +63,6 @@ class Usage:
         self._items: dict[int, ItemUsage] = {}
 
     def of(self, number: int) -> ItemUsage:
-        """Return the usage of an item."""
         return self._items.setdefault(number, ItemUsage(models=set(), dropped=set()))
 
     def add(self, numbers: Sequence[int], reply: Reply) -> None:

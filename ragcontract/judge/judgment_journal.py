@@ -118,15 +118,12 @@ class JudgmentJournal:
         return random.Random("\n".join([self._seed, *case]))  # noqa: S311 (its seed is a secret)
 
     def reply_to(self, asked: str) -> Reply | None:
-        """Return an earlier reply; None if there is none."""
         return self._replies.get(asked)
 
     def add_reply(self, asked: str, reply: Reply) -> None:
-        """Keep a reply; raise OutputError."""
         self._append(_Replied(ask=asked, reply=reply))
 
     def add(self, judgments: list[Judgment]) -> None:
-        """Keep the judgments on a case; raise OutputError."""
         self._append(_Judged(judgments=judgments))
 
     def _append(self, line: _Line) -> None:
@@ -191,12 +188,10 @@ class RememberingModel:
 
     @property
     def name(self) -> str:
-        """The model as the user names it."""
         return self._model.name
 
     @property
     def host(self) -> str:
-        """The host of its endpoint."""
         return self._model.host
 
     def ask(self, ask: Ask) -> Reply:

@@ -96,7 +96,6 @@ class Bill:
         self.tokens_in, self.tokens_out, self.is_estimate = tokens_in, tokens_out, False
 
     def is_void(self) -> None:
-        """Note that the call was refused."""
         self.is_for(0, 0)
 
 
@@ -119,7 +118,6 @@ class Spending:
 
     @property
     def spent(self) -> Spent:
-        """What has been spent."""
         with self._changed:
             return Spent(
                 calls=self._calls,

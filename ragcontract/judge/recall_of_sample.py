@@ -85,13 +85,11 @@ class Judge:
         self._model.close()
 
     def __enter__(self) -> Self:
-        """Return the judge, which is closed at the end of the block."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Close the connections."""
         self.close()
 
 
@@ -112,7 +110,6 @@ class JudgedRecall(Struct, frozen=True, kw_only=True):
     claims: tuple[JudgedClaim, ...]
 
     def __float__(self) -> float:
-        """Return the value."""
         return self.value
 
 

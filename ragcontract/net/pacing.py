@@ -127,7 +127,6 @@ class RateLimiter:
             self.next = (self.next if was_due else now) + self._gap
 
     def pause(self, seconds: float, now: float) -> None:
-        """Let no call start for ``seconds``."""
         self.next = max(self.next, now + min(max(seconds, 0.0), bounds.ASKED_PAUSE))
 
 
@@ -176,7 +175,6 @@ class Throttle:
             self._succeeded = 0
 
     def pause(self, seconds: float) -> None:
-        """Begin no call for the time that the server asks for."""
         with self._lock:
             self._pauses.pause(seconds, self._clock())
 

@@ -39,7 +39,6 @@ class QuestionDone(Struct, frozen=True, kw_only=True, tag="case", tag_field="eve
 
     @property
     def ok(self) -> bool:
-        """Whether there is a response."""
         return self.response is not None
 
 
@@ -115,11 +114,9 @@ class Counts:
         self.recent: deque[float] = deque(maxlen=bounds.RECENT)
 
     def restart(self, now: float) -> None:
-        """Count the time from now on."""
         self._started = now
 
     def count(self, event: Event) -> None:
-        """Count an event."""
         if isinstance(event, Retry):
             self.retried += event.repeat > 0
         elif isinstance(event, QuestionDone):
@@ -140,7 +137,6 @@ class Counts:
             self.failed.append(failed)
 
     def progress(self, now: float) -> RecordingProgress:
-        """Return how far the recording is."""
         asked = self.done - self.kept
         rate = asked / max(now - self._started, 1e-9)
         slowest = sorted(self.recent)
@@ -155,7 +151,6 @@ class Counts:
         )
 
     def end(self, *, written: bool) -> End:
-        """Return how the recording ended."""
         return End(
             done=self.done,
             failed=self.failures.total(),

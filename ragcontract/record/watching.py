@@ -102,7 +102,6 @@ class Lines:
         self._next = clock() + every
 
     def __call__(self, event: Event) -> None:
-        """Write a line if it is time."""
         if isinstance(event, RecordingProgress) and self._clock() >= self._next:
             self._next = self._clock() + self._every
             self._stream.write(line_of(event) + "\n")
@@ -119,7 +118,6 @@ class Bar:
         self._bar: ProgressBar[Any] | None = None
 
     def __call__(self, event: Event) -> None:
-        """Redraw the bar with new figures."""
         if isinstance(event, Start) and event.total:
             bar = click.progressbar(
                 length=event.total,
@@ -137,7 +135,6 @@ class Bar:
             self.close()
 
     def close(self) -> None:
-        """End the bar's line, also after a failure."""
         if self._bar is not None:
             self._bar.__exit__(None, None, None)
             self._bar = None
@@ -241,7 +238,6 @@ class EventStream:
             self.close()
 
     def close(self) -> None:
-        """End the stream."""
         file, self._file = self._file, None
         if file is not None:
             file.close()
@@ -299,7 +295,6 @@ class Details:
         self._cases = temporary_file()
 
     def __call__(self, event: Event) -> None:
-        """Collect an event."""
         self._counts.count(event)
         if isinstance(event, Start):
             self._start = event
@@ -320,7 +315,6 @@ class Details:
         yield b"\n  ]\n}\n"
 
     def close(self) -> None:
-        """Remove the temporary file."""
         with suppress(OSError):  # what could not be written to it is not needed any more
             self._cases.close()
 

@@ -143,7 +143,6 @@ class Chat(Wrapping):
         )
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the facts of the retriever, and those of the model as ``llm``."""
         llm = {
             "base_url": shown(self._url),
             "model_arg": self._options.model,
@@ -153,7 +152,6 @@ class Chat(Wrapping):
         return {**super().facts(), "llm": llm}
 
     def teardown(self) -> None:
-        """Close the connections, and the retriever."""
         try:
             super().teardown()
         finally:

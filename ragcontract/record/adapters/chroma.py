@@ -106,7 +106,6 @@ class OpenCollection(FrameworkSystem):
         self._where: Mapping[str, Any] | None = None
 
     def setup(self) -> None:
-        """Count the items of the collection; raises InputError if it is empty."""
         with explained("chroma: the collection cannot be read"):
             self._count = self.target.count()
         if not self._count:
@@ -115,17 +114,14 @@ class OpenCollection(FrameworkSystem):
         super().setup()
 
     def question(self, query: str) -> dict[str, Any]:
-        """Return the arguments of a query for a question."""
         return {"query_texts": [query]}
 
     def search(self, asked: Mapping[str, Any], top: int) -> Any:
-        """Return what Chroma finds."""
         # Some versions warn of each query that wants more results than the collection has.
         wanted = min(top, self._count)
         return self.target.query(**asked, n_results=wanted, where=self._where, include=INCLUDE)
 
     def ask(self, query: str, context: Context) -> Response:
-        """Return the results for a question."""
         with self.failures():
             returned = self.search(self.question(query), context.top)
             results = chroma_results(returned, self.doc_ids)
@@ -138,11 +134,9 @@ class OpenCollection(FrameworkSystem):
         return -distance if self._space == "l2" else 1 - distance
 
     def versions(self) -> Mapping[str, str]:
-        """Return the id of the collection and its number of items as the version of the index."""
         return {"index_version": f"chroma:{self.target.id}:{self._count}"}
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the name, the number of items and the measure of the collection."""
         known = {"collection": self.target.name, "count": self._count, "space": self._space}
         return {"chroma": known}
 
@@ -192,18 +186,15 @@ class Chroma(OpenCollection):
             )
 
     def question(self, query: str) -> dict[str, Any]:
-        """Return the vector of a question as the arguments of a query."""
         if self._embedding is None:
             raise RuntimeError("setup() comes before the first question")
         return {"query_embeddings": [self._embedding.vector(query)]}
 
     def versions(self) -> Mapping[str, str]:
-        """Return the embedding model, if its name is known, and the version of the index."""
         model = self._embedding.model if self._embedding else None
         return {**super().versions(), **({"embedding_model": model} if model else {})}
 
     def teardown(self) -> None:
-        """Close the collection and remove the copy."""
         if self._folder is not None:
             self._folder.close()
             self._folder = None
@@ -243,7 +234,6 @@ class ChromaFolder:
             return self._client.get_collection(name)
 
     def close(self) -> None:
-        """Close the client and remove the copy."""
         close = getattr(self._client, "close", None)  # since 1.5
         if callable(close):
             close()

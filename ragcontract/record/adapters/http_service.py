@@ -106,7 +106,6 @@ class HttpService(System):
         """Do nothing: a connection is made with the first question."""
 
     def ask(self, query: str, context: Context) -> Response:
-        """Return what the service answers to a question; raises CallFailed."""
         values = values_of(query, context)
         headers = {name: header(text) for name, text in self._headers.filled(values).items()}
         if context.traceparent and "traceparent" not in {name.lower() for name in headers}:
@@ -146,11 +145,9 @@ class HttpService(System):
         return read_stream(answered, self._text_of, self._end)
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the address and the method."""
         return {"url": shown(self._url), "method": self._method}
 
     def teardown(self) -> None:
-        """Close the connections."""
         self._service.close()
 
 

@@ -96,7 +96,6 @@ class PythonCode(System):
         self._stdout: Any = None
 
     def setup(self) -> None:
-        """Call the object's own ``setup``; raises InputError if it fails."""
         self._stdout = redirect_stdout(sys.stderr)
         self._stdout.__enter__()
         try:
@@ -106,7 +105,6 @@ class PythonCode(System):
             raise
 
     def ask(self, query: str, context: Context) -> Response:
-        """Call the code, and return its response."""
         with redacting(self._secrets):
             try:
                 returned = self._style.call(self._run, query, context)
@@ -119,7 +117,6 @@ class PythonCode(System):
                 raise failed_attempt(error) from error
 
     def versions(self) -> Mapping[str, str]:
-        """Return what the object's own ``versions`` returns."""
         versions = self._call("versions") or {}
         if not isinstance(versions, Mapping):
             raise InputError(
@@ -128,7 +125,6 @@ class PythonCode(System):
         return {str(name): str(value) for name, value in versions.items() if value is not None}
 
     def teardown(self) -> None:
-        """Call the object's own ``teardown``, then end its asynchronous code."""
         try:
             self._call("teardown")
         finally:
@@ -165,7 +161,6 @@ class Style(Struct, frozen=True, kw_only=True):
     named: Mapping[str, str] = {}  # the fields of the context by parameter; "" is the context itself
 
     def call(self, function: Callable[..., Any], query: str, context: Context) -> Any:
-        """Call the function with a question."""
         first: tuple[Any, ...] = (query,) if self.query is None else ()
         keywords: dict[str, Any] = {} if self.query is None else {self.query: query}
         for name, field in self.named.items():

@@ -38,7 +38,6 @@ class ServiceClient:
     def __init__(
         self, url: str, *, trust_env: TrustEnv, surroundings: Surroundings, timing: Timing | None = None
     ) -> None:
-        """Prepare to call addresses on the host of ``url``."""
         self._secrets = surroundings.secrets
         self._timing = timing or Timing()
         self._service = Service(
@@ -84,7 +83,6 @@ class ServiceClient:
             ) from None
 
     def detail(self, answered: HttpAnswer) -> dict[str, Any]:
-        """Return the details of a failure for an answer."""
         text = answered.content[: 4 * bounds.SERVICE_SNIPPET].decode(errors="replace")
         return {
             "status_code": answered.status,

@@ -155,18 +155,15 @@ class Traced(Wrapping):
         return CallFailed("no_spans", f"no spans of the call arrived within {seconds:.3g} s after its answer; {why}")
 
     def versions(self) -> Mapping[str, str]:
-        """Return the versions of the system, and the embedding model if the spans named exactly one."""
         models = self._embedding_models
         named = {"embedding_model": next(iter(models))} if len(models) == 1 else {}
         return {**named, **super().versions()}
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the facts of the system, and how many spans arrived."""
         arrived = self._store.arrived
         return {**super().facts(), "traces": {"spans": arrived.expected, "others": arrived.others}}
 
     def teardown(self) -> None:
-        """Release the system, and stop listening."""
         try:
             super().teardown()
         finally:
@@ -235,7 +232,6 @@ class SpanStore:
 
     @property
     def arrived(self) -> Arrived:
-        """How many spans have arrived."""
         return Arrived(expected=self._expected, others=self._others)
 
     def expect(self, trace: str) -> None:
