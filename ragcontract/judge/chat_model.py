@@ -64,21 +64,14 @@ class ChatModel:
     """A model that is asked; threads share it."""
 
     def __init__(self, name: str, dialect: Dialect, calls: ModelCalls) -> None:
-        self._name = name
+        self.name, self.host = name, calls.endpoint.host
         self._dialect = dialect
         self._calls = calls
+        self.close = calls.close
         self._dropped: frozenset[str] = frozenset()
         self._lock = threading.Lock()
         self._first = threading.Lock()
         self._is_known = False
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def host(self) -> str:
-        return self._calls.endpoint.host
 
     @property
     def dropped(self) -> tuple[str, ...]:
@@ -94,9 +87,6 @@ class ChatModel:
                 return self._asked(ask)
             finally:
                 self._is_known = True
-
-    def close(self) -> None:
-        self._calls.close()
 
     def _asked(self, ask: Ask) -> Reply:
         reply = self._once(ask)
@@ -121,7 +111,7 @@ class ChatModel:
     def _once(self, ask: Ask) -> Reply:
         dropped, retried = self._dropped, 0
         while True:
-            body = self._dialect.body(self._name, ask, dropped)
+            body = self._dialect.body(self.name, ask, dropped)
             try:
                 content, again = self._calls.post(
                     self._dialect.path,

@@ -58,13 +58,8 @@ class Model(Protocol):
     endpoint refuses. Those are not known at the start of the next run, so everything would be asked again.
     """
 
-    @property
-    def name(self) -> str:
-        """The model as the user names it."""
-
-    @property
-    def host(self) -> str:
-        """The host of its endpoint, with the port if it is not the usual one."""
+    name: str  # of the model, as the user names it
+    host: str  # of its endpoint, with the port if it is not the usual one
 
     def ask(self, ask: Ask) -> Reply:
         """Send what is asked and return the reply; raise NoReply."""

@@ -182,17 +182,10 @@ class RememberingModel:
     """A model that is asked only if the journal has no reply, and no more once a failure is final. Threads share it."""
 
     def __init__(self, model: Model, journal: JudgmentJournal, spending: Spending) -> None:
+        self.name, self.host = model.name, model.host
         self._model = model
         self._journal = journal
         self._spending = spending
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def host(self) -> str:
-        return self._model.host
 
     def ask(self, ask: Ask) -> Reply:
         """Return the reply, after adding it to the journal; raise NoReply."""

@@ -60,16 +60,7 @@ class Judge:
             path="", model=model, endpoint=endpoint, settings=options.settings, limits=options.limits
         )
         self._model = open_model(judging, self._spending)
-
-    @property
-    def name(self) -> str:
-        """The name of the model."""
-        return self._model.name
-
-    @property
-    def host(self) -> str:
-        """The host of its endpoint."""
-        return self._model.host
+        self.name, self.host = self._model.name, self._model.host
 
     @property
     def spent(self) -> Spent:

@@ -1,7 +1,7 @@
 """The events of a recording, for a progress bar, a stream of events and the details; and their counts so far."""
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -76,16 +76,6 @@ class End(Struct, frozen=True, kw_only=True, tag="end", tag_field="event"):
 
 Event = Start | QuestionDone | Retry | RecordingProgress | End
 Watch = Callable[[Event], None]
-
-
-def to_all(watching: Sequence[Watch]) -> Watch:
-    """Return a function that passes an event to all of these."""
-
-    def hand(event: Event) -> None:
-        for watch in watching:
-            watch(event)
-
-    return hand
 
 
 class Failed(Struct, frozen=True, kw_only=True):

@@ -32,7 +32,7 @@ from ragcontract.files.paths import AnchoredPath
 from ragcontract.files.streams import Unfailing
 from ragcontract.files.writing import check_outputs, descriptor_of, temporary_file, unwritable_temporary, write_files
 from ragcontract.net.secrets import NO_SECRETS, Secrets
-from ragcontract.record.events import Counts, End, Event, QuestionDone, RecordingProgress, Start, Watch, to_all
+from ragcontract.record.events import Counts, End, Event, QuestionDone, RecordingProgress, Start, Watch
 from ragcontract.record.interface import Response
 from ragcontract.record.returned.returned_messages import as_json, plain, printable
 from ragcontract.record.sources import Commit
@@ -73,9 +73,14 @@ def watchers(
             )
             every.append(stack.enter_context(closing(stream)))
         if watched.details is not None:
-            details = Details(target, secrets=secrets, commit=commit)
-            every.append(_writing(stack.enter_context(closing(details)), watched.details))
-        yield to_all(every)
+            details = Details(target, secrets=secrets, commit=commit, path=watched.details)
+            every.append(stack.enter_context(closing(details)))
+
+        def to_all(event: Event) -> None:
+            for watch in every:
+                watch(event)
+
+        yield to_all
 
 
 def progress_shown(
@@ -280,8 +285,16 @@ def _document(result: Mapping[str, Any] | str | int) -> Any:
 class Details:
     """Collects events; after the last one, ``document`` is what `--details` writes."""
 
-    def __init__(self, target: Target, *, secrets: Secrets = NO_SECRETS, commit: Commit | None = None) -> None:
-        """Note the time; ``commit`` is the one that is checked out."""
+    def __init__(
+        self,
+        target: Target,
+        *,
+        secrets: Secrets = NO_SECRETS,
+        commit: Commit | None = None,
+        path: AnchoredPath | None = None,
+    ) -> None:
+        """Note the time; ``commit`` is the one that is checked out, and ``path`` is written at the end."""
+        self._path = path
         self._target = target
         self._secrets = secrets
         self._commit = commit
@@ -302,6 +315,8 @@ class Details:
             self._case(event)
         elif isinstance(event, End):
             self._end = event
+            if self._path is not None:
+                write_files({self._path: self.document()})
 
     def document(self) -> Iterator[bytes]:
         """Yield the document as JSON, part by part; call it after the last question, before the teardown."""
@@ -371,15 +386,6 @@ class Details:
             ],
             "more_failures": failed - len(counts.failed),
         }
-
-
-def _writing(details: Details, path: AnchoredPath) -> Watch:
-    def watch(event: Event) -> None:
-        details(event)
-        if isinstance(event, End):
-            write_files({path: details.document()})
-
-    return watch
 
 
 def _reported(ask: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
