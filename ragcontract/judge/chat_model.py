@@ -93,7 +93,7 @@ class ChatModel:
         if not reply.cut:
             return reply
         try:
-            longer = self._once(_longer(ask))
+            longer = self._once(replace(ask, max_tokens=TIMES_CUT * ask.max_tokens))
         except NoReply as error:
             if error.final or error.kind != "too_long":
                 raise
@@ -153,10 +153,6 @@ class ChatModel:
             if named:
                 return named[0]
         return next(iter(sent), None)
-
-
-def _longer(ask: Ask) -> Ask:
-    return replace(ask, max_tokens=TIMES_CUT * ask.max_tokens)
 
 
 def estimated_tokens(ask: Ask) -> int:

@@ -52,15 +52,10 @@ def asked_pause(headers: Mapping[str, str], now: float) -> float | None:
     pause = seconds_in(headers.get("retry-after"), now)
     if pause is not None:
         return pause
-    resets = dict(_resets(headers, now))
+    names = [name for name in map(str.lower, headers) if re.fullmatch(_RESET, name)]
+    resets = {name: pause for name in names if (pause := seconds_in(headers.get(name), now)) is not None}
     used_up = [pause for name, pause in resets.items() if headers.get(name.replace("reset", "remaining")) == "0"]
     return max(used_up or resets.values(), default=None)
-
-
-def _resets(headers: Mapping[str, str], now: float) -> Iterator[tuple[str, float]]:
-    for name in map(str.lower, headers):
-        if re.fullmatch(_RESET, name) and (pause := seconds_in(headers.get(name), now)) is not None:
-            yield name, pause
 
 
 def seconds_in(text: str | None, now: float) -> float | None:

@@ -202,13 +202,9 @@ def prepare(session: requests.Session, *, auth: AuthBase | None = None, at_once:
     session.headers["User-Agent"] = f"rag-contract/{__version__}"
     session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
     # Redirects are hidden from requests, which would read the whole body of one even if it does not follow it.
-    session.get_redirect_target = _nowhere  # type: ignore[method-assign, assignment]
+    session.get_redirect_target = lambda _: None  # type: ignore[method-assign, assignment]
     for scheme in ("http://", "https://"):
         session.mount(scheme, Connections(pool_maxsize=at_once))
-
-
-def _nowhere(_response: requests.Response) -> None:
-    return None
 
 
 def open_session(

@@ -156,10 +156,6 @@ class Wrapping(System):
         self.system.teardown()
 
 
-def _to_nobody(_: str) -> None:
-    """Drop a sentence."""
-
-
 class Surroundings(Struct, frozen=True, kw_only=True):
     """The folder, environment and settings that a system is made with beside its own options."""
 
@@ -172,5 +168,5 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     isolate: bool = False  # whether Python code has a process of its own
     # The environment variables, which say whether a pull request may have changed the target.
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    say: Callable[[str], None] = _to_nobody  # called with a sentence for whoever waits, as before a download
+    say: Callable[[str], None] = lambda _: None  # called with a sentence for whoever waits, as before a download
     sources: Sources | None = None  # where the modules are added that another process imports

@@ -9,9 +9,18 @@ from msgspec.structs import replace
 
 from ragcontract.core.errors import InputError
 from ragcontract.net.sending import HttpAnswer, HttpCall, header, header_problems, shown, url_problems
-from ragcontract.record.adapters.http_answers import AnswerMapping, EmptyResults, Fields, searching
 from ragcontract.record.adapters.program import response_in
-from ragcontract.record.adapters.service_client import ProxyOption, ServiceClient, Text, keys_in, read_stream
+from ragcontract.record.adapters.service_client import (
+    AnswerMapping,
+    EmptyResults,
+    Fields,
+    ProxyOption,
+    ServiceClient,
+    Text,
+    keys_in,
+    read_stream,
+    searching,
+)
 from ragcontract.record.adapters.templates import Template, values_of
 from ragcontract.record.interface import CallFailed, Context, DocIdExpression, Response, Surroundings, System
 from ragcontract.record.returned.result_forms import DocumentIds

@@ -107,7 +107,10 @@ class LlamaIndex(FrameworkSystem):
         steps = [event for event in events if STEP in bases(event)]
         messages = [as_message(step.response) for step in (*steps, output)]
         calls = together(
-            *([_selected(call) for call in step.tool_calls] for step in (*steps, output)),
+            *(
+                [{"name": call.tool_name, "arguments": plain(call.tool_kwargs)} for call in step.tool_calls]
+                for step in (*steps, output)
+            ),
             *map(calls_in, messages),
             *(calls_in(as_message(part(choice, "message"))) for step in steps for choice in _choices(step)),
         )
@@ -186,10 +189,6 @@ def _choices(step: Any) -> list[Any]:
     raw = getattr(step, "raw", None)
     lists = [part(raw, name) for name in ("choices", "candidates")]
     return [choices[0] for choices in lists if isinstance(choices, list | tuple) and choices]
-
-
-def _selected(call: Any) -> dict[str, Any]:
-    return {"name": call.tool_name, "arguments": plain(call.tool_kwargs)}
 
 
 def _are_nodes(value: Any) -> bool:
