@@ -5,8 +5,9 @@ A *case* is one task for one query (:mod:`ragcontract.judgments.items`). The pro
 knows nothing of tasks, the protocol nothing of endpoints.
 """
 
-from collections.abc import Callable, Mapping, MutableSequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from random import Random
 from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -65,21 +66,10 @@ class Model(Protocol):
         """Send what is asked and return the reply; raise NoReply."""
 
 
-class Dice(Protocol):
-    """The source of nonces, and of the places and words of controls: ``random.SystemRandom()``, or seeded dice.
-
-    Nobody who writes a text that is judged must be able to guess them. With equal dice and equal replies, a case makes
-    equal asks. So a session whose dice are seeded by its secret and the case can continue within a case.
-    """
-
-    def randrange(self, stop: int, /) -> int:
-        """Return a number from 0 to below ``stop``."""
-
-    def getrandbits(self, bits: int, /) -> int:
-        """Return a number of ``bits`` random bits."""
-
-    def shuffle(self, items: MutableSequence[Any], /) -> None:
-        """Shuffle a list."""
+# The source of nonces, and of the places and words of controls: ``random.SystemRandom()``, or seeded dice. Nobody who
+# writes a text that is judged must be able to guess them. With equal dice and equal replies, a case makes equal asks.
+# So a session whose dice are seeded by its secret and the case can continue within a case.
+Dice: TypeAlias = Random
 
 
 class VoteSettings(Struct, frozen=True, kw_only=True):

@@ -258,14 +258,7 @@ class EventStream:
             raise OutputError([f"{self._path}: cannot be written ({error.strerror or error})"]) from error
 
     def _of_case(self, case: QuestionDone) -> dict[str, Any]:
-        made: dict[str, Any] = {
-            "event": "case",
-            "query_id": case.query_id,
-            "repeat": case.repeat,
-            "ok": case.ok,
-            "ms": round(case.ms, 3),
-            "attempts": case.attempts,
-        }
+        made = {"event": "case", **_entry(case)}
         response = case.response
         if response is not None and response.results is not None:
             made["documents"] = [_document(result) for result in response.results[: bounds.STREAMED_DOCUMENTS]]
@@ -276,6 +269,12 @@ class EventStream:
         if case.failure is not None:
             made["failure"] = plain(case.failure)
         return made
+
+
+def _entry(case: QuestionDone) -> dict[str, Any]:
+    """Return what a stream and the details say of every question."""
+    times = {"ms": round(case.ms, 3), "attempts": case.attempts}
+    return {"query_id": case.query_id, "repeat": case.repeat, "ok": case.ok, **times}
 
 
 def _document(result: Mapping[str, Any] | str | int) -> Any:
@@ -334,8 +333,7 @@ class Details:
             self._cases.close()
 
     def _case(self, case: QuestionDone) -> None:
-        entry: dict[str, Any] = {"query_id": case.query_id, "repeat": case.repeat, "ok": case.ok}
-        entry |= {"ms": round(case.ms, 3), "attempts": case.attempts}
+        entry = _entry(case)
         if case.response is not None:
             self._times.append(case.ms)
             entry |= self._of_response(case.response)

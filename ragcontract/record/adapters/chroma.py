@@ -175,15 +175,9 @@ class Chroma(OpenCollection):
     def _chosen(self) -> Embedding:
         options, surroundings = self._options, self._surroundings
         if options.embedding is None:
-            return stored(self.target, surroundings, surroundings.say)
+            return stored(self.target, surroundings)
         with explained(f"chroma.embedding: {options.embedding}: cannot be made"):
-            return embedding_of(
-                options.embedding,
-                device=options.device,
-                api_key=options.api_key,
-                surroundings=surroundings,
-                say=surroundings.say,
-            )
+            return embedding_of(options.embedding, options, surroundings)
 
     def question(self, query: str) -> dict[str, Any]:
         if self._embedding is None:
@@ -303,27 +297,26 @@ MODEL_FILES = (
 )
 
 
-def embedding_of(
-    name: str, *, device: str | None, api_key: str | None, surroundings: Surroundings, say: Callable[[str], None]
-) -> Embedding:
+def embedding_of(name: str, options: ChromaOptions, surroundings: Surroundings) -> Embedding:
     """Return the embedding that the target file names under ``embedding``; raises InputError if there is none."""
     kind, _, model = name.partition(":")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # about keys in arguments: they are not stored
         if name == "default":
-            return default(surroundings, say)
+            return default(surroundings)
         if kind == "sentence-transformers" and model:
-            made = _sentence_transformer({"model_name": model, "device": device or "cpu"}, surroundings)
+            made = _sentence_transformer({"model_name": model, "device": options.device or "cpu"}, surroundings)
             return Embedding(embed=_of_questions(made), model=model)
         if kind == "openai" and model:
             from chromadb.utils.embedding_functions import OpenAIEmbeddingFunction
 
-            made = OpenAIEmbeddingFunction(api_key=surroundings.secrets.filled(api_key or ""), model_name=model)
+            api_key = surroundings.secrets.filled(options.api_key or "")
+            made = OpenAIEmbeddingFunction(api_key=api_key, model_name=model)
             return Embedding(embed=_of_questions(made), model=model)
     return _of_object(imported(name, surroundings.folder), name)
 
 
-def stored(collection: Any, surroundings: Surroundings, say: Callable[[str], None]) -> Embedding:
+def stored(collection: Any, surroundings: Surroundings) -> Embedding:
     """Return the embedding of a collection's documents, as the collection names it; raises InputError."""
     hint = f"say `embedding:` in the target file: {FORMS}"
     known = _configuration(collection).get("embedding_function")
@@ -331,7 +324,7 @@ def stored(collection: Any, surroundings: Surroundings, say: Callable[[str], Non
         raise InputError([f"chroma: the collection does not say how its documents were embedded; {hint}"])
     name, config = known["name"], known.get("config") or {}
     if name in DEFAULT:
-        return default(surroundings, say)
+        return default(surroundings)
     shown = shorten(visible(repr(name)), bounds.NAME)
     # A folder must not decide which secrets are read, nor whose code is run.
     if any(str(key).endswith("_env_var") for key in config):
@@ -360,7 +353,7 @@ def space_of(collection: Any) -> str:
     return str(index.get("space") or (collection.metadata or {}).get("hnsw:space") or "l2")
 
 
-def default(surroundings: Surroundings, say: Callable[[str], None]) -> Embedding:
+def default(surroundings: Surroundings) -> Embedding:
     """Return Chroma's default embedding; raises InputError if its model is missing and must not be downloaded."""
     from chromadb.utils.embedding_functions import ONNXMiniLM_L6_V2
 
@@ -369,7 +362,7 @@ def default(surroundings: Surroundings, say: Callable[[str], None]) -> Embedding
         what = f"Chroma's default embedding function is a model of 80 MB, which is not in {folder}"
         if surroundings.offline:
             raise InputError([f"chroma: {what}, and must not be downloaded (--offline)"])
-        say(f"{what}: Chroma downloads it")
+        surroundings.say(f"{what}: Chroma downloads it")
     return Embedding(embed=ONNXMiniLM_L6_V2(), model=ONNXMiniLM_L6_V2.MODEL_NAME)
 
 
