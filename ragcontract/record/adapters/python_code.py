@@ -7,7 +7,7 @@ import asyncio
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import redirect_stdout
+from contextlib import ExitStack, redirect_stdout
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -93,15 +93,14 @@ class PythonCode(System):
         self._name = name
         self._secrets = surroundings.secrets
         self._loop = EventLoop()
-        self._stdout: Any = None
+        self._aside = ExitStack()
 
     def setup(self) -> None:
-        self._stdout = redirect_stdout(sys.stderr)
-        self._stdout.__enter__()
+        self._aside.enter_context(redirect_stdout(sys.stderr))
         try:
             self._call("setup")
         except BaseException:
-            self._give_stdout_back()
+            self._aside.close()
             raise
 
     def ask(self, query: str, context: Context) -> Response:
@@ -129,12 +128,7 @@ class PythonCode(System):
             self._call("teardown")
         finally:
             self._loop.close()
-            self._give_stdout_back()
-
-    def _give_stdout_back(self) -> None:
-        if self._stdout is not None:
-            self._stdout.__exit__(None, None, None)
-            self._stdout = None
+            self._aside.close()
 
     def _call(self, method: str) -> Any:
         function = getattr(self._target, method, None)
