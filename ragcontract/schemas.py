@@ -16,7 +16,7 @@ from ragcontract.core.metric import MetricSettings
 from ragcontract.core.rule import RowRule
 from ragcontract.core.run import row_type
 from ragcontract.files.schema import json_schema
-from ragcontract.judgments.calibration_file import CalibrationFile
+from ragcontract.judgments.calibration import CalibrationFile
 from ragcontract.judgments.judgments_file import Judgment
 from ragcontract.metrics.named_scores import DeclaredScore
 from ragcontract.registry import BUILT_IN, Registry

@@ -29,12 +29,18 @@ from ragcontract.core.phrase import render
 from ragcontract.core.rule import RowContext, RowRule, RuleSettings, Violation, names_of
 from ragcontract.core.run import RunRow
 from ragcontract.core.safe_text import shorten, visible
+from ragcontract.rules.answered import ExpectedMode
 from ragcontract.rules.claims import ForbiddenClaims, ForbiddenElements, RequiredElements
-from ragcontract.rules.json_schema import JsonSchema
-from ragcontract.rules.modes import ExpectedMode
 from ragcontract.rules.refusal import MustNotRefuse, MustRefuse
-from ragcontract.rules.regex import RegexMustMatch, RegexMustNotMatch
-from ragcontract.rules.text import AnswerMustInclude, MaxChars, MustContain, MustNotContain
+from ragcontract.rules.text import (
+    AnswerMustInclude,
+    JsonSchema,
+    MaxChars,
+    MustContain,
+    MustNotContain,
+    RegexMustMatch,
+    RegexMustNotMatch,
+)
 
 Name: TypeAlias = Literal[
     "todo-placeholder", "duplicate-question", "forbidden-and-relevant", "more-than-k", "small-tag", "never-retrieved",

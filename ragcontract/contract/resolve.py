@@ -73,6 +73,11 @@ class Contract(Families, frozen=True, kw_only=True):
         """All metrics, family by family."""
         return [metric for family in self.every_family for metric in family.metrics]
 
+    @property
+    def needs_judgments(self) -> bool:
+        """Whether anything needs what a judge said: a metric, a limit, or the second pass."""
+        return self.config.judge.second_pass or any(metric.task for metric in self.metrics)
+
     def has_rules(self, query: GoldenQuery) -> bool:
         """Return whether any rule that is enforced applies to a query, or to a turn of it."""
         if any(True for rule in self.rules for _ in rule.of(query, self.settings)):

@@ -16,8 +16,7 @@ from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
 from ragcontract.record.interface import CallFailed, Response
 from ragcontract.record.returned.result_forms import DocumentIds
-from ragcontract.record.traces.retrievals import Reading
-from ragcontract.record.traces.spans import Span, SpanError
+from ragcontract.record.traces.retrievals import Reading, Span, SpanError
 from ragcontract.record.traces.trace_files import read_spans
 from ragcontract.record.traces.trace_response import (
     QUERY_ID,

@@ -4,9 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract.core.errors import InputError
-from ragcontract.decision.changes import noise_of_metrics
 from ragcontract.decision.decide import Decision, decide
 from ragcontract.decision.evaluated import Evaluation
+from ragcontract.decision.gates import noise_of_metrics
 from ragcontract.decision.input_problems import input_problems
 from tests.records import NOW, Config, Docs, evaluate, query, report_on
 
@@ -16,7 +16,7 @@ WORSE = {"q1": ["x", "A"], "q2": ["B"]}
 
 
 def judge(evaluation: Evaluation) -> Decision:
-    return decide(evaluation, NOW.date())
+    return decide(evaluation, NOW)
 
 
 def problems_of(evaluation: Evaluation) -> list[str]:
