@@ -69,7 +69,7 @@ class ToolCall(Struct, frozen=True, gc=False):
         None  # if written without arguments, the call with the fields beside the name as arguments
     )
 
-    def comparable(self, *, lenient: bool = False) -> dict[str, str] | None:
+    def comparable(self, *, lenient: bool = False) -> dict[str, Hashable] | None:
         """Return the arguments as values that are equal if the JSON values are; None if they are not valid."""
         if self.arguments is None:
             return None

@@ -211,8 +211,7 @@ NO_FIELDS = AnswerFields()
 
 def present(row: GoldenRow) -> list[str]:
     """Return the names of the row's fields about the answer; an empty list of rules asks for nothing."""
-    values = {name: getattr(row, name) for name in ANSWER_FIELDS}
-    return [name for name, value in values.items() if value is not None and (name != "rules" or value)]
+    return [name for name in ANSWER_FIELDS if getattr(row, name) is not None and (name != "rules" or row.rules)]
 
 
 def options_in(row: GoldenRow) -> list[str]:
