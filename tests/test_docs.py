@@ -16,7 +16,7 @@ from ragcontract.contract.answer_review import AnswerName
 from ragcontract.contract.config_file import ConfigFile, read_config
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.rule import RowRule
-from ragcontract.evaluation.check_inputs import DEFAULTS
+from ragcontract.evaluation.source import DEFAULTS
 from ragcontract.files.problems import Problems
 from ragcontract.github.settings import ActionSettings, CommentWhen
 from ragcontract.registry import BUILT_IN

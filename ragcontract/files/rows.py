@@ -8,6 +8,7 @@ import msgspec
 
 from ragcontract.core.errors import OutputError
 from ragcontract.core.lines import Line
+from ragcontract.core.safe_text import encodable
 from ragcontract.files.json_lines import How
 from ragcontract.files.problems import Event, Problem
 
@@ -21,6 +22,25 @@ FORMATS: tuple[Line[Reader], ...] = (
     Line(names=(".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz"), home="ragcontract.files.json_lines:read_jsonl"),
     PARQUET,
 )
+FILE_BITS = 40  # of the integer that is the place of a row: the file is above them
+
+
+class Places:
+    """The places of rows as integers, to save memory."""
+
+    def __init__(self) -> None:
+        self._paths: list[str] = []
+
+    def at(self, path: str, line: int) -> int:
+        """Return the place of a line; those of the following lines of the file follow one by one."""
+        if path not in self._paths[-1:]:
+            self._paths.append(path)
+        return (len(self._paths) - 1 << FILE_BITS) + line
+
+    def text(self, at: int) -> str:
+        """Return a place as messages name it, such as ``run.jsonl:17``."""
+        file, line = divmod(at, 1 << FILE_BITS)
+        return f"{encodable(self._paths[file])}:{line}"
 
 
 def format_of(path: str) -> Line[Reader] | None:

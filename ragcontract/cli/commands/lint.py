@@ -28,9 +28,9 @@ from ragcontract.core.errors import ExitCode
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.decision.input_problems import no_patterns
-from ragcontract.evaluation.check_inputs import Inputs
 from ragcontract.evaluation.id_diagnostics import ForbiddenForms, PatternIds
 from ragcontract.evaluation.plan import Plan, plan_for
+from ragcontract.evaluation.source import Inputs
 from ragcontract.files.problems import Collector
 from ragcontract.registry import BUILT_IN
 from ragcontract.rules.ranks import ForbiddenDocs

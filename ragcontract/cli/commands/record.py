@@ -16,7 +16,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import shorten, visible
-from ragcontract.evaluation.check_inputs import Inputs
+from ragcontract.evaluation.source import Inputs
 from ragcontract.files.paths import AnchoredPath
 from ragcontract.net.pool import Stop
 from ragcontract.record.adapters.framework import redacting

@@ -33,12 +33,10 @@ from ragcontract.core.gate import Gate
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import listed, render
 from ragcontract.core.safe_text import visible
-from ragcontract.evaluation.check_inputs import Inputs, of_judge
-from ragcontract.evaluation.plan import plan_for
+from ragcontract.decision.evaluated import plan_of
 from ragcontract.evaluation.side import Side
+from ragcontract.evaluation.source import Inputs, of_judge
 from ragcontract.files.problems import Collector, Problems
-from ragcontract.registry import BUILT_IN
-from ragcontract.runs.scores_files import read_scores
 
 
 @click.command("validate")
@@ -80,11 +78,11 @@ def _all(inputs: Inputs) -> _Content:
 def _contract(inputs: Inputs) -> _Content:
     """Read all files but the run, which no other file needs; raises InputError with all problems."""
     with opened(inputs) as sources:
-        contract = pipeline.load(sources, BUILT_IN)
-        plan = plan_for(contract, repeats=inputs.repeats)
+        contract = pipeline.load(sources)
+        plan = plan_of(contract, sources)
         _, source = sources.sources()
         baseline = source.evaluate(plan.for_baseline()) if source else None
-        scores = read_scores(inputs.scores, plan.wanted_scores).problems if inputs.scores else Problems()
+        scores = plan.scores_files.problems if plan.scores_files else Problems()
     problems = contract.problems + contract.limit_problems + scores + (baseline.problems if baseline else Problems())
     problems += _of_judge(inputs, contract)
     problems.raise_if_any()
