@@ -24,7 +24,7 @@ from ragcontract.core.safe_text import shorten, visible
 from ragcontract.files.writing import temporary_file, unwritable_temporary
 from ragcontract.net.secrets import PLACEHOLDER
 from ragcontract.record.adapters.framework import redacting
-from ragcontract.record.adapters.process_serve import ServedProcess
+from ragcontract.record.adapters.process_serve import Serve
 from ragcontract.record.adapters.program import Program, kill, last_words, question, response_in
 from ragcontract.record.interface import CallFailed, Context, DocIdExpression, Response, Surroundings, System
 from ragcontract.record.returned.result_forms import DocumentIds
@@ -116,32 +116,6 @@ class Each(System):
 
     def teardown(self) -> None:
         self._programs.stop()
-
-
-class Serve(System):
-    """A system that keeps the program running and exchanges lines with it."""
-
-    def __init__(
-        self, program: Program, ids: DocumentIds, surroundings: Surroundings, *, says_ready: bool = False
-    ) -> None:
-        self._program = program
-        self._ids = ids
-        self._secrets = surroundings.secrets
-        self._serving = ServedProcess(program, says_ready=says_ready, secrets=surroundings.secrets)
-
-    def setup(self) -> None:
-        with redacting(self._secrets):
-            self._serving.start()
-
-    def ask(self, query: str, context: Context) -> Response:
-        with redacting(self._secrets):
-            return response_in(self._serving.exchange(question(query, context), context.seconds), self._ids)
-
-    def facts(self) -> Mapping[str, Any]:
-        return {"command": {"serve": list(self._program.arguments), "stray_lines": self._serving.stray}}
-
-    def teardown(self) -> None:
-        self._serving.stop()
 
 
 PART = 1 << 16  # bytes that are read at once

@@ -274,38 +274,56 @@ def _fields(line: bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-DESCRIBING = 30  # s; how long the process may take to report its versions
+class Serve(System):
+    """A system that keeps a program running and exchanges lines with it, one at a time unless the user says otherwise.
 
+    Other questions would wait for a program that answers one line after the other.
+    """
 
-class IsolatedCode(System):
-    """A system whose Python code runs in :mod:`ragcontract.record.adapters.isolated_child`."""
-
-    def __init__(self, named: str, surroundings: Surroundings) -> None:
-        options = {"folder": str(surroundings.folder.resolve()), "doc_id": surroundings.doc_id}
-        arguments = [
-            sys.executable,
-            "-m",
-            "ragcontract.record.adapters.isolated_child",
-            named,
-            json.dumps(options),
-        ]
-        program = Program(arguments=arguments, folder=Path.cwd())
-        self._serving = ServedProcess(program, says_ready=True, secrets=surroundings.secrets)
-        self._ids = DocumentIds(None)  # the process has found the ids already
+    def __init__(
+        self, program: Program, ids: DocumentIds, surroundings: Surroundings, *, says_ready: bool = False
+    ) -> None:
+        self._program = program
+        self._ids = ids
         self._secrets = surroundings.secrets
-        self._sources = surroundings.sources
-        self._is_set_up = False
+        self._serving = ServedProcess(program, says_ready=says_ready, secrets=surroundings.secrets)
 
     def setup(self) -> None:
         with redacting(self._secrets):
-            if isinstance(problems := self._serving.start().get("unusable"), list):
-                self._serving.stop()
-                raise InputError([str(problem) for problem in problems])
-        self._is_set_up = True
+            self._start()
 
     def ask(self, query: str, context: Context) -> Response:
         with redacting(self._secrets):
             return response_in(self._exchange(question(query, context), context.seconds), self._ids)
+
+    def facts(self) -> Mapping[str, Any]:
+        return {"command": {"serve": list(self._program.arguments), "stray_lines": self._serving.stray}}
+
+    def teardown(self) -> None:
+        self._serving.stop()
+
+    def _start(self) -> Line:
+        return self._serving.start()
+
+    def _exchange(self, line: Line, seconds: float) -> Line:
+        return self._serving.exchange(line, seconds)
+
+
+DESCRIBING = 30  # s; how long the process may take to report its versions
+
+
+class IsolatedCode(Serve):
+    """A system whose Python code runs in :mod:`ragcontract.record.adapters.isolated_child`."""
+
+    def __init__(self, named: str, surroundings: Surroundings) -> None:
+        options = json.dumps({"folder": str(surroundings.folder.resolve()), "doc_id": surroundings.doc_id})
+        arguments = [sys.executable, "-m", "ragcontract.record.adapters.isolated_child", named, options]
+        # The process has found the ids already.
+        super().__init__(
+            Program(arguments=arguments, folder=Path.cwd()), DocumentIds(None), surroundings, says_ready=True
+        )
+        self._sources = surroundings.sources
+        self._is_set_up = False
 
     def versions(self) -> Mapping[str, str]:
         versions: dict[str, str] = self._description.get("versions", {})
@@ -314,19 +332,24 @@ class IsolatedCode(System):
     def facts(self) -> Mapping[str, Any]:
         return {**self._description.get("facts", {}), "stray_lines": self._serving.stray}
 
-    def teardown(self) -> None:
-        self._serving.stop()
+    def _start(self) -> Line:
+        line = super()._start()
+        if isinstance(problems := line.get("unusable"), list):
+            self._serving.stop()
+            raise InputError([str(problem) for problem in problems])
+        self._is_set_up = True
+        return line
 
-    def _exchange(self, line: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+    def _exchange(self, line: Line, seconds: float) -> Line:
         """Send a line and return its answer, without the modules that the process has imported since the last one."""
-        answer = {**self._serving.exchange(line, seconds)}
+        answer = {**super()._exchange(line, seconds)}
         imported = msgspec.convert(answer.pop("sources", []), list[Source])
         if self._sources is not None:
             self._sources.add(imported)
         return answer
 
     @cached_property
-    def _description(self) -> Mapping[str, Any]:
+    def _description(self) -> Line:
         if not self._is_set_up:  # somebody interrupted the setup, and must not wait until the imports end
             return {}
         try:
