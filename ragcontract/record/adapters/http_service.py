@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ragcontract.core.errors import InputError
 from ragcontract.net.sending import HttpAnswer, HttpCall, header, header_problems, shown, url_problems
-from ragcontract.record.adapters.program import response_in
+from ragcontract.record.adapters.process_serve import response_in
 from ragcontract.record.adapters.service_client import (
     AnswerMapping,
     EmptyResults,
