@@ -19,8 +19,7 @@ from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import paths_of, several
 from ragcontract.core.safe_text import printable, visible
-from ragcontract.evaluation.check_inputs import Inputs, find_inputs
-from ragcontract.evaluation.source import Local
+from ragcontract.evaluation.source import Inputs, Local, find_inputs
 from ragcontract.report.api_report import Report
 from ragcontract.runs.readers import InMemory
 
@@ -29,19 +28,7 @@ Paths = PathLike | Sequence[PathLike] | None
 GATE, QUERY = "gate:", "query:"  # how a test's id begins; a query's only where it would be ambiguous
 MARKER = "@pytest.mark.rag_contract"
 PATHS = ("golden", "run", "baseline", "calibration", "config")
-ARGUMENTS = (
-    "golden",
-    "run",
-    "baseline",
-    "scores",
-    "judgments",
-    "calibration",
-    "config",
-    "k",
-    "tags",
-    "repeats",
-    "folder",
-)
+ARGUMENTS = "golden, run, baseline, scores, judgments, calibration, config, k, tags, repeats, folder"
 LISTED = ("golden", "run", "baseline", "scores", "judgments", "tags")  # arguments of which each may be a list
 _CHECKED = pytest.StashKey[dict[tuple[str, int], tuple[Any, "CheckedRun | Exception"]]]()
 
@@ -62,8 +49,8 @@ def named_by(node: Any) -> dict[str, Any]:
             raise InputError([f"{MARKER}: two markers on {where} have the argument {twice[0]}; {several}"])
         arguments |= marker.kwargs
         places |= dict.fromkeys(marker.kwargs, place)
-    if wrong := [name for name in arguments if name not in ARGUMENTS]:
-        raise InputError([f"{MARKER}: Unexpected keyword argument '{wrong[0]}'; it takes {', '.join(ARGUMENTS)}"])
+    if wrong := [name for name in arguments if name not in ARGUMENTS.split(", ")]:
+        raise InputError([f"{MARKER}: Unexpected keyword argument '{wrong[0]}'; it takes {ARGUMENTS}"])
     return arguments
 
 
@@ -149,7 +136,6 @@ class CheckedRun:
             self._findings.setdefault(Target(kind, finding.query_id or finding.ids[0]), []).append(finding)
 
     def case(self, target: Target) -> Case:
-        """Return the case of a gate or a golden query."""
         query = self._queries.get(target.id) if target.kind == "query" else None
         skipped = self._skipped.get(target.id, "") if target.kind == "gate" else ""
         return Case(target, query, self._findings.get(target, []), skipped)

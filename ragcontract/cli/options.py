@@ -22,8 +22,7 @@ from ragcontract.contract.config import Config
 from ragcontract.contract.config_file import read_config
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError, OutputError
-from ragcontract.evaluation.check_inputs import DEFAULTS, Inputs, find_inputs
-from ragcontract.evaluation.source import GoodRuns, Source
+from ragcontract.evaluation.source import DEFAULTS, GoodRuns, Inputs, Source, find_inputs
 from ragcontract.files.paths import existing_files
 from ragcontract.files.writing import check_outputs, goes_to_a_stream, wrong_unless_named
 from ragcontract.report.record import Report

@@ -113,30 +113,6 @@ class Batch(Struct, Generic[Row], frozen=True):
         return f"{self.path}:{self.line + index}"
 
 
-class Places:
-    """The lines of files as integers, which take less memory than texts."""
-
-    _BITS = 40  # of the line; those above are the number of the file
-
-    def __init__(self) -> None:
-        self._paths: list[str] = []
-
-    def at(self, path: str, line: int) -> int:
-        """Return the integer of a line; those of the lines below it follow one by one."""
-        if path not in self._paths[-1:]:
-            self._paths.append(path)
-        return (len(self._paths) - 1 << self._BITS) + line
-
-    def location(self, at: int) -> str:
-        """Return a line as text, such as ``run.jsonl:17``."""
-        file, line = divmod(at, 1 << self._BITS)
-        return f"{self._paths[file]}:{line}"
-
-    def in_one_file(self, at: int, other: int) -> bool:
-        """Return whether two lines are in the same file."""
-        return at >> self._BITS == other >> self._BITS
-
-
 class FileRead(Struct, frozen=True):
     """A file was read to its end, or as far as possible."""
 

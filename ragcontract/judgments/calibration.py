@@ -192,7 +192,6 @@ class Kappa(Struct, frozen=True):
 
     @property
     def low(self) -> float:
-        """The lower end of its 90 % interval."""
         return self.value - Z_90 * self.error
 
 

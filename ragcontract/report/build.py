@@ -93,7 +93,7 @@ def report_of(
         tiers=tiers_of(evaluation, decision) or UNSET,
         modes=modes_of(evaluation),
         labels=labels_of(evaluation),
-        judge=_judge(evaluation),
+        judge=_judge(evaluation, decision),
         likely_mistakes=mistakes,
         run_notes=list(run_notes(evaluation)),
         least_overlap=UNSET if evaluation.contract.overlap is None else least_overlap(evaluation),
@@ -175,17 +175,17 @@ def _scope(evaluation: Evaluation) -> ScopeReport | None:
     )
 
 
-def _judge(evaluation: Evaluation) -> JudgeReport | UnsetType:
-    if evaluation.replayed is None:
+def _judge(evaluation: Evaluation, decision: Decision) -> JudgeReport | UnsetType:
+    if evaluation.judge is None:
         return UNSET
     from ragcontract.report.judged_items import judge_report
 
-    return judge_report(evaluation) or UNSET
+    return judge_report(evaluation, decision.distrusted) or UNSET
 
 
 def _inputs(evaluation: Evaluation, now: datetime) -> Inputs:
     contract, run, baseline = evaluation.contract, evaluation.run, evaluation.baseline
-    judged = evaluation.replayed if evaluation.replayed and evaluation.replayed.files else None
+    judged = evaluation.judge if evaluation.judge and evaluation.judge.files else None
     return Inputs(
         golden=GoldenInput(
             files=shown_files(contract.golden.files),

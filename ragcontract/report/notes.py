@@ -8,8 +8,9 @@ from datetime import datetime
 from math import inf
 
 from ragcontract.core import bounds
-from ragcontract.core.numbers import SAME, count, digits_for, fixed, more
+from ragcontract.core.numbers import SAME, count, digits_for, fixed, more, percent
 from ragcontract.core.phrase import Name, Phrase, joined, listed
+from ragcontract.core.run import SourceFile
 from ragcontract.core.safe_text import clipped
 from ragcontract.decision.gate_report import GateReport
 from ragcontract.report.limit_text import limited_by, written
@@ -149,14 +150,35 @@ def replaced_notes(report: Report, *, replaced_here: bool | None = None) -> Iter
         yield ("Contract changed with that baseline: ", *_changes(replaced.contract_changes, report))
 
 
-def about_baseline(baseline: BaselineInput) -> Iterator[str]:
-    """Yield facts about the baseline for the list of inputs, without those under the verdict."""
+def about_inputs(report: Report) -> Iterator[tuple[str, Sequence[SourceFile], list[Phrase]]]:
+    """Yield each input, with its files and facts about it."""
+    inputs, run, baseline = report.inputs, report.inputs.run, report.inputs.baseline
+    yield "golden", inputs.golden.files, [(count(inputs.golden.queries, "query"),)]
+    missing = [f"{len(run.missing):,} missing"] if run.missing else []
+    repeated = [f"{percent(run.duplicate_rate)} of the results repeat a document"] if run.duplicate_rate else []
+    yield "run", run.files, [(fact,) for fact in (count(run.queries, "query"), *missing, *repeated)]
+    if inputs.scores:
+        yield "scores", inputs.scores.files, []
+    if inputs.judgments:
+        yield "judgments", inputs.judgments.files, []
+    if baseline:
+        yield "baseline", baseline.files, list(_about(baseline))
+    if inputs.config:
+        yield "config", inputs.config.files, [(count(len(report.gates), "gate"),)]
+
+
+def _about(baseline: BaselineInput) -> Iterator[Phrase]:
+    """Yield facts about the baseline without those under the verdict."""
+    yield (count(baseline.queries, "query"),)
+    yield (f"{baseline.shared:,} shared",)
+    if baseline.created_at:
+        yield "made ", Name(baseline.created_at)
     if baseline.runs > 1:
-        yield f"the mean of {baseline.runs} good runs"
+        yield (f"the mean of {baseline.runs} good runs",)
     if baseline.replaces:
-        yield f"replaced the one of {_day(baseline.replaces.created_at)}"
+        yield (f"replaced the one of {_day(baseline.replaces.created_at)}",)
     if baseline.contract_changes is None:
-        yield "its contract is not known"
+        yield ("its contract is not known",)
 
 
 def _day(time: str) -> str:

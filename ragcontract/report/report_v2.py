@@ -198,7 +198,7 @@ def _data(outcome: Reported, query: GoldenQuery, row: RunRow | None) -> CaseData
     violations = outcome.decision.violations.get(query.id, ())
     causes = {cause for violation in violations for cause in violation.causes}
     wanted = [(rule, text) for rule in query.rules if isinstance(rule, Contains) for text in rule.texts]
-    said = row if outcome.shows_answers else None
+    shown = row if outcome.shows_answers else None
     return CaseData(
         id=query.id,
         query=query.query,
@@ -210,9 +210,9 @@ def _data(outcome: Reported, query: GoldenQuery, row: RunRow | None) -> CaseData
         violated_rules=tuple(dict.fromkeys(violation.rule for violation in violations)),
         context_chars=row.context_chars if row else None,
         topk=tuple(_top(row, max(outcome.report.k))) if row else (),
-        answer=(said.response if said and isinstance(said.response, str) else ""),
-        error=said.error if said else None,
-        error_detail=said.error_detail if said else None,
+        answer=(shown.response if shown and isinstance(shown.response, str) else ""),
+        error=shown.error if shown else None,
+        error_detail=shown.error_detail if shown else None,
     )
 
 

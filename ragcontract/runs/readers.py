@@ -54,7 +54,6 @@ class RunFiles(Struct, frozen=True, kw_only=True):
     progress: Progress = no_progress
 
     def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[Event[RunRow]]:  # noqa: ARG002
-        """Yield the events of all files."""
         files, problems = existing_files(self.paths)
         yield from problems
         yield from (Problem(path, problem) for path in files if (problem := unfinished(path)) is not None)
@@ -92,7 +91,6 @@ class StoredFile(Struct, frozen=True, kw_only=True):
     progress: Progress = no_progress
 
     def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[RunEvent]:  # noqa: ARG002
-        """Yield the events of the file."""
         files, problems = existing_files(self.paths)
         yield from problems
         if len(files) > 1:
@@ -224,21 +222,18 @@ class OrderCheck:
         self._first = ""
 
     def note(self, scores: Scores, location: str) -> None:
-        """Note the scores of the row at ``location``."""
         if descending(scores):
             self.falling = self.falling or falls(scores)
         else:
             self.out_of_order(scores, location)
 
     def out_of_order(self, scores: Scores, location: str) -> None:
-        """Count a row whose scores do not descend."""
         self._unordered += 1
         self._first = self._first or location
         self._rising += rises(scores)
 
     @property
     def distances(self) -> bool:
-        """Whether the scores look like distances."""
         return look_like_distances(self._unordered, self._rising, falling=self.falling)
 
     def warning(self) -> str | None:

@@ -19,8 +19,8 @@ from ragcontract.core.run import RunRow, SourceFile, has_failed
 from ragcontract.core.safe_text import encodable, shorten
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.paths import existing_files
-from ragcontract.files.problems import Batch, Collector, FileRead, Places, Problems
-from ragcontract.files.rows import read_rows
+from ragcontract.files.problems import Batch, Collector, FileRead, Problems
+from ragcontract.files.rows import Places, read_rows
 
 
 class Check(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
@@ -61,6 +61,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     # The scores of several rows of a query in one file are averaged, and each of its checks must pass. A score or a
     # check that one of these rows lacks was not measured.
     repeats: bool = False
+    reasons: bool = True  # whether the reasons of the worst scores are held; they quote answers
 
 
 class Reason(NamedTuple):
@@ -85,14 +86,6 @@ class GivenScores(Struct, frozen=True, kw_only=True):
     scored_by: tuple[str, ...] = ()
     reasons: Mapping[str, tuple[Reason, ...]]  # by metric: those of its worst scores, worst first
     table: "Table"
-
-    def merged(self, query_id: str, row: RunRow) -> RunRow | list[Invalid]:
-        """Return a run row with the scores and checks of its query; names that both have are problems."""
-        return self.table.merged(query_id, row)
-
-    def repeated(self, query_id: str) -> list[dict[str, float]]:
-        """Return the scores of each row of a query that has several rows; those with one row are left out."""
-        return self.table.repeated(query_id)
 
     def reason(self, metric: str, query_id: str) -> str | None:
         """Return the reason of a query's score, if the score is among the worst."""
@@ -158,7 +151,7 @@ class _Reader:
                 self._table.note_null(query_id, name, at)
             else:
                 self._score(query_id, name, value, at)
-                if text := (row.reasons or NOTHING).get(name, "").strip():
+                if wanted.reasons and (text := (row.reasons or NOTHING).get(name, "").strip()):
                     self._hold(name, value, query_id, text)
         self._note_unread(row.checks or NOTHING, wanted.checks_read.get(query_id, ()))
         if wanted.checks:
@@ -173,7 +166,6 @@ class _Reader:
                 self._unread_checks[name] = self._unread_checks.get(name, 0) + 1
 
     def end(self, file: SourceFile) -> None:
-        """Note that a file was read to its end."""
         self.files.append(file)
         self._names.clear()
         if self._without_any and not self.problems.collected():
@@ -194,7 +186,7 @@ class _Reader:
             self._names[number] = (before[0] | scores, before[1] | checks)
 
     def _score(self, query_id: str, name: str, value: float, at: int) -> None:
-        location = f"{self._table.location(at)}: scores.{name}"
+        location = f"{self._table.places.text(at)}: scores.{name}"
         if why := self._wanted.metrics[name].scale.fault(value):
             self.problems.problem(location, why)
         elif (first := self._table.note(query_id, name, value, at)) is not None:
@@ -204,15 +196,14 @@ class _Reader:
         if isinstance(check, bool):
             check = Check(passed=check, reason=reason)
         if (first := self._table.note_check(query_id, name, check, at)) is not None:
-            self._refuse(f"{self._table.location(at)}: checks.{shorten(name, bounds.NAME)}", query_id, first, at)
+            self._refuse(f"{self._table.places.text(at)}: checks.{shorten(name, bounds.NAME)}", query_id, first, at)
 
     def _refuse(self, location: str, query_id: str, first: int, at: int) -> None:
         same_file = self._table.places.in_one_file(first, at)
         once = ONCE if same_file and not self._wanted.repeats else "; leave one of them out"
-        self.problems.problem(location, f"query {query_id!r} has it at {self._table.location(first)} already{once}")
+        self.problems.problem(location, f"query {query_id!r} has it at {self._table.places.text(first)} already{once}")
 
     def _hold(self, name: str, value: float, query_id: str, text: str) -> None:
-        """Hold the reason of a score if it is among the worst."""
         held = self._reasons.setdefault(name, [])
         badness = -value if self._wanted.metrics[name].better == "higher" else value
         entry = (badness, -self._rows, Reason(query_id, value, shorten(text, bounds.REASON)))
@@ -255,10 +246,6 @@ class Table:
         self._checks: dict[str, dict[str, tuple[Check, int]]] = {}
         self._lacking_checks: dict[int, frozenset[str]] = {}  # of queries that have them in other rows
         self.places = Places()
-
-    def location(self, at: int) -> str:
-        """Return a location as text."""
-        return encodable(self.places.location(at))
 
     def note(self, query_id: str, name: str, value: float, at: int) -> int | None:
         """Store a score, or return where the query's score was read already."""
@@ -341,7 +328,7 @@ class Table:
     def _clashes(self, field: str, where: Mapping[str, int], own: Iterable[str]) -> list[Invalid]:
         both = [name for name in own if name in where]
         return [
-            Invalid(f"{field}.{name}", f"{self.location(where[name])} has it, too; leave one of them out")
+            Invalid(f"{field}.{name}", f"{self.places.text(where[name])} has it, too; leave one of them out")
             for name in both
         ]
 

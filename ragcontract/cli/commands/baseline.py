@@ -30,7 +30,7 @@ from ragcontract.core.errors import ExitCode, InputError, OutputError
 from ragcontract.core.invisible import is_visible
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import visible
-from ragcontract.evaluation.check_inputs import Inputs
+from ragcontract.evaluation.source import Inputs
 from ragcontract.files.locking import Digest, file_digest, rewrite
 from ragcontract.files.writing import goes_to_stdout
 from ragcontract.report.baseline import (

@@ -41,7 +41,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError, OutputError, RagContractError
 from ragcontract.core.rule import Plugin
 from ragcontract.core.safe_text import encodable, shorten
-from ragcontract.evaluation.check_inputs import NAMES, Inputs
+from ragcontract.evaluation.source import NAMES, Inputs
 from ragcontract.files.writing import goes_to_stdout, write_files
 from ragcontract.report import terminal
 from ragcontract.report.build import error_report
@@ -209,7 +209,6 @@ class InPlace:
         self._plugin = plugin
 
     def evaluate(self, output: str, tool_calls: list[Any], rule: dict[str, Any]) -> tuple[bool, str]:
-        """Return the result of the plugin."""
         with same_folder():
             return self._plugin.evaluate(output, tool_calls, rule)
 

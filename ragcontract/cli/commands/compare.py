@@ -10,17 +10,14 @@ from ragcontract.cli.console import progress_over, say, say_json, warn
 from ragcontract.cli.options import CONFIG, GOLDEN, JUDGMENTS, REPEATS, K, clock, find_files, refuse_outputs, takes
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
-from ragcontract.decision.evaluated import Evaluation
+from ragcontract.decision.evaluated import Evaluation, judged, plan_of
 from ragcontract.decision.gate_report import named
 from ragcontract.decision.input_problems import input_problems
 from ragcontract.evaluation.aggregates import aggregate
-from ragcontract.evaluation.check_inputs import Inputs
-from ragcontract.evaluation.plan import plan_for
 from ragcontract.evaluation.side import Side
-from ragcontract.evaluation.source import Local
+from ragcontract.evaluation.source import Inputs, Local
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.files.writing import goes_to_stdout, write_files
-from ragcontract.registry import BUILT_IN
 from ragcontract.report import comparison
 from ragcontract.report.comparison import RunComparison, comparison_of
 from ragcontract.report.terminal import without_colours
@@ -87,12 +84,11 @@ def command(*, inputs: Inputs, runs: Sequence[str], tag: str | None, form: str, 
 def _compared(inputs: Inputs) -> RunComparison:
     """Read and score all runs; raises :class:`InputError` with the problems of all of them."""
     sources = [Local(open_baseline([path], inputs.progress)) for path in inputs.paths("run")]
-    contract, replayed = pipeline.with_judgments(pipeline.load(inputs, BUILT_IN), inputs, clock())
-    contract = contract.without_diagnostics()
-    plan = plan_for(contract, repeats=inputs.repeats)
+    contract, judge = judged(pipeline.load(inputs).without_diagnostics(), inputs, clock())
+    plan = plan_of(contract, inputs, judge)
     sides = [source.evaluate(plan) for source in sources]
     evaluations: list[Evaluation] = []
-    problems = contract.problems + (replayed.problems if replayed else Problems())
+    problems = contract.problems + (judge.problems if judge else Problems())
     for side in sides:
         first = sides[0] if evaluations else None
         aggregates = aggregate(plan, side, first)

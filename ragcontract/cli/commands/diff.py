@@ -19,7 +19,7 @@ from ragcontract.cli.options import (
 )
 from ragcontract.contract import defaults
 from ragcontract.core.errors import ExitCode
-from ragcontract.evaluation.check_inputs import Inputs
+from ragcontract.evaluation.source import Inputs
 from ragcontract.report import rank_changes, terminal
 from ragcontract.report.markdown import comparisons
 

@@ -18,7 +18,7 @@ from ragcontract.cli.options import (
     takes,
 )
 from ragcontract.core.errors import ExitCode
-from ragcontract.evaluation.check_inputs import Inputs
+from ragcontract.evaluation.source import Inputs
 from ragcontract.report import json_report, terminal
 
 

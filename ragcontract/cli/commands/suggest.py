@@ -34,7 +34,7 @@ from ragcontract.core.metric import Direction, Metric
 from ragcontract.core.numbers import as_written, count, fixed
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.decision.evaluated import Evaluation
-from ragcontract.evaluation.check_inputs import Inputs
+from ragcontract.evaluation.source import Inputs
 from ragcontract.files.paths import existing_files
 from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.report.terminal import aligned

@@ -37,7 +37,7 @@ from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import SAME, count, percent, signed
 from ragcontract.core.run import row_type
 from ragcontract.core.safe_text import shorten, visible
-from ragcontract.evaluation.check_inputs import Inputs
+from ragcontract.evaluation.source import Inputs
 from ragcontract.labelling.checklist import OPEN, item, quoted_id
 from ragcontract.labelling.labels import Candidate
 from ragcontract.labelling.sheet import FirstResults, candidates_of

@@ -16,7 +16,7 @@ from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.invisible import is_visible
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.safe_text import encodable, visible
-from ragcontract.evaluation.check_inputs import Inputs, find_inputs
+from ragcontract.evaluation.source import Inputs, find_inputs
 from ragcontract.files.locking import digest_of, in_turn, require_unchanged
 from ragcontract.files.opening import UTF8_BOM
 from ragcontract.files.writing import write_files

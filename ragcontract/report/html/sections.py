@@ -12,9 +12,8 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.metric import Scale
-from ragcontract.core.numbers import count, fixed, more, percent, signed
-from ragcontract.core.phrase import Code, Name, Phrase
-from ragcontract.core.run import SourceFile
+from ragcontract.core.numbers import count, fixed, more, signed
+from ragcontract.core.phrase import Code, Name, Phrase, render
 from ragcontract.core.safe_text import clipped, visible
 from ragcontract.decision.gate_report import GateReport, Status
 from ragcontract.decision.policy import QueryStatus
@@ -30,9 +29,9 @@ from ragcontract.report.metric_table import (
     tag_metrics_note,
     tags_worst_first,
 )
-from ragcontract.report.notes import about_baseline
+from ragcontract.report.notes import about_inputs
 from ragcontract.report.outcome_tables import PLACES, MatrixCell, minimum, overlap_section
-from ragcontract.report.parts import BaselineInput, TierReport
+from ragcontract.report.parts import TierReport
 from ragcontract.report.queries import REASONS, score_reasons
 from ragcontract.report.record import LeastOverlap, MetricReport, Report, TagReport
 
@@ -329,35 +328,11 @@ def _judged(task: TaskSection) -> Iterable[Line]:
 
 
 def _inputs(report: Report) -> Iterable[Line]:
-    inputs, run = report.inputs, report.inputs.run
     yield [Part(f"k = {', '.join(map(str, report.k))}")]
-    yield _source("golden", inputs.golden.files, count(inputs.golden.queries, "query"))
-    repeated = [f"{percent(run.duplicate_rate)} of the results repeat a document"] if run.duplicate_rate else []
-    missing = [f"{len(run.missing):,} missing"] if run.missing else []
-    yield _source("run", run.files, count(run.queries, "query"), *missing, *repeated)
-    if inputs.scores:
-        yield _source("scores", inputs.scores.files)
-    if inputs.judgments:
-        yield _source("judgments", inputs.judgments.files)
-    if inputs.baseline:
-        yield _source("baseline", inputs.baseline.files, *_about(inputs.baseline))
-    if inputs.config:
-        yield _source("config", inputs.config.files, count(len(report.gates), "gate"))
-
-
-def _about(baseline: BaselineInput) -> Iterable[str]:
-    yield count(baseline.queries, "query")
-    yield f"{baseline.shared:,} shared"
-    if baseline.created_at:
-        yield f"made {shown(baseline.created_at, bounds.HTML_ID)}"
-    yield from about_baseline(baseline)
-
-
-def _source(name: str, files: Sequence[SourceFile], *facts: str) -> Line:
-    others = more(len(files), 1, "file", " and {}")
-    digest = [Part(" "), Part(f"sha256 {shown(files[0].sha256[:DIGEST])}", "small")] if files[0].sha256 else []
-    end = f", {', '.join(facts)}" if facts else ""
-    return [Part(f"{name}: {shown(files[0].path)}"), *digest, Part(f"{others}{end}")]
+    for name, files, facts in about_inputs(report):
+        digest = [Part(" "), Part(f"sha256 {shown(files[0].sha256[:DIGEST])}", "small")] if files[0].sha256 else []
+        end = "".join(f", {render(fact, lambda name: shown(name, bounds.HTML_ID))}" for fact in facts)
+        yield [Part(f"{name}: {shown(files[0].path)}"), *digest, Part(more(len(files), 1, "file", " and {}") + end)]
 
 
 def heat_of(cell: MatrixCell) -> str:

@@ -3,13 +3,13 @@
 They are about overlap, tiers, modes, reasons for scores, tolerated findings, ranks, tags, noise, warnings and inputs.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from ragcontract.core import bounds
 from ragcontract.core.finding import phrase_of
-from ragcontract.core.numbers import count, fixed, more, percent, signed
-from ragcontract.core.phrase import Phrase
+from ragcontract.core.numbers import count, fixed, more, signed
+from ragcontract.core.phrase import render
 from ragcontract.core.run import SourceFile
 from ragcontract.core.safe_text import clipped
 from ragcontract.decision.gate_report import GateReport
@@ -26,7 +26,7 @@ from ragcontract.report.metric_table import (
     tag_size,
     tags_worst_first,
 )
-from ragcontract.report.notes import about_baseline, worst_ranks
+from ragcontract.report.notes import about_inputs, worst_ranks
 from ragcontract.report.outcome_tables import (
     CORNER,
     PLACES,
@@ -38,7 +38,7 @@ from ragcontract.report.outcome_tables import (
     tier_rows,
     tiers_title,
 )
-from ragcontract.report.parts import BaselineInput, GoldenInput, RunInput, TierReport
+from ragcontract.report.parts import BaselineInput, TierReport
 from ragcontract.report.queries import REASONS, FindingsByQuery, score_reasons, tolerated_queries, waived_gates
 from ragcontract.report.rank_changes import RankChange, metric_step, rank, rank_changes
 from ragcontract.report.record import MetricReport, QueryReport, Report, TagReport
@@ -46,34 +46,29 @@ from ragcontract.report.record import MetricReport, QueryReport, Report, TagRepo
 COMPARED = "In brackets the change since the baseline."
 TAG_DIGITS = 3
 INPUTS = "Inputs"
+NOT_GIVEN = {"baseline": "nothing was compared", "config": "rules on, no gates"}
 
 
-def overlap_fold(report: Report, max_rows: int) -> list[str]:
-    """Return the section on overlap, in a list, with the queries that have the least; empty without a baseline."""
-    section = overlap_section(report)
-    if section is None:
-        return []
-    rows = [
-        [code(query.id), fixed(query.overlap, PLACES), fixed(query.rbo, PLACES)] for query in section.least[:max_rows]
-    ]
-    parts = [*map(line, section.facts), *([table(["Least overlap", "Overlap", "RBO"], "lrr", rows)] if rows else [])]
-    return [fold(section.title, *parts)]
+def overlap_fold(report: Report, max_rows: int) -> Iterator[str]:
+    """Yield the section on overlap, with the queries that have the least, if there is a baseline."""
+    if section := overlap_section(report):
+        least = section.least[:max_rows]
+        rows = [[code(query.id), fixed(query.overlap, PLACES), fixed(query.rbo, PLACES)] for query in least]
+        tables = [table(["Least overlap", "Overlap", "RBO"], "lrr", rows)] if rows else []
+        yield fold(section.title, *map(line, section.facts), *tables)
 
 
-def outcomes_folds(report: Report) -> list[str]:
-    """Return the sections on tiers and modes that the report has."""
-    return [*_tiers(report), *_modes(report)]
-
-
-def _modes(report: Report) -> list[str]:
-    matrix = mode_matrix(report)
-    if matrix is None:
-        return []
-    body = [[_name(row.name), *map(_cell, row.cells), row.recall] for row in matrix.lines]
-    body.append(["Precision", *matrix.precision, ""])
-    head = [CORNER, *map(_name, matrix.columns), "Recall"]
-    notes = [COMPARED] if matrix.compared else []
-    return [fold(matrix.title, table(head, "l" + "r" * (len(head) - 1), body), *notes)]
+def outcomes_folds(report: Report) -> Iterator[str]:
+    """Yield the sections on tiers and modes that the report has."""
+    if tiers := tier_rows(report):
+        body = [[code(tier.name), STATUS[tier.status], rate(tier), minimum(tier), _gated(tier)] for tier in tiers]
+        yield fold(tiers_title(report), table(["Tier", "Status", "Pass rate", "Minimum", ""], "llrrl", body))
+    if matrix := mode_matrix(report):
+        body = [[_name(row.name), *map(_cell, row.cells), row.recall] for row in matrix.lines]
+        body.append(["Precision", *matrix.precision, ""])
+        head = [CORNER, *map(_name, matrix.columns), "Recall"]
+        notes = [COMPARED] if matrix.compared else []
+        yield fold(matrix.title, table(head, "l" + "r" * (len(head) - 1), body), *notes)
 
 
 def _cell(cell: MatrixCell) -> str:
@@ -87,14 +82,6 @@ def _name(mode: str) -> str:
     return text(clipped(mode, bounds.MARKDOWN_ID))
 
 
-def _tiers(report: Report) -> list[str]:
-    tiers = tier_rows(report)
-    if not tiers:
-        return []
-    body = [[code(tier.name), STATUS[tier.status], rate(tier), minimum(tier), _gated(tier)] for tier in tiers]
-    return [fold(tiers_title(report), table(["Tier", "Status", "Pass rate", "Minimum", ""], "llrrl", body))]
-
-
 def _gated(tier: TierReport) -> str:
     """Return why a tier is skipped, and which tiers it gates."""
     gates = first_of(tier.gates, bounds.NAMES, code)
@@ -102,35 +89,25 @@ def _gated(tier: TierReport) -> str:
     return "; ".join([*([line(tier.skipped)] if tier.skipped else []), *gated])
 
 
-def folds(report: Report, max_rows: int) -> list[str]:
-    """Return the sections from the reasons for scores to the warnings; empty ones are left out."""
-    return [
-        *_score_reasons(report),
-        *_tolerated(report, max_rows),
-        *_rank_changes(report, max_rows),
-        *_tags(report, max_rows),
-        *_noise(report),
-        *warnings_fold(other_warnings(report), max_rows),
-    ]
+def folds(report: Report, max_rows: int) -> Iterator[str]:
+    """Yield the sections from the reasons for scores to the warnings; empty ones are left out."""
+    reasons = [f"- {sentence(phrase)}" for phrase in score_reasons(report)]
+    if parts := cut(reasons, bounds.ROWS, "reason", "\n".join):
+        yield fold(REASONS, *parts)
+    yield from _tolerated(report, max_rows)
+    yield from _rank_changes(report, max_rows)
+    yield from _tags(report, max_rows)
+    yield from _noise(report)
+    yield from warnings_fold(other_warnings(report), max_rows)
 
 
-def _score_reasons(report: Report) -> list[str]:
-    def as_list(reasons: Sequence[Phrase]) -> str:
-        return "\n".join(f"- {sentence(phrase)}" for phrase in reasons)
-
-    reasons = cut(score_reasons(report), bounds.ROWS, "reason", as_list)
-    return [fold(REASONS, *reasons)] if reasons else []
-
-
-def _tolerated(report: Report, max_rows: int) -> list[str]:
+def _tolerated(report: Report, max_rows: int) -> Iterator[str]:
     findings = FindingsByQuery(report)
     gates = [
         [code(finding.ids[0]), sentence(phrase_of(finding), marks=""), line(finding.why.removeprefix("waived "))]
         for finding in waived_gates(report)
     ]
     queries = tolerated_queries(report)
-    if not (gates or queries):
-        return []
 
     def row_of(item: list[str] | QueryReport) -> list[str]:
         if isinstance(item, list):
@@ -145,15 +122,15 @@ def _tolerated(report: Report, max_rows: int) -> list[str]:
     def as_table(items: Sequence[list[str] | QueryReport]) -> str:
         return table(["", "Broken", "Why it does not fail"], "lll", map(row_of, items))
 
-    title = f"Broken and not failing: {len(gates) + len(queries):,}"
     items: list[list[str] | QueryReport] = [*gates, *queries]
-    return [fold(title, *cut(items, max_rows, "row", as_table))]
+    if items:
+        yield fold(f"Broken and not failing: {len(items):,}", *cut(items, max_rows, "row", as_table))
 
 
-def _rank_changes(report: Report, max_rows: int) -> list[str]:
+def _rank_changes(report: Report, max_rows: int) -> Iterator[str]:
     baseline = report.inputs.baseline
     if baseline is None:
-        return []
+        return
     changes = rank_changes(report)
     parts: list[str] = []
     for title, group in (("Worse", changes.worse), ("Better", changes.better)):
@@ -166,7 +143,8 @@ def _rank_changes(report: Report, max_rows: int) -> list[str]:
     sizes |= {name: len(ids) for name, ids in apart.items()}
     summary = ", ".join(f"{size:,} {word}" for word, size in sizes.items() if size)
     title = "Rank changes" if changes.even is not None else "Rank changes of broken queries"
-    return [fold(f"{title}: {summary}", *parts)] if parts else []
+    if parts:
+        yield fold(f"{title}: {summary}", *parts)
 
 
 def moved_table(report: Report, group: Sequence[RankChange]) -> str:
@@ -185,9 +163,9 @@ def _moved(item: RankChange, report: Report) -> list[str]:
     return [query_cell(item.query), shown]
 
 
-def _tags(report: Report, max_rows: int) -> list[str]:
+def _tags(report: Report, max_rows: int) -> Iterator[str]:
     if not report.tags:
-        return []
+        return
     metrics = tag_metrics(report)
 
     def as_table(tags: Sequence[tuple[str, TagReport]]) -> str:
@@ -202,7 +180,7 @@ def _tags(report: Report, max_rows: int) -> list[str]:
     if any(p <= alpha for tag in report.tags.values() for p in tag.p_values.values()):
         notes[0] += f" With a star: a drop that is significant among all tags (p ≤ {alpha:g})."
     notes += filter(None, [tag_metrics_note(report)])
-    return [fold(count(len(report.tags), "tag"), *cut(tags_worst_first(report), max_rows, "tag", as_table), *notes)]
+    yield fold(count(len(report.tags), "tag"), *cut(tags_worst_first(report), max_rows, "tag", as_table), *notes)
 
 
 def label(metric: MetricReport) -> str:
@@ -220,7 +198,7 @@ def _tag_cells(tag: TagReport, metrics: Iterable[str], alpha: float) -> Iterable
         yield ("no value" if mean is None else fixed(mean, TAG_DIGITS)) + moved
 
 
-def _noise(report: Report) -> list[str]:
+def _noise(report: Report) -> Iterator[str]:
     limits: dict[str, list[GateReport]] = {key: [] for key in report.metrics}
     for gate in report.gates:
         if gate.tag is None and gate.metric in limits:
@@ -236,41 +214,29 @@ def _noise(report: Report) -> list[str]:
         for key, metric in at_largest_k(report).items()
         if (noise := metric.noise) and (ends := ends_of(limits[key], metric))
     ]
-    if not body:
-        return []
-    head = ["Metric", "Change, at worst to at best", "Better / same / worse", "p of a drop", "Its limit"]
-    return [fold("How sure the changes are", table(head, "lrrrl", body), text(method_note(report)))]
+    if body:
+        head = ["Metric", "Change, at worst to at best", "Better / same / worse", "p of a drop", "Its limit"]
+        yield fold("How sure the changes are", table(head, "lrrrl", body), text(method_note(report)))
 
 
-def warnings_fold(warnings: Sequence[str], max_rows: int) -> list[str]:
-    """Return the folded section of warnings, in a list; empty without warnings."""
-    return [fold(count(len(warnings), "warning"), bullets(warnings, max_rows))] if warnings else []
+def warnings_fold(warnings: Sequence[str], max_rows: int) -> Iterator[str]:
+    """Yield the folded section of warnings, if there are any."""
+    if warnings:
+        yield fold(count(len(warnings), "warning"), bullets(warnings, max_rows))
 
 
 def inputs_fold(report: Report) -> str:
     """Return the folded section of inputs: files, digests and counts."""
-    inputs = report.inputs
-    golden, run, baseline = inputs.golden, inputs.run, inputs.baseline
-    missing = f", {len(run.missing):,} missing" if run.missing else ""
-    repeated = f", {percent(run.duplicate_rate)} of the results repeat a document" if run.duplicate_rate else ""
-    scores = [["scores", _files(inputs.scores.files), ""]] if inputs.scores else []
-    body = [
-        ["golden", _files(golden.files), f"{_queries(golden)}, {golden.answerable:,} with relevant documents"],
-        ["run", _files(run.files), f"{_queries(run)}{missing}{repeated}"],
-        *scores,
-        *([["judgments", _files(inputs.judgments.files), ""]] if inputs.judgments else []),
-        ["baseline", "", "none given: nothing was compared"],
-        ["config", "", "none given: rules on, no gates"],
-    ]
-    if baseline:
-        made = f", made {code(baseline.created_at)}" if baseline.created_at else ""
-        past = "".join(f", {inline(fact)}" for fact in about_baseline(baseline))
-        body[-2] = ["baseline", _files(baseline.files), f"{_queries(baseline)}, {baseline.shared:,} shared{made}{past}"]
-    if inputs.config:
-        body[-1] = ["config", _files(inputs.config.files), count(len(report.gates), "gate")]
+    body = {
+        name: [name, _files(files), ", ".join(render(fact, code, inline) for fact in facts)]
+        for name, files, facts in about_inputs(report)
+    }
+    body["golden"][-1] += f", {report.inputs.golden.answerable:,} with relevant documents"
+    for name, what in NOT_GIVEN.items():
+        body[name] = body.pop(name, [name, "", f"none given: {what}"])
     k = ", ".join(map(str, report.k))
     foot = f"k = {k} · {text(f'{report.tool.name} {report.tool.version}')} · {code(report.created_at)}"
-    return fold(INPUTS, table(["", "File", ""], "lll", body), *_accepted(baseline), foot)
+    return fold(INPUTS, table(["", "File", ""], "lll", body.values()), *_accepted(report.inputs.baseline), foot)
 
 
 def _accepted(baseline: BaselineInput | None) -> Iterable[str]:
@@ -278,14 +244,10 @@ def _accepted(baseline: BaselineInput | None) -> Iterable[str]:
     if baseline and baseline.accepted:
         last = baseline.accepted[-1]
         before = len(baseline.accepted) - 1
-        more = f" ({count(before, 'earlier acceptance')} in `report.json`)" if before else ""
+        earlier = f" ({count(before, 'earlier acceptance')} in `report.json`)" if before else ""
         checks = count(last.failed, "failed check")
         reason = line(last.reason)
-        yield f"The baseline accepted regressions ({code(last.at)}, {checks}): {reason}{more}"
-
-
-def _queries(source: GoldenInput | RunInput | BaselineInput) -> str:
-    return count(source.queries, "query")
+        yield f"The baseline accepted regressions ({code(last.at)}, {checks}): {reason}{earlier}"
 
 
 def _files(files: Sequence[SourceFile]) -> str:

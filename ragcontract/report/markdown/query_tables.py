@@ -3,7 +3,7 @@
 A table names a golden query by its question, and also by its id if that says more.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count, more
@@ -98,32 +98,30 @@ LEGEND = "✅ relevant, ⛔ forbidden."
 WITH_DETAILS = " Below a document are its chunk and score."
 
 
-def retrieved_fold(report: Report, max_queries: int) -> list[str]:
-    """Return the section with the results of the first broken queries, in a list; empty if there are none."""
+def retrieved_fold(report: Report, max_queries: int) -> Iterator[str]:
+    """Return the section with the results of the first broken queries, if there are any."""
     listed = listed_queries(report)
     full = len(listed) >= bounds.RETRIEVED_QUERIES  # else the queries that are not listed name no documents
     of = sum(bool(query.violations) for query in report.queries) if full else len(listed)
     return fold_of(report, listed[:max_queries], of)
 
 
-def fold_of(report: Report, queries: Sequence[QueryReport], of: int) -> list[str]:
-    """Return the section with the results of these queries, in a list; empty if there are none.
+def fold_of(report: Report, queries: Sequence[QueryReport], of: int) -> Iterator[str]:
+    """Yield the section with the results of these queries, if there are any.
 
     ``of`` is the number of all broken queries with results; the section counts those that are not among ``queries``.
     """
     if not queries:
-        return []
+        return
     compared = any(query.baseline_retrieved is not None for query in queries)
     notes = [LEGEND + (WITH_DETAILS if any(map(_has_details, queries)) else "")]
     notes += [row_shown(report)] if any(query.repeated for query in queries) else []
-    return [
-        fold(
-            f"What was retrieved: {top(report)}{', before and now' if compared else ''}",
-            " ".join(notes),
-            *[part for query in queries for part in (query_heading(query), _table(query))],
-            *filter(None, [more(of, len(queries), "broken query", "… and {}.")]),
-        )
-    ]
+    yield fold(
+        f"What was retrieved: {top(report)}{', before and now' if compared else ''}",
+        " ".join(notes),
+        *[part for query in queries for part in (query_heading(query), _table(query))],
+        *filter(None, [more(of, len(queries), "broken query", "… and {}.")]),
+    )
 
 
 def _table(query: QueryReport) -> str:
@@ -148,22 +146,20 @@ def _result(result: RetrievedReport | None) -> str:
     return f"{MARKS[result.contract]}{breaking_code(result.doc_id)}{below}"
 
 
-def answers_fold(report: Report, max_queries: int) -> list[str]:
-    """Return the section with the texts of the first broken queries, in a list; empty if there are none."""
+def answers_fold(report: Report, max_queries: int) -> Iterator[str]:
+    """Yield the section with the texts of the first broken queries, if there are any."""
     listed = queries_with_texts(report)
     queries = listed[:max_queries]
     if not queries:
-        return []
+        return
     compared = any(query.baseline_said is not None for query in queries)
     notes = [row_shown(report)] if any(query.repeated for query in queries) else []
-    return [
-        fold(
-            f"What was answered{', before and now' if compared else ''}",
-            *notes,
-            *[part for query in queries for part in (query_heading(query), _answers_table(query))],
-            *filter(None, [more(len(listed), len(queries), "query", "… and {}, in `report.json`.")]),
-        )
-    ]
+    yield fold(
+        f"What was answered{', before and now' if compared else ''}",
+        *notes,
+        *[part for query in queries for part in (query_heading(query), _answers_table(query))],
+        *filter(None, [more(len(listed), len(queries), "query", "… and {}, in `report.json`.")]),
+    )
 
 
 def _answers_table(query: QueryReport) -> str:
