@@ -124,7 +124,7 @@ def shortened(phrase: Phrase, length: int, of_name: int) -> Phrase:
 
 def joined(phrases: Iterable[Iterable[str | Name]], rest: int = 0) -> Phrase:
     """Return phrases with commas between them, followed by ``3 more`` if ``rest`` is 3 and by nothing if it is 0."""
-    shown = [*phrases, *filter(None, [more(rest, 0)])]
+    shown = [*phrases, *([[more(rest, 0)]] if rest > 0 else [])]
     return tuple([part for number, phrase in enumerate(shown) for part in ([", "] if number else []) + [*phrase]])
 
 
