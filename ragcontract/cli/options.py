@@ -6,7 +6,7 @@ one that spark-submit configures, or a new local one.
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
@@ -128,8 +128,6 @@ def refuse_links_away(unnamed: Mapping[str, str | None]) -> None:
     links = {option: path for option, path in unnamed.items() if path and os.path.islink(path)}  # noqa: PTH114 (Path.is_symlink raises if a name is too long)
     if not links:
         return
-    from ragcontract.cli.workflow_file import repository_root
-
     here = repository_root(Path()) or Path.cwd()
     if away := [
         f"{path}: is a symbolic link that leads out of {here}, and nobody named it; remove it, or name it with {option}"
@@ -155,6 +153,21 @@ def takes(*options: Decorate) -> Decorate:
         return own
 
     return decorate
+
+
+def repository_root(folder: Path) -> Path | None:
+    """Return the root of the git repository that a folder is in, or None.
+
+    In a worktree or a submodule, ``.git`` is a file that names the repository's own folder.
+    """
+    here = folder.resolve()
+    return next((folder for folder in (here, *here.parents) if _is_repository(folder / ".git")), None)
+
+
+def _is_repository(git: Path) -> bool:
+    with suppress(OSError):  # a folder that may not be read
+        return git.is_file() or os.path.lexists(git / "HEAD")
+    return False
 
 
 def find_files(named: Inputs) -> Inputs:
