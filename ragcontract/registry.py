@@ -108,7 +108,7 @@ BUILT_IN = Registry(
         _rule("tools:ToolArgumentsValid", "tool_arguments_valid"),
         _rule("custom:Check", "check"),
         _rule("custom:Custom", "custom"),
-        _rule("refusal:ExpectedMode", "expected_mode", field="expected_mode"),
+        _rule("answered:ExpectedMode", "expected_mode", field="expected_mode"),
         _rule("scores:MinScore", "min_score"),
         _rule("scores:MaxScore", "max_score"),
         _rule("scores:MaxHallucinationRisk", "max_hallucination_risk"),

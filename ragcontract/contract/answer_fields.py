@@ -21,9 +21,9 @@ from ragcontract.core.lines import Line
 from ragcontract.core.nearest import nearest
 from ragcontract.core.rule import RowRule, Rule
 from ragcontract.files.schema import Mismatch, shown
-from ragcontract.rules.answered import Answered, AnswerRule
+from ragcontract.rules.answered import Answered, AnswerRule, ExpectedMode
 from ragcontract.rules.claims import ForbiddenClaims, ForbiddenElements, RequiredElements
-from ragcontract.rules.refusal import ExpectedMode, MustNotRefuse, MustRefuse
+from ragcontract.rules.refusal import MustNotRefuse, MustRefuse
 from ragcontract.rules.text import AnswerMustInclude
 from ragcontract.rules.turns import InTurns, is_of_turns
 

@@ -27,8 +27,9 @@ from ragcontract.core.phrase import render
 from ragcontract.core.rule import RowContext, RowRule, RuleSettings, Violation, names_of
 from ragcontract.core.run import RunRow
 from ragcontract.core.safe_text import shorten, visible
+from ragcontract.rules.answered import ExpectedMode
 from ragcontract.rules.claims import ForbiddenClaims, ForbiddenElements, RequiredElements
-from ragcontract.rules.refusal import ExpectedMode, MustNotRefuse, MustRefuse
+from ragcontract.rules.refusal import MustNotRefuse, MustRefuse
 from ragcontract.rules.text import (
     AnswerMustInclude,
     JsonSchema,

@@ -46,6 +46,17 @@ class Violation(Struct, frozen=True, kw_only=True, gc=False):
         return frozenset(self.causes or self.doc_ids)
 
 
+NO_ANSWER = ("no answer",)
+NO_CALLS = ("no tool_calls",)  # the calls of a golden query without a row, or of a turn after an error, are not known
+
+
+def follows_from(violation: Violation, unanswered: Violation) -> bool:
+    """Return whether a rule is violated only because there is no answer or an error, as ``unanswered`` says already."""
+    if violation is unanswered or violation.turn != unanswered.turn:
+        return False
+    return violation.actual[:1] in {NO_ANSWER, NO_CALLS} or violation.actual == unanswered.actual
+
+
 class Plugin(Protocol):
     """Code of the user that a rule calls."""
 
@@ -150,7 +161,7 @@ class RowRule(Rule, frozen=True, kw_only=True, gc=False):
 class RankRule(Rule, frozen=True, kw_only=True, gc=False):
     """A rule about ranks, which are kept when the rows are gone."""
 
-    shortcut: ClassVar[bool] = False  # it holds for every query for which ``rules.ranks.may_be_violated`` is false
+    shortcut: ClassVar[bool] = False  # it holds for every query for which ``RankRules.may_be_violated`` is false
 
     def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
         """Yield the violations in the ranks."""

@@ -110,7 +110,7 @@ def with_status(contract: Contract, violations: Violations, today: date) -> tupl
     Also return the indexes of the waivers that match any violation, whether it counts or not.
     """
     waivers = _Waivers(contract.config.waivers, today)
-    rate_limits = _RateLimits(contract) if only_rates_fail(contract) else None
+    is_covered = _covered_by_rates(contract) if only_rates_fail(contract) else None
 
     def status(query: GoldenQuery, violation: Violation) -> tuple[ViolationStatus, str]:
         if reason := waivers.reason(_targets(query, violation.rule)):
@@ -121,9 +121,9 @@ def with_status(contract: Contract, violations: Violations, today: date) -> tupl
             return "warn", "severity warn"
         if violation.warns:
             return "warn", ONLY_WARNS
-        if rate_limits is None:
+        if is_covered is None:
             return "fail", ""
-        return ("counted", "counts in the pass rate") if rate_limits.cover(query) else ("fail", UNCOVERED)
+        return ("counted", "counts in the pass rate") if is_covered(query) else ("fail", UNCOVERED)
 
     def marked(query: GoldenQuery, violation: Violation) -> Violation:
         decided, why = status(query, violation)
@@ -193,6 +193,8 @@ def waive_gates(
 
 def waiver_warnings(contract: Contract, used: Container[int], today: date) -> Iterator[str]:
     """Yield a warning for every waiver that has expired, matches nothing broken, or names what does not exist."""
+    if not contract.config.waivers:
+        return
     strangers = _Strangers(contract)
     for number, waiver in enumerate(contract.config.waivers):
         location = contract.config_file.locations.of("waivers", number)
@@ -338,18 +340,13 @@ def outcomes_of(contract: Contract, violations: Violations, skipped: Container[s
     )
 
 
-class _RateLimits:
-    """The queries that limits on pass rates cover."""
-
-    def __init__(self, contract: Contract) -> None:
-        limits = [gate for gate in contract.gates if gate.quantity.of_rules]
-        self._all = any(gate.tag is None and gate.tier is None for gate in limits)
-        self._tags = frozenset(gate.tag for gate in limits if gate.tag is not None)
-        self._tiers = frozenset(gate.tier for gate in limits if gate.tier is not None)
-
-    def cover(self, query: GoldenQuery) -> bool:
-        """Return whether any limit on a pass rate counts the query."""
-        return self._all or tier_of(query) in self._tiers or not self._tags.isdisjoint(query.tags)
+def _covered_by_rates(contract: Contract) -> Callable[[GoldenQuery], bool]:
+    """Return a function that says whether any limit on a pass rate counts a query."""
+    limits = [gate for gate in contract.gates if gate.quantity.of_rules]
+    every = any(gate.tag is None and gate.tier is None for gate in limits)
+    tags = frozenset(gate.tag for gate in limits if gate.tag is not None)
+    tiers = frozenset(gate.tier for gate in limits if gate.tier is not None)
+    return lambda query: every or tier_of(query) in tiers or not tags.isdisjoint(query.tags)
 
 
 def only_rates_fail(contract: Contract) -> bool:

@@ -180,7 +180,6 @@ class Unlabelled(Struct, frozen=True, kw_only=True):
     item: Item
 
     def row(self, *, label: bool, labeler: str | None) -> LabelRow:
-        """Return the line of a labels file."""
         case = self.case
         return LabelRow(
             task=case.task,
@@ -219,11 +218,9 @@ class LabelsFile:
         self._hash = hashlib.blake2b(data)
 
     def __contains__(self, unlabelled: Unlabelled) -> bool:
-        """Return whether an item is labelled."""
         return _about(unlabelled.row(label=True, labeler=None)) in self._known
 
     def __len__(self) -> int:
-        """Return how many items are labelled."""
         return len(self._known)
 
     def add(self, row: LabelRow) -> None:

@@ -95,7 +95,6 @@ class Each(System):
         """Do nothing: if the program is missing, the first question reports it."""
 
     def ask(self, query: str, context: Context) -> Response:
-        """Run the program and return its answer."""
         line = json.dumps(question(query, context)).encode() + b"\n"
         program = self._program
         if context.traceparent:  # programs with OpenTelemetry read it there
@@ -113,11 +112,9 @@ class Each(System):
             return response_in(answer, self._ids)
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the program and its arguments."""
         return {"command": {"each": list(self._program.arguments)}}
 
     def teardown(self) -> None:
-        """Kill the programs that still run."""
         self._programs.stop()
 
 
@@ -133,21 +130,17 @@ class Serve(System):
         self._serving = ServedProcess(program, says_ready=says_ready, secrets=surroundings.secrets)
 
     def setup(self) -> None:
-        """Start the program; raises InputError if it cannot be started or does not get ready."""
         with redacting(self._secrets):
             self._serving.start()
 
     def ask(self, query: str, context: Context) -> Response:
-        """Send the question to the program and return its answer."""
         with redacting(self._secrets):
             return response_in(self._serving.exchange(question(query, context), context.seconds), self._ids)
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the program and its arguments, and how many of its lines were not answers."""
         return {"command": {"serve": list(self._program.arguments), "stray_lines": self._serving.stray}}
 
     def teardown(self) -> None:
-        """Stop the program."""
         self._serving.stop()
 
 
@@ -183,7 +176,6 @@ class Programs:
             return _output(process, until, seconds)
 
     def stop(self) -> None:
-        """Kill all programs that run or are being started."""
         self._stopped = True
         for process in list(self._running):
             kill(process)

@@ -9,9 +9,18 @@ from msgspec.structs import replace
 
 from ragcontract.core.errors import InputError
 from ragcontract.net.sending import HttpAnswer, HttpCall, header, header_problems, shown, url_problems
-from ragcontract.record.adapters.http_answers import AnswerMapping, EmptyResults, Fields, searching
 from ragcontract.record.adapters.program import response_in
-from ragcontract.record.adapters.service_client import ProxyOption, ServiceClient, Text, keys_in, read_stream
+from ragcontract.record.adapters.service_client import (
+    AnswerMapping,
+    EmptyResults,
+    Fields,
+    ProxyOption,
+    ServiceClient,
+    Text,
+    keys_in,
+    read_stream,
+    searching,
+)
 from ragcontract.record.adapters.templates import Template, values_of
 from ragcontract.record.interface import CallFailed, Context, DocIdExpression, Response, Surroundings, System
 from ragcontract.record.returned.result_forms import DocumentIds
@@ -106,7 +115,6 @@ class HttpService(System):
         """Do nothing: a connection is made with the first question."""
 
     def ask(self, query: str, context: Context) -> Response:
-        """Return what the service answers to a question; raises CallFailed."""
         values = values_of(query, context)
         headers = {name: header(text) for name, text in self._headers.filled(values).items()}
         if context.traceparent and "traceparent" not in {name.lower() for name in headers}:
@@ -146,11 +154,9 @@ class HttpService(System):
         return read_stream(answered, self._text_of, self._end)
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the address and the method."""
         return {"url": shown(self._url), "method": self._method}
 
     def teardown(self) -> None:
-        """Close the connections."""
         self._service.close()
 
 

@@ -144,7 +144,6 @@ class _Process:
 
     @property
     def lives(self) -> bool:
-        """Whether it can be asked."""
         return not self._ended
 
     @property
@@ -298,7 +297,6 @@ class IsolatedCode(System):
         self._is_set_up = False
 
     def setup(self) -> None:
-        """Start the process; raises InputError if the code cannot be imported or set up there."""
         with redacting(self._secrets):
             if isinstance(problems := self._serving.start().get("unusable"), list):
                 self._serving.stop()
@@ -306,21 +304,17 @@ class IsolatedCode(System):
         self._is_set_up = True
 
     def ask(self, query: str, context: Context) -> Response:
-        """Send the question to the process and return its answer."""
         with redacting(self._secrets):
             return response_in(self._exchange(question(query, context), context.seconds), self._ids)
 
     def versions(self) -> Mapping[str, str]:
-        """Return the versions that the process reports; nothing if it does not answer."""
         versions: dict[str, str] = self._description.get("versions", {})
         return versions
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the versions of the packages that the process has imported."""
         return {**self._description.get("facts", {}), "stray_lines": self._serving.stray}
 
     def teardown(self) -> None:
-        """Let the process tear the code down and end."""
         self._serving.stop()
 
     def _exchange(self, line: Mapping[str, Any], seconds: float) -> dict[str, Any]:
