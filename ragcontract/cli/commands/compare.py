@@ -20,28 +20,18 @@ from ragcontract.files.problems import Collector, Problems
 from ragcontract.files.writing import goes_to_stdout, write_files
 from ragcontract.report import comparison
 from ragcontract.report.comparison import RunComparison, comparison_of
+from ragcontract.report.html import page
+from ragcontract.report.markdown import comparisons
 from ragcontract.report.terminal import without_colours
 from ragcontract.runs.readers import open_baseline
 
 Content = bytes | Iterable[bytes]
 
 
-def _markdown(made: RunComparison) -> bytes:
-    from ragcontract.report.markdown import comparisons
-
-    return comparisons.render_comparison(made).encode()
-
-
-def _html(made: RunComparison) -> bytes:
-    from ragcontract.report.html import page
-
-    return page.render_comparison(made)
-
-
 FORMATS: dict[str, Callable[[RunComparison], Content]] = {
     "text": lambda made: without_colours(comparison.as_text(made)).encode(),
-    "md": _markdown,
-    "html": _html,
+    "md": lambda made: comparisons.render_comparison(made).encode(),
+    "html": page.render_comparison,
     "json": comparison.render,
 }
 
@@ -77,7 +67,7 @@ def command(*, inputs: Inputs, runs: Sequence[str], tag: str | None, form: str, 
     elif form == "json":
         say_json(b"".join(comparison.render(made)).decode())
     else:
-        say(comparison.as_text(made) if form == "text" else _markdown(made).decode())
+        say(comparison.as_text(made) if form == "text" else comparisons.render_comparison(made))
     return ExitCode.PASS
 
 
