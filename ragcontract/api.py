@@ -13,12 +13,12 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.golden import RELEVANT_GRADE, GoldenQuery
 from ragcontract.core.ids import Path, paths_of, several
 from ragcontract.core.rule import Plugin
-from ragcontract.evaluation.check_inputs import Inputs
-from ragcontract.evaluation.source import Local
+from ragcontract.evaluation.source import Inputs, Local
 from ragcontract.files.problems import Problems
 from ragcontract.registry import BUILT_IN
 from ragcontract.report.api_report import Report
-from ragcontract.runs.readers import InMemory, RunMapping, read_doc_ids
+from ragcontract.runs.readers import read_doc_ids
+from ragcontract.runs.run_writer import InMemory, RunMapping
 
 
 def load_golden(

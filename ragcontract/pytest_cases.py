@@ -29,32 +29,19 @@ from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import paths_of, several, some
 from ragcontract.core.safe_text import printable, visible
-from ragcontract.evaluation.check_inputs import Inputs, find_inputs, folders_above
-from ragcontract.evaluation.source import Local
+from ragcontract.evaluation.source import Inputs, Local, find_inputs, folders_above
 from ragcontract.files.paths import existing_files
 from ragcontract.pytest_plugin import NOTE
 from ragcontract.report.api_report import Report
 from ragcontract.report.terminal import pass_notes
-from ragcontract.runs.readers import InMemory
+from ragcontract.runs.run_writer import InMemory
 
 PathLike = str | os.PathLike[str]
 Paths = PathLike | Sequence[PathLike] | None
 GATE, QUERY = "gate:", "query:"  # how a test's id begins; a query's only where it would be ambiguous
 MARKER = "@pytest.mark.rag_contract"
 PATHS = ("golden", "run", "baseline", "calibration", "config")
-ARGUMENTS = (
-    "golden",
-    "run",
-    "baseline",
-    "scores",
-    "judgments",
-    "calibration",
-    "config",
-    "k",
-    "tags",
-    "repeats",
-    "folder",
-)
+ARGUMENTS = "golden, run, baseline, scores, judgments, calibration, config, k, tags, repeats, folder"
 LISTED = ("golden", "run", "baseline", "scores", "judgments", "tags")  # arguments of which each may be a list
 CASE, RUN = "rag_contract_case", "rag_run"  # fixtures
 COARSE = 5_000_000_000  # nanoseconds in which a file may change twice and have one time of change
@@ -79,8 +66,8 @@ def named_by(node: Any) -> dict[str, Any]:
             raise InputError([f"{MARKER}: two markers on {where} have the argument {twice[0]}; {several}"])
         arguments |= marker.kwargs
         places |= dict.fromkeys(marker.kwargs, place)
-    if wrong := [name for name in arguments if name not in ARGUMENTS]:
-        raise InputError([f"{MARKER}: Unexpected keyword argument '{wrong[0]}'; it takes {', '.join(ARGUMENTS)}"])
+    if wrong := [name for name in arguments if name not in ARGUMENTS.split(", ")]:
+        raise InputError([f"{MARKER}: Unexpected keyword argument '{wrong[0]}'; it takes {ARGUMENTS}"])
     return arguments
 
 

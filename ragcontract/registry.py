@@ -1,7 +1,8 @@
 """The registry of metrics, rules and limited quantities. A new one needs a module and a line here.
 
 The registry is passed as an argument; there is no global registration. Other things that can be added have tables of
-the same lines where they belong: commands, report formats, targets of ``record``, formats of ``convert``.
+the same lines where they belong: commands, report formats, formats of rows, targets of ``record``, formats of
+``convert``.
 """
 
 from collections.abc import Container, Mapping
@@ -108,7 +109,7 @@ BUILT_IN = Registry(
         _rule("tools:ToolArgumentsValid", "tool_arguments_valid"),
         _rule("custom:Check", "check"),
         _rule("custom:Custom", "custom"),
-        _rule("refusal:ExpectedMode", "expected_mode", field="expected_mode"),
+        _rule("answered:ExpectedMode", "expected_mode", field="expected_mode"),
         _rule("scores:MinScore", "min_score"),
         _rule("scores:MaxScore", "max_score"),
         _rule("scores:MaxHallucinationRisk", "max_hallucination_risk"),

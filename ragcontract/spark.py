@@ -8,8 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ragcontract import pipeline
 from ragcontract.api import inputs_of, named
-from ragcontract.cluster.frames import Rows
-from ragcontract.cluster.spark_source import OnSpark
+from ragcontract.cluster.spark_source import OnSpark, Rows
 from ragcontract.core.ids import Path
 from ragcontract.evaluation.source import Local, Source
 from ragcontract.report.api_report import Report

@@ -12,11 +12,11 @@ import yaml
 
 from benchmarks.page import CONTRIBUTORS, USERS
 from ragcontract.cli.main import COMMANDS
-from ragcontract.contract.answer_review import AnswerName
+from ragcontract.contract.answer_review import FINDINGS
 from ragcontract.contract.config_file import ConfigFile, read_config
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.rule import RowRule
-from ragcontract.evaluation.check_inputs import DEFAULTS
+from ragcontract.evaluation.source import DEFAULTS
 from ragcontract.files.problems import Problems
 from ragcontract.github.settings import ActionSettings, CommentWhen
 from ragcontract.registry import BUILT_IN
@@ -64,7 +64,7 @@ def test_the_page_of_commands_has_every_command_and_what_its_help_says() -> None
 
 def test_the_page_of_answers_names_every_finding_of_lint_about_them() -> None:
     page = (docs.ROOT / "docs" / "answers.md").read_text()
-    assert {name for name in get_args(AnswerName) if f"| `{name}` | " not in page} == set()
+    assert {name for name in FINDINGS if f"| `{name}` | " not in page} == set()
 
 
 def test_an_example_of_the_page_of_answers_shows_what_a_check_prints() -> None:

@@ -44,6 +44,7 @@ from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import EVERYTHING, as_id, first_of, packed
 from ragcontract.core.numbers import mebibytes
+from ragcontract.core.phrase import without_values
 from ragcontract.core.run import Latency, RunRow, lacks_results, versions_in
 from ragcontract.evaluation.fold import without_results
 from ragcontract.evaluation.id_diagnostics import ForbiddenForms
@@ -95,7 +96,6 @@ class Counts:
             self._here[kind].append(Counted(number, bytes(key), rows))
 
     def size(self, kind: str) -> Size:
-        """Return the size of a kind."""
         return self._sizes.get(kind, Size(0, 0, 0))
 
     def here(self, kind: str) -> list[Counted] | None:
@@ -103,7 +103,6 @@ class Counts:
         return sorted(self._here.get(kind, [])) if self.size(kind).counts == 0 or kind in self._here else None
 
     def there(self, kind: str) -> DataFrame:
-        """Return the counts of a kind as a data frame."""
         return self._frame.filter(sql.col("kind") == kind)
 
     def lowest(self, kind: str, most: int) -> list[Counted]:
@@ -208,7 +207,6 @@ class _Counts:
         self._described = 0
 
     def note(self, row: RunRow, file: str) -> None:
-        """Count a valid row."""
         if self._job.only_listed:
             if (query_id := as_id(row.query_id)) in self._job.plan.listed:
                 self._listed.hold(query_id, row.results)
@@ -286,6 +284,7 @@ class _Counts:
             if self._described < bounds.PROBLEMS:
                 self._described += 1
                 problem = str(Problem.of(location, mismatch))
+                problem = problem if self._job.plan.texts else without_values(problem)
                 self._others["problem", 0, problem.encode(errors="replace")] += 1
 
     def handed_on(self, more_than: int) -> Iterator[pa.RecordBatch]:

@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta, Struct
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Metric
-from ragcontract.core.phrase import Phrase
+from ragcontract.core.phrase import Message, Phrase
 from ragcontract.core.run import QueryScore, RunRow
 
 R = TypeVar("R")
@@ -44,6 +44,17 @@ class Violation(Struct, frozen=True, kw_only=True, gc=False):
     def wrong(self) -> frozenset[str]:
         """The single things that are wrong. One that was not wrong before makes a violation worse."""
         return frozenset(self.causes or self.doc_ids)
+
+
+NO_ANSWER = ("no answer",)
+NO_CALLS = ("no tool_calls",)  # the calls of a golden query without a row, or of a turn after an error, are not known
+
+
+def follows_from(violation: Violation, unanswered: Violation) -> bool:
+    """Return whether a rule is violated only because there is no answer or an error, as ``unanswered`` says already."""
+    if violation is unanswered or violation.turn != unanswered.turn:
+        return False
+    return violation.actual[:1] in {NO_ANSWER, NO_CALLS} or violation.actual == unanswered.actual
 
 
 class Plugin(Protocol):
@@ -136,10 +147,13 @@ class RowRule(Rule, frozen=True, kw_only=True, gc=False):
         return self
 
     def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002 (used by subclasses)
-        """Return what the row lacks, so that it cannot be judged; it completes "query 'q1' …"."""
+        """Return what the row lacks, so that it cannot be judged; it completes "query 'q1' …".
+
+        If several rules lack the same, the first parts of their messages are equal, and one is reported.
+        """
         for field in sorted(self.needs):
             if "." not in field and getattr(row, field) is UNSET:
-                return f"has no {field}, which {names_of(type(self))[0]} needs; export it"
+                return Message.quoting(f"has no {field}", f", which {names_of(type(self))[0]} needs; export it")
         return None
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:
@@ -150,7 +164,7 @@ class RowRule(Rule, frozen=True, kw_only=True, gc=False):
 class RankRule(Rule, frozen=True, kw_only=True, gc=False):
     """A rule about ranks, which are kept when the rows are gone."""
 
-    shortcut: ClassVar[bool] = False  # it holds for every query for which ``rules.ranks.may_be_violated`` is false
+    shortcut: ClassVar[bool] = False  # it holds for every query for which ``RankRules.may_be_violated`` is false
 
     def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
         """Yield the violations in the ranks."""

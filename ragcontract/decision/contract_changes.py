@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import fields, replace
 
-from ragcontract.contract.config import Config
+from ragcontract.contract.config import Config, Waiver
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import RELEVANT_GRADE, GoldenQuery, graded_from
@@ -91,42 +91,39 @@ def contract_changes(evaluation: Evaluation, *, cutoff: bool = False) -> list[Co
     config_file, queries = evaluation.contract.config_file, evaluation.contract.queries
     before, now = stored.contract, past_contract(config_file)
     level = before.settings.get(LEVEL, RELEVANT_GRADE)
+    k, k_now = max(stored.k), evaluation.contract.k
+    settings, settings_now = (
+        ({"k": k} | before.settings, {"k": k_now} | now.settings) if cutoff else (before.settings, now.settings)
+    )
     steps = [
         *(
             step
             for query_id, expected in baseline.expected.items()
             for step in _of_query(query_id, expected, expected_of(_graded(queries[query_id], level)))
         ),
-        *_of_limits(_named_as_now(before.limits, max(stored.k), now.limits, evaluation.contract.k), now.limits),
-        *(_of_cutoff(max(stored.k), evaluation.contract.k) if cutoff else ()),
-        *_of_settings(before.settings, now.settings, default_settings(config_file.config)),
+        *_of_limits(_named_as_now(before.limits, k, now.limits, k_now), now.limits),
+        *_of_settings(settings, settings_now, default_settings(config_file.config)),
         *_of_waivers(before.waivers, now.waivers),
+        *(Step("questions_changed", ChangedItem(id=query_id)) for query_id in baseline.changed),  # not compared
     ]
     changes = list(_grouped(steps))
     if removed := len(baseline.unknown) + baseline.more_unknown:
         changes.append(_change("queries_removed", removed))
-    if changed := tuple(ChangedItem(id=query_id) for query_id in baseline.changed):  # they are no longer compared
-        changes.append(_change("questions_changed", len(changed), changed))
     return sorted(changes, key=lambda change: ORDER[change.kind])
 
 
 def past_contract(config_file: ConfigFile) -> PastContract:
     """Return the limits, settings and waivers of a configuration."""
-    waivers = [
-        PastWaiver(
-            query=None if waiver.query is None else as_id(waiver.query),
-            tag=waiver.tag,
-            gate=waiver.gate,
-            rule=waiver.rule,
-            expires=waiver.expires,
-        )
-        for waiver in config_file.config.waivers
-    ]
     return PastContract(
         limits={gate.id: _limit(gate) for gate in config_file.gates},
         settings=dict(_settings(config_file)),
-        waivers=waivers,
+        waivers=[_past_waiver(waiver) for waiver in config_file.config.waivers],
     )
+
+
+def _past_waiver(waiver: Waiver) -> PastWaiver:
+    kept = {name: getattr(waiver, name) for name in PastWaiver.__struct_fields__}
+    return PastWaiver(**kept | {"query": None if waiver.query is None else as_id(waiver.query)})
 
 
 def default_settings(config: Config) -> dict[str, Value]:
@@ -284,14 +281,6 @@ def _effect(old: Comparable | None, new: Comparable | None, *, lower_is_weaker: 
     return "weaker" if (new[1] < old[1]) == lower_is_weaker else "stricter"
 
 
-def _of_cutoff(before: int, now: int) -> Iterator[Step]:
-    """Yield a change of the largest k. With a higher k, rules accept lower ranks."""
-    if before != now:
-        yield Step(
-            "settings_weakened" if now > before else "settings_tightened", ChangedItem(id="k", before=before, after=now)
-        )
-
-
 def _of_settings(
     before: Mapping[str, Value], now: Mapping[str, Value], defaults: Mapping[str, Value]
 ) -> Iterator[Step]:
@@ -316,8 +305,8 @@ def _strictness(key: str, value: Value, mode: Value) -> Comparable | None:
     order = ENFORCED if key.startswith(SWITCH) else STRICTEST_FIRST.get(key, ())
     if value in order:
         return False, -order.index(value)
-    if key == LEVEL and isinstance(value, int | float):
-        return False, -value  # with a higher one, fewer documents must be found
+    if key in {LEVEL, "k"} and isinstance(value, int | float):
+        return False, -value  # with a higher level, fewer documents must be found; with a higher k, at lower ranks
     if key in LOWER_IS_WEAKER:
         return False, value if isinstance(value, int | float) else inf  # without a number, all results are searched
     return None

@@ -14,11 +14,11 @@ from ragcontract.core.finding import Finding, FindingStatus
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Name, Phrase, excerpt, listed
-from ragcontract.core.rule import Violation, ViolationStatus, names_of
+from ragcontract.core.rule import Violation, ViolationStatus, follows_from, names_of
 from ragcontract.core.run import QueryScore, RanksById, ranks_by_id
 from ragcontract.core.safe_text import encodable
 from ragcontract.decision.evaluated import Evaluation, Violations
-from ragcontract.decision.gate_report import NOT_PROVEN, GateReport, GateStatus, observed_and_allowed, why_not_proven
+from ragcontract.decision.gate_report import NOT_PROVEN, GateReport, GateStatus, found_and_allowed, why_not_proven
 from ragcontract.decision.policy import ONLY_WARNS
 from ragcontract.rules.ranks import ABSENT, MustInclude, MustRankAtMost, located, within
 
@@ -53,29 +53,29 @@ def by_cause(query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Ca
     because there is no answer at all have one cause, together with ``answered``.
     """
     unanswered = [violation for violation in violations if violation.rule == ANSWERED and not violation.warns]
-    causes = _with_merged_ranks(query, violations)
-    return _with_unanswered(violations, unanswered, causes) if unanswered else causes
+    for rules, violation in _with_merged_ranks(query, violations):
+        if violation in unanswered:
+            because = (other.rule for other in violations if follows_from(other, violation))
+            yield tuple(dict.fromkeys((violation.rule, *because))), violation
+        elif not any(follows_from(violation, cause) for cause in unanswered):
+            yield rules, violation
 
 
 def _of_gate(gate: Gate, report: GateReport, evaluation: Evaluation) -> Finding:
-    seen, _ = observed_and_allowed(gate, report.observed)
+    seen, *allowed = found_and_allowed(gate, report, evaluation.contract.config.fail_on.mode)
+    why = "" if report.waived is None else f"waived {report.waived}"
+    if report.status in NOT_PROVEN:
+        why = why_not_proven(report)
     return Finding(
         kind="gate",
         ids=(gate.id,),
         status=OF_GATE.get(report.status, "fail"),
         location=gate.location,
-        expected=(report.message.removeprefix(f"{seen}, "),),
+        expected=(", ".join(allowed),),
         found=(seen,) if report.of is None else (Name(report.of), f": {seen}"),
-        why=_why(report),
+        why=why,
         details=tuple(_reasons(gate, evaluation)),
     )
-
-
-def _why(report: GateReport) -> str:
-    """Return why a gate that is broken does not fail the check."""
-    if report.status in NOT_PROVEN:
-        return why_not_proven(report)
-    return "" if report.waived is None else f"waived {report.waived}"
 
 
 def _reasons(gate: Gate, evaluation: Evaluation) -> Iterator[Phrase]:
@@ -173,19 +173,6 @@ def _with_merged_ranks(query: GoldenQuery, violations: Sequence[Violation]) -> I
             yield (ranked.rule, included.rule), _merged(ranked, included)
         elif violation is not included:
             yield (violation.rule,), violation
-
-
-def _with_unanswered(
-    violations: Sequence[Violation], unanswered: Sequence[Violation], causes: Iterator[Cause]
-) -> Iterator[Cause]:
-    from ragcontract.rules.answered import follows_from
-
-    for rules, violation in causes:
-        if violation in unanswered:
-            because = (other.rule for other in violations if follows_from(other, violation))
-            yield tuple(dict.fromkeys((violation.rule, *because))), violation
-        elif not any(follows_from(violation, cause) for cause in unanswered):
-            yield rules, violation
 
 
 def _merged(ranked: Violation, included: Violation) -> Violation:

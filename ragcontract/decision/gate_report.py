@@ -3,8 +3,7 @@
 The texts say what was observed, what is allowed, and why a value over its limit does not fail the check.
 """
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType, field
@@ -119,25 +118,25 @@ def worst(gates: Sequence[GateReport]) -> Status:
     return next((status for status in WORST_FIRST if status in statuses), "none")
 
 
-def found_and_allowed(gate: Gate, report: GateReport, mode: FailMode) -> tuple[str, str]:
-    """Return the texts for observed and allowed: ``MRR@5 fell by 0.02, at most by 0.07`` and ``allowed drop 0.05``.
+def found_and_allowed(gate: Gate, report: GateReport, mode: FailMode) -> Sequence[str]:
+    """Return the parts of a gate's message: ``MRR@5 fell by 0.02``, ``at most by 0.07`` and ``allowed drop 0.05``.
 
-    A change within its limit has its upper bound beside it, unless no query changed. If the mode requires that a change
-    is shown to be real, or certainly within its limit, the second text has the answer.
+    The first is what was observed. Only a change within its limit has the second, its upper bound, unless no query
+    changed. If the mode requires that a change is shown to be real, or certainly within its limit, the last part has
+    the answer.
     """
     observed, allowed = observed_and_allowed(gate, report.observed)
     over = report.observed - gate.limit > SAME
     if not (gate.compares and report.bounds) or report.bounds == (0.0, 0.0):
         return observed, allowed
-    if not over:
-        observed += _at_most(gate, report.observed, report.bounds[1])
-    return observed, allowed + _answer(report, mode, over=over)
+    bound = "" if over else _at_most(gate, report.observed, report.bounds[1])
+    return [observed, *([bound] if bound else []), allowed + _answer(report, mode, over=over)]
 
 
 def observed_and_allowed(gate: Gate, amount: float) -> tuple[str, str]:
     """Return the texts for observed and allowed: ``MRR@5 fell by 0.50`` and ``allowed drop 0.10``."""
     label = gate.quantity.label
-    seen, limit = _writer(gate)(amount, gate.limit)
+    seen, limit = _written(gate, amount)
     if not gate.compares:
         return f"{label} is {seen}", f"{'minimum' if gate.kind == 'minimum' else 'allowed'} {limit}"
     worse, better = _verbs(gate)
@@ -151,18 +150,18 @@ def why_not_proven(report: GateReport) -> str:
     if report.status == "too_few":
         return f"over its limit, too few queries changed to tell{_needs(report, ': ')}"
     p_value = report.p_value
-    shown = "" if p_value is None else f" ({p_beside_threshold(p_value, report.alpha or None)})"
+    shown = "" if p_value is None else f" (p {p_beside_threshold(p_value, report.alpha or None)})"
     return f"over its limit, not shown to be real{shown}"
 
 
 def p_beside_threshold(p_value: float, alpha: float | None) -> str:
-    """Return a p-value beside the threshold that it met or missed: ``p 0.19 > 0.05``, ``p 0.012 ≤ 0.05``."""
+    """Return a p-value beside the threshold that it met or missed: ``0.19 > 0.05``, ``0.012 ≤ 0.05``."""
     if alpha is None:
-        return f"p {p_value:.2g}"
+        return f"{p_value:.2g}"
     if p_value <= alpha:
-        return f"p {p_value:.2g} ≤ {alpha:g}"
+        return f"{p_value:.2g} ≤ {alpha:g}"
     shown = (f"{p_value:.{digits}g}" for digits in SIGNIFICANT_DIGITS)
-    return f"p {next((text for text in shown if float(text) > alpha), p_value)} > {alpha:g}"
+    return f"{next((text for text in shown if float(text) > alpha), p_value)} > {alpha:g}"
 
 
 def named(query_ids: Sequence[str], of: int = 0) -> str:
@@ -173,16 +172,16 @@ def named(query_ids: Sequence[str], of: int = 0) -> str:
 
 
 def _at_most(gate: Gate, amount: float, most: float) -> str:
-    """Return the upper bound of a change for the worse, to be appended to what was observed."""
+    """Return the upper bound of a change for the worse; empty if it is where the change is."""
     worse, _ = _verbs(gate)
-    size = _writer(gate)(most, gate.limit)[0]
+    size = _written(gate, most)[0]
     if most <= SAME:
-        return f", at least by {size}" if -most > SAME else ""
-    return f", at most by {size}" if amount > SAME else f", or {worse} by at most {size}"
+        return f"at least by {size}" if -most > SAME else ""
+    return f"at most by {size}" if amount > SAME else f"or {worse} by at most {size}"
 
 
 def _answer(report: GateReport, mode: FailMode, *, over: bool) -> str:
-    if report.status != "fail":
+    if report.status not in {"fail", "waived"}:  # a limit is only waived if it is broken
         return ""
     if mode == "significant" and report.p_value is not None:
         return f" (significant, p {report.p_value:.2g})"
@@ -200,23 +199,14 @@ def _verbs(gate: Gate) -> tuple[str, str]:
     return ("fell", "rose") if gate.kind == "drop" else ("rose", "fell")
 
 
-def _writer(gate: Gate) -> Callable[[float, float], tuple[str, str]]:
-    """Return a function that writes an amount and its limit, with as many decimals as show which is larger."""
+def _written(gate: Gate, amount: float) -> tuple[str, str]:
+    """Return an amount and its limit as text, with as many decimals as show which is larger."""
+    limit, zero = gate.limit, gate.quantity.zero
     if gate.relative:
-        return partial(_in_percent, gate.quantity.zero)
-    return _in_ms if gate.quantity.unit == "ms" else _in_points
-
-
-def _in_percent(zero: float, amount: float, limit: float) -> tuple[str, str]:
-    digits = digits_beside(amount * 100, limit * 100)
-    above = f" above {zero:g}" if zero else ""
-    return f"{percent(abs(amount), digits)} of the baseline{above}", percent_as_written(limit)
-
-
-def _in_points(amount: float, limit: float) -> tuple[str, str]:
+        above = f" above {zero:g}" if zero else ""
+        digits = digits_beside(amount * 100, limit * 100)
+        return f"{percent(abs(amount), digits)} of the baseline{above}", percent_as_written(limit)
+    if gate.quantity.unit == "ms":
+        return milliseconds(abs(amount), ms_digits(amount, limit)), ms_as_written(limit)
     digits = max(digits_beside(amount, limit), min(decimals(limit), MOST_FOR_TABLES))
     return fixed(abs(amount), digits), as_written(limit)
-
-
-def _in_ms(amount: float, limit: float) -> tuple[str, str]:
-    return milliseconds(abs(amount), ms_digits(amount, limit)), ms_as_written(limit)

@@ -5,8 +5,7 @@ changes of other metrics are tested alone, only for the report.
 """
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
@@ -15,6 +14,7 @@ from ragcontract.contract.resolve import Contract, lacking_field
 from ragcontract.contract.warnings import TooFew, too_few_queries
 from ragcontract.core import bounds
 from ragcontract.core.gate import FailMode, Gate
+from ragcontract.core.metric import Metric
 from ragcontract.core.numbers import SAME
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.decision.evaluated import Evaluation
@@ -22,12 +22,10 @@ from ragcontract.decision.gate_report import KIND_IN_JSON, Certainty, GateReport
 from ragcontract.decision.policy import Outcomes, outcomes_of
 from ragcontract.evaluation.aggregates import Aggregates
 from ragcontract.evaluation.fold import references_of
+from ragcontract.runs.baseline_file import StoredHead
 from ragcontract.statistics.max_t import adjust
 from ragcontract.statistics.sign_flips import SignFlips
 from ragcontract.statistics.significance import ChangeTest, Noise, assess, noise, queries_needed
-
-if TYPE_CHECKING:
-    from ragcontract.judgments.check import Replayed
 
 Limited = tuple[str, str | None]  # the key of a metric, and the tag of the queries; None for all
 
@@ -163,14 +161,13 @@ def too_few_warnings(gates: Sequence[Gate], reports: Sequence[GateReport], tests
     lacking = [
         TooFew(gate=gate, queries=test.queries, needs=report.needs)
         for gate, report in zip(gates, reports, strict=True)
-        if report.needs and not _is_decided(report, tests) and (test := tests.of(gate))
+        if report.needs
+        and report.certainty == "undecided"
+        and not (tests.mode == "significant" and report.status == "fail")
+        and (test := tests.of(gate))
     ]
     for location, message in too_few_queries(lacking):
         yield f"{location}: {message}"
-
-
-def _is_decided(report: GateReport, tests: ChangeTests) -> bool:
-    return report.certainty != "undecided" or (tests.mode == "significant" and report.status == "fail")
 
 
 class Observed(Struct, frozen=True, kw_only=True):
@@ -189,20 +186,15 @@ def observe(gate: Gate, evaluation: Evaluation, outcomes: Outcomes | None = None
     """
     if gate.quantity.of_rules:
         return _of_rules(gate, outcomes or outcomes_of(evaluation.contract, {}))
-    return _of_quantity(gate, evaluation) if gate.quantity.read else _of_metric(gate, evaluation)
-
-
-def _of_quantity(gate: Gate, evaluation: Evaluation) -> Observed:
-    quantity = gate.quantity
-    if quantity.read is None:
-        raise TypeError(f"{quantity.key} is a metric")
-    now = quantity.read(evaluation.run)
-    before = quantity.read(evaluation.baseline) if evaluation.baseline else None
+    if (read := gate.quantity.read) is None:
+        return _of_metric(gate, evaluation)
+    now = read(evaluation.run)
+    before = read(evaluation.baseline) if evaluation.baseline else None
     if now is None:
-        return Observed(why=quantity.absent)
+        return Observed(why=gate.quantity.absent)
     if not gate.compares:
         return Observed(amount=now, now=now, before=before)
-    return Observed(why=quantity.absent_before) if before is None else _change(gate, now, before)
+    return Observed(why=gate.quantity.absent_before) if before is None else _change(gate, now, before)
 
 
 def _of_rules(gate: Gate, outcomes: Outcomes) -> Observed:
@@ -244,15 +236,20 @@ def _not_comparable(gate: Gate, evaluation: Evaluation, *, has_values: bool) -> 
     from_ids = any(metric.key == key for family in evaluation.contract.from_ids for metric in family.metrics)
     if not has_values and key not in baseline.stored.metrics and not from_ids:
         return f"the baseline has no {label}; {recreate}"
-    families = [one for one in evaluation.contract.families if any(metric.key == key for metric in one.metrics)]
-    if not has_values and baseline.scores and (fields := [name for one in families for name in references_of(one)]):
+    families = [each for each in evaluation.contract.families if any(metric.key == key for metric in each.metrics)]
+    if not has_values and baseline.scores and (fields := [name for each in families for name in references_of(each)]):
         return f"the baseline has no {label} of a query with the same {' and '.join(fields)} as now; {recreate}"
     if key not in baseline.incomparable:
         return ""
-    now = next(metric.fingerprint for metric in evaluation.contract.metrics if metric.key == key)
-    before = baseline.stored.fingerprints.get(key, "")
-    ways = [shorten(visible(way), bounds.NAME) if way else "the defaults" for way in (before, now)]
-    return f"the baseline's {label} was computed in another way ({ways[0]}, and now {ways[1]}); {recreate}"
+    metric = next(metric for metric in evaluation.contract.metrics if metric.key == key)
+    return f"the baseline's {label} {in_another_way(metric, baseline.stored)}; {recreate}"
+
+
+def in_another_way(metric: Metric, stored: StoredHead) -> str:
+    """Return that a stored baseline computed a metric in another way, for example with another judge."""
+    ways = (stored.fingerprints.get(metric.key, ""), metric.fingerprint)
+    before, now = [shorten(visible(way), bounds.NAME) if way else "the defaults" for way in ways]
+    return f"was computed in another way ({before}, and now {now})"
 
 
 def _ranks(gate: Gate, evaluation: Evaluation) -> bool:
@@ -305,15 +302,3 @@ def report_gate(gate: Gate, seen: Observed, tests: ChangeTests | None = None) ->
         report = with_test(gate, report, tests)
     mode = tests.mode if tests else "strict"
     return replace(report, message=", ".join(found_and_allowed(gate, report, mode)))
-
-
-def without_effect(gates: Iterable[GateReport], replayed: "Replayed") -> tuple[GateReport, ...]:
-    """Return the results of gates. Gates on judgments of a judge without a good calibration are skipped."""
-    advisory = replayed.untrusted if replayed.advisory else {}
-    skipped = "advisory, because the judge is not calibrated"
-    return tuple(
-        [
-            replace(gate, status="skipped", waived=None, skipped=skipped) if gate.id in advisory else gate
-            for gate in gates
-        ]
-    )

@@ -5,7 +5,7 @@ whose rules hold, counts only violations that count.
 """
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from datetime import date
+from datetime import date, datetime
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -14,13 +14,18 @@ from msgspec.structs import replace
 from ragcontract.contract.config import Waiver
 from ragcontract.contract.resolve import Contract
 from ragcontract.contract.scope import skipped_tiers
+from ragcontract.core import bounds
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
+from ragcontract.core.judge_settings import Task
 from ragcontract.core.nearest import NearNames
+from ragcontract.core.numbers import count
 from ragcontract.core.rule import Violation, ViolationStatus
-from ragcontract.decision.evaluated import Violations
+from ragcontract.core.safe_text import shorten
+from ragcontract.decision.evaluated import Evaluation, Violations
 from ragcontract.decision.gate_report import NOT_HELD, GateReport
+from ragcontract.files.problems import Collector, Problems
 
 QueryStatus = Literal["pass", "fail", "warn", "counted", "skipped", "waived", "known"]
 WORST_FIRST: tuple[ViolationStatus, ...] = ("fail", "counted", "warn", "skipped", "known", "waived")
@@ -29,9 +34,69 @@ EXCUSED: frozenset[ViolationStatus] = frozenset({"skipped", "known", "waived"})
 # The reasons for a status.
 KNOWN = "already broken in the baseline"
 ONLY_WARNS = "only warns"  # the rule, whatever the severity of the query
+ADVISORY = "advisory, because the judge is not calibrated"
 UNCOVERED = "no limit on the pass rate covers the query"  # so it fails the check although only the pass rate decides
 Target: TypeAlias = tuple[Literal["gate", "query", "tag"], str, str | None]  # the last is the rule, None for any
 NAMED_BY = {"gate": "gate has the id", "query": "golden query has the id", "tag": "golden query has the tag"}
+# The reasons why limits on what a judge said do not count, by the id of the limit.
+Distrusted: TypeAlias = Mapping[str, tuple[str, ...]]
+
+
+def judged_limits(contract: Contract) -> dict[Gate, Task]:
+    """Return the limits on judged metrics, with their tasks."""
+    tasks = {metric.key: metric.task for metric in contract.metrics if metric.task}
+    return {gate: task for gate in contract.gates if (task := tasks.get(gate.quantity.key))}
+
+
+def distrusted_limits(evaluation: Evaluation, now: datetime) -> Distrusted:
+    """Return why limits on what a judge said do not count: its calibration is missing, too old, or not good enough.
+
+    A limit on a change depends on the judge of the baseline, which may be stored, as well as on that of the run.
+    """
+    contract, judge, baseline = evaluation.contract, evaluation.judge, evaluation.baseline
+    if judge is None:
+        return {}
+    distrusted = {}
+    for gate, task in judged_limits(contract).items():
+        sides = (evaluation.run, baseline) if gate.compares else (evaluation.run,)
+        judges = set[str]().union(*(side.judged.fingerprints(task) for side in sides if side and side.judged))
+        if gate.compares and judge.replay and baseline and baseline.stored:
+            # The metric's fingerprint names these judges, and a baseline of others is not compared.
+            judges |= judge.replay.fingerprints(task, contract.queries.keys())
+        if reasons := judge.why_not(task, judges, now):
+            distrusted[gate.id] = reasons
+    return distrusted
+
+
+def judge_problems(evaluation: Evaluation, now: datetime) -> Problems:
+    """Return what is wrong with a judge that cannot be relied on, and warnings about what it cleared.
+
+    A limit that does not count is a problem, or a warning if such limits are advisory.
+    """
+    contract, judge, problems = evaluation.contract, evaluation.judge, Collector()
+    used, before = evaluation.run.judged, evaluation.baseline and evaluation.baseline.judged
+    if judge is None or used is None or evaluation.run.problems or judge.problems.problems:
+        return Problems()
+    if used.cleared:  # a check may pass for that reason alone
+        cleared = count(sum(used.cleared.values()), "violation")
+        problems.warning(f"the judge cleared {cleared} of {_queries(used.cleared)}")
+    if before and before.unknown and contract.only_new:
+        what = f"the baseline has flagged texts without a verdict in {_queries(before.unknown)}"
+        problems.warning(f"{what}: they count as new; judge that run, too, into another file, and name both")
+    distrusted = distrusted_limits(evaluation, now)
+    for gate in contract.gates:
+        why = f"the judge is not calibrated: {'; '.join(distrusted.get(gate.id, ()))}"
+        if gate.id in distrusted and contract.config.judge.uncalibrated == "advisory":
+            problems.warning(f"{gate.location}: {gate.id} is shown without effect: {why}")
+        elif gate.id in distrusted:
+            advisory = "judge.uncalibrated: advisory shows it without effect"
+            problems.problem(gate.location, f"{gate.id} cannot be judged: {why}; {advisory}")
+    return problems.collected()
+
+
+def _queries(ids: Collection[str]) -> str:
+    names = ", ".join(repr(shorten(query_id, bounds.NAME)) for query_id in list(ids)[: bounds.NAMES])
+    return f"{count(len(ids), 'golden query')}: {names}{', …' if len(ids) > bounds.NAMES else ''}"
 
 
 def status_of(violations: Iterable[Violation]) -> QueryStatus:
@@ -46,7 +111,7 @@ def with_status(contract: Contract, violations: Violations, today: date) -> tupl
     Also return the indexes of the waivers that match any violation, whether it counts or not.
     """
     waivers = _Waivers(contract.config.waivers, today)
-    rate_limits = _RateLimits(contract) if only_rates_fail(contract) else None
+    is_covered = _covered_by_rates(contract) if only_rates_fail(contract) else None
 
     def status(query: GoldenQuery, violation: Violation) -> tuple[ViolationStatus, str]:
         if reason := waivers.reason(_targets(query, violation.rule)):
@@ -57,9 +122,9 @@ def with_status(contract: Contract, violations: Violations, today: date) -> tupl
             return "warn", "severity warn"
         if violation.warns:
             return "warn", ONLY_WARNS
-        if rate_limits is None:
+        if is_covered is None:
             return "fail", ""
-        return ("counted", "counts in the pass rate") if rate_limits.cover(query) else ("fail", UNCOVERED)
+        return ("counted", "counts in the pass rate") if is_covered(query) else ("fail", UNCOVERED)
 
     def marked(query: GoldenQuery, violation: Violation) -> Violation:
         decided, why = status(query, violation)
@@ -69,19 +134,18 @@ def with_status(contract: Contract, violations: Violations, today: date) -> tupl
 
 
 def skipped_by(contract: Contract, gates: Iterable[GateReport]) -> Mapping[str, str]:
-    """Return the skipped tiers, each with the tier that missed its minimum. A waived minimum skips no tier."""
+    """Return the skipped tiers, each with the reason. A waived minimum skips no tier."""
     missed = [gate.tier for gate in gates if gate.tier and gate.status == "fail"]
-    return skipped_tiers(contract.config.tiers, missed) if missed else {}
+    skipped = skipped_tiers(contract.config.tiers, missed) if missed else {}
+    return {tier: f"tier {cause!r} missed its minimum" for tier, cause in skipped.items()}
 
 
 def skip_rules(contract: Contract, violations: Violations, skipped: Mapping[str, str]) -> Violations:
     """Mark the violations of queries of skipped tiers, unless something else excuses them."""
 
     def marked(query: GoldenQuery, violation: Violation) -> Violation:
-        cause = skipped.get(tier_of(query) or "")
-        if cause is None or violation.status in EXCUSED:
-            return violation
-        return replace(violation, status="skipped", why=why_skipped(cause))
+        why = skipped.get(tier_of(query) or "")
+        return replace(violation, status="skipped", why=why) if why and violation.status not in EXCUSED else violation
 
     return _each(contract, violations, marked)
 
@@ -97,19 +161,12 @@ def _each(
     }
 
 
-def skip_gates(gates: Iterable[GateReport], skipped: Mapping[str, str]) -> tuple[GateReport, ...]:
-    """Mark the gates of skipped tiers."""
-
-    def marked(gate: GateReport) -> GateReport:
-        cause = skipped.get(gate.tier or "")
-        return gate if cause is None else replace(gate, status="skipped", waived=None, skipped=why_skipped(cause))
-
-    return tuple(map(marked, gates))
-
-
-def why_skipped(cause: str) -> str:
-    """Return why a tier is skipped; ``cause`` is the tier that gates it."""
-    return f"tier {cause!r} missed its minimum"
+def skip_gates(gates: Iterable[GateReport], why: Callable[[GateReport], str | None]) -> tuple[GateReport, ...]:
+    """Mark the gates that there is a reason to skip, waived or not."""
+    reasons = ((gate, why(gate)) for gate in gates)
+    return tuple(
+        [replace(gate, status="skipped", waived=None, skipped=reason) if reason else gate for gate, reason in reasons]
+    )
 
 
 def waive_gates(
@@ -129,6 +186,8 @@ def waive_gates(
 
 def waiver_warnings(contract: Contract, used: Container[int], today: date) -> Iterator[str]:
     """Yield a warning for every waiver that has expired, matches nothing broken, or names what does not exist."""
+    if not contract.config.waivers:
+        return
     strangers = _Strangers(contract)
     for number, waiver in enumerate(contract.config.waivers):
         location = contract.config_file.locations.of("waivers", number)
@@ -274,18 +333,13 @@ def outcomes_of(contract: Contract, violations: Violations, skipped: Container[s
     )
 
 
-class _RateLimits:
-    """The queries that limits on pass rates cover."""
-
-    def __init__(self, contract: Contract) -> None:
-        limits = [gate for gate in contract.gates if gate.quantity.of_rules]
-        self._all = any(gate.tag is None and gate.tier is None for gate in limits)
-        self._tags = frozenset(gate.tag for gate in limits if gate.tag is not None)
-        self._tiers = frozenset(gate.tier for gate in limits if gate.tier is not None)
-
-    def cover(self, query: GoldenQuery) -> bool:
-        """Return whether any limit on a pass rate counts the query."""
-        return self._all or tier_of(query) in self._tiers or not self._tags.isdisjoint(query.tags)
+def _covered_by_rates(contract: Contract) -> Callable[[GoldenQuery], bool]:
+    """Return a function that says whether any limit on a pass rate counts a query."""
+    limits = [gate for gate in contract.gates if gate.quantity.of_rules]
+    every = any(gate.tag is None and gate.tier is None for gate in limits)
+    tags = frozenset(gate.tag for gate in limits if gate.tag is not None)
+    tiers = frozenset(gate.tier for gate in limits if gate.tier is not None)
+    return lambda query: every or tier_of(query) in tiers or not tags.isdisjoint(query.tags)
 
 
 def only_rates_fail(contract: Contract) -> bool:

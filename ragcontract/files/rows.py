@@ -8,6 +8,7 @@ import msgspec
 
 from ragcontract.core.errors import OutputError
 from ragcontract.core.lines import Line
+from ragcontract.core.safe_text import encodable
 from ragcontract.files.json_lines import How
 from ragcontract.files.problems import Event, Problem
 
@@ -16,11 +17,36 @@ INSTALL = "install it: pip install 'rag-contract[parquet]'"
 T = TypeVar("T", bound=msgspec.Struct)
 Reader: TypeAlias = Callable[..., Iterator[Event[Any]]]
 PARQUET: Line[Reader] = Line(names=(".parquet",), home="ragcontract.files.parquet:read_parquet")
+COLUMNS: Line[Callable[[str], list[str]]] = Line(home="ragcontract.files.parquet:column_names")
 # The formats of rows, by the ends of file names. A file with any other name is read as the first one.
 FORMATS: tuple[Line[Reader], ...] = (
     Line(names=(".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz"), home="ragcontract.files.json_lines:read_jsonl"),
     PARQUET,
 )
+FILE_BITS = 40  # of the integer that is the place of a row: the file is above them
+
+
+class Places:
+    """The places of rows as integers, to save memory."""
+
+    def __init__(self) -> None:
+        self._paths: list[str] = []
+
+    def at(self, path: str, line: int) -> int:
+        """Return the place of a line; those of the following lines of the file follow one by one."""
+        if path not in self._paths[-1:]:
+            self._paths.append(path)
+        return (len(self._paths) - 1 << FILE_BITS) + line
+
+    def text(self, at: int) -> str:
+        """Return a place as messages name it, such as ``run.jsonl:17``."""
+        file, line = divmod(at, 1 << FILE_BITS)
+        return f"{encodable(self._paths[file])}:{line}"
+
+    @staticmethod
+    def in_one_file(at: int, other: int) -> bool:
+        """Return whether two places are in the same file."""
+        return at >> FILE_BITS == other >> FILE_BITS
 
 
 def format_of(path: str) -> Line[Reader] | None:
@@ -48,10 +74,9 @@ def read_rows(paths: Sequence[str], row_type: type[T], **how: Unpack[How]) -> It
 def parquet_columns(path: str) -> list[str]:
     """Return the names of a Parquet file's columns, or none if it cannot be read, which ``read_rows`` reports."""
     try:
-        from ragcontract.files.parquet import column_names
+        return COLUMNS.load()(path)
     except ImportError:
         return []
-    return column_names(path)
 
 
 def needs_pyarrow(name: str) -> OutputError:

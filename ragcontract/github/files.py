@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import count
-from ragcontract.evaluation.check_inputs import DEFAULTS, SINGLE, Inputs, find_inputs
+from ragcontract.evaluation.source import DEFAULTS, SINGLE, Inputs, find_inputs
 from ragcontract.files.paths import existing_files
 from ragcontract.files.writing import check_outputs
 from ragcontract.github.context import Context

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.nearest import NearNames
-from ragcontract.evaluation.check_inputs import DEFAULTS, Inputs
+from ragcontract.evaluation.source import DEFAULTS, Inputs
 from ragcontract.report.record import Detail
 
 Mode = Literal["check", "post-comment"]

@@ -64,23 +64,14 @@ class ChatModel:
     """A model that is asked; threads share it."""
 
     def __init__(self, name: str, dialect: Dialect, calls: ModelCalls) -> None:
-        self._name = name
+        self.name, self.host = name, calls.endpoint.host
         self._dialect = dialect
         self._calls = calls
+        self.close = calls.close
         self._dropped: frozenset[str] = frozenset()
         self._lock = threading.Lock()
         self._first = threading.Lock()
         self._is_known = False
-
-    @property
-    def name(self) -> str:
-        """The model as the user names it."""
-        return self._name
-
-    @property
-    def host(self) -> str:
-        """The host of its endpoint."""
-        return self._calls.endpoint.host
 
     @property
     def dropped(self) -> tuple[str, ...]:
@@ -97,16 +88,12 @@ class ChatModel:
             finally:
                 self._is_known = True
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._calls.close()
-
     def _asked(self, ask: Ask) -> Reply:
         reply = self._once(ask)
         if not reply.cut:
             return reply
         try:
-            longer = self._once(_longer(ask))
+            longer = self._once(replace(ask, max_tokens=TIMES_CUT * ask.max_tokens))
         except NoReply as error:
             if error.final or error.kind != "too_long":
                 raise
@@ -124,7 +111,7 @@ class ChatModel:
     def _once(self, ask: Ask) -> Reply:
         dropped, retried = self._dropped, 0
         while True:
-            body = self._dialect.body(self._name, ask, dropped)
+            body = self._dialect.body(self.name, ask, dropped)
             try:
                 content, again = self._calls.post(
                     self._dialect.path,
@@ -166,10 +153,6 @@ class ChatModel:
             if named:
                 return named[0]
         return next(iter(sent), None)
-
-
-def _longer(ask: Ask) -> Ask:
-    return replace(ask, max_tokens=TIMES_CUT * ask.max_tokens)
 
 
 def estimated_tokens(ask: Ask) -> int:
@@ -224,12 +207,10 @@ class OpenAIChat:
     }
 
     def in_use(self, dropped: frozenset[str]) -> list[str]:
-        """Return the ``optional`` parameters that are sent."""
         sent = {_first(FORMATS, dropped), _first(LENGTHS, dropped), *({"temperature", "seed"} - dropped)}
         return [name for name in self.optional if name in sent]
 
     def body(self, model: str, ask: Ask, dropped: frozenset[str]) -> dict[str, Any]:
-        """Return the body of a call."""
         body: dict[str, Any] = {
             "model": model,
             "messages": [{"role": "system", "content": ask.system}, {"role": "user", "content": ask.user}],
@@ -244,7 +225,6 @@ class OpenAIChat:
         return body | {name: value for name, value in values.items() if name in sent}
 
     def message(self, content: Any, ask: Ask) -> ModelMessage:  # noqa: ARG002 (other dialects need what was asked)
-        """Return the message of the first choice; raise NoReply if there is none."""
         answer = content if isinstance(content, dict) else {}
         if answer.get("system_fingerprint") == OLLAMA_MARK:
             cuts = "this is Ollama, which at this address cuts what is too long without saying so"
@@ -258,7 +238,6 @@ class OpenAIChat:
         return ModelMessage(text=text, cut=choice.get("finish_reason") == "length", model=text_in(answer.get("model")))
 
     def tokens(self, content: Any) -> tuple[int, int] | None:
-        """Return the tokens in and out that are billed."""
         usage = content.get("usage") if isinstance(content, dict) else None
         billed = usage if isinstance(usage, dict) else {}
         ins, outs = whole_number(billed.get("prompt_tokens")), whole_number(billed.get("completion_tokens"))
@@ -275,11 +254,9 @@ class OllamaChat:
         self._max_context = max_context
 
     def in_use(self, dropped: frozenset[str]) -> list[str]:
-        """Return the form in which the format of the reply is sent."""
         return [name for name in self.optional if name not in dropped][:1]
 
     def body(self, model: str, ask: Ask, dropped: frozenset[str]) -> dict[str, Any]:
-        """Return the body of a call; raise NoReply if it is too long."""
         length = context_length(ask)
         if length > self._max_context:
             needs = f"needs a context of {length:,} tokens"

@@ -112,7 +112,6 @@ class JudgeOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def settings(self) -> VoteSettings:
-        """How cases are judged."""
         return VoteSettings(votes=self.votes, confirm=self.confirm, max_tokens=self.max_reply)
 
     @property
@@ -129,7 +128,6 @@ class JudgeOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def limits(self) -> CallLimits:
-        """How calls are made."""
         return CallLimits(
             concurrency=self.concurrency,
             retries=self.retries,
@@ -237,7 +235,6 @@ class CountingModel:
         self.expected = Expected(calls=0, tokens_in=0, most_out=0)
 
     def ask(self, ask: Ask) -> Reply:
-        """Count a call; raise NoReply."""
         before = self.expected
         self.expected = Expected(
             calls=before.calls + 1,

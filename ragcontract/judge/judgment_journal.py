@@ -118,15 +118,12 @@ class JudgmentJournal:
         return random.Random("\n".join([self._seed, *case]))  # noqa: S311 (its seed is a secret)
 
     def reply_to(self, asked: str) -> Reply | None:
-        """Return an earlier reply; None if there is none."""
         return self._replies.get(asked)
 
     def add_reply(self, asked: str, reply: Reply) -> None:
-        """Keep a reply; raise OutputError."""
         self._append(_Replied(ask=asked, reply=reply))
 
     def add(self, judgments: list[Judgment]) -> None:
-        """Keep the judgments on a case; raise OutputError."""
         self._append(_Judged(judgments=judgments))
 
     def _append(self, line: _Line) -> None:
@@ -185,19 +182,10 @@ class RememberingModel:
     """A model that is asked only if the journal has no reply, and no more once a failure is final. Threads share it."""
 
     def __init__(self, model: Model, journal: JudgmentJournal, spending: Spending) -> None:
+        self.name, self.host = model.name, model.host
         self._model = model
         self._journal = journal
         self._spending = spending
-
-    @property
-    def name(self) -> str:
-        """The model as the user names it."""
-        return self._model.name
-
-    @property
-    def host(self) -> str:
-        """The host of its endpoint."""
-        return self._model.host
 
     def ask(self, ask: Ask) -> Reply:
         """Return the reply, after adding it to the journal; raise NoReply."""

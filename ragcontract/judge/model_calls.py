@@ -96,7 +96,6 @@ class Bill:
         self.tokens_in, self.tokens_out, self.is_estimate = tokens_in, tokens_out, False
 
     def is_void(self) -> None:
-        """Note that the call was refused."""
         self.is_for(0, 0)
 
 
@@ -110,16 +109,10 @@ class Spending:
         self._changed = threading.Condition()
         self._reserved: dict[Bill, tuple[int, int]] = {}
         self._calls = self._retried = self._estimated = self._tokens_in = self._tokens_out = 0
-        self._over: NoReply | None = None
-
-    @property
-    def over(self) -> NoReply | None:
-        """Why no more calls are begun; None if they are."""
-        return self._over
+        self.over: NoReply | None = None  # why no more calls are begun; None if they are
 
     @property
     def spent(self) -> Spent:
-        """What has been spent."""
         with self._changed:
             return Spent(
                 calls=self._calls,
@@ -138,15 +131,15 @@ class Spending:
     def stop(self, why: NoReply) -> None:
         """Begin no more calls in any thread."""
         with self._changed:
-            self._over = self._over or why
+            self.over = self.over or why
             self._changed.notify_all()
 
     def check(self) -> None:
         """Raise NoReply if no more calls may be begun."""
-        if self._over is None and self.seconds_left <= 0:
+        if self.over is None and self.seconds_left <= 0:
             self.stop(NoReply("deadline", REACHED, final=True))
-        if self._over is not None:
-            raise self._over
+        if self.over is not None:
+            raise self.over
 
     def wait(self, seconds: float) -> None:
         """Wait before a call; raise NoReply if no more calls may be begun, at once if the deadline comes first."""

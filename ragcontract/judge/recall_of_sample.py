@@ -60,16 +60,7 @@ class Judge:
             path="", model=model, endpoint=endpoint, settings=options.settings, limits=options.limits
         )
         self._model = open_model(judging, self._spending)
-
-    @property
-    def name(self) -> str:
-        """The name of the model."""
-        return self._model.name
-
-    @property
-    def host(self) -> str:
-        """The host of its endpoint."""
-        return self._model.host
+        self.name, self.host = self._model.name, self._model.host
 
     @property
     def spent(self) -> Spent:
@@ -85,13 +76,11 @@ class Judge:
         self._model.close()
 
     def __enter__(self) -> Self:
-        """Return the judge, which is closed at the end of the block."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Close the connections."""
         self.close()
 
 
@@ -112,7 +101,6 @@ class JudgedRecall(Struct, frozen=True, kw_only=True):
     claims: tuple[JudgedClaim, ...]
 
     def __float__(self) -> float:
-        """Return the value."""
         return self.value
 
 

@@ -40,7 +40,6 @@ class Lines:
             yield offset, line
 
     def at(self, offset: int) -> bytes:
-        """Return the line at an offset."""
         self._file.seek(offset)
         return self._file.readline()
 

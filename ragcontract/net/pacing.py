@@ -52,15 +52,10 @@ def asked_pause(headers: Mapping[str, str], now: float) -> float | None:
     pause = seconds_in(headers.get("retry-after"), now)
     if pause is not None:
         return pause
-    resets = dict(_resets(headers, now))
+    names = [name for name in map(str.lower, headers) if re.fullmatch(_RESET, name)]
+    resets = {name: pause for name in names if (pause := seconds_in(headers.get(name), now)) is not None}
     used_up = [pause for name, pause in resets.items() if headers.get(name.replace("reset", "remaining")) == "0"]
     return max(used_up or resets.values(), default=None)
-
-
-def _resets(headers: Mapping[str, str], now: float) -> Iterator[tuple[str, float]]:
-    for name in map(str.lower, headers):
-        if re.fullmatch(_RESET, name) and (pause := seconds_in(headers.get(name), now)) is not None:
-            yield name, pause
 
 
 def seconds_in(text: str | None, now: float) -> float | None:
@@ -127,7 +122,6 @@ class RateLimiter:
             self.next = (self.next if was_due else now) + self._gap
 
     def pause(self, seconds: float, now: float) -> None:
-        """Let no call start for ``seconds``."""
         self.next = max(self.next, now + min(max(seconds, 0.0), bounds.ASKED_PAUSE))
 
 
@@ -176,7 +170,6 @@ class Throttle:
             self._succeeded = 0
 
     def pause(self, seconds: float) -> None:
-        """Begin no call for the time that the server asks for."""
         with self._lock:
             self._pauses.pause(seconds, self._clock())
 

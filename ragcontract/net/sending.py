@@ -56,7 +56,6 @@ class HttpAnswer(Struct, frozen=True, kw_only=True):
 
     @property
     def is_success(self) -> bool:
-        """Whether the call succeeded."""
         return 200 <= self.status < 300  # noqa: PLR2004
 
 
@@ -196,7 +195,6 @@ class Failed(Exception):  # noqa: N818 (it is what happened, not a fault in how 
 
     @property
     def may_succeed_later(self) -> bool:
-        """Whether the same call may succeed later."""
         if self.answered is None:
             return self.kind in AGAIN
         return self.kind == "http_error" and may_succeed_later(self.answered.status)
@@ -221,14 +219,12 @@ class Service:
         trust_env: TrustEnv = "auto",
         redirects: int = 0,
     ) -> None:
-        """Prepare to call addresses on the host of ``url``."""
         self._secrets = secrets
         self._connect_seconds = connect_seconds
         self._redirects = redirects
         self._session = open_session(url, trust_env=trust_env, at_once=at_once)
 
     def close(self) -> None:
-        """Close the connections."""
         self._session.close()
 
     def json(

@@ -185,7 +185,6 @@ class Conversation:
 
     @property
     def query(self) -> str:
-        """The user's message in this turn."""
         return self.question.user_messages[len(self._turns)]
 
     @property
@@ -195,7 +194,6 @@ class Conversation:
         return tuple({name: value for name, value in message.items() if name not in UNSENT} for message in sent)
 
     def again(self) -> None:
-        """Count another attempt at this turn."""
         self.attempt += 1
         self.attempts += 1
 

@@ -30,29 +30,23 @@ class Context(Struct, frozen=True, kw_only=True):
     repeat: int = 1  # counts from 1; 0 in a warm-up
 
     def __getitem__(self, name: str) -> Any:
-        """Return a field."""
         if name not in self.__struct_fields__:
             raise KeyError(name)
         return getattr(self, name)
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the names of the fields."""
         return iter(self.__struct_fields__)
 
     def __len__(self) -> int:
-        """Return how many fields there are."""
         return len(self.__struct_fields__)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return a field, or ``default`` if there is none of that name."""
         return getattr(self, name) if name in self.__struct_fields__ else default
 
     def keys(self) -> tuple[str, ...]:
-        """Return the names of the fields."""
         return self.__struct_fields__
 
     def items(self) -> ItemsView[str, Any]:
-        """Return the names of the fields with their values."""
         return {name: self[name] for name in self}.items()
 
 
@@ -147,28 +141,19 @@ class Wrapping(System):
         self.system = system
 
     def setup(self) -> None:
-        """Set the other system up."""
         self.system.setup()
 
     def ask(self, query: str, context: Context) -> Response:
-        """Ask the other system."""
         return self.system.ask(query, context)
 
     def versions(self) -> Mapping[str, str]:
-        """Return the versions of the other system."""
         return self.system.versions()
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the facts of the other system."""
         return self.system.facts()
 
     def teardown(self) -> None:
-        """Release the other system."""
         self.system.teardown()
-
-
-def _to_nobody(_: str) -> None:
-    """Drop a sentence."""
 
 
 class Surroundings(Struct, frozen=True, kw_only=True):
@@ -183,5 +168,5 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     isolate: bool = False  # whether Python code has a process of its own
     # The environment variables, which say whether a pull request may have changed the target.
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    say: Callable[[str], None] = _to_nobody  # called with a sentence for whoever waits, as before a download
+    say: Callable[[str], None] = lambda _: None  # called with a sentence for whoever waits, as before a download
     sources: Sources | None = None  # where the modules are added that another process imports

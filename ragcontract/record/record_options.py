@@ -24,7 +24,7 @@ from ragcontract.files.writing import check_outputs
 from ragcontract.net.secrets import Secrets, of_environment, wrong_names
 from ragcontract.record.golden_questions import Questions, Selection, read_questions
 from ragcontract.record.interface import Surroundings
-from ragcontract.record.journal import Header, path_beside
+from ragcontract.record.recording_journal import Header, path_beside
 from ragcontract.record.run_rows import refuse_output
 from ragcontract.record.sources import Commit, Sources, commit_of
 from ragcontract.record.target import Target
@@ -107,7 +107,6 @@ class RecordOptions(Struct, frozen=True, kw_only=True):
         )
 
     def known(self, environ: Mapping[str, str]) -> Secrets:
-        """Return the secrets with their values."""
         return of_environment(self.secrets, environ)
 
 
@@ -133,7 +132,6 @@ class RecordSettings(Struct, frozen=True, kw_only=True):
         return None if self.commit is None else str(self.commit)
 
     def header(self, target: Target) -> Header:
-        """Return the first line of the journal."""
         return Header(
             target=target.name,
             target_sha256=target.sha256,

@@ -29,8 +29,8 @@ from ragcontract.record.asking import Asking, Conversation, failure_of
 from ragcontract.record.events import Counts, Event, Failed, QuestionDone, Start, Watch
 from ragcontract.record.golden_questions import Questions
 from ragcontract.record.interface import CallFailed, Response, System
-from ragcontract.record.journal import Entry, Journal, begun
 from ragcontract.record.record_options import OnFailure, RecordOptions, RecordSettings, settled
+from ragcontract.record.recording_journal import Entry, Journal, begun
 from ragcontract.record.run_rows import RandomIds, Rows, usable_versions, with_versions, write_run
 from ragcontract.record.target import Target, read_target
 
@@ -60,14 +60,11 @@ def record(
     questions failed or the target cannot be used, and KeyboardInterrupt if somebody asked to stop. ``watch`` gets the
     End event before the teardown, so that it can still ask the system for its versions and facts.
     """
-    path, options = settings.journal, settings.options
+    path = settings.journal
     journal = Journal(journals.opened(path, "recording", option="--out") if path else journals.temporary())
     rows = None
     try:
-        header = settings.header(target)
-        journal.start(header, settings.questions, settings.sources, fresh=options.fresh, partial=options.partial)
-        journal.depend_on(settings.sources.new())
-        settings.refuse_inputs(target.files)
+        _begin(journal, settings, target)
         ids = RandomIds(settings.out)
         session = RecordingSession(settings, journal, watch, secrets)
         counts = session.counts
@@ -95,10 +92,18 @@ def record(
                 *(_doubts(counts, settings.questions, ids) if rows is not None else ()),
             ),
             details=_details(settings, target, counts)
-            | {"versions": {**versions, **options.versions}, **secrets.redacted(dict(known.facts))},
+            | {"versions": {**versions, **settings.options.versions}, **secrets.redacted(dict(known.facts))},
         )
     finally:
         journal.close(remove=rows is not None)
+
+
+def _begin(journal: Journal, settings: RecordSettings, target: Target) -> None:
+    """Read what the journal has; raises InputError or OutputError if the recording cannot go on with it."""
+    header, options = settings.header(target), settings.options
+    journal.start(header, settings.questions, settings.sources, fresh=options.fresh, partial=options.partial)
+    journal.depend_on(settings.sources.new())
+    settings.refuse_inputs(target.files)
 
 
 class RecordingPlan(Struct, frozen=True, kw_only=True):
@@ -141,7 +146,6 @@ class RecordingSession:
     """A recording under way: asks the questions and keeps the answers."""
 
     def __init__(self, settings: RecordSettings, journal: Journal, watch: Watch, secrets: Secrets) -> None:
-        """Begin after what the journal has."""
         self._journal = journal
         self._sources = settings.sources
         self._options = settings.options
@@ -190,7 +194,6 @@ class RecordingSession:
             raise KeyboardInterrupt
 
     def note(self, event: Event) -> None:
-        """Count an event and pass it on."""
         self.counts.count(event)
         self._watch(event)
 

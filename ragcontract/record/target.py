@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
+from ragcontract.core.lines import Line
 from ragcontract.core.run import VERSION_FIELDS
 from ragcontract.core.safe_text import encodable
 from ragcontract.files.opening import READ_ERRORS, read_problem, read_within
@@ -29,9 +30,10 @@ from ragcontract.record.adapters import python_code
 from ragcontract.record.adapters.user_code import source_of
 from ragcontract.record.interface import Surroundings, System, Wrapping
 from ragcontract.record.sources import refuse_changed_by_others
-from ragcontract.record.target_registry import AROUND, KINDS, Modules, around, kind
+from ragcontract.record.target_registry import AROUND, KINDS, Modules, module
 
 YAML = (".yml", ".yaml")
+_YAML_TREE: Line[Any] = Line(home="ragcontract.files.yaml_tree")  # PyYAML is imported only if there is a file
 
 Keys = tuple[str | int, ...]
 _Version = Annotated[str, Meta(min_length=1, max_length=bounds.ID, title="text that is not empty; quote numbers")]
@@ -91,8 +93,7 @@ def read_target_file(path: str, secrets: Secrets, *, kinds: Modules = KINDS, aro
     data = _bytes_of(path)
     if not data.strip():
         raise InputError([str(Problem(path, f"is empty; write one of {', '.join(kinds)}, and what it needs"))])
-    from ragcontract.files import yaml_tree  # PyYAML is imported only if there is a file
-
+    yaml_tree = _YAML_TREE.load()
     document = yaml_tree.load(data, texts=VERSION_FIELDS)
     problems = [(problem.line, Mismatch(problem.path, problem.message)) for problem in document.problems]
     value = yaml_tree.without_nulls(document.value)
@@ -152,7 +153,8 @@ def record_of(modules: Modules, kinds: Modules, around_: Modules) -> type[Struct
 
 
 def _options(name: str, kinds: Modules, around_: Modules) -> type[Struct]:
-    return kind(name, kinds).OPTIONS if name in kinds else around(name, around_).OPTIONS
+    options: type[Struct] = module(name, kinds if name in kinds else around_).OPTIONS
+    return options
 
 
 def _of_object(target: object, surroundings: Surroundings) -> Target:
@@ -175,9 +177,9 @@ def _of_file(path: str, surroundings: Surroundings, kinds: Modules, around_: Mod
     here = replace(surroundings, folder=surroundings.folder / Path(path).parent)
     absolute, folder = Path(path).absolute(), here.folder.absolute()
     try:
-        system = kind(file.kind, kinds).system(file.options, here)
+        system: System = module(file.kind, kinds).system(file.options, here)
         for name, options in file.around.items():
-            system = around(name, around_).around(options, system, here)
+            system = module(name, around_).around(options, system, here)
     except InputError as error:
         raise InputError([f"{path}: {problem}" for problem in error.problems], more=error.more) from error
     if file.versions:
@@ -263,4 +265,4 @@ def _unknown_secrets(value: Any, secrets: Secrets, path: Keys = ()) -> Iterator[
 
 def _unknown(value: Any, record: type[Struct]) -> list[Mismatch]:
     """Return the unknown keys, with those that have no value: these are taken out before the file is checked."""
-    return [mismatch for mismatch in mismatches(value, record) if mismatch.message.startswith("unknown key")]
+    return [mismatch for mismatch in mismatches(value, record) if mismatch.unknown]

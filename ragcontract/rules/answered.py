@@ -1,4 +1,4 @@
-"""The base of all rules about answers, and the rule that there is an answer at all.
+"""The base of all rules about answers, and the rules that there is an answer, in the expected mode.
 
 Some rules search answers for what must not be there. A search does not understand what it finds; "it does not cost $5"
 has a price in it. Such rules therefore return flags, with which a judge can be asked whether the answer really says so.
@@ -11,20 +11,21 @@ from typing import ClassVar, TypeAlias
 from msgspec import UNSET, Struct
 
 from ragcontract.answers.answer_text import Answer, answer_of, says_something, words_for_nothing
-from ragcontract.answers.metric_options import is_cut_off
+from ragcontract.answers.metric_options import ABSTAIN, is_cut_off, unknown_mode
 from ragcontract.answers.normalising import Span
 from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AnswerSettings, Matcher
-from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.golden import GoldenQuery, Mode
 from ragcontract.core.invisible import without_invisible
-from ragcontract.core.phrase import Name, Phrase, excerpt
-from ragcontract.core.rule import RowContext, RowRule, Violation, names_of
-from ragcontract.core.run import RESPONSE_FIELDS, RunRow
+from ragcontract.core.phrase import Message, Name, Phrase, excerpt
+from ragcontract.core.rule import NO_ANSWER, RowContext, RowRule, Violation, names_of
+from ragcontract.core.run import RESPONSE_FIELDS, RunRow, mode_of
 from ragcontract.core.safe_text import shorten
 
-ANSWER, NO_ANSWER = ("an answer",), ("no answer",)
-NO_CALLS = ("no tool_calls",)  # the calls of a golden query without a row, or of a turn after an error, are not known
-LACKING = "has no response, which rules about its answer need; export it, as null if there was none"
+ANSWER = ("an answer",)
+LACKING = Message.quoting(
+    "has no response", ", which rules about its answer need; export it, as null if there was none"
+)
 
 
 class AnswerRule(RowRule, frozen=True, kw_only=True, gc=False):
@@ -65,13 +66,6 @@ def the_error(text: str) -> Phrase:
     return ("the error ", excerpt(text)) if text.strip() else ("an error",)
 
 
-def follows_from(violation: Violation, unanswered: Violation) -> bool:
-    """Return whether a rule is violated only because there is no answer or an error, as ``unanswered`` says already."""
-    if violation is unanswered or violation.turn != unanswered.turn:
-        return False
-    return violation.actual[:1] in {NO_ANSWER, NO_CALLS} or violation.actual == unanswered.actual
-
-
 def quoted(text: str) -> Name:
     """Return a text or a pattern of the golden file for a message."""
     return Name(shorten(text, bounds.EXCERPT))
@@ -94,7 +88,9 @@ class Answered(AnswerRule, frozen=True, kw_only=True, gc=False, tag="answered"):
         """Yield a violation if there is no answer, and warnings if it was cut off or may hide what is forbidden."""
         if row.error is not None:
             yield self.broken(ANSWER, the_error(row.error), "error")
-        elif not self._has_text(query, row) and not (self.refusal_answers and _has_refused(row)):
+        elif not (isinstance(row.response, str) and (self.blank_answers or _says_something(query, row))) and not (
+            self.refusal_answers and _has_refused(row)
+        ):
             yield self.broken(ANSWER, _nothing_in(row), "no answer")
         if is_cut_off(row.finish_reason):
             reason = Name(shorten(row.finish_reason or "", bounds.NAME))
@@ -104,9 +100,6 @@ class Answered(AnswerRule, frozen=True, kw_only=True, gc=False, tag="answered"):
             for answer in answers_in(row):
                 if not answer.text.isascii() or "&" in answer.text:
                     yield from self._mixed_alphabets(answer)
-
-    def _has_text(self, query: GoldenQuery, row: RunRow) -> bool:
-        return isinstance(row.response, str) and (self.blank_answers or _says_something(query, row))
 
     def _mixed_alphabets(self, answer: Answer) -> Iterator[Violation]:
         from ragcontract.answers.shown import alphabets_of, mixed_word
@@ -177,6 +170,37 @@ def _is_reference(query: GoldenQuery, answer: Answer) -> bool:
 def _forbids(query: GoldenQuery) -> bool:
     rules = (rule.inner for rule in query.rules if isinstance(rule, RowRule))
     return any(isinstance(rule, AnswerRule) and rule.forbids for rule in rules)
+
+
+class ExpectedMode(RowRule, frozen=True, kw_only=True, gc=False, tag="expected_mode"):
+    """``expected_mode``: the application answers in this mode. With an ``error``, it answers in no mode.
+
+    A ``response`` that says nothing is an answer in the mode ``abstain`` only. Rows may leave it out.
+    """
+
+    needs: ClassVar[frozenset[str]] = RESPONSE_FIELDS | {"mode"}
+    in_rows: ClassVar[bool] = False
+    mode: Mode
+
+    def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002 (the seam's)
+        """Return that the mode is missing, unless that counts as a wrong mode, or that it is unknown."""
+        missing_fails = row.error is not None or context.settings.answers.missing_modes == "fail"
+        mode = mode_of(row)
+        return None if mode is None and missing_fails else unknown_mode(mode)
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002 (the seam's)
+        mode = mode_of(row)
+        says_no_answer = self.mode != ABSTAIN and row.error is None and says_nothing(query, row)
+        if mode == self.mode and not says_no_answer:
+            return
+        causes: tuple[str, ...] = ()
+        answered: Phrase = (f"mode {mode}",)
+        if row.error is not None or mode is None:  # that is new where the baseline answered in a wrong mode
+            answered = ("no mode",) if row.error is None else the_error(row.error)
+            causes = ("no answer",)
+        elif mode == self.mode:
+            answered, causes = NO_ANSWER, ("no answer",)
+        yield self.broken((f"mode {self.mode}",), answered, *causes)
 
 
 class Flag(Struct, frozen=True, kw_only=True, gc=False):

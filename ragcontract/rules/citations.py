@@ -7,6 +7,7 @@ from typing import ClassVar
 from msgspec import Struct
 
 from ragcontract.answers.normalising import plain
+from ragcontract.answers.shown import cited as shown
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Name, excerpt
 from ragcontract.core.rule import RowContext, Violation
@@ -61,8 +62,6 @@ class MustCite(AnswerRule, frozen=True, kw_only=True, gc=False, tag="must_cite")
     needs: ClassVar[frozenset[str]] = AnswerRule.needs | {"retrieved_contexts"}
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        from ragcontract.answers.shown import cited as shown
-
         answer = answer_in(row).text
         traced = shown(answer)
         doc_ids = frozenset(row.doc_ids)

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import ClassVar
 
+from ragcontract.answers.allowed_phrases import elements_found, forbidden, forbidden_claims
+from ragcontract.answers.matchers import described, finds, spans
 from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AnswerSettings, Matcher
 from ragcontract.core.golden import GoldenQuery
@@ -45,8 +47,6 @@ class ForbiddenClaims(_FromFields, Flagging, frozen=True, kw_only=True, gc=False
         if not self.as_evaluated:
             yield from super().matches(row, context)
             return
-        from ragcontract.answers.allowed_phrases import forbidden_claims
-
         response = _response(row)
         for text, span in forbidden_claims(self.claims, self.allowed, response):
             violation = self.broken(("no forbidden claim",), (excerpt(response, *span),), text)
@@ -54,8 +54,6 @@ class ForbiddenClaims(_FromFields, Flagging, frozen=True, kw_only=True, gc=False
 
     def searches(self, settings: AnswerSettings) -> Iterator[tuple[Matcher, Search]]:
         """Yield the claims; what stands within an allowed phrase is not found."""
-        from ragcontract.answers.allowed_phrases import forbidden
-
         for claim in self.claims:
             yield claim, partial(forbidden, claim, self.allowed, normalise=settings.normalise)
 
@@ -85,9 +83,6 @@ class RequiredElements(_FromFields, frozen=True, kw_only=True, gc=False, tag="re
 
     def missing(self, row: RunRow, *, normalise: bool) -> list[Matcher]:
         """Return the elements that are not in the answer."""
-        from ragcontract.answers.allowed_phrases import elements_found
-        from ragcontract.answers.matchers import finds
-
         if self.as_evaluated:
             return [element for element in self.elements if not elements_found([element], _response(row))]
         answer = answer_in(row)
@@ -108,8 +103,6 @@ class ForbiddenElements(_FromFields, Flagging, frozen=True, kw_only=True, gc=Fal
         if not self.as_evaluated:
             yield from super().matches(row, context)
             return
-        from ragcontract.answers.allowed_phrases import elements_found
-
         response = _response(row)
         for element in self.elements:
             for text, span in elements_found([element], response):
@@ -117,8 +110,6 @@ class ForbiddenElements(_FromFields, Flagging, frozen=True, kw_only=True, gc=Fal
                 yield element, violation, iter([_whole(text)])
 
     def searches(self, settings: AnswerSettings) -> Iterator[tuple[Matcher, Search]]:
-        from ragcontract.answers.matchers import spans
-
         for element in self.elements:
             yield element, partial(spans, element, normalise=settings.normalise)
 
@@ -143,8 +134,6 @@ def named(matchers: Iterable[Matcher]) -> Phrase:
 
 
 def _named(matcher: Matcher) -> list[str | Name]:
-    from ragcontract.answers.matchers import described
-
     texts = described(matcher)
     parts: list[str | Name] = []
     for number, text in enumerate(texts[: bounds.LISTED]):
@@ -154,8 +143,6 @@ def _named(matcher: Matcher) -> list[str | Name]:
 
 
 def _identity(matcher: Matcher) -> str:
-    from ragcontract.answers.matchers import described
-
     return "\n".join(described(matcher))
 
 

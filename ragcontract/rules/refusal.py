@@ -1,17 +1,16 @@
-"""The rules on how the application answers: must_refuse, must_not_refuse and expected_mode."""
+"""The rules about refusals, must_refuse and must_not_refuse."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from ragcontract.answers.metric_options import ABSTAIN, misspelled_mode, unknown_mode
-from ragcontract.core.golden import GoldenQuery, Mode
+from ragcontract.answers.metric_options import misspelled_mode
+from ragcontract.answers.refusals import Evidence, declared_evidence, only_common_phrases
+from ragcontract.answers.refusals import evidence as evidence_in
+from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Name, Phrase, excerpt
-from ragcontract.core.rule import RowContext, RowRule, Violation
-from ragcontract.core.run import RESPONSE_FIELDS, RunRow, mode_of
-from ragcontract.rules.answered import NO_ANSWER, AnswerRule, answer_in, begins, says_nothing, the_error
-
-if TYPE_CHECKING:
-    from ragcontract.answers.refusals import Evidence
+from ragcontract.core.rule import NO_ANSWER, RowContext, Violation
+from ragcontract.core.run import RunRow, mode_of
+from ragcontract.rules.answered import AnswerRule, answer_in, begins
 
 
 class _Refusal(AnswerRule, frozen=True, kw_only=True, gc=False):
@@ -24,25 +23,19 @@ class _Refusal(AnswerRule, frozen=True, kw_only=True, gc=False):
 
         An application may have other modes than the known ones.
         """
-        from ragcontract.answers.refusals import declared_evidence
-
         if declared_evidence(row):
             return None
         return misspelled_mode(mode_of(row)) or super().lacking(query, row, context)
 
-    def evidence(self, row: RunRow, context: RowContext) -> "Evidence | None":
+    def evidence(self, row: RunRow, context: RowContext) -> Evidence | None:
         """Return what shows that the answer refuses, or None."""
-        from ragcontract.answers.refusals import evidence
-
-        return evidence(row, answer_in(row), context.settings.answers)
+        return evidence_in(row, answer_in(row), context.settings.answers)
 
 
 class MustRefuse(_Refusal, frozen=True, kw_only=True, gc=False, tag="must_refuse"):
     """The application refuses to answer. If only common phrases could have shown that, a violation is a warning."""
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        from ragcontract.answers.refusals import only_common_phrases
-
         if self.evidence(row, context):
             return
         has_text = begins(answer_in(row)) != NO_ANSWER  # an empty answer cannot hide a phrase
@@ -61,7 +54,7 @@ class MustNotRefuse(_Refusal, frozen=True, kw_only=True, gc=False, tag="must_not
             yield self.broken(("no refusal",), _described(evidence, row))
 
 
-def _described(evidence: "Evidence", row: RunRow) -> Phrase:
+def _described(evidence: Evidence, row: RunRow) -> Phrase:
     match evidence.kind:
         case "refusal":
             return ("the refusal ", excerpt(row.refusal or ""))
@@ -71,34 +64,3 @@ def _described(evidence: "Evidence", row: RunRow) -> Phrase:
             return (excerpt(answer_in(row).text, *evidence.span), " (a phrase of refusal_phrases)")
         case "common phrases":
             return (excerpt(answer_in(row).text, *evidence.span), " (a common English phrase)")
-
-
-class ExpectedMode(RowRule, frozen=True, kw_only=True, gc=False, tag="expected_mode"):
-    """``expected_mode``: the application answers in this mode. With an ``error``, it answers in no mode.
-
-    A ``response`` that says nothing is an answer in the mode ``abstain`` only. Rows may leave it out.
-    """
-
-    needs: ClassVar[frozenset[str]] = RESPONSE_FIELDS | {"mode"}
-    in_rows: ClassVar[bool] = False
-    mode: Mode
-
-    def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002 (the seam's)
-        """Return that the mode is missing, unless that counts as a wrong mode, or that it is unknown."""
-        missing_fails = row.error is not None or context.settings.answers.missing_modes == "fail"
-        mode = mode_of(row)
-        return None if mode is None and missing_fails else unknown_mode(mode)
-
-    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002 (the seam's)
-        mode = mode_of(row)
-        says_no_answer = self.mode != ABSTAIN and row.error is None and says_nothing(query, row)
-        if mode == self.mode and not says_no_answer:
-            return
-        causes: tuple[str, ...] = ()
-        answered: Phrase = (f"mode {mode}",)
-        if row.error is not None or mode is None:  # that is new where the baseline answered in a wrong mode
-            answered = ("no mode",) if row.error is None else the_error(row.error)
-            causes = ("no answer",)
-        elif mode == self.mode:
-            answered, causes = NO_ANSWER, ("no answer",)
-        yield self.broken((f"mode {self.mode}",), answered, *causes)

@@ -10,6 +10,7 @@ from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Direction, Metric, Scale
 from ragcontract.core.numbers import SAME, as_written, digits_beside, fixed
+from ragcontract.core.phrase import Message
 from ragcontract.core.rule import RowContext, RowRule, Violation, names_of
 from ragcontract.core.run import RunRow
 
@@ -45,27 +46,19 @@ class ScoreRule(RowRule, frozen=True, kw_only=True, gc=False):
         """Return the metrics that the row has no value of."""
         known = [key for key in self.read if key in context.settings.metrics]  # unknown ones are faults of the contract
         absent = [key for key in known if key not in context.metrics]
-        return f"has no {' and no '.join(absent)}, which {names_of(type(self))[0]} needs" if absent else None
+        rest = f", which {names_of(type(self))[0]} needs"
+        return Message.quoting(f"has no {' and no '.join(absent)}", rest) if absent else None
 
 
 class OneScoreRule(ScoreRule, frozen=True, kw_only=True, gc=False):
     """A rule on one metric, which is at least its ``limit`` if higher is better, and at most that otherwise."""
 
-    limit_path: ClassVar[str] = ".value"  # the path within the rule of the field that has the limit
-
-    @property
-    def key(self) -> str:
-        """The key of the metric."""
-        raise NotImplementedError
+    limit_field: ClassVar[str] = "value"  # the field that has the limit
 
     @property
     def limit(self) -> float:
         """The number that the value is compared with, in the metric's own unit."""
-        raise NotImplementedError
-
-    @property
-    def read(self) -> tuple[str, ...]:
-        return (self.key,)
+        return float(getattr(self, self.limit_field))
 
     def faults_with(self, metric: Metric) -> Iterator[tuple[str, str]]:
         """Yield that the other direction is better, or that the limit is off the metric's scale or at its worst end."""
@@ -74,22 +67,23 @@ class OneScoreRule(ScoreRule, frozen=True, kw_only=True, gc=False):
             other = names_of(MaxScore if metric.better == "lower" else MinScore)[0]
             yield self.path_of(0), f"of {metric.key}, {metric.better} is better: write {other}"
         elif not metric.scale.low <= self.limit <= metric.scale.high:
-            yield self.limit_path, f"expected a number from {scale}, found {self.limit:g}"
+            yield f".{self.limit_field}", f"expected a number from {scale}, found {self.limit:g}"
         elif abs(self.limit - metric.worst) <= SAME:
             beyond, holds = ("above", "at least") if self.better == "higher" else ("below", "at most")
             never = f"every value from {scale}, is {holds} that, so the rule can never be broken"
-            yield self.limit_path, f"expected a number {beyond} {metric.worst:g}, found {self.limit:g}: {never}"
+            yield f".{self.limit_field}", f"expected a number {beyond} {metric.worst:g}, found {self.limit:g}: {never}"
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002 (the seam's)
         """Yield a violation if the value is beyond its limit, unrounded and with a tolerance of 1e-9."""
-        least, value = self.better == "higher", context.metrics.get(self.key)
+        (key,) = self.read
+        least, value = self.better == "higher", context.metrics.get(key)
         if value is None:  # only for a query without a row, which is evaluated as if the row were empty
             measured = "no value"
         elif (self.limit - value if least else value - self.limit) > SAME:
             measured = fixed(value, digits_beside(value, self.limit))
         else:
             return
-        expected = f"{self.key} of {'at least' if least else 'at most'} {as_written(self.limit)}"
+        expected = f"{key} of {'at least' if least else 'at most'} {as_written(self.limit)}"
         yield self.broken((expected,), (measured,), metrics=self.read)
 
 
@@ -100,12 +94,8 @@ class NamedScoreRule(OneScoreRule, frozen=True, kw_only=True, gc=False):
     value: float
 
     @property
-    def key(self) -> str:
-        return self.metric
-
-    @property
-    def limit(self) -> float:
-        return self.value
+    def read(self) -> tuple[str, ...]:
+        return (self.metric,)
 
     def path_of(self, number: int) -> str:  # noqa: ARG002 (there is one)
         return ".metric"
@@ -127,22 +117,18 @@ class MaxHallucinationRisk(OneScoreRule, frozen=True, kw_only=True, gc=False, ta
     """The metric ``faithfulness`` has at least the ``threshold``: another name of ``min_score``."""
 
     better: ClassVar[Direction | None] = "higher"
-    limit_path: ClassVar[str] = ".threshold"
+    limit_field: ClassVar[str] = "threshold"
     threshold: Fraction = 0.7
 
     @property
-    def key(self) -> str:
-        return "faithfulness"
-
-    @property
-    def limit(self) -> float:
-        return self.threshold
+    def read(self) -> tuple[str, ...]:
+        return ("faithfulness",)
 
     def faults_with(self, metric: Metric) -> Iterator[tuple[str, str]]:
         """Yield what is wrong with the threshold. It is a fraction, so the metric must have the scale from 0 to 1."""
         if metric.better == self.better and metric.scale != Scale():
             scale = f"{metric.scale.low:g} to {metric.scale.high:g}"
-            yield self.limit_path, f"is a fraction, but the scale of {metric.key} is {scale}: write min_score"
+            yield f".{self.limit_field}", f"is a fraction, but the scale of {metric.key} is {scale}: write min_score"
         else:
             yield from super().faults_with(metric)
 

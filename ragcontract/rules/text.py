@@ -14,11 +14,10 @@ from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AnswerSettings, Matcher, Wanted
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Name, excerpt, joined
-from ragcontract.core.rule import Fault, RowContext, Violation
+from ragcontract.core.rule import NO_ANSWER, Fault, RowContext, Violation
 from ragcontract.core.run import RunRow
 from ragcontract.core.safe_text import shorten
 from ragcontract.rules.answered import (
-    NO_ANSWER,
     AnswerRule,
     Flagging,
     Place,

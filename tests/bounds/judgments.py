@@ -19,8 +19,8 @@ from ragcontract.judgments.calibration import CalibrationFile, calibrated, read_
 from ragcontract.judgments.items import AskedJudge, asked_how
 from ragcontract.judgments.judgments_file import lines_of, read_judgments, size_of_texts
 from ragcontract.judgments.replay import Evidence, Replay
-from ragcontract.report.judge_report import JudgedItem, JudgedQuery
 from ragcontract.report.judge_section import WORDS, items_of
+from ragcontract.report.parts import JudgedItem, JudgedQuery
 from ragcontract.rules.answered import Place, different
 from tests.bounds.lab import Case, Cases, Lab, accepted, all_of
 from tests.builders import golden, write_jsonl

@@ -11,8 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ragcontract import InputError, pipeline
 from ragcontract import spark as on_spark
-from ragcontract.cluster.frames import is_json_lines, parts_of
-from ragcontract.cluster.spark_source import OnSpark
+from ragcontract.cluster.spark_source import OnSpark, is_json_lines, parts_of
 from ragcontract.cluster.workers import FEW
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.lines import Line

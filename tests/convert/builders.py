@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from ragcontract.convert.collection import Collection, Part, Query, Ranking, Retrieved, Source
-from ragcontract.convert.file_formats import FORMATS
+from ragcontract.convert.collection import FORMATS, Collection, Part, Query, Ranking, Retrieved, Source
 from ragcontract.files.problems import Collector, Problems
 
 Judgments = Mapping[str, Mapping[str, float]]

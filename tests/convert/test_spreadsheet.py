@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.convert.collection import Collection, Source
-from ragcontract.convert.file_formats import FORMATS
+from ragcontract.convert.collection import FORMATS, Collection, Source
 from ragcontract.convert.spreadsheet import NAMES
 from ragcontract.files.problems import Collector, Problems
 from scripts import docs

@@ -1,18 +1,19 @@
 """What is broken is new, or the baseline breaks it already: then the contract can let it pass."""
 
-from datetime import date
+from datetime import UTC, datetime
 from typing import Any
 
 import click
 import pytest
 
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.phrase import render
 from ragcontract.decision.decide import Decision, decide
 from ragcontract.report.headline import headline
 from ragcontract.report.terminal import check_text
 from tests.records import Docs, Rows, evaluate, query, report
 
-TODAY = date(2026, 12, 31)
+TODAY = datetime(2026, 12, 31, tzinfo=UTC)
 ONLY_NEW = {"per_query": {"fail_on": "new"}}
 BOTH = query("q", "A", "B")
 FIRST = query("q", "A", "B", must_rank_at_most=1, must_include_any=True)
@@ -140,7 +141,7 @@ def test_a_waiver_comes_before_what_is_known_and_is_not_called_useless() -> None
 
 def test_people_read_how_many_are_new_and_which() -> None:
     made = report(QUERIES, NOW, BEFORE)
-    assert headline(made) == "3 of 4 queries broken: 1 new, 2 already in the baseline"
+    assert render(headline(made)) == "3 of 4 queries broken: 1 new, 2 already in the baseline"
     assert (made.broken.queries, made.broken.new, made.broken.in_baseline) == (3, 1, 2)
     shown = click.unstyle(check_text(made))
     heads = [line for line in shown.splitlines() if line.startswith("FAIL ")][:3]
@@ -150,7 +151,7 @@ def test_people_read_how_many_are_new_and_which() -> None:
 def test_people_read_what_the_baseline_excuses() -> None:
     made = report(QUERIES, {**NOW, "lost": ["A"]}, BEFORE, ONLY_NEW)
     assert made.verdict == "pass"
-    assert headline(made) == "nothing new broken in 4 queries; no gates are set (2 already in the baseline)"
+    assert render(headline(made)) == "nothing new broken in 4 queries; no gates are set (2 already in the baseline)"
     assert "KNOWN still  already broken in the baseline" in click.unstyle(check_text(made))
 
 

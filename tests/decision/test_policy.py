@@ -1,7 +1,7 @@
 """Waivers: what a team has accepted until a date is shown and does not fail."""
 
 import xml.etree.ElementTree as ET
-from datetime import date
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -14,7 +14,7 @@ from ragcontract.report.terminal import check_text
 from tests.records import Config, evaluate, query, rendered, report
 from tests.work import work
 
-LAST_DAY = date(2026, 12, 31)
+LAST_DAY = datetime(2026, 12, 31, tzinfo=UTC)
 QUERIES = [
     query("q1", "A", must_rank_at_most=1, tags=("policy",)),
     query("q2", "B", tags=("policy", "api")),
@@ -31,7 +31,7 @@ def waiver(**fields: Any) -> Waiver:
 
 
 def judged(
-    *waivers: Waiver, today: date = LAST_DAY, queries: list[GoldenQuery] = QUERIES, **config: Any
+    *waivers: Waiver, today: datetime = LAST_DAY, queries: list[GoldenQuery] = QUERIES, **config: Any
 ) -> tuple[Decision, list[str]]:
     decision = decide(evaluate(queries, RUN, None, {"waivers": list(waivers), **config}), today)
     return decision, list(decision.warnings)
@@ -81,7 +81,7 @@ def test_an_id_that_is_a_number_is_the_same_as_its_digits() -> None:
 
 def test_it_counts_on_its_last_day_and_not_on_the_day_after() -> None:
     assert statuses(judged(waiver(tag="policy"))[0])["q1"] == "waived"
-    decision, warnings = judged(waiver(tag="policy"), today=date(2027, 1, 1))
+    decision, warnings = judged(waiver(tag="policy"), today=datetime(2027, 1, 1, tzinfo=UTC))
     assert statuses(decision)["q1"] == "fail"
     assert warnings == ["ragcontract.yml:7: expired on 2026-12-31, so it no longer counts (tag 'policy', ann)"]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragcontract.evaluation.check_inputs import Inputs
+from ragcontract.evaluation.source import Inputs
 from ragcontract.github.settings import ActionSettings
 from tests.runner import declared_inputs
 

@@ -9,7 +9,7 @@ from ragcontract.net.secrets import NO_SECRETS, Secrets
 from ragcontract.record.asking import failure_of
 from ragcontract.record.events import Failure
 from ragcontract.record.run_rows import FIELDS, Rows, usable_versions
-from ragcontract.runs.row_encoder import FURTHER
+from ragcontract.runs.run_writer import FURTHER
 from tests.record.workplace import finds
 
 SECRET = "sk-do-not-show-me"

@@ -11,8 +11,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.lines import Line
 from ragcontract.net.secrets import Secrets
-from ragcontract.record.adapters.command import Each, Serve
-from ragcontract.record.adapters.process_serve import IsolatedCode
+from ragcontract.record.adapters.command import Each, IsolatedCode, Serve
 from ragcontract.record.adapters.python_code import PythonCode
 from ragcontract.record.target_registry import KINDS, Modules
 from tests.process import spawn

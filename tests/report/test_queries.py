@@ -11,7 +11,7 @@ from ragcontract.pipeline import Outcome
 from ragcontract.report.formats import FORMATS
 from ragcontract.report.markdown import document as markdown
 from ragcontract.report.record import Detail
-from ragcontract.runs.readers import InMemory
+from ragcontract.runs.run_writer import InMemory
 from tests.records import NOW, evaluate, query, report_on
 
 QUERIES = [
@@ -54,7 +54,7 @@ def made(detail: Detail | None, *, more: int = 0, compared: bool = True) -> Outc
     found = {one.id: ["A"] for one in others}
     evaluation = evaluate([*QUERIES, *others], NOW_FOUND | found, BEFORE | found if compared else None, RULES)
     report = report_on(evaluation)
-    decision = decide(evaluation, NOW.date())
+    decision = decide(evaluation, NOW)
     return Outcome(
         report=report,
         evaluation=evaluation,

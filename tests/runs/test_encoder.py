@@ -3,7 +3,7 @@
 import pytest
 
 from ragcontract.core.errors import InputError
-from ragcontract.runs.row_encoder import RowEncoder
+from ragcontract.runs.run_writer import RowEncoder
 
 
 def test_a_row_is_the_line_and_what_a_reader_makes_of_it() -> None:

@@ -18,30 +18,12 @@ from msgspec.structs import replace
 
 from ragcontract import memory, pipeline
 from ragcontract.cli.console import say, warn
-from ragcontract.cli.options import (
-    BASELINE,
-    CALIBRATION,
-    CONFIG,
-    ENGINE,
-    GOLDEN,
-    JUDGMENTS,
-    NO_ANSWERS,
-    REPEATS,
-    RUN,
-    SCORES,
-    TAG,
-    K,
-    clock,
-    find_files,
-    opened,
-    refuse_outputs,
-    takes,
-)
+from ragcontract.cli.options import NO_ANSWERS, clock, find_files, opened, refuse_outputs, takes
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError, OutputError, RagContractError
 from ragcontract.core.rule import Plugin
 from ragcontract.core.safe_text import encodable, shorten
-from ragcontract.evaluation.check_inputs import NAMES, Inputs
+from ragcontract.evaluation.source import NAMES, Inputs
 from ragcontract.files.writing import goes_to_stdout, write_files
 from ragcontract.report import terminal
 from ragcontract.report.build import error_report
@@ -62,7 +44,7 @@ def _report_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command("check")
-@takes(GOLDEN, RUN, SCORES, JUDGMENTS, CALIBRATION, BASELINE, CONFIG, K, TAG, REPEATS, ENGINE)
+@takes("golden", "run", "scores", "judgments", "calibration", "baseline", "config", "k", "tag", "repeats", "engine")
 @_report_options
 @click.option("--name", default="", metavar="TEXT", help="The name of the contract in the reports. [none]")
 @click.option(
@@ -209,7 +191,6 @@ class InPlace:
         self._plugin = plugin
 
     def evaluate(self, output: str, tool_calls: list[Any], rule: dict[str, Any]) -> tuple[bool, str]:
-        """Return the result of the plugin."""
         with same_folder():
             return self._plugin.evaluate(output, tool_calls, rule)
 

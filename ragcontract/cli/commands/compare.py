@@ -7,51 +7,38 @@ from msgspec.structs import replace
 
 from ragcontract import pipeline
 from ragcontract.cli.console import progress_over, say, say_json, warn
-from ragcontract.cli.options import CONFIG, GOLDEN, JUDGMENTS, REPEATS, K, clock, find_files, refuse_outputs, takes
+from ragcontract.cli.options import clock, find_files, refuse_outputs, takes
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
-from ragcontract.decision.evaluated import Evaluation
+from ragcontract.decision.evaluated import Evaluation, judged, plan_of
 from ragcontract.decision.gate_report import named
 from ragcontract.decision.input_problems import input_problems
 from ragcontract.evaluation.aggregates import aggregate
-from ragcontract.evaluation.check_inputs import Inputs
-from ragcontract.evaluation.plan import plan_for
 from ragcontract.evaluation.side import Side
-from ragcontract.evaluation.source import Local
+from ragcontract.evaluation.source import Inputs, Local
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.files.writing import goes_to_stdout, write_files
-from ragcontract.registry import BUILT_IN
-from ragcontract.report import comparison, comparison_text
+from ragcontract.report import comparison
 from ragcontract.report.comparison import RunComparison, comparison_of
+from ragcontract.report.html import page
+from ragcontract.report.markdown import comparisons
 from ragcontract.report.terminal import without_colours
 from ragcontract.runs.readers import open_baseline
 
 Content = bytes | Iterable[bytes]
 
 
-def _markdown(made: RunComparison) -> bytes:
-    from ragcontract.report.markdown import comparisons
-
-    return comparisons.render_comparison(made).encode()
-
-
-def _html(made: RunComparison) -> bytes:
-    from ragcontract.report.html import comparison_page
-
-    return comparison_page.render(made)
-
-
 FORMATS: dict[str, Callable[[RunComparison], Content]] = {
-    "text": lambda made: without_colours(comparison_text.render(made)).encode(),
-    "md": _markdown,
-    "html": _html,
+    "text": lambda made: without_colours(comparison.as_text(made)).encode(),
+    "md": lambda made: comparisons.render_comparison(made).encode(),
+    "html": page.render_comparison,
     "json": comparison.render,
 }
 
 
 @click.command("compare")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN…")
-@takes(GOLDEN, JUDGMENTS, CONFIG, K, REPEATS)
+@takes("golden", "judgments", "config", "k", "repeats")
 @click.option("--tag", metavar="TAG", help="Compare only the golden queries with this tag.")
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), default="text", help="The output format. [text]")
 @click.option("--out", metavar="FILE", help="Where to write it. [standard output; html needs a file]")
@@ -76,23 +63,22 @@ def command(*, inputs: Inputs, runs: Sequence[str], tag: str | None, form: str, 
     warn(made.warnings)
     if out:
         write_files({out: FORMATS[form](made)})
-        say(comparison_text.render(made), err=goes_to_stdout(out))
+        say(comparison.as_text(made), err=goes_to_stdout(out))
     elif form == "json":
         say_json(b"".join(comparison.render(made)).decode())
     else:
-        say(comparison_text.render(made) if form == "text" else _markdown(made).decode())
+        say(comparison.as_text(made) if form == "text" else comparisons.render_comparison(made))
     return ExitCode.PASS
 
 
 def _compared(inputs: Inputs) -> RunComparison:
     """Read and score all runs; raises :class:`InputError` with the problems of all of them."""
     sources = [Local(open_baseline([path], inputs.progress)) for path in inputs.paths("run")]
-    contract, replayed = pipeline.with_judgments(pipeline.load(inputs, BUILT_IN), inputs, clock())
-    contract = contract.without_diagnostics()
-    plan = plan_for(contract, repeats=inputs.repeats)
+    contract, judge = judged(pipeline.load(inputs).without_diagnostics(), inputs, clock())
+    plan = plan_of(contract, inputs, judge)
     sides = [source.evaluate(plan) for source in sources]
     evaluations: list[Evaluation] = []
-    problems = contract.problems + (replayed.problems if replayed else Problems())
+    problems = contract.problems + (judge.problems if judge else Problems())
     for side in sides:
         first = sides[0] if evaluations else None
         aggregates = aggregate(plan, side, first)

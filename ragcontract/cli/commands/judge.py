@@ -47,7 +47,7 @@ from ragcontract.core.errors import ExitCode, InputError, OutputError
 from ragcontract.core.judge_settings import Task
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import shorten, visible
-from ragcontract.evaluation.check_inputs import Inputs
+from ragcontract.evaluation.source import Inputs
 from ragcontract.judge.calibration_run import (
     PASSES,
     LabelsFile,

@@ -8,29 +8,20 @@ import click
 from msgspec.structs import replace
 
 from ragcontract.cli.console import progress_over, say, warn
-from ragcontract.cli.options import CONFIG, GOLDEN, WITHOUT_RUN, files_option, find_files, refuse_run, takes
+from ragcontract.cli.options import WITHOUT_RUN, files_option, find_files, refuse_run, takes
 from ragcontract.contract import defaults
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.golden_file import contract_warnings, read_golden
 from ragcontract.contract.resolve import resolve
-from ragcontract.contract.review import (
-    NOTHING_FAILS,
-    ReviewNote,
-    always_held,
-    nothing_fails,
-    read_exports,
-    review,
-    unused_fields,
-)
-from ragcontract.contract.warnings import too_few_queries, without_enough
+from ragcontract.contract.review import ReviewNote, notes, read_exports, review
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.decision.input_problems import no_patterns
-from ragcontract.evaluation.check_inputs import Inputs
 from ragcontract.evaluation.id_diagnostics import ForbiddenForms, PatternIds
 from ragcontract.evaluation.plan import Plan, plan_for
+from ragcontract.evaluation.source import Inputs
 from ragcontract.files.problems import Collector
 from ragcontract.registry import BUILT_IN
 from ragcontract.rules.ranks import ForbiddenDocs
@@ -39,9 +30,9 @@ from ragcontract.runs.readers import doc_id_rows
 
 @click.command("lint")
 @takes(
-    GOLDEN,
+    "golden",
     files_option("--run", f"What the retriever returned; each file is a separate run. [{defaults.RUN}, if it exists]"),
-    CONFIG,
+    "config",
 )
 @WITHOUT_RUN
 @click.option("--strict", is_flag=True, help="Exit 1 if there are warnings, or findings other than notes.")
@@ -88,16 +79,7 @@ def _findings(inputs: Inputs) -> tuple[list[ReviewNote], list[str]]:
     reviewed = {shorten(warning, bounds.MESSAGE) for warning in contract_warnings(golden.queries.values())}
     warnings = [warning for warning in all_problems.warnings if warning not in reviewed]
     findings = review(golden.queries, config.config, config.cutoffs[0], exports if inputs.run else None)
-    limits = too_few_queries(without_enough(contract))
-    notes = [ReviewNote(location=location, rule="limit-needs-queries", message=message) for location, message in limits]
-    held = always_held(contract)
-    notes += [ReviewNote(location=location, rule="limit-never-fails", message=message) for location, message in held]
-    unused = unused_fields(contract)
-    notes += [ReviewNote(location=location, rule="field-not-used", message=message) for location, message in unused]
-    if nothing_fails(contract):
-        location = inputs.config or inputs.golden[0]
-        notes.append(ReviewNote(location=location, rule="nothing-can-fail", message=NOTHING_FAILS))
-    return [*notes, *findings], warnings
+    return [*notes(contract, inputs.config or inputs.golden[0]), *findings], warnings
 
 
 def _compared(

@@ -16,11 +16,10 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import shorten, visible
-from ragcontract.evaluation.check_inputs import Inputs
+from ragcontract.evaluation.source import Inputs
 from ragcontract.files.paths import AnchoredPath
 from ragcontract.net.pool import Stop
 from ragcontract.record.adapters.framework import redacting
-from ragcontract.record.journal import begun
 from ragcontract.record.record_options import (
     TOP,
     OnFailure,
@@ -30,6 +29,7 @@ from ragcontract.record.record_options import (
     wrong_numbers,
 )
 from ragcontract.record.recording import Recording, RecordingPlan, planned, record
+from ragcontract.record.recording_journal import begun
 from ragcontract.record.target import Target, read_target
 from ragcontract.record.watching import Format, WatchOptions, watchers
 from ragcontract.registry import BUILT_IN

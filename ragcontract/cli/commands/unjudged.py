@@ -14,21 +14,7 @@ from msgspec.structs import replace
 
 from ragcontract import pipeline
 from ragcontract.cli.console import say, say_json, warn
-from ragcontract.cli.options import (
-    BASELINE,
-    CONFIG,
-    GOLDEN,
-    REPEATS,
-    RUN,
-    SCORES,
-    TAG,
-    K,
-    clock,
-    find_files,
-    opened,
-    takes,
-    top_option,
-)
+from ragcontract.cli.options import clock, find_files, opened, takes, top_option
 from ragcontract.contract import defaults
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError
@@ -37,7 +23,7 @@ from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import SAME, count, percent, signed
 from ragcontract.core.run import row_type
 from ragcontract.core.safe_text import shorten, visible
-from ragcontract.evaluation.check_inputs import Inputs
+from ragcontract.evaluation.source import Inputs
 from ragcontract.labelling.checklist import OPEN, item, quoted_id
 from ragcontract.labelling.labels import Candidate
 from ragcontract.labelling.sheet import FirstResults, candidates_of
@@ -76,7 +62,7 @@ IDS, TEXTS = frozenset[str](), frozenset({"results.text"})
 
 
 @click.command("unjudged")
-@takes(GOLDEN, RUN, SCORES, BASELINE, CONFIG, K, TAG, REPEATS)
+@takes("golden", "run", "scores", "baseline", "config", "k", "tag", "repeats")
 @top_option("How many pairs of query and document to list.", TOP_PAIRS)
 @click.option(
     "--format",

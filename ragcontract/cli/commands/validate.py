@@ -1,6 +1,7 @@
 """``rag-contract validate``: reports the problems of the input files, or their content."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import click
 from msgspec import Struct
@@ -8,41 +9,28 @@ from msgspec.structs import replace
 
 from ragcontract import pipeline
 from ragcontract.cli.console import say, warn
-from ragcontract.cli.options import (
-    BASELINE,
-    CALIBRATION,
-    CONFIG,
-    GOLDEN,
-    JUDGMENTS,
-    REPEATS,
-    RUN,
-    SCORES,
-    TAG,
-    WITHOUT_RUN,
-    clock,
-    find_files,
-    opened,
-    refuse_run,
-    takes,
-)
+from ragcontract.cli.options import WITHOUT_RUN, clock, find_files, opened, refuse_run, takes
 from ragcontract.contract.resolve import Contract
 from ragcontract.contract.scope import gates_within
 from ragcontract.contract.warnings import never_passing
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.gate import Gate
+from ragcontract.core.lines import Line
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import listed, render
 from ragcontract.core.safe_text import visible
-from ragcontract.evaluation.check_inputs import Inputs, of_judge
-from ragcontract.evaluation.plan import plan_for
+from ragcontract.decision.evaluated import plan_of
 from ragcontract.evaluation.side import Side
+from ragcontract.evaluation.source import Inputs, of_judge
 from ragcontract.files.problems import Collector, Problems
-from ragcontract.registry import BUILT_IN
-from ragcontract.runs.scores_files import read_scores
+
+# Few contracts have a judge.
+JUDGMENTS_FILE: Line[Any] = Line(home="ragcontract.judgments.judgments_file")
+CALIBRATION_FILES: Line[Any] = Line(home="ragcontract.judgments.calibration")
 
 
 @click.command("validate")
-@takes(GOLDEN, RUN, SCORES, JUDGMENTS, CALIBRATION, BASELINE, CONFIG, TAG, REPEATS)
+@takes("golden", "run", "scores", "judgments", "calibration", "baseline", "config", "tag", "repeats")
 @WITHOUT_RUN
 @click.option("--quiet", is_flag=True, help="Print nothing but warnings and errors.")
 def command(*, inputs: Inputs, without_run: bool, quiet: bool) -> int:
@@ -80,11 +68,11 @@ def _all(inputs: Inputs) -> _Content:
 def _contract(inputs: Inputs) -> _Content:
     """Read all files but the run, which no other file needs; raises InputError with all problems."""
     with opened(inputs) as sources:
-        contract = pipeline.load(sources, BUILT_IN)
-        plan = plan_for(contract, repeats=inputs.repeats)
+        contract = pipeline.load(sources)
+        plan = plan_of(contract, sources)
         _, source = sources.sources()
         baseline = source.evaluate(plan.for_baseline()) if source else None
-        scores = read_scores(inputs.scores, plan.wanted_scores).problems if inputs.scores else Problems()
+        scores = plan.scores_files.problems if plan.scores_files else Problems()
     problems = contract.problems + contract.limit_problems + scores + (baseline.problems if baseline else Problems())
     problems += _of_judge(inputs, contract)
     problems.raise_if_any()
@@ -98,14 +86,10 @@ def _of_judge(inputs: Inputs, contract: Contract) -> Problems:
     inputs, unused = of_judge(inputs, needed=contract.needs_judgments)
     problems.include(unused)
     if inputs.judgments:
-        from ragcontract.judgments.judgments_file import read_judgments
-
-        problems.include(read_judgments(inputs.judgments, now=clock()).problems)
+        problems.include(JUDGMENTS_FILE.load().read_judgments(inputs.judgments, now=clock()).problems)
     if inputs.calibration:
-        from ragcontract.judgments.calibration import checked_calibrations
-
         try:
-            checked_calibrations(inputs.calibration)
+            CALIBRATION_FILES.load().checked_calibrations(inputs.calibration)
         except InputError as error:
             problems.include(Problems(problems=tuple(error.problems)))
     return problems.collected()

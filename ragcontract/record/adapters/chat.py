@@ -69,7 +69,7 @@ class Chat(Wrapping):
             *header_problems("chat.headers", options.headers),
             *headers.problems,
             *extra.problems,
-            *prompt_problems(options.prompt),
+            *(f"chat.prompt: has no {name} in it" for name in ("{context}", "{query}") if name not in options.prompt),
         ]
         if problems:
             raise InputError(problems)
@@ -143,7 +143,6 @@ class Chat(Wrapping):
         )
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the facts of the retriever, and those of the model as ``llm``."""
         llm = {
             "base_url": shown(self._url),
             "model_arg": self._options.model,
@@ -153,7 +152,6 @@ class Chat(Wrapping):
         return {**super().facts(), "llm": llm}
 
     def teardown(self) -> None:
-        """Close the connections, and the retriever."""
         try:
             super().teardown()
         finally:
@@ -217,7 +215,8 @@ def resolve(models: Callable[[], Any]) -> Resolved:
         how = {"server_models": [], "chosen_because": why, "fallback": "auto", "error": str(failure)}
         return Resolved(model="auto", how=how)
     rows = content.get("data") if isinstance(content, dict) else None
-    ids = [row["id"] for row in rows if _has_id(row)] if isinstance(rows, list) else []
+    named = [_at(row, "id") for row in rows] if isinstance(rows, list) else []
+    ids = [name for name in named if isinstance(name, str) and name]
     fit = [name for name in ids if not any(part in name.lower() for part in NO_CHAT)]
     preferred = [name for name in fit if any(part in name.lower() for part in PREFERRED)]
     if not fit:
@@ -231,10 +230,6 @@ def resolve(models: Callable[[], Any]) -> Resolved:
         "error": None,
     }
     return Resolved(model=(preferred or fit)[0], how=details)
-
-
-def _has_id(row: Any) -> bool:
-    return isinstance(row, dict) and isinstance(row.get("id"), str) and bool(row["id"])
 
 
 Message = Mapping[str, Any]
@@ -323,9 +318,3 @@ def _call_ids(message: Message) -> set[Any]:
     return (
         {call.get("id") if isinstance(call, Mapping) else None for call in calls} if isinstance(calls, list) else set()
     )
-
-
-def prompt_problems(prompt: str) -> list[str]:
-    """Return what is wrong with the template of the last message."""
-    missing = [name for name in ("context", "query") if f"{{{name}}}" not in prompt]
-    return [f"chat.prompt: has no {{{name}}} in it" for name in missing]

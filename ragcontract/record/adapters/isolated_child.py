@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ragcontract.core.errors import RagContractError
-from ragcontract.record.adapters.program import answer, failure, question_of
+from ragcontract.record.adapters.process_serve import answer, failure, question_of
 from ragcontract.record.adapters.python_code import PythonOptions, system
 from ragcontract.record.interface import CallFailed, Surroundings, System
 from ragcontract.record.returned.returned_messages import plain
@@ -54,11 +54,9 @@ class IsolatedChild:
         return True
 
     def take(self, line: Mapping[str, Any]) -> None:
-        """Start to answer a line."""
         threading.Thread(target=self._answer, args=(line,), daemon=True).start()
 
     def stop(self) -> None:
-        """Tear the target down."""
         self._system.teardown()
 
     def _answer(self, line: Mapping[str, Any]) -> None:

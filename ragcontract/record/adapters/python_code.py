@@ -7,7 +7,7 @@ import asyncio
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import redirect_stdout
+from contextlib import ExitStack, redirect_stdout
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -17,6 +17,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError, RagContractError
 from ragcontract.core.safe_text import shorten
 from ragcontract.record import target_registry as targets
+from ragcontract.record.adapters.command import IsolatedCode
 from ragcontract.record.adapters.framework import EventLoop, failed_attempt, redacting
 from ragcontract.record.adapters.user_code import described, imported
 from ragcontract.record.interface import CallFailed, Context, DocIdExpression, Response, Surroundings, System
@@ -41,8 +42,6 @@ def system(options: PythonOptions, surroundings: Surroundings) -> System:
     """Import the object that the options name, and return it as a system; raises InputError."""
     here = replace(surroundings, doc_id=surroundings.doc_id or options.doc_id)
     if options.isolate or surroundings.isolate:
-        from ragcontract.record.adapters.process_serve import IsolatedCode
-
         return IsolatedCode(options.object, here)
     return of_object(imported(options.object, surroundings.folder), here, name=options.object)
 
@@ -93,20 +92,17 @@ class PythonCode(System):
         self._name = name
         self._secrets = surroundings.secrets
         self._loop = EventLoop()
-        self._stdout: Any = None
+        self._aside = ExitStack()
 
     def setup(self) -> None:
-        """Call the object's own ``setup``; raises InputError if it fails."""
-        self._stdout = redirect_stdout(sys.stderr)
-        self._stdout.__enter__()
+        self._aside.enter_context(redirect_stdout(sys.stderr))
         try:
             self._call("setup")
         except BaseException:
-            self._give_stdout_back()
+            self._aside.close()
             raise
 
     def ask(self, query: str, context: Context) -> Response:
-        """Call the code, and return its response."""
         with redacting(self._secrets):
             try:
                 returned = self._style.call(self._run, query, context)
@@ -119,7 +115,6 @@ class PythonCode(System):
                 raise failed_attempt(error) from error
 
     def versions(self) -> Mapping[str, str]:
-        """Return what the object's own ``versions`` returns."""
         versions = self._call("versions") or {}
         if not isinstance(versions, Mapping):
             raise InputError(
@@ -128,17 +123,11 @@ class PythonCode(System):
         return {str(name): str(value) for name, value in versions.items() if value is not None}
 
     def teardown(self) -> None:
-        """Call the object's own ``teardown``, then end its asynchronous code."""
         try:
             self._call("teardown")
         finally:
             self._loop.close()
-            self._give_stdout_back()
-
-    def _give_stdout_back(self) -> None:
-        if self._stdout is not None:
-            self._stdout.__exit__(None, None, None)
-            self._stdout = None
+            self._aside.close()
 
     def _call(self, method: str) -> Any:
         function = getattr(self._target, method, None)
@@ -165,7 +154,6 @@ class Style(Struct, frozen=True, kw_only=True):
     named: Mapping[str, str] = {}  # the fields of the context by parameter; "" is the context itself
 
     def call(self, function: Callable[..., Any], query: str, context: Context) -> Any:
-        """Call the function with a question."""
         first: tuple[Any, ...] = (query,) if self.query is None else ()
         keywords: dict[str, Any] = {} if self.query is None else {self.query: query}
         for name, field in self.named.items():

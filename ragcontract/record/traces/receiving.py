@@ -148,25 +148,21 @@ class Traced(Wrapping):
     def _nothing(self, seconds: float) -> CallFailed:
         host, port = self._address
         name = f"[{host}]" if ":" in host else host
-        if others := self._store.arrived.others:
+        if others := self._store.others:
             why = f"{others:,} of other traces did: the service must continue the trace of the traceparent that it gets"
         else:
             why = f"set OTEL_EXPORTER_OTLP_ENDPOINT=http://{name}:{port} where the service runs"
         return CallFailed("no_spans", f"no spans of the call arrived within {seconds:.3g} s after its answer; {why}")
 
     def versions(self) -> Mapping[str, str]:
-        """Return the versions of the system, and the embedding model if the spans named exactly one."""
         models = self._embedding_models
         named = {"embedding_model": next(iter(models))} if len(models) == 1 else {}
         return {**named, **super().versions()}
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the facts of the system, and how many spans arrived."""
-        arrived = self._store.arrived
-        return {**super().facts(), "traces": {"spans": arrived.expected, "others": arrived.others}}
+        return {**super().facts(), "traces": {"spans": self._store.expected, "others": self._store.others}}
 
     def teardown(self) -> None:
-        """Release the system, and stop listening."""
         try:
             super().teardown()
         finally:
@@ -218,25 +214,13 @@ def _name(call: Json) -> str:
     return name if isinstance(name, str) else ""
 
 
-class Arrived(Struct, frozen=True, kw_only=True):
-    """How many spans arrived."""
-
-    expected: int  # of calls under way
-    others: int
-
-
 class SpanStore:
     """Keeps the spans of expected traces, and counts all others."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._spans: dict[str, list[Span]] = {}
-        self._expected = self._others = 0
-
-    @property
-    def arrived(self) -> Arrived:
-        """How many spans have arrived."""
-        return Arrived(expected=self._expected, others=self._others)
+        self.expected = self.others = 0  # spans of calls under way, and other ones
 
     def expect(self, trace: str) -> None:
         """Keep the spans of a trace from now on."""
@@ -254,9 +238,9 @@ class SpanStore:
             for span in spans:
                 kept = self._spans.get(span.trace)
                 if kept is None:
-                    self._others += 1
+                    self.others += 1
                 else:
-                    self._expected += 1
+                    self.expected += 1
                     if len(kept) <= bounds.TRACE_SPANS:
                         kept.append(span)
             self._changed.notify_all()

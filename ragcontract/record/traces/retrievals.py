@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.core.safe_text import shorten, visible
@@ -255,17 +256,11 @@ def _filled(ranked: Sequence[_Document], retrieved: Sequence[_Ranking]) -> list[
     filled = []
     for document in ranked:
         same = by_own.get(document.own or "") or by_text.get(document.text or "")
-        filled.append(document if same is None else _completed(document, same))
+        if same is not None:
+            own, text = document.own or same.own, document.text or same.text
+            document = replace(document, own=own, text=text, metadata=document.metadata or same.metadata)  # noqa: PLW2901
+        filled.append(document)
     return filled
-
-
-def _completed(document: _Document, same: _Document) -> _Document:
-    return _Document(
-        own=document.own or same.own,
-        text=document.text or same.text,
-        score=document.score,
-        metadata=document.metadata or same.metadata,
-    )
 
 
 def _results(documents: Iterable[_Document], reading: Reading) -> list[dict[str, Any]]:
@@ -320,7 +315,7 @@ def _with_ids(documents: Iterable[_Document], span: Span) -> Iterator[_Document]
     for number, document in enumerate(listed):
         other = from_output[number] if isinstance(from_output, list) and len(from_output) == len(listed) else None
         if isinstance(other, Mapping) and other.get("page_content") == document.text and (own := _own(other.get("id"))):
-            yield _Document(own=own, text=document.text, score=document.score, metadata=document.metadata)
+            yield replace(document, own=own)
         else:
             yield document
 

@@ -96,7 +96,6 @@ class Receiver:
         threading.Thread(target=self._server.serve_forever, args=(POLL,), name="receiving", daemon=True).start()
 
     def close(self) -> None:
-        """Stop listening; open connections go on to their ends."""
         self._server.shutdown()
         self._server.server_close()
 

@@ -89,10 +89,8 @@ def query_id_of(trace: Trace) -> str | None:
     """Return the id of the golden query that an application or its baggage names; None if there is none."""
     for span in trace.spans:
         metadata = parsed(at(span.attributes, "metadata"))
-        for query_id in (
-            at(span.attributes, QUERY_ID),
-            metadata.get(QUERY_ID) if isinstance(metadata, Mapping) else None,
-        ):
+        in_metadata = metadata.get(QUERY_ID) if isinstance(metadata, Mapping) else None
+        for query_id in (at(span.attributes, QUERY_ID), in_metadata):
             if isinstance(query_id, str | int) and not isinstance(query_id, bool) and query_id != "":
                 return str(query_id)
     return None
@@ -240,7 +238,6 @@ class AskedCall(Struct, frozen=True, kw_only=True):
 
     @property
     def is_captured(self) -> bool:
-        """Whether the trace has its arguments."""
         return bool(self.arguments != NOT_CAPTURED)
 
 

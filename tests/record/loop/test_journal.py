@@ -10,7 +10,7 @@ from ragcontract import CallFailed, Context, InputError, OutputError, Response
 from ragcontract.core.version import __version__
 from ragcontract.net.journal import Lines, opened
 from ragcontract.record.events import Start
-from ragcontract.record.journal import Entry, Journal
+from ragcontract.record.recording_journal import Entry, Journal
 from tests.builders import golden
 from tests.record.workplace import Toy, Workplace, always, finds
 

@@ -13,7 +13,7 @@ from ragcontract.decision.gate_report import Status
 from ragcontract.decision.policy import QueryStatus
 from ragcontract.report import terminal
 from ragcontract.report.html import page as html
-from ragcontract.report.html.page_text import STATUS
+from ragcontract.report.html.sections import STATUS
 from ragcontract.report.markdown import document as markdown
 from ragcontract.report.markdown import query_tables as markdown_metrics
 from ragcontract.report.metric_table import table_rows

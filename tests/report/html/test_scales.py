@@ -11,7 +11,7 @@ from ragcontract.core.lines import Line
 from ragcontract.core.metric import Family, Metric, MetricSettings, Scale, SwitchedOn
 from ragcontract.core.run import RunRow
 from ragcontract.registry import BUILT_IN
-from ragcontract.report.html.metric_cards import cards
+from ragcontract.report.html.sections import bar_of, cards
 from ragcontract.report.record import Report
 from tests.records import evaluate, query, report_on
 from tests.report.html.parsed import Parsed, parsed
@@ -94,7 +94,7 @@ def test_limits_are_marks_on_the_bar_of_their_metric() -> None:
 
 
 def test_the_bars_of_all_metrics_cover_their_whole_scale() -> None:
-    found = {one.label: one.bar for one in cards(found_at([2, None], [1, 1], **LIMITED)).open}
+    found = {row.label: bar_of(row) for row in cards(found_at([2, None], [1, 1], **LIMITED))[0]}
     mrr, recall = found["MRR@5"], found["Recall@5"]
     assert mrr
     assert recall
@@ -103,9 +103,10 @@ def test_the_bars_of_all_metrics_cover_their_whole_scale() -> None:
 
 
 def test_a_limit_that_is_not_on_the_scale_has_no_mark() -> None:
-    (card,) = cards(found_at([5], [5], fail_on={"mrr_drop_gt": 0.3})).open  # 0.2 - 0.3
-    assert card.bar
-    assert card.bar.limits == []
+    (row,) = cards(found_at([5], [5], fail_on={"mrr_drop_gt": 0.3}))[0]  # 0.2 - 0.3
+    bar = bar_of(row)
+    assert bar
+    assert bar.limits == []
 
 
 LIMITED = {"fail_on": {"mrr_drop_gt": 0.1, "recall_drop_gt": "25%"}, "minimums": {"mrr_at_k": 0.8}}

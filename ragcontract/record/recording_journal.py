@@ -80,7 +80,6 @@ class Journal:
     """Keeps rows on disk and returns them in the order of the questions; close it at the end."""
 
     def __init__(self, lines: Lines) -> None:
-        """Use the lines of a file that is open."""
         self._lines = lines
         self._offsets = array("q")
         self._numbers: dict[str, int] = {}
@@ -238,7 +237,6 @@ class Journal:
                     yield question, repeat
 
     def add(self, entry: Entry) -> None:
-        """Write a line; raises OutputError if that fails."""
         offset = self._append(replace(entry, sources=len(self._sources)))
         if entry.row is not UNSET:
             self._rows += 1
@@ -248,7 +246,6 @@ class Journal:
         return self._lines.append(msgspec.json.encode(line) + b"\n")
 
     def sync(self) -> None:
-        """Flush what is written to the disk, so that it survives if the machine stops."""
         self._lines.sync()
 
     def rows(self) -> Iterator[dict[str, Any]]:
