@@ -31,7 +31,6 @@ from ragcontract.core.ids import paths_of, several, some
 from ragcontract.core.safe_text import printable, visible
 from ragcontract.evaluation.source import Inputs, Local, find_inputs, folders_above
 from ragcontract.files.paths import existing_files
-from ragcontract.pytest_plugin import NOTE
 from ragcontract.report.api_report import Report
 from ragcontract.report.terminal import pass_notes
 from ragcontract.runs.run_writer import InMemory
@@ -202,22 +201,25 @@ def parametrize(metafunc: pytest.Metafunc, fixture: str) -> None:
     metafunc.parametrize(fixture, cases, ids=[target.test_id for target in targets], indirect=True)
 
 
-def case_of(request: pytest.FixtureRequest) -> Case:
+def case_of(request: pytest.FixtureRequest, note: str) -> Case:
     """Return the case of a test that ``parametrize`` made."""
     target, tested = request.param
-    run = checked(request)
+    run = checked(request, note)
     try:
         return run.case(target, tested)
     except InputError as error:
         pytest.fail(_explained(error), pytrace=False)
 
 
-def checked(request: pytest.FixtureRequest) -> CheckedRun:
-    """Check the run that a test is about. All tests of one session with the same inputs share the result."""
+def checked(request: pytest.FixtureRequest, note: str) -> CheckedRun:
+    """Check the run that a test is about, or return the check of another test that would read the same.
+
+    The notes of a check become properties of the test that made it, with the name ``note``.
+    """
     try:
         arguments = named_by(request.node)
         run = None if arguments.get("run") is not None else request.getfixturevalue(RUN)
-        return _checked_once(request, arguments, run)
+        return _checked_once(request, arguments, run, note)
     except InputError as error:
         pytest.fail(_explained(error), pytrace=False)
 
@@ -229,7 +231,7 @@ def warn_of_broken(report: object, test: str) -> None:
         warnings.warn(printable(visible(f"{test} passed, and {advice}: {report.summary()}")), stacklevel=1)
 
 
-def _checked_once(request: pytest.FixtureRequest, arguments: Mapping[str, Any], run: Any) -> CheckedRun:
+def _checked_once(request: pytest.FixtureRequest, arguments: Mapping[str, Any], run: Any, note: str) -> CheckedRun:
     folder = _folder_of(request.config, arguments)
     inputs = inputs_in(arguments, folder, request.config.rootpath)
     made, maker = None, ()
@@ -246,8 +248,7 @@ def _checked_once(request: pytest.FixtureRequest, arguments: Mapping[str, Any], 
         except Exception as error:  # including those of the run's own function, which is called only once
             known[key] = made, error
             raise
-        notes = (printable(note) for note in pass_notes(result.report))
-        request.node.user_properties.extend((NOTE, note) for note in notes)
+        request.node.user_properties += [(note, printable(text)) for text in pass_notes(result.report)]
         known[key] = made, result  # the set-up is held, so that no other one gets its identity
     elif isinstance(result, Exception):
         first, *_ = str(result).splitlines() or [type(result).__name__]

@@ -71,7 +71,7 @@ def rag_contract(request: "pytest.FixtureRequest") -> "Report":
     """Return the report on the run, which is checked once for all tests with the same inputs."""
     from ragcontract.pytest_cases import checked
 
-    report = checked(request).report
+    report = checked(request, NOTE).report
     request.node.stash[WHOLE] = report
     return report
 
@@ -81,4 +81,4 @@ def _case(request: Any) -> "Case":
     """Return one gate or one golden query of the contract; the test fails if it is broken."""
     from ragcontract.pytest_cases import case_of
 
-    return case_of(request)
+    return case_of(request, NOTE)
