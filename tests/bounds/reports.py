@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from ragcontract import ContractBroken
+from ragcontract import Report as Result
 from ragcontract.core.phrase import Name, excerpt
 from ragcontract.github.runner_output import when_checked
-from ragcontract.report.api_report import ContractBroken
-from ragcontract.report.api_report import Report as Result
 from ragcontract.report.baseline import update_text
 from ragcontract.report.build import error_report
 from ragcontract.report.html.metric_cards import cards, tags

@@ -4,8 +4,11 @@ from typing import Any
 
 import pytest
 
+from scripts import docs
 from tests.builders import Row
 from tests.contract import linting
+
+PAGE = (docs.ROOT / "docs" / "answers.md").read_text()
 
 
 def asks(name: str = "q", query: str = "What about it?", **fields: Any) -> Row:
@@ -13,8 +16,10 @@ def asks(name: str = "q", query: str = "What about it?", **fields: Any) -> Row:
 
 
 def findings(folder: Path, *rows: Row, config: Row | None = None) -> list[tuple[str, str]]:
-    """Return rule and message of each finding."""
-    return [(finding.rule, finding.message) for finding in linting.findings(folder, rows, config=config)]
+    """Return rule and message of each finding, which the page of answers must have if it is about answers."""
+    found = linting.findings(folder, rows, config=config)
+    assert all(f"| `{finding.rule}` | " in PAGE for finding in found if finding.rule != "duplicate-question")
+    return [(finding.rule, finding.message) for finding in found]
 
 
 def names(found: Iterable[tuple[str, str]]) -> list[str]:

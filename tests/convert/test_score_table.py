@@ -33,9 +33,8 @@ def read(
     (folder / "golden").write_text(golden)
     argv = ["--results", str(folder / "results"), *(f"--score={name}" for name in scores)]
     argv += ["--golden", str(folder / "golden")] if golden else []
-    rows, problems, warnings = converted(
-        "table", "scores", folder, *argv, *([f"--id={id_column}"] if id_column else [])
-    )
+    argv += [f"--id={id_column}"] if id_column else []
+    rows, problems, warnings = converted("table", "scores", folder, *argv)
     return [(row["query_id"], row["scores"]) for row in rows], problems, warnings
 
 

@@ -13,7 +13,6 @@ from ragcontract.core.finding import ChangedItem, ContractChange, Message, Said,
 from ragcontract.core.judge_settings import Task
 from ragcontract.core.run import Latency, SourceFile
 from ragcontract.report.answer_report import ModesReport, TierReport
-from ragcontract.report.inputs import ConfigInput
 from ragcontract.report.judge_report import JudgedItem, JudgedQuery, JudgeReport, TaskReport
 from ragcontract.report.record import AnswerReport, Provenance, QueryReport, Report, RetrievedReport, ScopeReport
 from ragcontract.runs.baseline_contract import Documents, Expected, PastContract, PastWaiver, Replaced, expected_of
@@ -104,7 +103,8 @@ def everything(size: int = 12, mark: Mark = str) -> Report:
     )
     made = report(queries, run, base, _config(mark), warnings=[mark("golden.jsonl:3: a question twice")])
     spread = {key: Spread(deviation=0.0123, lowest=0.5, highest=0.6) for key in made.metrics}
-    config = ConfigInput(files=[SourceFile(path=mark("ragcontract.yml"), sha256="ef" * 32)])
+    assert made.inputs.config
+    config = replace(made.inputs.config, files=[SourceFile(path=mark("ragcontract.yml"), sha256="ef" * 32)])
     return replace(
         made,
         queries=[_with_results(query, mark) for query in made.queries],

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from ragcontract import RunWriter
 from ragcontract.core.run import RunRow, lacks_results, row_type
 from ragcontract.evaluation.side import Side
 from ragcontract.files.problems import Batch, FileRead, Problem, Problems
 from ragcontract.runs.readers import InMemory, RunFiles, StoredFile, is_run, open_baseline, open_run, open_stored
-from ragcontract.runs.run_writer import RunWriter
 from tests.builders import run, write_baseline, write_jsonl
 from tests.runs.sides import lines_of, pairs_of, problems_in, read_run, side_of
 
