@@ -18,8 +18,7 @@ from msgspec import Struct
 
 from benchmarks import tables
 from ragcontract.core.numbers import SAME
-from ragcontract.statistics.intervals import change_bounds, exceeded_by
-from ragcontract.statistics.significance import ALPHA
+from ragcontract.statistics.significance import ALPHA, change_bounds, exceeded_by
 from tests.statistics.paired_runs import change_of
 
 PART = "coverage"

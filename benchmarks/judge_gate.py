@@ -27,7 +27,7 @@ from ragcontract.core.numbers import SAME
 from ragcontract.judge.calls import Vote
 from ragcontract.judge.interface import VoteSettings
 from ragcontract.judge.judge_case import decided
-from ragcontract.judgments.trust import calibrated, why_not
+from ragcontract.judgments.calibration import calibrated, why_not
 
 PAGE = Path(__file__).parent.parent / "docs" / "judge.md"
 BEGIN, END = "<!-- begin: simulated {} -->\n", "<!-- end -->"
@@ -71,8 +71,8 @@ def judge(accuracy: float, settings: VoteSettings) -> Judge:
 def _verdict(votes: tuple[bool, ...], settings: VoteSettings) -> bool:
     cast = [Vote(verdict=vote) for vote in votes]
     decisions = (decided(cast[:asked], settings) for asked in range(1, len(cast) + 1))
-    vote = next(decision.vote for decision in decisions if decision)
-    return bool(vote and vote.verdict)
+    decision = next(decision for decision in decisions if decision)
+    return isinstance(decision, Vote) and bool(decision.verdict)
 
 
 def refused(one: Judge, dice: np.random.Generator, labels: int = LABELS, rare: float | None = None) -> float:

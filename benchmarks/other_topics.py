@@ -15,7 +15,7 @@ from benchmarks.robust03 import Robust, from_command_line
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.numbers import SAME
 from ragcontract.metrics.ranking import Ranking
-from ragcontract.statistics.intervals import t_quantile
+from ragcontract.statistics.significance import t_quantile
 from ragcontract.statistics.suggested_limits import suggested
 
 K = 10

@@ -11,8 +11,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from ragcontract.convert import trec
+from ragcontract.convert.collection import Source
 from ragcontract.core.errors import InputError
-from ragcontract.files.opening import no_progress
 from ragcontract.files.problems import Collector
 
 USAGE = "python -m {} FOLDER, where FOLDER is examples/robust03 of https://github.com/joaopalotti/trectools"
@@ -46,10 +46,11 @@ def read(folder: Path, depth: int) -> Robust:
     Raises :class:`InputError` if a file is missing or faulty.
     """
     problems = Collector()
-    golden = trec.read(_files(qrels=folder / QRELS), {"golden"}, problems, no_progress).queries or {}
+    files = {"qrels": [str(folder / QRELS)], "queries": []}
+    golden = trec.read(Source(files=files, wanted={"golden"}, problems=problems)).queries or {}
     systems = {}
     for path in sorted((folder / RUNS).glob("input.*.gz")):
-        rankings = trec.read_run([str(path)], problems, no_progress)
+        rankings = trec.read_run(Source(files={"run": [str(path)]}, wanted={"run"}, problems=problems))
         systems[path.name.removeprefix("input.").removesuffix(".gz")] = {
             topic: [result.doc_id for result in ranking.results[:depth]] for topic, ranking in rankings.items()
         }
@@ -70,8 +71,3 @@ def from_command_line(argv: Sequence[str], module: str, depth: int) -> Robust:
         return read(Path(argv[0]), depth)
     except InputError as error:
         sys.exit(f"{error}\nusage: {USAGE.format(module)}")
-
-
-def _files(**paths: Path) -> dict[str, list[str]]:
-    files: dict[str, list[str]] = {"qrels": [], "queries": [], "run": []}
-    return files | {name: [str(path)] for name, path in paths.items()}

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
         context_recall_text,
     )
     from ragcontract.record.interface import CallFailed, Context, Response
-    from ragcontract.record.record_run import record_run
-    from ragcontract.record.recording import Recording
+    from ragcontract.record.recording import Recording, record_run
     from ragcontract.report.api_report import ContractBroken, Report
     from ragcontract.runs.run_writer import RunWriter
 
@@ -74,7 +73,7 @@ _HOMES = {
     "context_recall_text": "ragcontract.recall_functions",
     "load_golden": "ragcontract.api",
     "load_run": "ragcontract.api",
-    "record_run": "ragcontract.record.record_run",
+    "record_run": "ragcontract.record.recording",
 }
 
 

@@ -16,7 +16,6 @@ from ragcontract.child import SharedExitCode, in_child
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError, RagContractError
 from ragcontract.core.safe_text import encodable
-from ragcontract.evaluation.source import Local
 from ragcontract.files.json_lines import UNDECODABLE
 from ragcontract.files.streams import Unfailing, log_to
 from ragcontract.files.writing import write_files
@@ -37,11 +36,10 @@ from ragcontract.github.files import (
 from ragcontract.github.relay import relay
 from ragcontract.github.runner_output import Level, annotation
 from ragcontract.github.settings import ActionSettings
-from ragcontract.net.stopping import Timing
+from ragcontract.net.pacing import Timing
 from ragcontract.report.build import error_report
 from ragcontract.report.formats import FORMATS, Format
 from ragcontract.report.record import ErrorReport, Provenance, Report
-from ragcontract.runs.readers import open_baseline, open_run
 
 if TYPE_CHECKING:
     import requests
@@ -126,25 +124,9 @@ def _check_and_write(job: _Job) -> Delivery:
     settings, context, reports = job.settings, job.context, job.files.reports
     if problems := [*settings.problems, *job.files.problems]:
         raise InputError(problems)
-    inputs = job.files.inputs
-    request = pipeline.Request(
-        golden=inputs.golden,
-        config=inputs.config,
-        other_configs=inputs.other_configs,
-        run=Local(open_run(inputs.run)),
-        baseline=Local(open_baseline(inputs.baseline)) if inputs.baseline else None,
-        scores=inputs.scores,
-        judgments=inputs.judgments,
-        calibration=inputs.calibration,
-        k=settings.k,
-        tags=settings.tag,
-        repeats=settings.repeats,
-        detail=settings.report_json_detail,
-        source=_provenance(settings, context),
-        no_answers=settings.no_answers,
-    )
+    detail, source = settings.report_json_detail, _provenance(settings, context)
     try:
-        outcome = pipeline.check(request, now=job.world.clock())
+        outcome = pipeline.check(job.files.inputs, now=job.world.clock(), detail=detail, source=source)
     except InputError as error:
         raise without_content(error, job.files) from None
     mistakes = [] if job.files.linked else outcome.report.likely_mistakes

@@ -4,6 +4,7 @@ import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from ragcontract import pipeline
 from ragcontract.contract.golden_file import read_golden
@@ -12,11 +13,11 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.golden import RELEVANT_GRADE, GoldenQuery
 from ragcontract.core.ids import Path, paths_of, several
 from ragcontract.core.rule import Plugin
-from ragcontract.evaluation.source import Local
+from ragcontract.evaluation.source import Inputs, Local
 from ragcontract.files.problems import Problems
 from ragcontract.registry import BUILT_IN
 from ragcontract.report.api_report import Report
-from ragcontract.runs.readers import InMemory, RunMapping, open_baseline, open_run, read_doc_ids
+from ragcontract.runs.readers import InMemory, RunMapping, read_doc_ids
 
 
 def load_golden(
@@ -73,21 +74,36 @@ def check(
     the report has no text of the application or of its documents. Raises :class:`~ragcontract.InputError` if the run
     cannot be judged.
     """
-    request = pipeline.Request(
-        golden=named(golden, "golden"),
-        run=Local(InMemory(run=run) if isinstance(run, Mapping) else open_run(named(run, "run"))),
-        baseline=None if baseline is None else Local(open_baseline(named(baseline, "baseline"))),
-        scores=paths_of(scores),
-        judgments=paths_of(judgments),
-        calibration=None if calibration is None else os.fspath(calibration),
-        config=None if config is None else os.fspath(config),
-        k=valid_k(k),
-        tags=several(tags),
+    inputs = inputs_of(
+        golden=golden,
+        run=Local(InMemory(run=run)) if isinstance(run, Mapping) else run,
+        baseline=baseline,
+        scores=scores,
+        judgments=judgments,
+        calibration=calibration,
+        config=config,
+        k=k,
+        tags=tags,
         repeats=repeats,
         plugins=_by_class_name(plugins),
         no_answers=no_answers,
     )
-    return Report.of(pipeline.check(request, now=datetime.now(UTC)).report)
+    return Report.of(pipeline.check(inputs, now=datetime.now(UTC)).report)
+
+
+def inputs_of(**values: Any) -> Inputs:
+    """Return the inputs that Python names: paths as text, one or several; raises :class:`InputError` if one is wrong.
+
+    None leaves an input out, unless it is golden queries or a run. Sources stay what they are.
+    """
+    for name in ("golden", "run", "baseline"):
+        if isinstance(values.get(name), str | os.PathLike | Sequence):
+            values[name] = named(values[name], name)
+    for name in ("scores", "judgments"):
+        values[name] = paths_of(values.get(name, ()))
+    for name in ("calibration", "config"):
+        values[name] = None if values.get(name) is None else os.fspath(values[name])
+    return Inputs(**values | {"k": valid_k(values.get("k")), "tags": several(values.get("tags", ()))})
 
 
 def _by_class_name(plugins: Iterable[Plugin]) -> dict[str, Plugin]:

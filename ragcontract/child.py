@@ -21,7 +21,6 @@ class SharedExitCode:
         self._byte = mmap.mmap(-1, 1)  # shared with all children that are started from now on; 0: nothing was noted
 
     def note(self, code: int) -> None:
-        """Note the exit code."""
         self._byte[0] = code + 1
 
     def noted(self) -> int | None:

@@ -3,84 +3,69 @@
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 from msgspec import Struct
+from msgspec.structs import replace
 
-from ragcontract.api import check, named, valid_k
-from ragcontract.contract import defaults
-from ragcontract.contract.config_file import read_config
-from ragcontract.contract.defaults import InputPaths
-from ragcontract.contract.golden_file import read_golden
-from ragcontract.contract.resolve import Contract, resolve
+from ragcontract import pipeline
+from ragcontract.api import named, valid_k
+from ragcontract.contract.resolve import Contract
 from ragcontract.core.errors import InputError
 from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import paths_of, several
 from ragcontract.core.safe_text import printable, visible
-from ragcontract.registry import BUILT_IN
+from ragcontract.evaluation.source import Inputs, Local, find_inputs
 from ragcontract.report.api_report import Report
+from ragcontract.runs.readers import InMemory
 
 PathLike = str | os.PathLike[str]
 Paths = PathLike | Sequence[PathLike] | None
 GATE, QUERY = "gate:", "query:"  # how a test's id begins; a query's only where it would be ambiguous
 MARKER = "@pytest.mark.rag_contract"
+PATHS = ("golden", "run", "baseline", "calibration", "config")
+ARGUMENTS = "golden, run, baseline, scores, judgments, calibration, config, k, tags, repeats, folder"
 LISTED = ("golden", "run", "baseline", "scores", "judgments", "tags")  # arguments of which each may be a list
 _CHECKED = pytest.StashKey[dict[tuple[str, int], tuple[Any, "CheckedRun | Exception"]]]()
 
 
-class MarkerOptions(Struct, frozen=True, kw_only=True):
-    """The arguments of a test's markers."""
+def named_by(node: Any) -> dict[str, Any]:
+    """Return the arguments of a test's markers. Those of a function override those of its class and module.
 
-    golden: Paths = None
-    run: Paths = None
-    baseline: Paths = None
-    scores: Paths = None
-    judgments: Paths = None
-    calibration: PathLike | None = None
-    config: PathLike | None = None
-    k: int | None = None
-    tags: str | Sequence[str] = ()
-    repeats: bool = False
-    folder: PathLike = ""  # where the paths start, relative to pytest's rootdir
+    Raises InputError if two markers of one function, class or module have the same argument.
+    """
+    arguments: dict[str, Any] = {}
+    places: dict[str, Any] = {}
+    for place, marker in reversed([*node.iter_markers_with_node("rag_contract")]):
+        if marker.args:
+            raise InputError([f"{MARKER}: takes keyword arguments only"])
+        if twice := [name for name in marker.kwargs if places.get(name) is place]:
+            several = "give a list in one marker" if twice[0] in LISTED else "leave one of them out"
+            where = printable(visible(place.name))
+            raise InputError([f"{MARKER}: two markers on {where} have the argument {twice[0]}; {several}"])
+        arguments |= marker.kwargs
+        places |= dict.fromkeys(marker.kwargs, place)
+    if wrong := [name for name in arguments if name not in ARGUMENTS.split(", ")]:
+        raise InputError([f"{MARKER}: Unexpected keyword argument '{wrong[0]}'; it takes {ARGUMENTS}"])
+    return arguments
 
-    @classmethod
-    def of(cls, node: Any) -> "MarkerOptions":
-        """Return the arguments of a test's markers. Those of a function override those of its class and module.
 
-        Raises InputError if two markers of one function, class or module have the same argument.
-        """
-        arguments: dict[str, Any] = {}
-        places: dict[str, Any] = {}
-        for place, marker in reversed([*node.iter_markers_with_node("rag_contract")]):
-            if marker.args:
-                raise InputError([f"{MARKER}: takes keyword arguments only"])
-            if twice := [name for name in marker.kwargs if places.get(name) is place]:
-                several = "give a list in one marker" if twice[0] in LISTED else "leave one of them out"
-                where = printable(visible(place.name))
-                raise InputError([f"{MARKER}: two markers on {where} have the argument {twice[0]}; {several}"])
-            arguments |= marker.kwargs
-            places |= dict.fromkeys(marker.kwargs, place)
-        try:
-            return cls(**arguments)
-        except TypeError as error:
-            known = ", ".join(cls.__struct_fields__)
-            raise InputError([f"{MARKER}: {error}; it takes {known}"]) from None
-
-    def inputs(self, folder: Path) -> InputPaths:
-        """Return the paths of the inputs, with the defaults that the command line has in the same folder."""
-        return defaults.find_inputs(
-            golden=_listed(self.golden, "golden"),
-            run=_listed(self.run, "run"),
-            baseline=_listed(self.baseline, "baseline"),
-            scores=[] if self.scores is None else paths_of(self.scores),
-            judgments=[] if self.judgments is None else paths_of(self.judgments),
-            calibration=next(iter(_listed(self.calibration, "calibration")), None),
-            config=next(iter(_listed(self.config, "config")), None),
-            folder=str(folder),
-        )
+def inputs_in(arguments: Mapping[str, Any], folder: Path) -> Inputs:
+    """Return the inputs that markers name, with the defaults that the command line has in the same folder."""
+    paths = {name: _listed(arguments.get(name), name) for name in PATHS}
+    singles = {name: next(iter(paths[name]), None) for name in ("calibration", "config")}
+    several_of = {name: paths_of(arguments.get(name) or ()) for name in ("scores", "judgments")}
+    named = Inputs.named(
+        **paths | singles | several_of,
+        k=valid_k(arguments.get("k")),
+        tags=several(arguments.get("tags", ())),
+        repeats=arguments.get("repeats", False),
+    )
+    return find_inputs(named, str(folder))
 
 
 class Target(Struct, frozen=True):
@@ -151,7 +136,6 @@ class CheckedRun:
             self._findings.setdefault(Target(kind, finding.query_id or finding.ids[0]), []).append(finding)
 
     def case(self, target: Target) -> Case:
-        """Return the case of a gate or a golden query."""
         query = self._queries.get(target.id) if target.kind == "query" else None
         skipped = self._skipped.get(target.id, "") if target.kind == "gate" else ""
         return Case(target, query, self._findings.get(target, []), skipped)
@@ -160,8 +144,8 @@ class CheckedRun:
 def parametrize(metafunc: pytest.Metafunc, fixture: str) -> None:
     """Make a test for each gate, in the order of the config, and for each query, in the order of the golden set."""
     try:
-        options = MarkerOptions.of(metafunc.definition)
-        contract = _contract_of(options, options.inputs(_folder_of(metafunc.config, options)))
+        arguments = named_by(metafunc.definition)
+        contract = _contract_of(inputs_in(arguments, _folder_of(metafunc.config, arguments)))
     except InputError as error:
         raise pytest.Collector.CollectError(_explained(error)) from None
     targets = [
@@ -174,9 +158,9 @@ def parametrize(metafunc: pytest.Metafunc, fixture: str) -> None:
 def checked(request: pytest.FixtureRequest) -> CheckedRun:
     """Check the run that a test is about. All tests of one session with the same inputs share the result."""
     try:
-        options = MarkerOptions.of(request.node)
-        run = None if options.run is not None else request.getfixturevalue("rag_run")
-        return _checked_once(request, options, run)
+        arguments = named_by(request.node)
+        run = None if arguments.get("run") is not None else request.getfixturevalue("rag_run")
+        return _checked_once(request, arguments, run)
     except InputError as error:
         pytest.fail(_explained(error), pytrace=False)
 
@@ -188,9 +172,9 @@ def warn_of_broken(report: object, test: str) -> None:
         warnings.warn(printable(visible(f"{test} passed, and {advice}: {report.summary()}")), stacklevel=1)
 
 
-def _checked_once(request: pytest.FixtureRequest, options: MarkerOptions, run: Any) -> CheckedRun:
+def _checked_once(request: pytest.FixtureRequest, arguments: Mapping[str, Any], run: Any) -> CheckedRun:
     known = request.session.stash.setdefault(_CHECKED, {})
-    key = (repr(options), id(run))
+    key = (repr(sorted(arguments.items())), id(run))
     if key in known:
         _, result = known[key]
         if isinstance(result, Exception):
@@ -198,7 +182,7 @@ def _checked_once(request: pytest.FixtureRequest, options: MarkerOptions, run: A
             raise InputError([f"{first} (the first test that failed has everything about it)"])
         return result
     try:
-        result = _check(options, _folder_of(request.config, options), run)
+        result = _check(arguments, _folder_of(request.config, arguments), run)
     except Exception as error:  # including those of the run's own function, which is called only once
         known[key] = run, error
         raise
@@ -206,50 +190,36 @@ def _checked_once(request: pytest.FixtureRequest, options: MarkerOptions, run: A
     return result
 
 
-def _check(options: MarkerOptions, folder: Path, run: Any) -> CheckedRun:
-    paths = options.inputs(folder)
-    contract = _contract_of(options, paths)
-    report = check(
-        golden=paths.golden,
-        run=paths.run if run is None else _run_of(run, contract, folder),
-        baseline=paths.baseline,
-        scores=paths.scores,
-        judgments=paths.judgments,
-        calibration=paths.calibration,
-        config=paths.config,
-        k=options.k,
-        tags=options.tags,
-        repeats=options.repeats,
-    )
+def _check(arguments: Mapping[str, Any], folder: Path, run: Any) -> CheckedRun:
+    inputs = inputs_in(arguments, folder)
+    contract = _contract_of(inputs)
+    if run is not None:
+        inputs = replace(inputs, run=_run_of(run, contract, folder))
+    report = Report.of(pipeline.check(inputs, now=datetime.now(UTC)).report)
     for warning in (*contract.config_file.problems.warnings, *report.warnings):
         warnings.warn(printable(visible(warning)), stacklevel=1)
     return CheckedRun(report, contract)
 
 
-def _run_of(run: Any, contract: Contract, folder: Path) -> Any:
-    """Return the value of the fixture ``rag_run`` as a mapping or as paths; a function is asked every question."""
+def _run_of(run: Any, contract: Contract, folder: Path) -> Local | Sequence[str]:
+    """Return the value of the fixture ``rag_run`` as a run; a function is asked every question."""
+    if callable(run) and not isinstance(run, Mapping):
+        run = {query.id: run(query.query) for query in contract.queries.values()}
     if isinstance(run, Mapping):
-        return run
-    if callable(run):
-        return {query.id: run(query.query) for query in contract.queries.values()}
-    return defaults.find_inputs(golden=(), run=_listed(run, "rag_run"), folder=str(folder)).run
+        return Local(InMemory(run=run))
+    return find_inputs(Inputs(run=_listed(run, "rag_run")), str(folder)).paths("run")
 
 
-def _contract_of(options: MarkerOptions, paths: InputPaths) -> Contract:
+def _contract_of(inputs: Inputs) -> Contract:
     """Read the contract; raises InputError with all problems of its files."""
-    config = read_config(paths.config, BUILT_IN, k=valid_k(options.k), others=paths.other_configs)
-    has_baseline = paths.baseline is not None
-    tags = several(options.tags)
-    level, own = config.config.relevance_level, config.config.allow_fields
-    golden = read_golden(paths.golden, BUILT_IN, level=level, allow_fields=own)
-    contract = resolve(golden, config, BUILT_IN, has_baseline=has_baseline, tags=tags)
+    contract = pipeline.load(inputs)
     contract.problems.raise_if_any()
     return contract
 
 
-def _folder_of(config: pytest.Config, options: MarkerOptions) -> Path:
+def _folder_of(config: pytest.Config, arguments: Mapping[str, Any]) -> Path:
     """Return the contract's folder, relative to the current folder if possible, because messages name files in it."""
-    folder = Path(config.rootpath, options.folder)
+    folder = Path(config.rootpath, arguments.get("folder", ""))
     try:
         return Path(os.path.relpath(folder))
     except ValueError:  # on another drive

@@ -1,8 +1,9 @@
 """Functions that compute the context recall of one sample in Python, with the argument names of ragas."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from functools import wraps
 from math import isnan
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -11,6 +12,7 @@ from ragcontract.answers.metric_options import CannotScoreError, Measure, Thresh
 from ragcontract.answers.similarity import recall_of_ids, recall_of_texts
 from ragcontract.core.errors import InputError
 from ragcontract.core.ids import Id, as_ids
+from ragcontract.core.lines import Line
 from ragcontract.files.problems import Problem
 from ragcontract.files.schema import mismatches
 
@@ -19,8 +21,11 @@ if TYPE_CHECKING:
     from ragcontract.judge.recall_of_sample import JudgedRecall
 
 S = TypeVar("S", bound=Struct)
+P = ParamSpec("P")
+R = TypeVar("R")
 Text = Annotated[str, Meta(min_length=1, title="text that is not empty")]
 OTHER_NAMES = {"user_input": "question", "retrieved_contexts": "contexts"}  # of arguments of context_recall
+JUDGED: Line["Callable[..., JudgedRecall]"] = Line(home="ragcontract.judge.recall_of_sample:recall_of_sample")
 NOTHING = "is empty, so there is nothing to find; leave out samples that nothing answers"
 
 
@@ -107,41 +112,6 @@ def context_recall_text(
         raise InputError([f"context_recall_text: {error}"]) from error
 
 
-async def acontext_recall_ids(
-    *,
-    retrieved_context_ids: Iterable[str | int],
-    reference_context_ids: Iterable[str | int],
-    user_input: str | None = None,
-) -> float:
-    """Return what :func:`context_recall_ids` returns."""
-    return context_recall_ids(
-        user_input=user_input,
-        retrieved_context_ids=retrieved_context_ids,
-        reference_context_ids=reference_context_ids,
-    )
-
-
-async def acontext_recall_text(
-    *,
-    retrieved_contexts: Iterable[str],
-    reference_contexts: Iterable[str],
-    measure: Measure = "coverage",
-    threshold: float = 0.5,
-    user_input: str | None = None,
-) -> float:
-    """Return what :func:`context_recall_text` returns, which is computed in a thread: long texts take a while."""
-    import asyncio
-
-    return await asyncio.to_thread(
-        context_recall_text,
-        user_input=user_input,
-        retrieved_contexts=retrieved_contexts,
-        reference_contexts=reference_contexts,
-        measure=measure,
-        threshold=threshold,
-    )
-
-
 def context_recall(
     *,
     judge: "Model",
@@ -168,35 +138,8 @@ def context_recall(
         reference=reference,
         claims=claims,
     )
-    from ragcontract.judge.recall_of_sample import recall_of_sample
-
-    return recall_of_sample(
+    return JUDGED.load()(
         sample.question, sample.contexts, reference=sample.reference, claims=sample.claims, judge=judge
-    )
-
-
-async def acontext_recall(
-    *,
-    judge: "Model",
-    user_input: str | None = None,
-    retrieved_contexts: Iterable[str] | None = None,
-    reference: str | None = None,
-    question: str | None = None,
-    contexts: Iterable[str] | None = None,
-    claims: Iterable[str] | None = None,
-) -> "JudgedRecall":
-    """Return what :func:`context_recall` returns; the judge is asked in a thread."""
-    import asyncio
-
-    return await asyncio.to_thread(
-        context_recall,
-        judge=judge,
-        user_input=user_input,
-        retrieved_contexts=retrieved_contexts,
-        reference=reference,
-        question=question,
-        contexts=contexts,
-        claims=claims,
     )
 
 
@@ -243,3 +186,21 @@ def _listed(value: Any) -> Any:
     if isinstance(value, float) and isnan(value):
         return str(value)  # JSON has no NaN, so no message about numbers fits it
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
+
+
+def _asynchronous(function: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
+    """Return a function for asynchronous code, which calls the function in a thread, because it may take a while."""
+
+    @wraps(function)
+    async def in_a_thread(*args: P.args, **kwargs: P.kwargs) -> R:
+        import asyncio  # slow to import
+
+        return await asyncio.to_thread(function, *args, **kwargs)
+
+    in_a_thread.__name__ = in_a_thread.__qualname__ = f"a{function.__name__}"
+    return in_a_thread
+
+
+acontext_recall = _asynchronous(context_recall)
+acontext_recall_ids = _asynchronous(context_recall_ids)
+acontext_recall_text = _asynchronous(context_recall_text)

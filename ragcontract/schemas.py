@@ -11,11 +11,12 @@ from ragcontract.contract.declared import NAME, names_taken
 from ragcontract.contract.golden_row import typed_record
 from ragcontract.contract.limits import AT_K, limit_keys, sections
 from ragcontract.core.gate import LimitKey, Percentage
+from ragcontract.core.lines import Line
 from ragcontract.core.metric import MetricSettings
 from ragcontract.core.rule import RowRule
 from ragcontract.core.run import row_type
 from ragcontract.files.schema import json_schema
-from ragcontract.judgments.calibration_file import CalibrationFile
+from ragcontract.judgments.calibration import CalibrationFile
 from ragcontract.judgments.judgments_file import Judgment
 from ragcontract.metrics.named_scores import DeclaredScore
 from ragcontract.registry import BUILT_IN, Registry
@@ -127,28 +128,19 @@ def _report(registry: Registry) -> dict[str, Any]:
     return {"$schema": draft, "anyOf": [judged, error], "$defs": definitions}
 
 
-def _record(_registry: Registry) -> dict[str, Any]:
-    from ragcontract.record.target import schema
-
-    return schema()
-
-
-def _labels(_registry: Registry) -> dict[str, Any]:
-    from ragcontract.judge.calibration_run import LabelRow
-
-    return json_schema(LabelRow)
-
-
+# Both belong to layers that have dependencies of their own.
+_TARGETS: Line[Callable[[], dict[str, Any]]] = Line(home="ragcontract.record.target:schema")
+_LABELS: Line[type[Struct]] = Line(home="ragcontract.judge.calibration_run:LabelRow")
 SCHEMAS: dict[str, Callable[[Registry], dict[str, Any]]] = {
     "golden": lambda registry: json_schema(typed_record(registry)),
     "run": _run,
     "scores": lambda _registry: json_schema(ScoresRow),
     "judgments": lambda _registry: json_schema(Judgment),
     "calibration": lambda _registry: json_schema(CalibrationFile),
-    "labels": _labels,
+    "labels": lambda _registry: json_schema(_LABELS.load()),
     "baseline": lambda _registry: json_schema(BaselineFile),
     "config": _config,
-    "record": _record,
+    "record": lambda _registry: _TARGETS.load()(),
     "report": _report,
     "diff": lambda _registry: json_schema(DiffReport),
     "comparison": lambda _registry: json_schema(RunComparison),

@@ -1,6 +1,5 @@
 """The Python API for runs that a Spark cluster reads: ``ragcontract.spark.check`` and ``ragcontract.spark.score``."""
 
-import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path as LocalPath
@@ -8,10 +7,9 @@ from pathlib import Path as LocalPath
 from pyspark.sql import DataFrame, SparkSession
 
 from ragcontract import pipeline
-from ragcontract.api import named, valid_k
-from ragcontract.cluster.frames import Rows
-from ragcontract.cluster.spark_source import OnSpark
-from ragcontract.core.ids import Path, paths_of, several
+from ragcontract.api import inputs_of, named
+from ragcontract.cluster.spark_source import OnSpark, Rows
+from ragcontract.core.ids import Path
 from ragcontract.evaluation.source import Local, Source
 from ragcontract.report.api_report import Report
 from ragcontract.runs.readers import is_run, open_stored
@@ -39,17 +37,17 @@ def check(
     driver's file system. With ``tags``, only the queries with one of them and the limits of these tags are checked.
     Raises :class:`~ragcontract.InputError` if the input cannot be evaluated.
     """
-    request = pipeline.Request(
-        golden=named(golden, "golden"),
+    inputs = inputs_of(
+        golden=golden,
         run=source_of(session, _rows(run, "run")),
         baseline=None if baseline is None else source_of(session, _rows(baseline, "baseline"), may_be_stored=True),
-        scores=paths_of(scores),
-        config=None if config is None else os.fspath(config),
-        k=valid_k(k),
-        tags=several(tags),
+        scores=scores,
+        config=config,
+        k=k,
+        tags=tags,
         repeats=repeats,
     )
-    return Report.of(pipeline.check(request, now=datetime.now(UTC)).report)
+    return Report.of(pipeline.check(inputs, now=datetime.now(UTC)).report)
 
 
 def score(
@@ -63,16 +61,9 @@ def score(
     repeats: bool = False,
 ) -> Report:
     """Return the metrics of :func:`check`, without a baseline, rules or limits; the verdict is always a pass."""
-    request = pipeline.Request(
-        golden=named(golden, "golden"),
-        run=source_of(session, _rows(run, "run")),
-        scores=paths_of(scores),
-        config=None if config is None else os.fspath(config),
-        k=valid_k(k),
-        repeats=repeats,
-        decides=False,
-    )
-    return Report.of(pipeline.check(request, now=datetime.now(UTC)).report)
+    source = source_of(session, _rows(run, "run"))
+    inputs = inputs_of(golden=golden, run=source, scores=scores, config=config, k=k, repeats=repeats, decides=False)
+    return Report.of(pipeline.check(inputs, now=datetime.now(UTC)).report)
 
 
 def source_of(session: SparkSession, rows: Rows, *, may_be_stored: bool = False) -> Source:

@@ -41,7 +41,7 @@ def reports(folder: Path) -> Iterator[tuple[str, Report]]:
     for name, setting in (("passing", "full"), ("failing", "lean")):
         out = folder / f"{setting}.jsonl"
         record_run(f"{example / 'search.py'}:{setting}", golden=example / "golden.jsonl", out=out)
-        request = pipeline.Request(
+        request = pipeline.Inputs(
             golden=[str(example / "golden.jsonl")],
             run=Local(open_run([str(out)])),
             baseline=Local(open_baseline([str(example / "baseline.json")])),
@@ -56,7 +56,7 @@ def reports(folder: Path) -> Iterator[tuple[str, Report]]:
 def _broken(folder: Path, ids: list[str]) -> Report:
     asked = write_jsonl(folder / "golden.jsonl", [golden(name, f"{name} doc", query=name) for name in ids])
     returned = write_jsonl(folder / "run.jsonl", [run(name, "another") for name in ids])
-    request = pipeline.Request(golden=[str(asked)], run=Local(open_run([str(returned)])))
+    request = pipeline.Inputs(golden=[str(asked)], run=Local(open_run([str(returned)])))
     return pipeline.check(request, now=NOW).report
 
 

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from ragcontract.core.judge_settings import LabelCounts, Task
-from ragcontract.judgments.calibration_file import FORMAT_VERSION, CalibrationFile, write_calibration
+from ragcontract.judgments.calibration import FORMAT_VERSION, CalibrationFile, calibrated, write_calibration
 from ragcontract.judgments.items import AskedJudge, Item, JudgeCase, asked_how, keys_of
 from ragcontract.judgments.judgments_file import Judgment, write_judgments
-from ragcontract.judgments.trust import calibrated
 from tests.builders import write_jsonl
 from tests.runs.judgment_lines import JUDGE
 

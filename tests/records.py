@@ -173,7 +173,7 @@ def report_on(evaluation: Evaluation, warnings: Sequence[str] = (), *, now: date
     missing = input_problems(evaluation)
     limits = Problems(problems=tuple(one for one in missing.problems if "cannot be judged" in one))
     (evaluation.contract.limit_problems + limits).raise_if_any()
-    decision = decide(evaluation, now.date())
+    decision = decide(evaluation, now)
     return report_of(evaluation, decision, list(warnings), now)
 
 

@@ -22,7 +22,7 @@ import yaml
 
 from ragcontract import action
 from ragcontract.github.delivery import World
-from ragcontract.net.stopping import Timing
+from ragcontract.net.pacing import Timing
 from tests.github.standin import TOKEN, GitHub
 
 ROOT = Path(__file__).parent.parent

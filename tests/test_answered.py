@@ -57,7 +57,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def check(baseline: str | None = "good.jsonl", **fields: Any) -> Outcome:
-    request = pipeline.Request(
+    request = pipeline.Inputs(
         golden=["golden.jsonl"],
         run=Local(open_run(["current_run.jsonl"])),
         baseline=Local(open_baseline([baseline])) if baseline else None,

@@ -212,6 +212,7 @@ def test_a_limit_of_a_tag_is_on_its_queries_alone(folder: Path) -> None:
     write_good_calibration(folder, tasks=["criteria"])
     ended = check(*BOTH)
     assert (ended.code, "Criteria met (judged) is 0.00" in ended.out) == (1, True), ended
+    (folder / "judge-calibration.json").unlink()
     (error,) = errors(check(*BOTH[:2]))
     assert "criteria_met cannot be judged: the judge is not calibrated" in error
 

@@ -160,6 +160,7 @@ def test_all_reasons_are_given_at_once_and_no_calibration_is_one(folder: Path) -
     (error,) = errors(check(*BOTH))
     for why in ("another judge", "91 days old", "3 labelled items", "yes of 2 items", "no of 1 item"):
         assert why in error
+    (folder / "judge-calibration.json").unlink()
     (error,) = errors(check("--judgments", "judgments.jsonl"))
     assert "there is no calibration for attribution" in error
 
@@ -180,6 +181,7 @@ def test_what_to_do_fits_what_is_wrong_with_the_calibration(folder: Path, change
     (error,) = errors(check(*BOTH))
     assert advice in error
     assert "with --calibration" not in error, "one is named already"
+    (folder / "judge-calibration.json").unlink()
     (error,) = errors(check(*BOTH[:2]))
     assert "name its file with --calibration (in the action, the input calibration)" in error
 

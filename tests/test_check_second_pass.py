@@ -75,6 +75,7 @@ def test_what_is_flagged_counts_only_if_it_is_asserted_without_support(folder: P
 def test_a_judge_without_a_calibration_clears_nothing(folder: Path, server: JudgeServer) -> None:
     workspace(folder, DENIED)
     judge(folder, server)
+    (folder / "judge-calibration.json").unlink()
     ended = check()
     assert (ended.code, "second_pass cannot be used: the judge is not calibrated" in ended.err) == (2, True), ended
     workspace(folder, DENIED, config=ASKED)

@@ -60,9 +60,9 @@ OF_OTHERS = tuple(f"ragcontract.{name}" for name in OF_OTHERS_WITHIN)
 
 OF_ANSWERS = (  # what a check needs only if its contract, its run or its options are about more than documents
     *("answers.matchers", "answers.regexes", "answers.shown", "answers.tool_calls"),
-    *("contract.answer_fields", "contract.named_metrics", "judgments.calibration_file", "judgments.check"),
+    *("contract.answer_fields", "contract.named_metrics", "judgments.calibration", "judgments.check"),
     *("judgments.items", "judgments.judged_metrics", "judgments.judgments_file", "judgments.replay"),
-    *("judgments.second_pass", "judgments.trust", "report.judge_section", "report.judged_items"),
+    *("judgments.second_pass", "report.judge_section", "report.judged_items"),
     *("metrics.answers", "metrics.context_recall", "metrics.tool_use"),
     *("rules.answered", "rules.claims", "rules.scores", "rules.turns", "runs.scores_files"),
 )

@@ -98,6 +98,7 @@ def test_without_judgments_a_command_says_what_to_do_or_does_not_need_them(
         row = {"query_id": "q1", "results": [{"doc_id": "d"}], "retrieved_contexts": [CONTEXT]}
         for name in ("current_run", "before"):
             write_jsonl(folder / f"{name}.jsonl", [row | {"response": "It is not 7 dollars."}])
+    (folder / "judgments.jsonl").unlink()
     ended = rag_contract(*command)
     assert ended.code == code, ended
     assert said in ended.err
@@ -145,6 +146,7 @@ def test_criteria_are_one_more_of_these_metrics(folder: Path, command: tuple[str
     row = {"query_id": "q1", "results": [{"doc_id": "d"}], "response": "Please."}
     for name in (RUN, "before.jsonl"):
         write_jsonl(folder / name, [row])
+    (folder / "judgments.jsonl").unlink()
     ended = rag_contract(*command)
     assert ended.code == code, ended
     assert said in ended.err
@@ -240,17 +242,20 @@ def test_several_good_runs_are_a_baseline_of_judged_means(folder: Path) -> None:
     write_jsonl(folder / "before.jsonl", [row])
     query = asked(1, [TRUE])
     made = [*judgments_on(case_of(query)), *judgments_on(case_of(query, ["Returns are accepted."]))]
-    write_judgments(str(folder / "judgments.jsonl"), made)
-    ended = rag_contract(*NEW, "--run", "current_run.jsonl", "--run", "before.jsonl", *JUDGMENTS)
+    judgments, both = ("--judgments", "both.jsonl"), ("--judgments", "both.jsonl", "--calibration", "good.json")
+    write_judgments("both.jsonl", made)
+    (folder / "judgments.jsonl").unlink()
+    (folder / "judge-calibration.json").rename("good.json")
+    ended = rag_contract(*NEW, "--run", "current_run.jsonl", "--run", "before.jsonl", *judgments)
     assert ended.code == 0, ended
     stored = json.loads((folder / "new.json").read_text())
     assert (stored["runs"], stored["metrics"]["context_recall"]) == (2, 0.5)
-    assert rag_contract("check", "--baseline", "new.json", *BOTH).code == 0
+    assert rag_contract("check", "--baseline", "new.json", *both).code == 0
     update = ("baseline", "--update", "--out", "new.json")
     ended = rag_contract(*update)
     assert (ended.code, WHAT_TO_DO in ended.err) == (2, True)
-    assert rag_contract(*update, *JUDGMENTS).code == 2
-    assert rag_contract(*update, *BOTH).code == 0
+    assert rag_contract(*update, *judgments).code == 2
+    assert rag_contract(*update, *both).code == 0
     assert json.loads((folder / "new.json").read_text())["metrics"]["context_recall"] == 1
 
 
@@ -274,9 +279,10 @@ def test_judgments_of_other_tags_are_not_asked_for(folder: Path) -> None:
     write_judgments_on(folder, [TRUE])
     write_good_calibration(folder)
     assert rag_contract("check", "--tag", "smoke", *BOTH).code == 0
+    assert rag_contract("check", *BOTH).code == 2
+    (folder / "judgments.jsonl").unlink()
     ended = rag_contract("check", "--tag", "smoke")
     assert (ended.code, WHAT_TO_DO in ended.err) == (2, True)
-    assert rag_contract("check", *BOTH).code == 2
 
 
 def test_python_refuses_what_is_missing_as_the_command_does(folder: Path) -> None:
@@ -285,3 +291,57 @@ def test_python_refuses_what_is_missing_as_the_command_does(folder: Path) -> Non
     with pytest.raises(InputError, match=r"judge.metrics: context_recall cannot be computed"):
         ragcontract.check(**inputs)
     assert ragcontract.check(**inputs, judgments=["judgments.jsonl"]).metrics["context_recall"].current == 0.75
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        (("check", "--baseline", "before.jsonl"), "Context recall (judged)  0.75 -> 0.75"),
+        (("validate",), "valid: 2 golden queries"),
+        (("validate", "--without-run"), "valid: 2 golden queries"),
+        (("score",), "0.7500"),
+        (DIFF, "Context recall (judged)  0.75 -> 0.75"),
+        (COMPARE, "Context recall (judged)  current_run  0.7500"),
+        (("suggest",), "Context recall (judged)  0.7500"),
+        (NEW, "baseline of 2 queries in new.json"),
+    ],
+)
+def test_files_with_the_usual_names_are_used_where_the_contract_needs_them(
+    folder: Path, command: tuple[str, ...], shown: str
+) -> None:
+    workspace(folder, LIMITS)
+    ended = rag_contract(*command)
+    assert (ended.code, ended.err) == (0, ""), ended
+    assert shown in ended.out
+
+
+WHY = "because no limit, metric or second pass of the contract needs what a judge said"
+
+
+@pytest.mark.parametrize("command", [("check",), ("validate",), ("validate", "--without-run"), DIFF, NEW])
+def test_files_with_the_usual_names_that_nothing_needs_are_not_read_and_named_once(
+    folder: Path, command: tuple[str, ...]
+) -> None:
+    workspace(folder, "k: 5\n")
+    for name in ("judgments.jsonl", "judge-calibration.json"):
+        (folder / name).write_text("{\n")
+    ended = rag_contract(*command)
+    assert ended.code == 0, ended
+    named = f"warning: judgments.jsonl and judge-calibration.json are not used, {WHY}; to use them nevertheless, give "
+    assert ended.err == f"{named}--judgments and --calibration (in the action, the inputs judgments and calibration)\n"
+    (folder / "judge-calibration.json").unlink()
+    command = (*command, "--force") if command == NEW else command
+    assert rag_contract(*command).err.startswith(f"warning: judgments.jsonl is not used, {WHY}; to use it nevertheless")
+
+
+def test_judgments_that_are_named_take_a_calibration_with_the_usual_name(folder: Path) -> None:
+    workspace(folder, "k: 5\n")
+    assert rag_contract("check", *JUDGMENTS).err == ""
+    (task,) = json.loads((folder / "report.json").read_text())["judge"]["tasks"]
+    assert task["kappa"] is not None
+
+
+def test_python_reads_only_the_files_that_it_names(folder: Path) -> None:
+    workspace(folder, "k: 5\n")
+    report = ragcontract.check(golden="golden.jsonl", run="current_run.jsonl", config="ragcontract.yml")
+    assert not report.warnings

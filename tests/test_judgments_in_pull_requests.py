@@ -38,6 +38,8 @@ def test_the_inputs_are_files_of_the_workspace(runner: InProcess, github: GitHub
     assert f"| {FALSE} | ❌ by the letter |" in github.bodies()[0]
     outside = runner.run({**INPUTS, "judgments": "../judgments.jsonl"})
     assert outside.exit_code == 2
+    assert "Context recall (judged) is 0.50" in runner.run({}).log, "files with these names are used"
+    (runner.workspace / "judgments.jsonl").unlink()
     without = runner.run({})
     assert without.exit_code == 2
     assert "the input judgments" in without.log

@@ -10,7 +10,7 @@ from ragcontract import pipeline
 from ragcontract.core.errors import InputError
 from ragcontract.evaluation.source import Local
 from ragcontract.files.opening import Progress, no_progress
-from ragcontract.pipeline import Request
+from ragcontract.pipeline import Inputs
 from ragcontract.report.record import Report
 from ragcontract.runs.readers import open_baseline, open_run
 from tests.builders import golden, run, stored_query, write_baseline, write_jsonl
@@ -26,9 +26,9 @@ class Paths(Struct, frozen=True, kw_only=True):
     baseline: list[str] | None = None
     config: str | None = None
 
-    def request(self, *, progress: Progress = no_progress, k: int | None = None, decides: bool = True) -> Request:
+    def request(self, *, progress: Progress = no_progress, k: int | None = None, decides: bool = True) -> Inputs:
         """Ask for a check of them."""
-        return Request(
+        return Inputs(
             golden=self.golden,
             run=Local(open_run(self.run, progress)),
             baseline=Local(open_baseline(self.baseline, progress)) if self.baseline else None,

@@ -400,9 +400,13 @@ def test_what_a_judge_said_is_replayed_from_the_files_that_the_marker_names(suit
     ended = suite.run("-k", "gate")
     assert outcomes(ended) == {"gate:minimums.context_recall": "FAILED"}
     assert "Context recall (judged) is 0.50, minimum 0.70" in ended.out
+    suite.write(test_contract=CASES)
+    assert outcomes(suite.run("-k", "gate")) == {"gate:minimums.context_recall": "FAILED"}, "by their usual names"
+    (suite.folder / "judge-calibration.json").unlink()
     suite.write(test_contract=MARKED.format(""))
     assert "there is no calibration for attribution" in suite.run("-k", "gate").out
     suite.write(test_contract=CASES)
+    (suite.folder / "judgments.jsonl").unlink()
     out = suite.run().out
     assert "minimums.context_recall cannot be judged: it needs what a judge said, and no judgments are given" in out
     assert "Traceback" not in out
@@ -410,6 +414,7 @@ def test_what_a_judge_said_is_replayed_from_the_files_that_the_marker_names(suit
 
 def test_a_limit_that_has_no_effect_is_skipped_with_its_reason(suite: Suite) -> None:
     judged(suite, "minimums: {context_recall: 0.7}\njudge: {uncalibrated: advisory}\n")
+    (suite.folder / "judge-calibration.json").unlink()
     suite.write(test_contract=MARKED.format(""))
     ended = suite.run("-k", "gate", "-W", "ignore")
     assert outcomes(ended) == {"gate:minimums.context_recall": "SKIPPED"}

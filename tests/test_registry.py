@@ -19,7 +19,7 @@ def contract(folder: Path, row: dict[str, Any], config: str = "{}\n") -> Any:
     asked = write_jsonl(folder / "golden.jsonl", [golden("q1", "doc1"), row])
     found = write_jsonl(folder / "run.jsonl", [run("q1", "doc1")])
     return pipeline.load(
-        pipeline.Request(
+        pipeline.Inputs(
             golden=[str(asked)], run=Local(RunFiles(paths=[str(found)])), config=str(folder / "ragcontract.yml")
         )
     )

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from ragcontract.contract.config import config_record
-from ragcontract.contract.golden_row import golden_record
+from ragcontract.contract.golden_row import typed_record
 from ragcontract.contract.limits import limit_keys
 from ragcontract.core.run import row_type
 from ragcontract.files.schema import mismatches
@@ -95,7 +95,7 @@ def test_what_a_judge_said_and_what_people_say_is_accepted(tmp_path: Path) -> No
 
 
 RECORDS: dict[str, tuple[type, dict[str, Any]]] = {
-    "golden": (golden_record(BUILT_IN), golden()),
+    "golden": (typed_record(BUILT_IN), golden()),
     "run": (row_type(), run()),
     "baseline": (BaselineFile, baseline()),
     "config": (config_record(BUILT_IN, limit_keys(BUILT_IN, [5])), {}),

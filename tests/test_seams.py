@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from ragcontract import pipeline
 from ragcontract.cli.commands.suggest import good_runs, render, suggestions
-from ragcontract.contract.defaults import InputPaths
 from ragcontract.core.errors import InputError
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.lines import Line
@@ -83,7 +82,7 @@ def workspace(folder: Path) -> Path:
 
 def check(folder: Path, name: str, baseline: str | None = "before.jsonl", **fields: Any) -> Outcome:
     """Check a run of the workspace with the toys registered."""
-    request = pipeline.Request(
+    request = pipeline.Inputs(
         golden=[str(folder / "golden.jsonl")],
         config=str(folder / "ragcontract.yml"),
         run=Local(open_run([str(folder / name)])),
@@ -171,8 +170,8 @@ def test_what_nobody_registered_is_in_no_schema() -> None:
 
 def test_suggestions_go_by_the_metrics_direction(folder: Path) -> None:
     again = shutil.copy(folder / "good.jsonl", folder / "again.jsonl")
-    paths = InputPaths(golden=[str(folder / "golden.jsonl")], run=[str(folder / "good.jsonl"), str(again)])
-    text = render(suggestions(list(good_runs(paths, None, registry=REGISTRY))), files=paths.run)
+    inputs = pipeline.Inputs(golden=[str(folder / "golden.jsonl")], run=[str(folder / "good.jsonl"), str(again)])
+    text = render(suggestions(list(good_runs(inputs, registry=REGISTRY))), files=inputs.paths("run"))
     assert "  toxicity_rise_gt: " in text
     assert "\nmaximums:\n  toxicity: " in text
     assert "named@5: 4 queries cannot carry a minimum; add queries" in text
@@ -277,7 +276,7 @@ class EveryOther(RankRule, frozen=True, kw_only=True, gc=False, tag="every_other
 
 
 def test_a_rule_of_ranks_is_asked_about_every_query(folder: Path) -> None:
-    request = pipeline.Request(
+    request = pipeline.Inputs(
         golden=[str(folder / "golden.jsonl")], config=None, run=Local(open_run([str(folder / "good.jsonl")]))
     )
     registry = replace(REGISTRY, rules=(*REGISTRY.rules, Line(names=("every_other",), home=EveryOther, always=True)))
@@ -287,7 +286,7 @@ def test_a_rule_of_ranks_is_asked_about_every_query(folder: Path) -> None:
 
 def test_a_run_that_lacks_what_a_rule_of_rows_reads_is_refused(folder: Path) -> None:
     run_of_ids = InMemory(run={f"q{n}": ["doc1"] for n in range(1, 5)})
-    request = pipeline.Request(golden=[str(folder / "golden.jsonl")], config=None, run=Local(run_of_ids))
+    request = pipeline.Inputs(golden=[str(folder / "golden.jsonl")], config=None, run=Local(run_of_ids))
     with pytest.raises(InputError) as caught:
         pipeline.check(
             request,
@@ -327,7 +326,7 @@ def test_a_query_without_a_part_in_metrics_has_none_without_a_row_either(folder:
     (folder / "ragcontract.yml").write_text("missing_queries: zero\n")
     write_jsonl(folder / "golden.jsonl", [golden("q1", "doc1"), golden("q2", "doc1"), golden("q3", "doc1")])
     write_jsonl(folder / "one.jsonl", [run("q1", "doc1")])
-    request = pipeline.Request(
+    request = pipeline.Inputs(
         golden=[str(folder / "golden.jsonl")],
         config=str(folder / "ragcontract.yml"),
         run=Local(open_run([str(folder / "one.jsonl")])),
@@ -340,7 +339,7 @@ def test_a_query_without_a_part_in_metrics_has_none_without_a_row_either(folder:
 def test_the_spread_of_repeats_is_that_of_the_queries_that_have_the_metric(folder: Path) -> None:
     write_jsonl(folder / "golden.jsonl", [golden("q1", "doc1"), golden("q2", "doc1")])
     write_jsonl(folder / "twice.jsonl", [run("q1", "doc1"), run("q2", "doc1"), run("q1", "x"), run("q2", "doc1")])
-    request = pipeline.Request(
+    request = pipeline.Inputs(
         golden=[str(folder / "golden.jsonl")],
         config=None,
         run=Local(open_run([str(folder / "twice.jsonl")])),

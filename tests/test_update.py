@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ragcontract import __version__, pipeline
-from ragcontract.pipeline import Outcome, Request
+from ragcontract.pipeline import Inputs, Outcome
 from tests.builders import as_jsonl, golden, good_workspace, run, write_jsonl
 from tests.process import files_in, rag_contract
 from tests.report.ranked import without_bounds
@@ -324,7 +324,7 @@ def test_the_reason_and_names_cannot_act_on_a_terminal() -> None:
 def test_a_baseline_that_changes_while_it_is_read_is_refused(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check = pipeline.check
 
-    def meanwhile(request: Request, *, now: datetime) -> Outcome:
+    def meanwhile(request: Inputs, *, now: datetime) -> Outcome:
         outcome = check(request, now=now)
         with Path("baseline.json").open("a") as file:
             file.write(" ")

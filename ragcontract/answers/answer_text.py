@@ -6,6 +6,7 @@ An answer says something if a reader sees a letter, a digit or a symbol in it.
 import re
 import unicodedata
 from functools import cached_property, lru_cache
+from typing import Any
 
 from ragcontract.answers.normalising import (
     RAISED,
@@ -21,7 +22,12 @@ from ragcontract.answers.normalising import (
     trimmed,
 )
 from ragcontract.core.invisible import DRAWN_BLANK, without_invisible
+from ragcontract.core.lines import Line
 from ragcontract.core.safe_text import encodable
+
+# Few answers have markup or are JSON.
+SHOWN: Line[Any] = Line(home="ragcontract.answers.shown")
+JSON: Line[Any] = Line(home="ragcontract.answers.json_answer")
 
 # Marks that can make a page show markup as it is written, or leave out a title or a definition.
 _LITERAL = ("`", "~~~", "<", "&", "\\", "    ", "\t", ">", "]:", ' "', " '", " (")
@@ -57,19 +63,15 @@ class Answer:
     @cached_property
     def shown(self) -> "Shown | None":
         """The answer as a page shows it, if that is not as it is written."""
-        from ragcontract.answers.shown import rendered
-
-        page = rendered(self.text) if self._markup else None
+        page = SHOWN.load().rendered(self.text) if self._markup else None
         # Brackets that are not a link on the page look like one in the text as it is written.
         return Shown(page, self) if page and (page.text != self.text or "](" in self.text) else None
 
     @cached_property
     def stripped(self) -> "Shown | None":
         """The answer without any markup, even in code, if that is yet another text."""
-        from ragcontract.answers.shown import stripped
-
         is_literal = self._is_reworded and any(part in self.text for part in _LITERAL)
-        bare = self._shown(stripped(self.text)) if is_literal else None
+        bare = self._shown(SHOWN.load().stripped(self.text)) if is_literal else None
         return bare if bare and bare.text != (self.shown or self).text else None
 
     @cached_property
@@ -89,9 +91,7 @@ class Answer:
         """The answer with the characters that its JSON escapes stand for, if it is JSON and has any."""
         if not self._markup or "\\" not in self.text or not self._may_be_json:
             return None
-        from ragcontract.answers.json_answer import unescaped
-
-        made = unescaped(self.text)
+        made = JSON.load().unescaped(self.text)
         return self._shown(made, markup=True) if made else None
 
     @cached_property
@@ -102,11 +102,7 @@ class Answer:
     @cached_property
     def is_json(self) -> bool:
         """Whether the answer is JSON, alone or in one fenced block."""
-        if not self._may_be_json:
-            return False
-        from ragcontract.answers.json_answer import is_json
-
-        return is_json(self.text)
+        return self._may_be_json and JSON.load().is_json(self.text)
 
     @property
     def _may_be_json(self) -> bool:
@@ -130,9 +126,7 @@ class Answer:
         """The answer as readers see it, with and without titles of links; nothing if they see all of it."""
         if not self._markup or not any(part in self.text for part in _HIDING) or not self.shown:
             return ()
-        from ragcontract.answers.shown import cited
-
-        return self.shown, Shown(cited(self.text), self, markup=True)
+        return self.shown, Shown(SHOWN.load().cited(self.text), self, markup=True)
 
     def _shown(self, made: Traced, *, markup: bool = False) -> "Shown | None":
         return None if made.text == self.text else Shown(made, self, markup=markup)
@@ -237,8 +231,8 @@ def words_for_nothing(answer: Answer) -> frozenset[str]:
 
 
 def has_letter(text: str) -> bool:
-    """Return whether a text has a letter."""
-    return any(char.isalpha() for char in without_invisible(text))
+    """Return whether a text has a letter in the form in which texts are compared."""
+    return any(map(str.isalpha, normalised(text)))
 
 
 def _is_seen(text: str) -> bool:

@@ -5,7 +5,6 @@ Numbers are compared by value, objects regardless of the order of their keys, an
 
 import json
 import re
-from collections.abc import Hashable
 from math import isfinite
 
 import msgspec
@@ -79,28 +78,23 @@ class TooDeepError(ValueError):
     """A value is nested too deeply to be compared."""
 
 
-def comparable(value: object, *, lenient: bool = False, level: int = 0) -> Hashable:
-    """Return something that is equal for equal JSON values, and only for these.
+def comparable(value: object, *, lenient: bool = False, levels: float = bounds.ARGUMENT_LEVELS) -> str:
+    """Return a text that is equal for equal JSON values, and only for these.
 
     A boolean is not a number, 1 is 1.0, and "1" is neither. If ``lenient``, a text that is a JSON number, true, false
-    or null is that value. Raises TooDeepError for more than ``bounds.ARGUMENT_LEVELS`` levels.
+    or null is that value. Unlike with numbers, nobody can choose texts whose hashes collide. Raises TooDeepError for
+    more than so many ``levels``.
     """
-    if level > bounds.ARGUMENT_LEVELS:
+    if levels < 0:
         raise TooDeepError(f"is nested more than {bounds.ARGUMENT_LEVELS} levels deep")
-    match value:
-        case dict():
-            items = [(name, comparable(inner, lenient=lenient, level=level + 1)) for name, inner in value.items()]
-            return "object", frozenset(items)
-        case list():
-            return "list", tuple([comparable(inner, lenient=lenient, level=level + 1) for inner in value])
-        case str() if lenient:
-            return _scalar(_lenient_scalar(value))
-        case _:
-            return _scalar(value)
-
-
-def _scalar(value: object) -> Hashable:
-    return (type(value) is bool, value)  # True is 1 in Python
+    if isinstance(value, dict):
+        inner = ((name, comparable(item, lenient=lenient, levels=levels - 1)) for name, item in value.items())
+        return f"{{{','.join(sorted(f'{name!r}:{item}' for name, item in inner))}}}"
+    if isinstance(value, list):
+        return f"[{','.join([comparable(item, lenient=lenient, levels=levels - 1) for item in value])}]"
+    if lenient and isinstance(value, str):
+        value = _lenient_scalar(value)
+    return repr(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 def _lenient_scalar(text: str) -> str | float | bool | None:

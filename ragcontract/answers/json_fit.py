@@ -8,12 +8,14 @@ of a schema are reported when the golden file is read.
 
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
+from math import inf
 from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
 from ragcontract.answers.answer_text import Answer
+from ragcontract.answers.json_answer import comparable
 from ragcontract.answers.regexes import PatternError, compiled
 from ragcontract.core import bounds
 from ragcontract.core.nearest import nearest
@@ -83,10 +85,17 @@ class _Fit:
             if keyword in _COMPARED_WHOLE:
                 self._spend(self._size_of(wanted) // SIDE_BY_SIDE)
             if simple := _SIMPLE.get(keyword):
-                if not simple(wanted, value):
-                    yield Failure(dotted(path), keyword, shown(wanted), shown(value))
-            elif keyword in _NESTED:
-                yield from getattr(self, f"_{keyword.lstrip('$')}")(wanted, value, path, schema)
+                fits = simple(wanted, value)
+            elif keyword in _ALTERNATIVES:
+                fits = self._holds(keyword, wanted, value, schema)
+            else:
+                for inner_schema, inner, at in self._inner(keyword, wanted, value, schema):
+                    if inner_schema is False and keyword == "additionalProperties":
+                        yield Failure(dotted(path), keyword, "false", shown(at[0]))
+                    yield from self.failures(inner_schema, inner, (*path, *at))
+                continue
+            if not fits:
+                yield Failure(dotted(path), keyword, shown(wanted), shown(value))
 
     def _spend(self, steps: int) -> None:
         self._left -= steps
@@ -110,96 +119,70 @@ class _Fit:
     def _fits(self, schema: Schema, value: object) -> bool:
         return next(self.failures(schema, value, ()), None) is None
 
-    def _ref(self, wanted: str, value: object, path: Path, _: Schema) -> Iterator[Failure]:
-        yield from self.failures(target(self._root, wanted), value, path)
+    def _holds(self, keyword: str, wanted: Any, value: object, schema: dict[str, Any]) -> bool:
+        """Return whether a value fits a keyword that takes schemas or patterns as alternatives, or counts them."""
+        match keyword:
+            case "pattern":
+                return not isinstance(value, str) or self._matches(wanted, value)
+            case "uniqueItems":
+                items = _list(value) if wanted else []
+                self._spend(_size(items))
+                return len({comparable(item, levels=inf) for item in items}) == len(items)
+            case "anyOf":
+                return any(self._fits(inner, value) for inner in wanted)
+            case "oneOf":
+                return sum(self._fits(inner, value) for inner in wanted) == 1
+            case "not":
+                return not self._fits(wanted, value)
+            case _:  # contains
+                if not isinstance(value, list):
+                    return True
+                count = sum(self._fits(wanted, item) for item in value)
+                return bool(schema.get("minContains", 1) <= count <= schema.get("maxContains", len(value)))
 
-    def _pattern(self, wanted: str, value: object, path: Path, _: Schema) -> Iterator[Failure]:
-        if isinstance(value, str) and not self._matches(wanted, value):
-            yield Failure(dotted(path), "pattern", shown(wanted), shown(value))
+    def _inner(
+        self, keyword: str, wanted: Any, value: object, schema: dict[str, Any]
+    ) -> Iterator[tuple[Schema, object, Path]]:
+        """Yield the schemas of a keyword, each with the value that must fit it and the path from the value to that."""
+        match keyword:
+            case "$ref":
+                yield target(self._root, wanted), value, ()
+            case "allOf":
+                yield from ((inner, value, ()) for inner in wanted)
+            case "if":
+                yield schema.get("then" if self._fits(wanted, value) else "else", True), value, ()
+            case "prefixItems":
+                pairs = zip(wanted, _list(value), strict=False)
+                yield from ((inner, item, (at,)) for at, (inner, item) in enumerate(pairs))
+            case "items":
+                first = len(schema.get("prefixItems", []))
+                yield from ((wanted, item, (at,)) for at, item in enumerate(_list(value)[first:], first))
+            case _ if isinstance(value, dict):
+                yield from self._of_members(keyword, wanted, value, schema)
 
-    def _uniqueItems(self, wanted: bool, value: object, path: Path, _: Schema) -> Iterator[Failure]:  # noqa: FBT001, N802
-        items = _list(value) if wanted else []
-        self._spend(_size(items))
-        if len({_identity(item) for item in items}) < len(items):
-            yield Failure(dotted(path), "uniqueItems", shown(wanted), shown(value))
-
-    def _allOf(self, wanted: list[Schema], value: object, path: Path, _: Schema) -> Iterator[Failure]:  # noqa: N802
-        for schema in wanted:
-            yield from self.failures(schema, value, path)
-
-    def _anyOf(self, wanted: list[Schema], value: object, path: Path, _: Schema) -> Iterator[Failure]:  # noqa: N802
-        if not any(self._fits(schema, value) for schema in wanted):
-            yield Failure(dotted(path), "anyOf", shown(wanted), shown(value))
-
-    def _oneOf(self, wanted: list[Schema], value: object, path: Path, _: Schema) -> Iterator[Failure]:  # noqa: N802
-        if sum(self._fits(schema, value) for schema in wanted) != 1:
-            yield Failure(dotted(path), "oneOf", shown(wanted), shown(value))
-
-    def _not(self, wanted: Schema, value: object, path: Path, _: Schema) -> Iterator[Failure]:
-        if self._fits(wanted, value):
-            yield Failure(dotted(path), "not", shown(wanted), shown(value))
-
-    def _if(self, wanted: Schema, value: object, path: Path, schema: dict[str, Any]) -> Iterator[Failure]:
-        branch = "then" if self._fits(wanted, value) else "else"
-        yield from self.failures(schema.get(branch, True), value, path)
-
-    def _properties(self, wanted: dict[str, Schema], value: object, path: Path, _: Schema) -> Iterator[Failure]:
-        for name, schema in wanted.items():
-            if isinstance(value, dict) and name in value:
-                yield from self.failures(schema, value[name], (*path, name))
-
-    def _patternProperties(  # noqa: N802
-        self, wanted: dict[str, Schema], value: object, path: Path, _: Schema
-    ) -> Iterator[Failure]:
-        for name, inner in _members(value):
-            for pattern, schema in wanted.items():
-                if self._matches(pattern, name):
-                    yield from self.failures(schema, inner, (*path, name))
-
-    def _additionalProperties(  # noqa: N802
-        self, wanted: Schema, value: object, path: Path, schema: dict[str, Any]
-    ) -> Iterator[Failure]:
-        known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
-        for name, inner in _members(value):
-            self._spend(1)
-            if name not in known and not any(self._matches(pattern, name) for pattern in patterns):
-                if wanted is False:
-                    yield Failure(dotted(path), "additionalProperties", "false", shown(name))
-                yield from self.failures(wanted, inner, (*path, name))
-
-    def _propertyNames(self, wanted: Schema, value: object, path: Path, _: Schema) -> Iterator[Failure]:  # noqa: N802
-        for name, _inner in _members(value):
-            yield from self.failures(wanted, name, path)
-
-    def _dependentSchemas(  # noqa: N802
-        self, wanted: dict[str, Schema], value: object, path: Path, _: Schema
-    ) -> Iterator[Failure]:
-        for name, schema in wanted.items():
-            if isinstance(value, dict) and name in value:
-                yield from self.failures(schema, value, path)
-
-    def _prefixItems(self, wanted: list[Schema], value: object, path: Path, _: Schema) -> Iterator[Failure]:  # noqa: N802
-        for number, (schema, item) in enumerate(zip(wanted, _list(value), strict=False)):
-            yield from self.failures(schema, item, (*path, number))
-
-    def _items(self, wanted: Schema, value: object, path: Path, schema: dict[str, Any]) -> Iterator[Failure]:
-        first = len(schema.get("prefixItems", []))
-        for number, item in enumerate(_list(value)[first:], first):
-            yield from self.failures(wanted, item, (*path, number))
-
-    def _contains(self, wanted: Schema, value: object, path: Path, schema: dict[str, Any]) -> Iterator[Failure]:
-        if isinstance(value, list):
-            count = sum(self._fits(wanted, item) for item in value)
-            if not schema.get("minContains", 1) <= count <= schema.get("maxContains", len(value)):
-                yield Failure(dotted(path), "contains", shown(wanted), shown(value))
+    def _of_members(
+        self, keyword: str, wanted: Any, value: dict[str, Any], schema: dict[str, Any]
+    ) -> Iterator[tuple[Schema, object, Path]]:
+        match keyword:
+            case "properties":
+                yield from ((wanted[name], value[name], (name,)) for name in wanted if name in value)
+            case "dependentSchemas":
+                yield from ((wanted[name], value, ()) for name in wanted if name in value)
+            case "propertyNames":
+                yield from ((wanted, name, ()) for name in value)
+            case "patternProperties":
+                for name, member in value.items():
+                    yield from ((wanted[each], member, (name,)) for each in wanted if self._matches(each, name))
+            case "additionalProperties":
+                known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+                for name, member in value.items():
+                    self._spend(1)
+                    if name not in known and not any(self._matches(pattern, name) for pattern in patterns):
+                        yield wanted, member, (name,)
 
 
 def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-def _members(value: object) -> list[tuple[str, Any]]:
-    return list(value.items()) if isinstance(value, dict) else []
 
 
 def _size(value: object) -> int:
@@ -223,22 +206,8 @@ def _number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def equal(first: object, second: object) -> bool:
-    """Return whether two JSON values are equal; numbers are compared by value, and true is not a number."""
-    if isinstance(first, list) and isinstance(second, list):
-        return len(first) == len(second) and all(map(equal, first, second))
-    if isinstance(first, dict) and isinstance(second, dict):
-        return first.keys() == second.keys() and all(equal(first[name], second[name]) for name in first)
-    return isinstance(first, bool) == isinstance(second, bool) and first == second
-
-
-def _identity(value: object) -> str:
-    """Return a text that is the same for equal JSON values; unlike with numbers, nobody can choose colliding hashes."""
-    if isinstance(value, list):
-        return f"[{','.join(map(_identity, value))}]"
-    if isinstance(value, dict):
-        return f"{{{','.join(sorted(f'{name!r}:{_identity(inner)}' for name, inner in value.items()))}}}"
-    return repr(int(value) if isinstance(value, float) and value.is_integer() else value)
+def _equal(first: object, second: object) -> bool:
+    return first == second and comparable(first, levels=inf) == comparable(second, levels=inf)  # 1 is true in Python
 
 
 def _multiple(wanted: float, value: object) -> bool:
@@ -260,8 +229,8 @@ def _required(wanted: list[str], value: object) -> bool:
 _TYPES: Mapping[str, Any] = {"string": str, "boolean": bool, "null": type(None), "array": list, "object": dict}
 _SIMPLE: Mapping[str, Callable[[Any, Any], bool]] = {
     "type": lambda wanted, value: any(_is(kind, value) for kind in ([wanted] if isinstance(wanted, str) else wanted)),
-    "enum": lambda wanted, value: any(listed == value and equal(listed, value) for listed in wanted),
-    "const": equal,
+    "enum": lambda wanted, value: any(_equal(listed, value) for listed in wanted),
+    "const": _equal,
     "required": _required,
     "dependentRequired": lambda wanted, value: all(
         _required(names, value) for name, names in wanted.items() if isinstance(value, dict) and name in value
@@ -278,13 +247,14 @@ _SIMPLE: Mapping[str, Callable[[Any, Any], bool]] = {
     "exclusiveMaximum": _compared(lambda value, most: value < most),
     "multipleOf": _multiple,
 }
+_ALTERNATIVES = frozenset({"anyOf", "oneOf", "not", "contains", "pattern", "uniqueItems"})
 _NESTED = frozenset(
-    {"$ref", "allOf", "anyOf", "oneOf", "not", "if", "properties", "patternProperties", "additionalProperties"}
-    | {"propertyNames", "dependentSchemas", "prefixItems", "items", "contains", "pattern", "uniqueItems"}
+    {"$ref", "allOf", "if", "properties", "patternProperties", "additionalProperties", "propertyNames"}
+    | {"dependentSchemas", "prefixItems", "items"}
 )
 # A value may be compared with all that is listed under these.
 _COMPARED_WHOLE = frozenset({"enum", "const", "required", "dependentRequired", "properties", "dependentSchemas"})
-CHECKED = frozenset(_SIMPLE) | _NESTED
+CHECKED = frozenset(_SIMPLE) | _ALTERNATIVES | _NESTED
 
 
 _OF_OTHERS = frozenset({"then", "else", "minContains", "maxContains"})  # they belong to `if` and to `contains`

@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.golden import Mode
+from ragcontract.core.invisible import without_invisible
 from ragcontract.core.nearest import nearest
 from ragcontract.core.numbers import SAME
 from ragcontract.core.safe_text import shorten, visible
@@ -113,8 +114,6 @@ def unknown_mode(mode: str | None) -> str | None:
 
 
 def _meant(mode: str) -> str | None:
-    from ragcontract.core.invisible import without_invisible
-
     visible = without_invisible(mode).strip()
     return nearest(visible, MODES) or (ABSTAIN if letters_of(visible).startswith(REFUSING) else None)
 

@@ -20,6 +20,7 @@ from ragcontract.core import bounds
 from ragcontract.core.answer_settings import Matcher
 from ragcontract.core.invisible import folded, without_invisible
 from ragcontract.core.safe_text import shorten
+from ragcontract.files.json_text import doubled_key
 
 # The names of OpenAI and LangChain, then of deepeval, Anthropic and Cohere, then of frameworks' agents.
 ARGUMENTS = (
@@ -68,7 +69,7 @@ class ToolCall(Struct, frozen=True, gc=False):
         None  # if written without arguments, the call with the fields beside the name as arguments
     )
 
-    def comparable(self, *, lenient: bool = False) -> dict[str, Hashable] | None:
+    def comparable(self, *, lenient: bool = False) -> dict[str, str] | None:
         """Return the arguments as values that are equal if the JSON values are; None if they are not valid."""
         if self.arguments is None:
             return None
@@ -215,8 +216,8 @@ def arguments_of(value: object) -> dict[str, Any] | None:
             return {}
         try:
             read = msgspec.json.decode(value)
-            if value.count(":") > 1:
-                json.loads(value, object_pairs_hook=_refuse_repeated)
+            if doubled_key(value.encode()) is not None:  # nobody knows which of its values the tool gets
+                return None
         except (ValueError, msgspec.DecodeError, RecursionError):  # among them those of UTF-8
             return None
         value = read
@@ -227,12 +228,6 @@ def arguments_of(value: object) -> dict[str, Any] | None:
     except TooDeepError:
         return None
     return value
-
-
-def _refuse_repeated(pairs: list[tuple[str, Any]]) -> None:
-    """Raise ValueError for a key that an object has twice, because nobody knows which of its values the tool gets."""
-    if len({name for name, _ in pairs}) < len(pairs):
-        raise ValueError
 
 
 def brief(call: ToolCall) -> str:

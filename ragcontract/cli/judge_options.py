@@ -16,11 +16,10 @@ from ragcontract.core.numbers import count, fixed, percent
 from ragcontract.core.safe_text import visible
 from ragcontract.judge.calibration_run import CalibrationOutcome
 from ragcontract.judge.endpoint import OLLAMA_PORT, URL, Api, Endpoint, find_endpoint
-from ragcontract.judge.judging_run import USUAL, Expected, JudgeOptions, JudgingOutcome, JudgingSettings
-from ragcontract.judge.judging_session import JudgingProgress, JudgingResult, Lacking
-from ragcontract.judge.spending import Budget, Spent
-from ragcontract.judgments.calibration_file import Calibration
-from ragcontract.judgments.trust import why_not
+from ragcontract.judge.judging_run import USUAL, Expected, JudgeOptions, JudgingOutcome
+from ragcontract.judge.judging_session import JudgingProgress, JudgingResult, JudgingSettings, Lacking
+from ragcontract.judge.model_calls import Budget, Spent
+from ragcontract.judgments.calibration import Calibration, why_not
 
 REPLAYS = "`check --judgments` replays the existing judgments"
 WANTED: dict[Task, str] = {

@@ -75,7 +75,6 @@ class Keyboard:
         return keys.decode(errors="replace")
 
     def line(self) -> str:
-        """Return the next line, without its end."""
         self._show_lines()
         typed, self._typed = self._typed, ""
         first, end, rest = typed.replace("\r", "\n").partition("\n")

@@ -116,12 +116,10 @@ class Interview:
 
     @property
     def decided(self) -> int:
-        """The number of questions that are decided."""
         return sum(question.is_decided(self.labels[question.id]) for question in self._questions)
 
     @property
     def changed(self) -> dict[str, Labels]:
-        """The labels of the questions whose labels changed."""
         return {
             question.id: self.labels[question.id]
             for question in self._questions
@@ -293,14 +291,11 @@ class LabelScreen:
         return max(self._columns - beside, NARROWEST) // (2 if is_wide else 1)
 
     def help(self) -> None:
-        """Show what the keys mean."""
         say(HELP)
 
     def line(self, prompt: str) -> str:
-        """Return a line of text."""
         self._prompt(prompt)
         return self._keyboard.line()
 
     def say(self, text: str) -> None:
-        """Show a sentence."""
         say(f"{visible(text)}\n")

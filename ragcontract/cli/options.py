@@ -8,11 +8,11 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract import pipeline
@@ -20,18 +20,17 @@ from ragcontract.cli.console import progress_over, warn
 from ragcontract.contract import defaults
 from ragcontract.contract.config import Config
 from ragcontract.contract.config_file import read_config
-from ragcontract.contract.defaults import InputPaths, find_inputs
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError, OutputError
-from ragcontract.evaluation.source import Local, Source
-from ragcontract.files.opening import Progress, no_progress
+from ragcontract.evaluation.source import DEFAULTS, GoodRuns, Inputs, Source, find_inputs
 from ragcontract.files.paths import existing_files
 from ragcontract.files.writing import check_outputs, goes_to_a_stream, wrong_unless_named
 from ragcontract.report.record import Report
-from ragcontract.runs.readers import open_baseline, open_run
+from ragcontract.runs.readers import open_run
 
 Command = Callable[..., Any]
 Decorate = Callable[[Command], Command]
+OPTIONS = ("golden", "run", "scores", "judgments", "calibration", "baseline", "config")  # in the order of messages
 
 
 def _rank(context: click.Context, option: click.Parameter, value: int | None) -> Any:
@@ -56,12 +55,15 @@ SCORES = files_option(
     "Scores and checks that other tools computed for the queries of the run; several files and globs. [none]",
 )
 JUDGMENTS = files_option(
-    "--judgments", "What a judge said, from `rag-contract judge`; several files and globs. Nothing is asked. [none]"
+    "--judgments",
+    "What a judge said, from `rag-contract judge`; several files and globs. Nothing is asked. "
+    f"[{defaults.JUDGMENTS}, if it exists and the contract needs it]",
 )
 CALIBRATION = click.option(
     "--calibration",
     metavar="FILE",
-    help="How well the judge agrees with people, from `rag-contract judge calibrate`. [none]",
+    help="How well the judge agrees with people, from `rag-contract judge calibrate`. "
+    f"[{defaults.CALIBRATION}, if it exists and the contract needs it]",
 )
 BASELINE = files_option(
     "--baseline",
@@ -137,104 +139,52 @@ def refuse_links_away(unnamed: Mapping[str, str | None]) -> None:
         raise InputError(away)
 
 
-def find_paths(
-    golden: Sequence[str],
-    run: Sequence[str] | None,
-    config: str | None,
-    baseline: Sequence[str] | None = None,
-    scores: Sequence[str] = (),
-    *,
-    judgments: Sequence[str] = (),
-    calibration: str | None = None,
-) -> InputPaths:
-    """Return the input paths with defaults.
+def takes(*options: Decorate) -> Decorate:
+    """Return a decorator of a command that has these options. What they name is its argument ``inputs``."""
 
-    If ``baseline`` or ``run`` is None, there is none even if the default file exists. Raises InputError if a default
-    file is a link that leads out of the repository.
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def own(**values: Any) -> Any:
+            return command(inputs=Inputs.named(**{name: values.pop(name) for name in names}), **values)
+
+        params: list[click.Parameter] = own.__dict__.setdefault("__click_params__", [])
+        others = len(params)
+        for option in reversed(options):
+            option(own)
+        names = {param.name or "" for param in params[others:]} & {*Inputs.__struct_fields__}
+        return own
+
+    return decorate
+
+
+def find_files(named: Inputs) -> Inputs:
+    """Return inputs with default files for those that no option names.
+
+    Raises InputError if a path is empty, or if a default file is a link that leads out of the repository.
     """
-    refuse_empty(
-        {
-            "--golden": golden,
-            "--run": run or (),
-            "--scores": scores,
-            "--judgments": judgments,
-            "--calibration": [calibration],
-            "--baseline": baseline or (),
-            "--config": [config],
-        }
-    )
-    paths = defaults.find_inputs(
-        golden=golden,
-        run=run or (),
-        scores=scores,
-        judgments=judgments,
-        calibration=calibration,
-        baseline=baseline or (),
-        config=config,
-    )
-    refuse_links_away(
-        {
-            "--golden": None if golden else defaults.GOLDEN,
-            "--run": None if run or run is None else defaults.RUN,
-            "--baseline": None if baseline or baseline is None else defaults.BASELINE,
-            "--config": None if config else paths.config,
-        }
-    )
-    return paths if baseline is not None else replace(paths, baseline=None)
-
-
-class Sources(Struct, frozen=True, kw_only=True):
-    """The sources of run and baseline, and the progress callback of reading."""
-
-    run: Source
-    baseline: Source | None
-    progress: Progress
-
-    def request(
-        self, paths: InputPaths, *, k: int | None = None, repeats: bool = False, tags: Sequence[str] = ()
-    ) -> pipeline.Request:
-        """Return the request to check these sources against a contract."""
-        return pipeline.Request(
-            golden=paths.golden,
-            config=paths.config,
-            other_configs=paths.other_configs,
-            run=self.run,
-            baseline=self.baseline,
-            scores=paths.scores,
-            judgments=paths.judgments,
-            calibration=paths.calibration,
-            k=k,
-            tags=tags,
-            repeats=repeats,
-            progress=self.progress,
-        )
+    refuse_empty({f"--{name}": named.paths(name) for name in OPTIONS})
+    inputs = find_inputs(named)
+    refuse_links_away({f"--{name}": inputs.paths(name)[0] for name in DEFAULTS if name in inputs.unnamed})
+    return inputs
 
 
 @contextmanager
-def sources_of(paths: InputPaths, engine: str = "local", *, good_runs: bool = False) -> Iterator[Sources]:
-    """Open the run and the baseline, locally (with a progress bar for large files) or on Spark.
+def opened(inputs: Inputs, engine: str = "local", *, good_runs: bool = False) -> Iterator[Inputs]:
+    """Yield the inputs with run and baseline opened, locally (with a progress bar for large files) or on Spark.
 
     With ``good_runs``, run files of which each has all queries are several runs.
     """
     if engine == "spark":
-        with on_spark(paths.run, paths.baseline) as (run, baseline):
-            yield Sources(run=run, baseline=baseline, progress=no_progress)
+        with on_spark(inputs.paths("run"), inputs.paths("baseline")) as (run, baseline):
+            yield replace(inputs, run=run, baseline=baseline)
         return
-    with progress_over(paths.large) as progress:
-        yield Sources(
-            run=_good_runs(paths.run, progress) if good_runs else Local(open_run(paths.run, progress)),
-            baseline=Local(open_baseline(paths.baseline, progress)) if paths.baseline else None,
-            progress=progress,
-        )
+    with progress_over(inputs.large) as progress:
+        inputs = replace(inputs, progress=progress)
+        several = GoodRuns(open_run(inputs.paths("run"), progress)) if good_runs else None
+        yield replace(inputs, run=several or inputs.run)
 
 
-def _good_runs(run: Sequence[str], progress: Progress) -> Source:
-    from ragcontract.evaluation.source import GoodRuns
-
-    return GoodRuns(open_run(run, progress))
-
-
-def refuse_run(run: Sequence[str], *, without_run: bool) -> None:
+def refuse_run(run: Collection[str], *, without_run: bool) -> None:
     """Raise a usage error if a run is named and is not to be read."""
     if run and without_run:
         raise click.UsageError("--run names what --without-run leaves out; give one of them")
@@ -274,14 +224,10 @@ def _links(outputs: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def measure(paths: InputPaths, k: int | None, *, repeats: bool, engine: str = "local", rules: bool = False) -> Report:
-    """Score a run and compare it with the baseline, without a verdict; prints the warnings.
-
-    With ``rules``, the report says which queries are broken.
-    """
-    with sources_of(paths, engine) as sources:
-        request = replace(sources.request(paths, k=k, repeats=repeats), decides=rules, gates=False)
-        report = pipeline.check(request, now=clock()).report
+def measure(inputs: Inputs, engine: str = "local") -> Report:
+    """Score a run and compare it with the baseline, without a verdict; prints the warnings."""
+    with opened(inputs, engine) as sources:
+        report = pipeline.check(replace(sources, gates=False), now=clock()).report
     warn(report.warnings)
     return report
 
@@ -290,9 +236,9 @@ def configured(config: str | None) -> Config:
     """Return the configuration of a file, or of the default file if it exists; raises InputError."""
     from ragcontract.registry import BUILT_IN  # with every rule and metric, which a check of documents does not need
 
-    paths = find_inputs(golden=(), run=(), config=config)
-    refuse_links_away({"--config": None if config else paths.config})
-    read = read_config(paths.config, BUILT_IN, others=paths.other_configs)
+    inputs = find_inputs(Inputs.named(config=config))
+    refuse_links_away({"--config": None if config else inputs.config})
+    read = read_config(inputs.config, BUILT_IN, others=inputs.other_configs)
     read.problems.raise_if_any()
     warn(read.problems.warnings)
     return read.config
@@ -302,7 +248,7 @@ INSTALL = "install it: pip install 'rag-contract[spark]'"
 
 
 @contextmanager
-def on_spark(run: Sequence[str], baseline: Sequence[str] | None) -> Iterator[tuple[Source, Source | None]]:
+def on_spark(run: Sequence[str], baseline: Sequence[str]) -> Iterator[tuple[Source, Source | None]]:
     """Yield the sources of the run and the baseline in the active Spark session or a new one.
 
     A new session is stopped at the end. Raises :class:`InputError` if none can be started.
@@ -321,7 +267,7 @@ def on_spark(run: Sequence[str], baseline: Sequence[str] | None) -> Iterator[tup
         reason = str(error).partition("\n")[0]
         raise InputError([f"--engine spark: Spark does not start ({reason}); is Java installed?"]) from error
     try:
-        yield source_of(session, run), None if baseline is None else source_of(session, baseline, may_be_stored=True)
+        yield source_of(session, run), source_of(session, baseline, may_be_stored=True) if baseline else None
     finally:
         if not was_there:
             session.stop()

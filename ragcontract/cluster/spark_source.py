@@ -1,21 +1,40 @@
-"""The Spark source: evaluates a plan on the workers of a cluster, and builds a side on the driver from their counts."""
+"""The Spark source: evaluates a plan on the workers of a cluster, and builds a side on the driver from their counts.
+
+Runs are Parquet, JSON lines or a data frame. Only the required columns are read.
+"""
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from itertools import repeat
+from typing import NamedTuple
 
 import msgspec
+import pyarrow as pa
 from msgspec.structs import replace
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException, PythonException
+from pyspark.errors import AnalysisException, PySparkException, PythonException
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
+from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.storagelevel import StorageLevel
 
-from ragcontract.cluster.frames import Part, Rows, first_line, names_of, parts_of
-from ragcontract.cluster.workers import COUNTS, FEW, TALLIES, Counted, Counts, Job, latency_of
+from ragcontract.cluster.workers import (
+    COUNTS,
+    FEW,
+    FILE,
+    LINE,
+    TALLIES,
+    Counted,
+    Counts,
+    Job,
+    latency_of,
+    of_columns,
+    of_lines,
+)
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.golden import GoldenQuery
@@ -23,18 +42,122 @@ from ragcontract.core.ids import together
 from ragcontract.core.numbers import count
 from ragcontract.core.rule import RowRule, Violation
 from ragcontract.core.rule import names_of as names_of_rule
-from ragcontract.core.run import VERSION_FIELDS, ListedResult, QueryScore, RunRow, SourceFile
-from ragcontract.evaluation.columns import Column, SharedColumn
-from ragcontract.evaluation.fold import merged
+from ragcontract.core.run import VERSION_FIELDS, ListedResult, QueryScore, RunRow, SourceFile, row_type
+from ragcontract.evaluation.fold import merged, score_gaps
 from ragcontract.evaluation.id_diagnostics import PatternIds, columns_of
 from ragcontract.evaluation.listed import Listed, ListedResults
 from ragcontract.evaluation.observations import Duplicates, ScoreGaps, depth_of
 from ragcontract.evaluation.plan import Plan, RowOutcome
-from ragcontract.evaluation.side import Side
+from ragcontract.evaluation.side import Column, SharedColumn, Side
+from ragcontract.files.json_lines import UNDECODABLE, strange_fields
+from ragcontract.files.parquet import Columns
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.runs.baseline_contract import REFERENCES
-from ragcontract.runs.readers import look_like_distances, out_of_order
+from ragcontract.runs.readers import UNREAD, look_like_distances, out_of_order
 from ragcontract.statistics.means import averaged, averaged_values
+
+DATA_FRAME = "(data frame)"
+JSON_LINES = (".jsonl", ".ndjson", ".json")
+PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
+STRICT = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}  # otherwise, rows could be missing unnoticed
+
+Rows = Sequence[str] | DataFrame
+Work = Callable[[Iterator[pa.RecordBatch], Job], Iterator[pa.RecordBatch]]
+
+
+class Part(NamedTuple):
+    """Rows of one format, and the function with which workers process them."""
+
+    rows: DataFrame
+    work: Work
+
+
+def names_of(rows: Rows) -> list[str]:
+    """Return the names of a run's inputs, for messages and reports."""
+    return [DATA_FRAME] if isinstance(rows, DataFrame) else list(rows)
+
+
+def parts_of(session: SparkSession, rows: Rows, plan: Plan, problems: Collector) -> list[Part]:
+    """Open a run; ``problems`` collects the inputs that cannot be opened."""
+    if isinstance(rows, DataFrame):
+        return _of_frame(rows, DATA_FRAME, plan, problems)
+    lines = [path for path in rows if is_json_lines(path)]
+    columns = [path for path in rows if not is_json_lines(path)]
+    parts = []
+    try:
+        if columns:
+            frame = session.read.options(**STRICT).parquet(*columns)
+            parts += _of_frame(frame, columns[0], plan, problems)
+        if lines:
+            text = session.read.options(**STRICT, lineSep="\n").text(lines)
+            _check_spelling(text, lines[0], problems)
+            parts.append(Part(text.select(sql.col("value").cast("binary").alias(LINE), _file("")), of_lines))
+    except AnalysisException as error:
+        if "PATH_NOT_FOUND" not in str(error) and "UNABLE_TO_INFER_SCHEMA" not in str(error):
+            raise
+        problems.problem(", ".join(rows), f"cannot be read ({first_line(error)})")
+    return parts
+
+
+def is_json_lines(path: str) -> bool:
+    """Return whether a file, folder or pattern is JSON lines according to its name. Everything else is Parquet."""
+    name = path.lower().rstrip("/*.")
+    for suffix in PACKED:
+        name = name.removesuffix(suffix)
+    return name.endswith(JSON_LINES)
+
+
+def first_line(error: object) -> str:
+    """Return the first line of an error message from Spark."""
+    return str(error).strip().partition("\n")[0].rstrip(". ")
+
+
+def _of_frame(frame: DataFrame, name: str, plan: Plan, problems: Collector) -> list[Part]:
+    columns = Columns(_arrow_schema(frame), plan.row_type, UNREAD)
+    for mismatch in columns.mismatches:
+        problems.mismatch(name, mismatch)
+    if columns.mismatches:
+        return []
+    for strange, meant in strange_fields(columns.example, RunRow):
+        problems.warning(f"{name}: unknown field {strange!r} is not read; did you mean {meant!r}?")
+    of_row = [field for field in plan.row_type.__struct_fields__ if field in columns.example and field != "results"]
+    needed = [sql.col(field) for field in of_row]
+    # Select single fields, so that Spark reads no other fields of the results, and zip them to results again.
+    wanted = ["doc_id", "score", *(need.removeprefix("results.") for need in sorted(plan.needs) if "." in need)]
+    read = [field for field in wanted if field in columns.example["results"][0]]
+    results = sql.arrays_zip(*[sql.col(f"results.{field}").alias(field) for field in read]).alias("results")
+    return [Part(frame.select(*needed, results, _file(name)), of_columns)]
+
+
+def _file(otherwise: str) -> SparkColumn:
+    """Return the column with the file of each row, or ``otherwise`` for shuffled rows, whose file is unknown."""
+    file = sql.regexp_replace(sql.input_file_name(), "^file:/+", "/")
+    return sql.when(file == "", sql.lit(otherwise)).otherwise(file).alias(FILE)
+
+
+def _arrow_schema(frame: DataFrame) -> pa.Schema:
+    fields = []
+    for field in frame.schema:
+        try:
+            fields.append(pa.field(field.name, to_arrow_type(field.dataType)))
+        except Exception:  # noqa: BLE001 (the exception differs between Spark versions; no such type fits a row)
+            fields.append(pa.field(field.name, pa.binary()))
+    return pa.schema(fields)
+
+
+def _check_spelling(text: DataFrame, name: str, problems: Collector) -> None:
+    reported = set()
+    for row in text.limit(bounds.SPELL_CHECKED).collect():
+        try:
+            value = msgspec.json.decode(row.value)
+            msgspec.convert(value, row_type())
+        except (*UNDECODABLE, msgspec.ValidationError):
+            continue  # the worker that processes the row reports its problems
+        for strange, meant in strange_fields(value, RunRow):
+            if strange not in reported:
+                reported.add(strange)
+                problems.warning(f"{name}: unknown field {strange!r} is not read; did you mean {meant!r}?")
+
 
 NOT_INSTALLED = (
     "rag-contract is not installed where Spark's workers run; install it there, or send it along: "
@@ -57,13 +180,13 @@ class OnSpark:
         """Score the rows on the workers, and build the side from the sum of their counts."""
         if refused := not_on_spark(plan):
             raise InputError([refused])
-        problems, job = Collector(), Job(replace(plan, second_pass=None))
+        problems, job = Collector(), Job(replace(plan, judge=None))
         with self._counts(job, problems) as counts:
             return side_of(counts, names_of(self._rows), job, problems)
 
     def listed(self, plan: Plan) -> Listed:
         """Return the results of the listed queries, which the workers find in another pass over the rows."""
-        job = Job(plan, only_listed=True)
+        job = Job(replace(plan, judge=None), only_listed=True)
         with self._counts(job, Collector()) as counts:
             return Listed(retrieved=retrieved_of(counts, job))
 
@@ -146,7 +269,7 @@ def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector)
     changed = asked_otherwise if plan.is_baseline else ()
     apart = {*outcomes.scores, *changed}
     missing = tuple([query_id for query_id in plan.golden if query_id not in apart])
-    lacking = plan.score_gaps(outcomes.columns, outcomes.gaps.lacking())
+    lacking = score_gaps(plan, outcomes.columns, outcomes.gaps.lacking())
     if not plan.is_baseline:
         outcomes.score(missing)
     first_ids = _first_ids(counts, job)
@@ -222,7 +345,6 @@ class _Outcomes:
                 self.violations[query_id] = merged(self.violations.get(query_id, ()), outcome.violations)
 
     def score(self, missing: Sequence[str]) -> None:
-        """Score golden queries without a row as if nothing was retrieved."""
         for query_id in missing:
             self._note(query_id, [self._plan.missing(self._plan.golden[query_id])], [1])
             del self.rows[query_id]

@@ -95,7 +95,6 @@ class Counts:
             self._here[kind].append(Counted(number, bytes(key), rows))
 
     def size(self, kind: str) -> Size:
-        """Return the size of a kind."""
         return self._sizes.get(kind, Size(0, 0, 0))
 
     def here(self, kind: str) -> list[Counted] | None:
@@ -103,7 +102,6 @@ class Counts:
         return sorted(self._here.get(kind, [])) if self.size(kind).counts == 0 or kind in self._here else None
 
     def there(self, kind: str) -> DataFrame:
-        """Return the counts of a kind as a data frame."""
         return self._frame.filter(sql.col("kind") == kind)
 
     def lowest(self, kind: str, most: int) -> list[Counted]:
@@ -208,7 +206,6 @@ class _Counts:
         self._described = 0
 
     def note(self, row: RunRow, file: str) -> None:
-        """Count a valid row."""
         if self._job.only_listed:
             if (query_id := as_id(row.query_id)) in self._job.plan.listed:
                 self._listed.hold(query_id, row.results)

@@ -17,16 +17,19 @@ from ragcontract.contract.golden_row import TURN_FIELDS, AnswerFields, Criterion
 from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AsWritten, Matcher, Reading
 from ragcontract.core.golden import PLACEHOLDER, Criterion, ExpectedAnswer
+from ragcontract.core.lines import Line
 from ragcontract.core.nearest import nearest
 from ragcontract.core.rule import RowRule, Rule
 from ragcontract.files.schema import Mismatch, shown
-from ragcontract.rules.answered import Answered, AnswerRule
+from ragcontract.rules.answered import Answered, AnswerRule, ExpectedMode
 from ragcontract.rules.claims import ForbiddenClaims, ForbiddenElements, RequiredElements
-from ragcontract.rules.modes import ExpectedMode
 from ragcontract.rules.refusal import MustNotRefuse, MustRefuse
 from ragcontract.rules.text import AnswerMustInclude
 from ragcontract.rules.turns import InTurns, is_of_turns
 
+# Few fields need these.
+MATCHERS: Line[Any] = Line(home="ragcontract.answers.matchers")
+TEXTS: Line[Any] = Line(home="ragcontract.answers.answer_text")
 NO_RULES = "no turn has rules, and neither has the row; write what must hold into `rules` of a turn or of the row"
 ALL_OWN = (
     "all have rules of their own, so those of the row apply to none; give entries of `rules` an `in` (each, any or "
@@ -132,7 +135,7 @@ def _of_row(rules: Sequence[Rule], without: Sequence[int], turns: int) -> Iterat
 def answer_fields(row: GoldenRow) -> AnswerFields:
     """Convert the fields of a row about the answer, and their options; the row has at least one of them."""
     mismatches = list(_contradictions(row))
-    calls = _reference_calls(row)
+    calls = None if row.reference_tool_calls is None else reference_calls(row.reference_tool_calls)
     if isinstance(calls, list):
         mismatches += calls
     if mismatches or isinstance(calls, list):
@@ -147,7 +150,7 @@ def answer_fields(row: GoldenRow) -> AnswerFields:
 
 def _contradictions(row: GoldenRow) -> Iterator[Mismatch]:
     """Yield the faults of fields that are valid on their own."""
-    for number, rule in enumerate(_entries(row)):
+    for number, rule in enumerate(row.rules or ()):
         for path, message in rule.faults():
             yield Mismatch(("rules", number, *path), message)
     yield from element_faults(row)
@@ -161,6 +164,11 @@ def _contradictions(row: GoldenRow) -> Iterator[Mismatch]:
         yield from criteria_faults(row.criteria)
 
 
+def _says_something(text: str) -> bool:
+    texts = TEXTS.load()
+    return bool(texts.says_something(texts.Answer(text)))
+
+
 def _nothing_to_see(row: GoldenRow) -> Iterator[Mismatch]:
     """Yield texts that an answer cannot be compared with."""
     texts: list[tuple[tuple[str | int, ...], str]] = [] if row.reference is None else [(("reference",), row.reference)]
@@ -168,23 +176,20 @@ def _nothing_to_see(row: GoldenRow) -> Iterator[Mismatch]:
         texts += [((field, number), text) for number, text in enumerate(getattr(row, field) or ())]
     if not texts or row.as_evaluated is not None:
         return
-    from ragcontract.answers.answer_text import Answer, says_something
-    from ragcontract.answers.matchers import text_fault
-
     for path, text in texts:
         first = text[:1]
         is_plain = first.isascii() and first.isalnum()  # the common case: no markup removes it
         if is_plain:
             continue
-        if fault := text_fault(text):
+        if fault := MATCHERS.load().text_fault(text):
             yield Mismatch(path, fault)
-        elif path[0] == "reference_claims" and not says_something(Answer(text)):
+        elif path[0] == "reference_claims" and not _says_something(text):
             yield Mismatch(path, f"{SAYS_NOTHING} a claim of the reference")
 
 
 def _refusing_and_answering(row: GoldenRow) -> Iterator[Mismatch]:
     """Yield rules that contradict each other, because one wants a refusal and the other wants an answer."""
-    entries = _entries(row)
+    entries = row.rules or ()
     refusing = [(index, rule) for index, rule in enumerate(entries) if isinstance(rule, MustRefuse)]
     answering = [(index, rule) for index, rule in enumerate(entries) if isinstance(rule, MustNotRefuse)]
     for (first, refuse), (second, answer) in product(refusing, answering):
@@ -201,27 +206,15 @@ def _in_one_turn(first: str | None, second: str | None) -> bool:
     return "each" in {first, second} or (first == second != "any")
 
 
-def _reference_calls(row: GoldenRow) -> tuple[Struct, ...] | list[Mismatch] | None:
-    """Return the tool calls that must be made, or what is wrong with them; None if the row does not have the field."""
-    if row.reference_tool_calls is None:
-        return None
-
-    return reference_calls(row.reference_tool_calls)
-
-
 def _rules(row: GoldenRow) -> Iterator[Rule]:
     """Yield the rule that there is an answer, then the entries of ``rules``, then the rules made from other fields."""
-    rules = [*_entries(row), *element_rules(row)]
+    rules = [*(row.rules or ()), *element_rules(row)]
     if any(isinstance(rule, RowRule) and rule.about_answer for rule in rules):
         refusal_answers = any(isinstance(rule, MustRefuse) for rule in rules)
         yield Answered(refusal_answers=refusal_answers, blank_answers=row.as_evaluated is not None)
     yield from rules
     if row.expected_mode is not None:
         yield ExpectedMode(mode=row.expected_mode)
-
-
-def _entries(row: GoldenRow) -> Sequence[Rule]:
-    return row.rules or ()
 
 
 def _expected(row: GoldenRow, calls: tuple[Struct, ...] | None) -> ExpectedAnswer | None:
@@ -282,11 +275,9 @@ def element_faults(row: GoldenRow) -> Iterator[Mismatch]:
 def _faults_of(
     element: AsWritten, reading: Reading, path: tuple[str | int, ...], *, as_evaluated: bool
 ) -> Iterator[Mismatch]:
-    from ragcontract.answers.matchers import faults
-
     if as_evaluated and _is_plain(element, reading):
         return  # an empty text counts, too
-    for inner, message in faults(element, reading, of_answers=not as_evaluated):
+    for inner, message in MATCHERS.load().faults(element, reading, of_answers=not as_evaluated):
         yield Mismatch((*path, *inner), message)
 
 
@@ -326,8 +317,7 @@ def element_rules(row: GoldenRow) -> Iterator[Rule]:
 
 def _matchers(row: GoldenRow, field: str) -> tuple[Matcher, ...]:
     """Return the matchers of a field; in a row imported ``as_evaluated``, they stay as they are written."""
-    from ragcontract.answers.matchers import matcher
-
+    matcher = MATCHERS.load().matcher
     written: Sequence[AsWritten] = getattr(row, field) or ()
     return tuple(matcher(element, READINGS[field], compose=row.as_evaluated is None) for element in written)
 
@@ -346,8 +336,6 @@ def criteria_of(written: Written) -> tuple[Criterion, ...]:
 
 def criteria_faults(written: Written) -> Iterator[Mismatch]:
     """Yield the faults of criteria: none, too many, some that say nothing or share an id or a text."""
-    from ragcontract.answers.answer_text import Answer, says_something
-
     criteria = criteria_of(written)
     if not criteria:
         yield Mismatch(("criteria",), "is empty; give at least one criterion, or leave it out")
@@ -357,7 +345,7 @@ def criteria_faults(written: Written) -> Iterator[Mismatch]:
     ids, texts = dict[str, int](), dict[str, int]()
     for at, criterion in enumerate(criteria):
         has_id = not isinstance(written[at], str)
-        if not says_something(Answer(criterion.text)):
+        if not _says_something(criterion.text):
             yield Mismatch(("criteria", at, *(("text",) if has_id else ())), f"{SAYS_NOTHING} what the answer must be")
         if (first := ids.setdefault(criterion.id, at)) != at:
             path = ("criteria", at, *(("id",) if has_id else ()))

@@ -11,7 +11,7 @@ reads the contract warns about them. ``30 days (calendar)`` does not find itself
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import permutations
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ragcontract.answers.answer_text import Answer, answer_of
 from ragcontract.answers.matchers import finds
@@ -21,17 +21,24 @@ from ragcontract.contract.config import Config, enforced
 from ragcontract.core import bounds
 from ragcontract.core.answer_settings import Matcher, Single
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.lines import Line
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import render
 from ragcontract.core.rule import RowContext, RowRule, RuleSettings, Violation, names_of
 from ragcontract.core.run import RunRow
 from ragcontract.core.safe_text import shorten, visible
+from ragcontract.rules.answered import ExpectedMode
 from ragcontract.rules.claims import ForbiddenClaims, ForbiddenElements, RequiredElements
-from ragcontract.rules.json_schema import JsonSchema
-from ragcontract.rules.modes import ExpectedMode
 from ragcontract.rules.refusal import MustNotRefuse, MustRefuse
-from ragcontract.rules.regex import RegexMustMatch, RegexMustNotMatch
-from ragcontract.rules.text import AnswerMustInclude, MaxChars, MustContain, MustNotContain
+from ragcontract.rules.text import (
+    AnswerMustInclude,
+    JsonSchema,
+    MaxChars,
+    MustContain,
+    MustNotContain,
+    RegexMustMatch,
+    RegexMustNotMatch,
+)
 
 AnswerName: TypeAlias = Literal[
     "forbidden-and-required",
@@ -48,6 +55,7 @@ AnswerName: TypeAlias = Literal[
 Queries = Mapping[str, GoldenQuery]  # by id
 Found = Iterator[tuple[GoldenQuery, str]]
 
+UNTYPED: Line[Callable[[Any], str | None]] = Line(home="ragcontract.answers.json_fit:untyped")  # few contracts need it
 FORBIDDING = (MustNotContain, RegexMustNotMatch, ForbiddenClaims, ForbiddenElements)
 REQUIRING = (MustContain, AnswerMustInclude, RegexMustMatch, RequiredElements, MaxChars)
 SAYING = (*REQUIRING, MustRefuse, MustNotRefuse)  # whether, or what, the application must answer
@@ -178,9 +186,7 @@ def _repeated(rule: RowRule) -> Iterator[str]:
 
 
 def _without_type(rule: RowRule) -> Iterator[str]:
-    from ragcontract.answers.json_fit import untyped
-
-    if isinstance(rule, JsonSchema) and (path := untyped(rule.schema)) is not None:
+    if isinstance(rule, JsonSchema) and (path := UNTYPED.load()(rule.schema)) is not None:
         place = f"at {shorten(path, bounds.NAME)!r} in its schema" if path else "in its schema"
         advice = 'add it, as in "type": "object"'
         yield f"has a json_schema that accepts null, texts and numbers, because there is no type {place}; {advice}"

@@ -35,7 +35,9 @@ from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.errors import InputError
 from ragcontract.core.gate import Gate
+from ragcontract.core.invisible import is_visible
 from ragcontract.core.judge_settings import JudgeSettings
+from ragcontract.core.lines import Line
 from ragcontract.core.run import SourceFile
 from ragcontract.core.safe_text import encodable
 from ragcontract.files.mistaken import CONFIG, instead_of
@@ -46,6 +48,9 @@ from ragcontract.files.schema import Mismatch, mismatches, shown
 from ragcontract.registry import Registry
 
 NOWHERE = Locations()
+# Neither is needed without a configuration.
+YAML: Line[Any] = Line(home="ragcontract.files.yaml_tree")
+TEXTS: Line[Any] = Line(home="ragcontract.answers.answer_text")
 LIMITED = ("minimums", "maximums", "fail_on")
 NEAREST = "did you mean"
 NULL = ", found null"
@@ -115,9 +120,7 @@ def _unusable(k: int | None, *problems: Problem) -> ConfigFile:
 
 
 def _read(data: bytes, source: SourceFile, registry: Registry, k: int | None) -> ConfigFile:
-    from ragcontract.files import yaml_tree  # PyYAML is imported only if there is a configuration
-
-    document = yaml_tree.load(data, texts={"query"})  # an id is text, 007 is not 7
+    document = YAML.load().load(data, texts={"query"})  # an id is text, 007 is not 7
     faults = [(problem.line, Mismatch(problem.path, problem.message)) for problem in document.problems]
     made = ConfigFile(cutoffs=(k or DEFAULT_K,))
     locations = Locations(path=source.path, lines=document.lines)
@@ -262,11 +265,8 @@ def _wrong_answers(answers: AnswerSettings) -> Iterator[Mismatch]:
         why = "needs refusal_phrases: without any, no text would be a refusal; name them, or leave it out"
         yield Mismatch(("answers", "only_these"), why)
     if answers.refusal_phrases:
-        from ragcontract.answers.answer_text import has_letter
-        from ragcontract.answers.normalising import normalised
-
         for number, phrase in enumerate(answers.refusal_phrases):
-            if not has_letter(normalised(phrase)):
+            if not TEXTS.load().has_letter(phrase):
                 why = f"expected a text with a letter, found {shown(phrase)}; write how your application refuses"
                 yield Mismatch(("answers", "refusal_phrases", number), why)
 
@@ -279,8 +279,6 @@ def _wrong_judge(judge: JudgeSettings) -> Iterator[Mismatch]:
 
 def _wrong_waivers(waivers: Sequence[Waiver]) -> Iterator[Mismatch]:
     for number, waiver in enumerate(waivers):
-        from ragcontract.core.invisible import is_visible
-
         for name in ("reason", "owner"):
             if not is_visible(text := getattr(waiver, name)):
                 yield Mismatch(("waivers", number, name), f"expected text that a reader sees, found {text!r}")

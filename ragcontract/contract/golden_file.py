@@ -5,7 +5,7 @@ the relevance level.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -26,6 +26,8 @@ from ragcontract.contract.golden_row import (
 from ragcontract.core import bounds
 from ragcontract.core.golden import PLACEHOLDER, RELEVANT_GRADE, GoldenQuery, graded_from
 from ragcontract.core.ids import as_id, unique_ids
+from ragcontract.core.invisible import is_visible
+from ragcontract.core.lines import Line
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import count
 from ragcontract.core.rule import RowRule, Rule
@@ -39,6 +41,11 @@ from ragcontract.files.schema import Mismatch
 from ragcontract.registry import Registry
 
 _starts_plainly = re.compile("[A-Za-z0-9]").match
+# Only contracts about answers need these.
+FIELDS_OF: Line[Callable[[GoldenRow], AnswerFields]] = Line(home="ragcontract.contract.answer_fields:fields_of")
+WARNINGS: Line[Callable[[Iterable[GoldenQuery]], Iterator[str]]] = Line(
+    home="ragcontract.contract.answer_review:warnings"
+)
 OF_ANSWERS = "what the answer must be, as in answer_must_include"
 RULES = NearNames(RULE_FIELDS)
 OWN_FIELD = "a field of your own must be in allow_fields of the configuration"
@@ -165,7 +172,7 @@ class _Builder:
             message = "needs at least one relevant document to include; name them, or leave it out"
             self.problems.problem(f"{location}: must_include_any", message)
         options = options_in(row) if about_answers else []
-        fields = _fields_of(row) if named or options else NO_FIELDS
+        fields = FIELDS_OF.load()(row) if named or options else NO_FIELDS
         for mismatch in fields.mismatches:
             self.problems.mismatch(location, mismatch)
         for name in (*named, *options):
@@ -226,8 +233,6 @@ class _Builder:
         """Refuse names without a visible character, because no limit and no run has them."""
         if all(map(_starts_plainly, names)):  # nearly always; what follows costs an import
             return
-        from ragcontract.core.invisible import is_visible
-
         for name in names:
             if not is_visible(name):
                 message = f"{shorten(name, bounds.NAME)!a} has nothing but blanks and invisible characters"
@@ -244,9 +249,7 @@ class _Builder:
         for message in contract_warnings(self._queries.values()):
             self.problems.warning(message)
         if self._answer_fields:
-            from ragcontract.contract.answer_review import warnings
-
-            for message in warnings(self._queries.values()):
+            for message in WARNINGS.load()(self._queries.values()):
                 self.problems.warning(message)
         if self._level is not None and self._below_level:
             below = below_level(self._below_level, self._level)
@@ -263,12 +266,6 @@ class _Builder:
             all_documents=self._need_results,
             problems=self.problems.collected(),
         )
-
-
-def _fields_of(row: GoldenRow) -> AnswerFields:
-    from ragcontract.contract.answer_fields import fields_of
-
-    return fields_of(row)
 
 
 def contract_warnings(queries: Iterable[GoldenQuery]) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Resolves golden queries and configuration into a contract with its metrics, rules and gates."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -13,6 +14,7 @@ from ragcontract.contract.scope import (
     ghost_tags,
     ghost_tags_of_scores,
     golden_within,
+    like_tags,
     scope_of,
     unknown_tags,
     unknown_tiers,
@@ -21,6 +23,7 @@ from ragcontract.core import bounds
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
+from ragcontract.core.lines import Line
 from ragcontract.core.metric import Demanding, Family, Gain, Metric, MetricSettings, SwitchedOn
 from ragcontract.core.rule import Plugin, Rule, RuleSettings, names_of, row_rules_of
 from ragcontract.files.problems import Collector, Problems
@@ -31,6 +34,7 @@ from ragcontract.registry import Registry
 
 TOO_STEEP = f"has a grade over {bounds.EXPONENT}, too much for `gain: exponential`"
 DIAGNOSTICS = (JudgedShares, Overlap)  # families that are not computed from single rows alone
+NAMED: Line[Any] = Line(home="ragcontract.contract.named_metrics")  # for rules that name metrics
 NO_BASELINE = "there is no baseline; make one with `rag-contract baseline`, or leave the limit out"
 
 
@@ -68,6 +72,11 @@ class Contract(Families, frozen=True, kw_only=True):
     def metrics(self) -> list[Metric]:
         """All metrics, family by family."""
         return [metric for family in self.every_family for metric in family.metrics]
+
+    @property
+    def needs_judgments(self) -> bool:
+        """Whether anything needs what a judge said: a metric, a limit, or the second pass."""
+        return self.config.judge.second_pass or any(metric.task for metric in self.metrics)
 
     def has_rules(self, query: GoldenQuery) -> bool:
         """Return whether any rule that is enforced applies to a query, or to a turn of it."""
@@ -125,9 +134,7 @@ def resolve(
     all_golden, golden = golden, golden_within(golden, scope)
     names_metrics = config.answers.composite is not None or bool(golden.rule_types)
     if names_metrics:  # in rules; a message on one may name any metric
-        from ragcontract.contract.named_metrics import named_metrics, with_composite, wrong_names
-
-        golden = with_composite(golden, config_file)
+        golden = NAMED.load().with_composite(golden, config_file)
     else:
         registry = registry.naming(config_file.names | golden.answer_fields.keys())
     steep = list(_too_steep(golden.queries.values(), config))
@@ -139,12 +146,12 @@ def resolve(
         *((f"tag {tag!r}", problem) for tag, problem in unknown_tags(all_golden, scope)),
         *((f"{query.location}: relevance", TOO_STEEP) for query in steep),
         *unknown_tiers(all_golden, config.tiers, config_file.locations),
-        *(wrong_names(golden, config_file, by_rows, by_ids) if names_metrics else ()),
+        *(NAMED.load().wrong_names(golden, config_file, by_rows, by_ids) if names_metrics else ()),
     ]
     keys = {*by_rows, *(metric.key for metric in by_ids), *(limit.quantity.key for limit in registry.quantities)}
     why_not = _why_not(config_file, gates, all_golden, keys, has_baseline=has_baseline)
     rules = tuple(rule for rule in _rules(golden, registry) if enforced(config, rule))
-    named = named_metrics(golden) if names_metrics else set[str]()
+    named: set[str] = NAMED.load().named_metrics(golden) if names_metrics else set()
     computed = list(_in_use(of_rows, golden, named | _named_in(config_file)))
     return Contract(
         golden=golden,
@@ -299,8 +306,6 @@ def _wrong_tags(golden: Golden, config_file: ConfigFile, tags: Sequence[str]) ->
     named += [tag for entry in config_file.declared.values() for tag in getattr(entry, "tags", ())]
     if golden.problems or not any(named):
         return Problems()
-    from ragcontract.contract.scope import like_tags
-
     ghosts = _problems(ghost_tags_of_scores(golden, config_file.declared, config_file.locations))
     return ghosts + Problems(warnings=tuple(like_tags(golden.queries.values(), filter(None, named))))
 

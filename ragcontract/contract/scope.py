@@ -13,6 +13,7 @@ from ragcontract.contract.config import Locations, Tier
 from ragcontract.contract.golden_file import Golden
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery, named_in
+from ragcontract.core.invisible import folded
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import count
 from ragcontract.files.schema import Mismatch, shown
@@ -222,6 +223,4 @@ def like_tags(queries: Collection[GoldenQuery], named: Iterable[str]) -> Iterato
 
 
 def _form(tag: str) -> str:
-    from ragcontract.core.invisible import folded  # only where a configuration names tags
-
     return "".join(char for char in folded(tag) if not (char.isspace() or char in "-_"))

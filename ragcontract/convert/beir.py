@@ -4,7 +4,7 @@ The qrels have a header. BEIR has no run format of its own, so runs are read and
 """
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from io import StringIO
 from typing import Annotated
@@ -13,11 +13,10 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ragcontract.convert import trec
-from ragcontract.convert.collection import BOM, Collection, Files, First, Format, Output, Pairs, Part, labelled
+from ragcontract.convert.collection import BOM, Collection, First, Format, Output, Pairs, Source, labelled
 from ragcontract.convert.trec import as_grade, rows, whole_grade
 from ragcontract.core.ids import Id, as_id, some
 from ragcontract.files.json_lines import read_jsonl
-from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector, located
 from ragcontract.files.schema import shown
 
@@ -38,23 +37,23 @@ class Document(Struct, frozen=True, kw_only=True, gc=False):
     id: Id = msgspec.field(name="_id")
 
 
-def read(files: Files, wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
+def read(source: Source) -> Collection:
     """Read the ``qrels``, ``queries``, ``corpus`` and ``run`` files that the wanted parts need."""
     queries = rankings = None
-    if "golden" in wanted:
-        labels = _read_qrels(files["qrels"], problems, progress)
-        queries = labelled(labels, _read_queries(files["queries"], problems, progress), problems)
-    if "run" in wanted:
-        rankings = trec.read_run(files["run"], problems, progress)
+    if "golden" in source.wanted:
+        queries = labelled(_read_qrels(source), _read_queries(source), source.problems)
+    if "run" in source.wanted:
+        rankings = trec.read_run(source)
     collection = Collection(queries=queries, rankings=rankings)
-    if files["corpus"]:
-        _compare_with_corpus(collection, files["corpus"], problems, progress)
+    if source.files["corpus"]:
+        _compare_with_corpus(collection, source)
     return collection
 
 
-def _read_qrels(paths: Sequence[str], problems: Collector, progress: Progress) -> Pairs[float]:
+def _read_qrels(source: Source) -> Pairs[float]:
+    problems = source.problems
     labels = Pairs[float]("corpus-id", problems)
-    for row in rows(paths, _split, QREL, problems, progress, headers=1):
+    for row in rows(source.files["qrels"], _split, QREL, problems, source.progress, headers=1):
         if len(row.columns) != len(HEADER) or not all(row.columns):
             line = shown("\t".join(row.columns))
             problems.problem(row.location, f"expected the 3 columns `{QREL}`, found {line}")
@@ -77,21 +76,23 @@ def _split(line: str) -> list[str]:
     return line.split("\t")
 
 
-def _read_queries(paths: Sequence[str], problems: Collector, progress: Progress) -> dict[str, str]:
+def _read_queries(source: Source) -> dict[str, str]:
     texts: dict[str, str] = {}
-    first = First(problems)
-    for location, row in located(read_jsonl(paths, Text, progress=progress), problems):
+    first = First(source.problems)
+    events = read_jsonl(source.files["queries"], Text, progress=source.progress)
+    for location, row in located(events, source.problems):
         query_id = as_id(row.id)
         if first.is_new(query_id, location, "_id", repr(query_id)):
             texts[query_id] = row.text
     return texts
 
 
-def _compare_with_corpus(collection: Collection, paths: Sequence[str], problems: Collector, progress: Progress) -> None:
-    documents = located(read_jsonl(paths, Document, spell_check=0, progress=progress), problems)
-    known = {as_id(row.id) for _, row in documents}
+def _compare_with_corpus(collection: Collection, source: Source) -> None:
+    paths = source.files["corpus"]
+    events = read_jsonl(paths, Document, spell_check=0, progress=source.progress)
+    known = {as_id(row.id) for _, row in located(events, source.problems)}
     if strange := [doc_id for doc_id in doc_ids(collection) if doc_id not in known]:
-        problems.warning(f"{paths[0]}: {some(strange, 'document')} of the other files not in the corpus")
+        source.problems.warning(f"{paths[0]}: {some(strange, 'document')} of the other files not in the corpus")
 
 
 def doc_ids(collection: Collection) -> dict[str, None]:

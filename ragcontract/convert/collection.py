@@ -14,12 +14,14 @@ from typing import Any, Generic, Literal, TypeVar
 from msgspec import Struct
 
 from ragcontract.contract.defaults import CONFIG, CONFIG_ALIAS
+from ragcontract.contract.golden_file import Golden, read_golden
 from ragcontract.core import bounds
 from ragcontract.core.golden import RELEVANT_GRADE
 from ragcontract.core.ids import some
-from ragcontract.files.opening import Progress
+from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.problems import Collector
 from ragcontract.files.writing import is_device
+from ragcontract.registry import BUILT_IN
 from ragcontract.runs.scores_files import ScoresRow
 
 Value = TypeVar("Value")
@@ -60,6 +62,23 @@ class Collection(Struct, frozen=True, kw_only=True):
     queries: dict[str, Query] | None = None
     rankings: dict[str, Ranking] | None = None
     scores: list[ScoresRow] | None = None
+
+
+class Source(Struct, frozen=True, kw_only=True):
+    """The files of one format, and how to read them."""
+
+    files: Files  # the paths, by what the files are
+    wanted: set[Part]
+    problems: Collector  # of the files; what cannot be read is added
+    progress: Progress = no_progress
+    options: Mapping[str, Any] = {}  # those of the format, by name; absent or None by default
+
+
+def golden_of(source: Source) -> Golden:
+    """Read the ``golden`` files of a source as queries of which only ids, questions and labels count."""
+    golden = read_golden(source.files["golden"], BUILT_IN, source.progress, level=None, allow_fields=None)
+    source.problems.include(golden.problems)
+    return golden
 
 
 class First:
@@ -165,7 +184,6 @@ def _mentions_rule(path: Path) -> bool:
         return False
 
 
-Read = Callable[[Files, set[Part], Collector, Progress], Collection]
 Write = Callable[[Collection, Collector], Iterable[str]]
 
 
@@ -180,10 +198,12 @@ class Output(Struct, frozen=True, kw_only=True):
 class Format(Struct, frozen=True, kw_only=True):
     """A file format."""
 
-    read: Read
+    read: Callable[[Source], Collection]
     gives: Mapping[str, set[Part]]  # the parts by input file
-    outputs: Mapping[str, Output]
+    outputs: Mapping[str, Output] = {}
     adds_to: Mapping[str, str] = {}  # further input files, each with the one that it adds to
+    options: tuple[str, ...] = ()  # the names of the options that it has
+    in_folders: Callable[[Sequence[str], Collector], list[str]] | None = None  # replaces folders by the files in them
     names_documents: bool = True  # if not, it can only be converted to rag-contract's own format
     # Whether it is for test collections, whose labels name everything that is relevant, not what must be found.
     labels_everything: bool = False
@@ -194,6 +214,6 @@ class Format(Struct, frozen=True, kw_only=True):
         return [*self.gives, *self.adds_to]
 
 
-def of_scores(read: Read) -> Format:
+def of_scores(read: Callable[[Source], Collection], *options: str) -> Format:
     """Return a format that has scores only."""
-    return Format(read=read, gives={"results": {"scores"}}, adds_to={"golden": "results"}, outputs={})
+    return Format(read=read, gives={"results": {"scores"}}, adds_to={"golden": "results"}, options=options)

@@ -3,30 +3,102 @@
 A case has the mode, the claims or the elements that are expected of an answer. As evaluated by fitz-gov, the category
 of a case says what is compared: the mode, the claims (``grounding``) or the elements (``relevance``), and nothing else.
 Read as a contract, everything that a case expects must hold.
+
+A file has cases of one category and one tier, with the settings of fitz-gov's evaluator. The files are in
+``tier0_sanity/`` and ``tier1_core/``, with one file per category, or one folder per category in older versions. The
+name of a folder or a file counts more than the fields in the file, as it does for fitz-gov. A field that neither
+fitz-gov nor this package reads is a warning, once for each name.
 """
 
 import re
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain, islice
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
 
-from msgspec import UNSET, Struct
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ragcontract.answers.dead_patterns import dead_part
 from ragcontract.answers.matchers import pattern_fault
 from ragcontract.answers.normalising import normalised
-from ragcontract.convert.collection import Collection, Files, First, Format, Part, Query
-from ragcontract.convert.fitz_gov_cases import LocatedCase, read_cases
+from ragcontract.contract.golden_row import Question
+from ragcontract.convert.collection import Collection, First, Format, Query, Source
+from ragcontract.convert.input_files import Document
 from ragcontract.core import bounds
-from ragcontract.core.ids import as_id, some
-from ragcontract.files.opening import Progress
-from ragcontract.files.problems import Collector
+from ragcontract.core.ids import Id, Tag, as_id, some
+from ragcontract.core.nearest import NearNames
+from ragcontract.core.numbers import count
+from ragcontract.core.safe_text import shorten
+from ragcontract.files.json_lines import HEAD
+from ragcontract.files.json_text import JsonLocator
+from ragcontract.files.opening import READ_ERRORS, read_problem, read_within
+from ragcontract.files.problems import Collector, Warned
 from ragcontract.files.schema import shown
 
 AS_EVALUATED = "fitz-gov-4.1.0"
 TAGGED = ("difficulty", "domain", "query_type", "source_type", "reasoning_type", "evidence_pattern")
 TEXTS = ("grounding", "relevance")  # the categories that compare claims or elements
 UNKNOWN = "unknown"  # what fitz-gov reports for a missing value
+TIERS = {"tier0_sanity": "sanity", "tier1_core": "core"}
+Category = Literal["abstention", "dispute", "trustworthy_hedged", "trustworthy_direct", "grounding", "relevance"]
+CATEGORIES: tuple[Category, ...] = get_args(Category)
+EXPECTED = "tier0_sanity/, tier1_core/ or files such as grounding.json"
+
+
+class FitzGovSettings(Struct, frozen=True, kw_only=True):
+    """The ``evaluation_config`` of a file or of a case; a case's settings replace the file's."""
+
+    use_regex: bool | UnsetType = UNSET
+    case_insensitive: bool | UnsetType = UNSET
+    min_required: Annotated[int, Meta(ge=0)] | UnsetType = UNSET
+    allowed_phrases: list[str] | UnsetType = UNSET
+
+
+class FitzGovCase(Struct, frozen=True, kw_only=True):
+    """A question with its contexts, and what is expected of the answer."""
+
+    id: Id
+    query: Question
+    contexts: list[str]
+    expected_mode: Literal["trustworthy", "disputed", "abstain"]
+    category: Category | None = None
+    subcategory: Tag | None = None
+    difficulty: Tag = "medium"
+    domain: str | None = None
+    query_type: str | None = None
+    source_type: str | None = "single"
+    reasoning_type: str | None = None
+    evidence_pattern: str | None = None
+    forbidden_claims: list[str] = []
+    required_elements: list[str] = []
+    forbidden_elements: list[str] = []
+    evaluation_config: FitzGovSettings = FitzGovSettings()
+
+
+class _CaseFile(Struct, frozen=True, kw_only=True):
+    cases: list[FitzGovCase]
+    category: Category | None = None
+    tier: Tag | None = None
+    evaluation_config: FitzGovSettings = FitzGovSettings()
+
+
+class LocatedCase(Struct, frozen=True, kw_only=True):
+    """A case with its location, and with what its file and its folder say about it."""
+
+    location: str  # such as `grounding.json:12`
+    index: int  # in the file
+    case: FitzGovCase
+    category: Category
+    subcategory: str
+    tier: str | None
+    file_settings: FitzGovSettings
+
+    def field(self, name: str) -> str:
+        """Return the path of a field within the file."""
+        return f"cases[{self.index}].{name}"
 
 
 class FitzGovEvaluation(Struct, frozen=True, kw_only=True):
@@ -38,23 +110,19 @@ class FitzGovEvaluation(Struct, frozen=True, kw_only=True):
     allowed_phrases: Sequence[str] = ()
 
 
-def reader(*, as_evaluated: bool = True) -> Callable[[Files, set[Part], Collector, Progress], Collection]:
-    """Return a function that reads ``cases`` files, for rules as fitz-gov 4.1.0 evaluates them or for a contract."""
-
-    def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
-        converted = _Converted(problems, as_evaluated=as_evaluated)
-        first = First(problems)
-        queries = {}
-        for located in read_cases(files["cases"], problems, progress):
-            query_id = as_id(located.case.id)
-            if first.is_new(query_id, located.location, located.field("id"), repr(query_id)):
-                row = converted.row(located)
-                text = located.case.query
-                queries[query_id] = Query(id=query_id, text=text, grades={}, location=located.location, answer=row)
-        converted.warn()
-        return Collection(queries=queries)
-
-    return read
+def read(source: Source) -> Collection:
+    """Read ``cases`` files, for rules as fitz-gov 4.1.0 evaluates them, or for a contract."""
+    converted = _Converted(source.problems, as_evaluated=source.options.get("as_evaluated") is not False)
+    first = First(source.problems)
+    queries = {}
+    for located in _read_cases(source):
+        query_id = as_id(located.case.id)
+        if first.is_new(query_id, located.location, located.field("id"), repr(query_id)):
+            row = converted.row(located)
+            text = located.case.query
+            queries[query_id] = Query(id=query_id, text=text, grades={}, location=located.location, answer=row)
+    converted.warn()
+    return Collection(queries=queries)
 
 
 class _Converted:
@@ -197,4 +265,167 @@ def _compiles(pattern: str) -> bool:
     return True
 
 
-FORMAT = Format(read=reader(), gives={"cases": {"golden"}}, outputs={}, names_documents=False)
+def in_folders(patterns: Sequence[str], problems: Collector) -> list[str]:
+    """Return the patterns with each folder replaced by its case files; a folder without any is a problem."""
+    files: list[str] = []
+    for pattern in patterns:
+        folder = Path(pattern)
+        if not pattern or not folder.is_dir():
+            files.append(pattern)
+        elif inside := list(_files_in(folder)):
+            files += map(str, inside)
+            _warn_of_others(folder, inside, problems)
+        else:
+            problems.problem(pattern, f"has no cases of fitz-gov in it; expected {EXPECTED}")
+    return files
+
+
+def _warn_of_others(folder: Path, read: Sequence[Path], problems: Collector) -> None:
+    """Warn of what looks like cases in a folder or beside the files that are read, and is not read."""
+    ways = {path: None for file in read for path in (file, *file.parents)}
+    entries = [entry for way in ways if way == folder or folder in way.parents for entry in _entries(way)]
+    if others := [str(entry.relative_to(folder)) for entry in entries if entry not in ways and _may_have_cases(entry)]:
+        problems.warning(f"{folder}: not read: {some(others, 'entry')}; expected {EXPECTED}")
+
+
+def _entries(path: Path) -> list[Path]:
+    return sorted(path.iterdir()) if path.is_dir() else []
+
+
+def _may_have_cases(path: Path) -> bool:
+    """Return whether a path is a file with cases in it, or a folder with such a file among its first ones."""
+    inside = islice(chain(path.glob("*"), path.glob("*/*")), bounds.CONFIG_SEARCHED)
+    return any(map(_has_cases, inside)) if path.is_dir() else _has_cases(path)
+
+
+def _has_cases(path: Path) -> bool:
+    if path.suffix.lower() not in {".json", ".jsonl"} or not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD)
+    except OSError:
+        return False
+    return b'"cases"' in head or b'"expected_mode"' in head
+
+
+def _files_in(folder: Path) -> Iterator[Path]:
+    """Yield the files that fitz-gov reads from a folder of data, a tier or a category, in its order."""
+    if tiers := [folder / tier for tier in TIERS if (folder / tier).is_dir()]:
+        for tier in tiers:
+            yield from _files_in(tier)
+    elif folder.name in CATEGORIES:
+        yield from sorted(folder.glob("*.json"))
+    else:
+        for category in CATEGORIES:
+            if (file := folder / f"{category}.json").is_file():
+                yield file
+            elif (inner := folder / category).is_dir():
+                yield from _files_in(inner)
+
+
+def _read_cases(source: Source) -> Iterator[LocatedCase]:
+    problems = source.problems
+    unknown: dict[str, Warned | None] = {}
+    for path in source.files["cases"]:
+        try:
+            data, _ = read_within(bounds.CASES, path, source.progress, beyond="; divide its cases into several files")
+        except READ_ERRORS as error:
+            problems.problem(path, read_problem(error))
+            continue
+        document = Document(path, data)
+        if (file := document.value(_CaseFile, problems)) is None:
+            continue
+        try:
+            locate = JsonLocator(data.decode())
+        except UnicodeDecodeError as error:  # in a field that is not read
+            document.explain(data, 1, error, _CaseFile, problems)
+            continue
+        for at, name, known in _unknown(msgspec.json.decode(data)):
+            if name not in unknown:
+                is_named = len(unknown) < bounds.PROBLEMS
+                unknown[name] = _warning(name, known, f"{path}:{locate.line(at)}") if is_named else None
+        yield from _located(Path(path), file, locate, problems)
+    for warned in filter(None, unknown.values()):
+        problems.add(warned)
+    if more := list(unknown.values()).count(None):
+        problems.warning(f"and {count(more, 'more unknown field')} of cases, not read either")
+
+
+def _located(path: Path, file: _CaseFile, locate: JsonLocator, problems: Collector) -> Iterator[LocatedCase]:
+    named = next((name for called in (path.parent.name, path.stem) for name in CATEGORIES if name == called), None)
+    if not file.cases:
+        problems.problem(str(path), "has no cases in it")
+    for index, case in enumerate(file.cases):
+        location = f"{path}:{locate.line(('cases', index))}"
+        if category := named or file.category or case.category:
+            yield LocatedCase(
+                location=location,
+                index=index,
+                case=case,
+                category=category,
+                subcategory=case.subcategory or path.stem,
+                tier=TIERS.get(path.parent.name) or file.tier,
+                file_settings=file.evaluation_config,
+            )
+        else:
+            problems.problem(f"{location}: cases[{index}].category", f"is missing; expected {', '.join(CATEGORIES)}")
+
+
+# The fields that fitz-gov has.
+SETTINGS = frozenset(
+    {
+        "allowed_phrases", "case_insensitive", "check_mode_match", "min_required", "mode", "mode_rationale", "note",
+        "use_regex",
+    }
+)  # fmt: skip
+FILE = frozenset(
+    {
+        "annotation_guidelines_version", "cases", "categories_sampled", "category", "description", "evaluation_config",
+        "mode_rationale", "passing_threshold", "sample_size", "sampling_method", "tier", "tier_description", "version",
+    }
+)  # fmt: skip
+CASE = frozenset(
+    {
+        "category", "context_count", "context_sources", "contexts", "description", "difficulty", "domain",
+        "evaluation_config", "evidence_pattern", "expected_mode", "forbidden_claims", "forbidden_elements", "id",
+        "metadata", "original_category", "original_expected_mode", "original_id", "original_subcategory", "query",
+        "query_type", "rationale", "reasoning_type", "relabel_reason", "required_elements", "source_type",
+        "subcategory",
+    }
+)  # fmt: skip
+FieldPath = tuple[str | int, ...]
+
+
+def _unknown(file: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str, frozenset[str]]]:
+    """Yield the path and the name of each unknown field, and the fields that are known there."""
+    places: list[tuple[FieldPath, Mapping[str, Any], frozenset[str]]] = [
+        ((), file, FILE),
+        (("evaluation_config",), file.get("evaluation_config", {}), SETTINGS),
+    ]
+    for index, case in enumerate(file["cases"]):
+        places.append((("cases", index), case, CASE))
+        places.append((("cases", index, "evaluation_config"), case.get("evaluation_config", {}), SETTINGS))
+    for path, fields, known in places:
+        yield from (((*path, name), name, known) for name in fields if name not in known)
+
+
+def _warning(name: str, known: frozenset[str], location: str) -> Warned:
+    names = _near_names(known)
+    near = names.misspelled(name) or names.nearest(name)
+    advice = f"did you mean {near!r}?" if near else "fitz-gov has no such field"
+    return Warned.of_field(location, shorten(name, bounds.NAME), near or "", advice)
+
+
+@cache
+def _near_names(known: frozenset[str]) -> NearNames:
+    return NearNames(sorted(known))
+
+
+FORMAT = Format(
+    read=read,
+    gives={"cases": {"golden"}},
+    options=("as_evaluated",),
+    in_folders=in_folders,
+    names_documents=False,
+)

@@ -9,13 +9,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ragcontract.convert.collection import Collection, Files, Part, of_scores
-from ragcontract.convert.measured import Measured, ScoreRows, as_number, error_text, golden_ids
-from ragcontract.convert.result_files import read_results
+from ragcontract.convert.collection import Collection, Source, of_scores
+from ragcontract.convert.input_files import documents
+from ragcontract.convert.measured import Measured, ScoreRows, as_number, error_text, score_rows
 from ragcontract.core import bounds
 from ragcontract.core.ids import Id
 from ragcontract.core.safe_text import shorten
-from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
 
@@ -57,11 +56,11 @@ class Log(Struct, frozen=True, kw_only=True):
     samples: list[msgspec.Raw] | None = None
 
 
-def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
+def read(source: Source) -> Collection:
     """Read ``results`` files."""
-    rows = ScoreRows(golden_ids(files, problems, progress), problems)
+    rows, problems = score_rows(source), source.problems
     zipped = f"write the log as JSON: `{AS_JSON}`"
-    for file, log in read_results(files["results"], Log, problems, progress, zipped=zipped):
+    for file, log in documents(source, Log, zipped=zipped):
         if log.version != VERSION:
             message = f"expected {VERSION}, found {shown(log.version)}; write it with a current Inspect: `{AS_JSON}`"
             problems.problem(f"{file.path}: version", message)
@@ -76,7 +75,7 @@ def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progre
         for location, sample in file.items(log.samples, Sample, problems, after=b"samples"):
             _add(sample, location, f"inspect_ai {version}" if version else "inspect_ai", rows, problems)
     nothing = "has no scores; was the evaluation run with --no-score? `inspect score FILE` adds them"
-    return Collection(scores=rows.finished(lambda: (files["results"][0], nothing)))
+    return rows.collection(source.files["results"], nothing)
 
 
 def _add(sample: Sample, location: str, tool: str, rows: ScoreRows, problems: Collector) -> None:

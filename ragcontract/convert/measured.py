@@ -3,22 +3,19 @@
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragcontract.contract.golden_file import read_golden
-from ragcontract.convert.collection import Collection, Files
+from ragcontract.convert.collection import Collection, Source, golden_of
 from ragcontract.core import bounds
 from ragcontract.core.ids import as_id, some
 from ragcontract.core.questions import column_name, same_question
 from ragcontract.core.safe_text import encodable, shorten
-from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
-from ragcontract.registry import BUILT_IN
 from ragcontract.runs.scores_files import Check, ScoresRow
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?[Ii]nf(?:inity)?")
@@ -69,15 +66,6 @@ class GoldenIds:
         raise ValueError(f"no golden query has {shown_name} as its id or as its question; correct it or leave it out")
 
 
-def golden_ids(files: Files, problems: Collector, progress: Progress) -> GoldenIds | None:
-    """Return the ids in the golden files; None if there are no files."""
-    if not files["golden"]:
-        return None
-    golden = read_golden(files["golden"], BUILT_IN, progress, level=None, allow_fields=None)
-    problems.include(golden.problems)
-    return GoldenIds({query.id: query.query for query in golden.queries.values()})
-
-
 class ScoreRows:
     """Collects the rows of a scores file, and the problems with them."""
 
@@ -116,20 +104,20 @@ class ScoreRows:
             )
         )
 
-    def finished(self, empty: Callable[[], tuple[str, str]]) -> list[ScoresRow]:
+    def collection(self, files: Sequence[str], nothing: str) -> Collection:
         """Return the rows; a row without any score gets null for every name.
 
-        If there is no score at all, ``empty`` returns the location and the message of the problem.
+        If there is no score at all, ``nothing`` is the problem of the first of the files.
         """
         if self._problems.collected():
-            return self._rows
+            return Collection(scores=self._rows)
         if not self._scored:
-            self._problems.problem(*empty())
-        nothing: dict[str, float | None] = dict.fromkeys(self._scored)
-        rows = [row if row.scores else replace(row, scores=dict(nothing)) for row in self._rows]
+            self._problems.problem(files[0], nothing)
+        every: dict[str, float | None] = dict.fromkeys(self._scored)
+        rows = [row if row.scores else replace(row, scores=dict(every)) for row in self._rows]
         self._warn_of_questions()
         self._warn_of_nulls(rows)
-        return rows
+        return Collection(scores=rows)
 
     def _query_id(self, measured: Measured) -> str | None:
         field = measured.question_field if measured.id is None else measured.id_field
@@ -216,9 +204,12 @@ class ScoreRows:
         self._problems.warning(f"{location}: not measured, and written as null: {', '.join(listed)}{more}")
 
 
-def with_scored_by(collection: Collection, scored_by: str) -> Collection:
-    """Return the collection with another ``scored_by``, which says what computed the scores."""
-    return replace(collection, scores=[replace(row, scored_by=scored_by) for row in collection.scores or []])
+def score_rows(source: Source) -> ScoreRows:
+    """Return what collects the scores of a source, with the ids of its golden files, if there are any."""
+    if not source.files["golden"]:
+        return ScoreRows(None, source.problems)
+    questions = {query.id: query.query for query in golden_of(source).queries.values()}
+    return ScoreRows(GoldenIds(questions), source.problems)
 
 
 def metric_name(name: str) -> str:

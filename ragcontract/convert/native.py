@@ -1,19 +1,28 @@
 """Read and write the native format of ``rag-contract check``: golden rows and run rows as JSON lines."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 
-from ragcontract.contract.golden_file import Golden, read_golden
-from ragcontract.convert.collection import Collection, Files, First, Format, Output, Part, Query, Ranking, Retrieved
+from ragcontract.contract.golden_file import Golden
+from ragcontract.convert.collection import (
+    Collection,
+    First,
+    Format,
+    Output,
+    Query,
+    Ranking,
+    Retrieved,
+    Source,
+    golden_of,
+)
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id, some
 from ragcontract.core.run import RunRow, row_type
-from ragcontract.files.opening import Progress
+from ragcontract.files.json_lines import How
 from ragcontract.files.problems import Collector, located
 from ragcontract.files.rows import read_rows
-from ragcontract.registry import BUILT_IN
 
 # Derived from the records, so that fields that are added later are reported as lost, too.
 GOLDEN_ONLY = [
@@ -27,16 +36,15 @@ RUN_ONLY = [name for name in RUN_ROW.__struct_fields__ if name not in {"query_id
 RESULT_ONLY = ("chunk_id", "metadata")
 
 
-def read(files: Files, wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
+def read(source: Source) -> Collection:
     """Read the wanted ``golden`` and ``run`` files; warn of fields that other formats do not have."""
     queries = rankings = None
-    if "golden" in wanted:
-        golden = read_golden(files["golden"], BUILT_IN, progress, level=None, allow_fields=None)
-        problems.include(golden.problems)
+    if "golden" in source.wanted:
+        golden = golden_of(source)
         queries = {query.id: as_graded(query) for query in golden.queries.values()}
-        _warn_of_lost(_lost_from_golden(golden), problems)
-    if "run" in wanted:
-        rankings = _read_run(files["run"], problems, progress)
+        _warn_of_lost(_lost_from_golden(golden), source.problems)
+    if "run" in source.wanted:
+        rankings = _read_run(source)
     return Collection(queries=queries, rankings=rankings)
 
 
@@ -67,12 +75,12 @@ def _warn_of_lost(fields: dict[str, str], problems: Collector) -> None:
         problems.warning(f"{location}: not in the other format, and left out: {', '.join(fields)}")
 
 
-def _read_run(paths: Sequence[str], problems: Collector, progress: Progress) -> dict[str, Ranking]:
+def _read_run(source: Source) -> dict[str, Ranking]:
     rankings: dict[str, Ranking] = {}
     lost: dict[str, str] = {}
-    first = First(problems)
-    events = read_rows(paths, RUN_ROW, known=RunRow, spell_check=bounds.SPELL_CHECKED, progress=progress)
-    for location, row in located(events, problems):
+    first = First(source.problems)
+    how = How(known=RunRow, spell_check=bounds.SPELL_CHECKED, progress=source.progress)
+    for location, row in located(read_rows(source.files["run"], RUN_ROW, **how), source.problems):
         query_id = as_id(row.query_id)
         if not first.is_new(query_id, location, "query_id", repr(query_id)):
             continue
@@ -80,7 +88,7 @@ def _read_run(paths: Sequence[str], problems: Collector, progress: Progress) -> 
             lost.setdefault(name, location)
         results = [Retrieved(doc_id=as_id(result.doc_id), score=result.score) for result in row.results]
         rankings[query_id] = Ranking(query_id=query_id, results=results, location=location)
-    _warn_of_lost(lost, problems)
+    _warn_of_lost(lost, source.problems)
     return rankings
 
 

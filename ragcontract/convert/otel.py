@@ -1,25 +1,22 @@
 """Convert traces of OpenTelemetry and OpenInference to a run: what an application did for each golden query."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
-from ragcontract.contract.golden_file import read_golden
 from ragcontract.convert import native
-from ragcontract.convert.collection import Collection, Files, First, Format, Part, Ranking, Retrieved
+from ragcontract.convert.collection import Collection, First, Format, Ranking, Retrieved, Source, golden_of
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.ids import as_id, some
 from ragcontract.core.safe_text import shorten
-from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
 from ragcontract.record.interface import CallFailed, Response
 from ragcontract.record.returned.result_forms import DocumentIds
-from ragcontract.record.traces.retrievals import Reading
-from ragcontract.record.traces.spans import Span, SpanError
+from ragcontract.record.traces.retrievals import Reading, Span, SpanError
 from ragcontract.record.traces.trace_files import read_spans
 from ragcontract.record.traces.trace_response import (
     QUERY_ID,
@@ -30,7 +27,6 @@ from ragcontract.record.traces.trace_response import (
     response_of_trace,
     trace_of,
 )
-from ragcontract.registry import BUILT_IN
 from ragcontract.runs.row_encoder import RowEncoder
 
 # The fields that a row takes from a response, beside the results.
@@ -45,32 +41,25 @@ class AmbiguousError(Exception):
         self.ids = ids
 
 
-def reader(
-    doc_id: str | None = None, use: Any = None, retrieved: Any = None
-) -> Callable[[Files, set[Part], Collector, Progress], Collection]:
-    """Return a function that reads traces; see :class:`Reading` for the arguments."""
-
-    def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
-        if not files["golden"]:
-            raise InputError(["--traces needs --golden, to know which trace belongs to which query"])
-        reading = Reading(ids=DocumentIds(doc_id), use=use, retrieved=retrieved)
-        golden = read_golden(files["golden"], BUILT_IN, progress, level=None, allow_fields=None)
-        problems.include(golden.problems)
-        traces: dict[str, list[Span]] = {}
-        locations: dict[str, str] = {}
-        for location, span in read_spans(files["traces"], problems, progress):
-            locations.setdefault(span.trace, location)
-            traces.setdefault(span.trace, []).append(span)
-        texts = {query.id: query.query for query in golden.queries.values()}
-        rows = _Rows(texts, reading, problems)
-        for name, spans in traces.items():
-            rows.add(trace_of(spans), locations[name])
-        if not problems.collected():
-            rows.conclude()
-        queries = {query.id: native.as_graded(query) for query in golden.queries.values()}
-        return Collection(queries=queries, rankings=rows.rankings)
-
-    return read
+def read(source: Source) -> Collection:
+    """Read traces; the options are those of :class:`Reading`."""
+    if not source.files["golden"]:
+        raise InputError(["--traces needs --golden, to know which trace belongs to which query"])
+    option = source.options.get
+    reading = Reading(ids=DocumentIds(option("doc_id")), use=option("use"), retrieved=option("retrieved"))
+    golden, problems = golden_of(source), source.problems
+    traces: dict[str, list[Span]] = {}
+    locations: dict[str, str] = {}
+    for location, span in read_spans(source.files["traces"], problems, source.progress):
+        locations.setdefault(span.trace, location)
+        traces.setdefault(span.trace, []).append(span)
+    rows = _Rows({query.id: query.query for query in golden.queries.values()}, reading, problems)
+    for name, spans in traces.items():
+        rows.add(trace_of(spans), locations[name])
+    if not problems.collected():
+        rows.conclude()
+    queries = {query.id: native.as_graded(query) for query in golden.queries.values()}
+    return Collection(queries=queries, rankings=rows.rankings)
 
 
 class _Rows:
@@ -157,4 +146,6 @@ def _fields(query_id: str, response: Response, trace: Trace) -> dict[str, Any]:
     return row
 
 
-FORMAT = Format(read=reader(), gives={"traces": {"run"}}, adds_to={"golden": "traces"}, outputs={})
+FORMAT = Format(
+    read=read, gives={"traces": {"run"}}, adds_to={"golden": "traces"}, options=("doc_id", "use", "retrieved")
+)

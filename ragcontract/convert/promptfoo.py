@@ -14,14 +14,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ragcontract.convert.collection import Collection, Files, Part, of_scores
-from ragcontract.convert.measured import Measured, ScoreRows, error_text, golden_ids
-from ragcontract.convert.result_files import ResultFile, read_results
+from ragcontract.convert.collection import Collection, Source, of_scores
+from ragcontract.convert.input_files import Document, documents
+from ragcontract.convert.measured import Measured, ScoreRows, error_text, score_rows
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.core.questions import COLUMNS, column_name
 from ragcontract.core.safe_text import shorten
-from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
 from ragcontract.runs.scores_files import Check
@@ -101,10 +100,10 @@ class Output(Struct, frozen=True, kw_only=True):
     metadata: Metadata | None = None
 
 
-def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
+def read(source: Source) -> Collection:
     """Read ``results`` files."""
-    rows = ScoreRows(golden_ids(files, problems, progress), problems)
-    for file, output in read_results(files["results"], Output, problems, progress, zipped=ZIPPED):
+    rows, problems = score_rows(source), source.problems
+    for file, output in documents(source, Output, zipped=ZIPPED):
         if output.results.version != VERSION or output.results.results is None:
             actual = shown(output.results.version)
             problems.problem(
@@ -115,10 +114,10 @@ def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progre
         version = output.metadata.promptfooVersion if output.metadata else None
         _add_all(file, output.results.results, f"promptfoo {version}" if version else "promptfoo", rows, problems)
     nothing = "has no scores; give the assertions a `metric`, under which promptfoo reports them"
-    return Collection(scores=rows.finished(lambda: (files["results"][0], nothing)))
+    return rows.collection(source.files["results"], nothing)
 
 
-def _add_all(file: ResultFile, encoded: list[msgspec.Raw], tool: str, rows: ScoreRows, problems: Collector) -> None:
+def _add_all(file: Document, encoded: list[msgspec.Raw], tool: str, rows: ScoreRows, problems: Collector) -> None:
     first: int | None = None
     for location, result in file.items(encoded, Result, problems, after=b"results"):
         first = result.promptIdx if first is None else first

@@ -7,21 +7,20 @@ relevant the documents of a row are; without one, all are relevant.
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
 
-from ragcontract.convert.collection import Collection, Files, Format, Part, Query
+from ragcontract.convert.collection import Collection, Format, Query, Source
+from ragcontract.convert.input_files import csv_records, too_many_cells
 from ragcontract.convert.measured import as_number
-from ragcontract.convert.tables import csv_records
 from ragcontract.core import bounds
 from ragcontract.core.golden import PLACEHOLDER, RELEVANT_GRADE
 from ragcontract.core.ids import Id, as_id, some
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import count
 from ragcontract.core.questions import COLUMNS, column_name, same_question, unique_slugs
-from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
 
@@ -31,45 +30,20 @@ SEPARATORS = (";", "|", ",", "\n")
 NAMES: Mapping[str, tuple[str, ...]] = {
     "question": COLUMNS,
     "ids": (
-        "relevant doc ids",
-        "expected doc ids",
-        "expected ids",
-        "relevant ids",
-        "doc ids",
-        "document ids",
-        "reference context ids",
-        "expected documents",
-        "relevant documents",
-        "expected",
-        "relevant",
-        "documents",
-        "doc id",
-        "document id",
+        "relevant doc ids", "expected doc ids", "expected ids", "relevant ids", "doc ids", "document ids",
+        "reference context ids", "expected documents", "relevant documents", "expected", "relevant", "documents",
+        "doc id", "document id",
     ),
     "id": ("id", "query id", "question id", "qid"),
-}
-OPTIONS = {"question": "--question-column", "ids": "--ids-column", "id": "--id-column"}
+}  # fmt: skip
 MEANING = {"question": "the questions", "ids": "the expected ids", "id": "the ids of the questions"}
 
 
-class Columns(Struct, frozen=True, kw_only=True):
-    """The names of the columns; None to recognize them."""
-
-    question: str | None = None
-    ids: str | None = None
-    id: str | None = None
-    separator: str | None = None  # of the ids in a cell
-
-
-def reader(columns: Columns) -> Callable[[Files, set[Part], Collector, Progress], Collection]:
-    """Return a function that reads ``csv`` files with these columns."""
-
-    def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
-        rows = [row for path in files["csv"] for row in _rows(path, columns, problems, progress)]
-        separator = columns.separator or _separator(rows, problems)
-        return Collection(queries=_queries(rows, separator, problems))
-
-    return read
+def read(source: Source) -> Collection:
+    """Read ``csv`` files; columns that no option names are recognized."""
+    rows = [row for path in source.files["csv"] for row in _rows(path, source)]
+    separator = source.options.get("separator") or _separator(rows, source.problems)
+    return Collection(queries=_queries(rows, separator, source.problems))
 
 
 class _Row(Struct, frozen=True, kw_only=True, gc=False):
@@ -80,11 +54,12 @@ class _Row(Struct, frozen=True, kw_only=True, gc=False):
     grade: float = float(RELEVANT_GRADE)
 
 
-def _rows(path: str, columns: Columns, problems: Collector, progress: Progress) -> Iterator[_Row]:
+def _rows(path: str, source: Source) -> Iterator[_Row]:
     """Yield the rows of a file; those without a question are problems."""
-    records = csv_records(path, EXAMPLE, problems, progress)
+    problems = source.problems
+    records = csv_records(path, EXAMPLE, problems, source.progress)
     _, header = next(records, (0, []))
-    indexes = _column_indexes(path, header, columns, problems)
+    indexes = _column_indexes(path, header, source)
     if indexes is None:
         return
     number, before = 0, problems.collected()
@@ -94,8 +69,7 @@ def _rows(path: str, columns: Columns, problems: Collector, progress: Progress) 
         location = f"{path}:{number}"
         row = {name: cells[at].strip() if at < len(cells) else "" for name, at in indexes.items()}
         if len(cells) > len(header):
-            advice = "put cells with a separator in them in quotation marks"
-            problems.problem(location, f"has {len(cells)} cells, but the header has {len(header)}; {advice}")
+            problems.problem(location, too_many_cells(cells, header))
         elif not 0 < len(row["question"]) <= bounds.QUESTION:
             expected = f"expected text of 1 to {bounds.QUESTION:,} characters"
             problems.problem(
@@ -110,11 +84,12 @@ def _rows(path: str, columns: Columns, problems: Collector, progress: Progress) 
         problems.problem(path, "is empty but for its header; expected a row for each question")
 
 
-def _column_indexes(path: str, header: Sequence[str], columns: Columns, problems: Collector) -> dict[str, int] | None:
+def _column_indexes(path: str, header: Sequence[str], source: Source) -> dict[str, int] | None:
     """Return the index of each column; if the question or the ids are missing, add a problem and return None."""
     if not header:
         return None
-    names = {"question": columns.question, "ids": columns.ids, "id": columns.id}
+    problems = source.problems
+    names: dict[str, str | None] = {column: source.options.get(f"{column}_column") for column in MEANING}
     plain = [column_name(name) for name in header]
     indexes: dict[str, int] = {}
     for column, name in names.items():
@@ -124,7 +99,7 @@ def _column_indexes(path: str, header: Sequence[str], columns: Columns, problems
             indexes[column] = at
         elif name is not None or column != "id":
             problems.problem(f"{path}:1", _no_column(column, name, header))
-    if columns.ids is None and (others := _other_ids(plain, indexes)):
+    if names["ids"] is None and (others := _other_ids(plain, indexes)):
         either = " or ".join(shown(header[at]) for at in (indexes["ids"], others[0]))
         problems.problem(f"{path}:1", f"has the ids in {either}; name the column with --ids-column")
         return None
@@ -144,7 +119,7 @@ def _other_ids(plain: Sequence[str], indexes: Mapping[str, int]) -> list[int]:
 def _no_column(column: str, name: str | None, header: Sequence[str]) -> str:
     there = f"the header has {', '.join(map(shown, header[: bounds.LISTED]))}{', …' if header[bounds.LISTED :] else ''}"
     if name is None:
-        return f"no column for {MEANING[column]} is recognized; name it with {OPTIONS[column]}; {there}"
+        return f"no column for {MEANING[column]} is recognized; name it with --{column}-column; {there}"
     return f"no column {shown(name)} for {MEANING[column]}; {NearNames(header).advice(name, there)}"
 
 
@@ -264,26 +239,11 @@ GRADES = ("relevance", "grade")
 # Words in names of columns that may be grades. If every cell of such a column may be a grade, it is refused: otherwise,
 # documents with a grade of 0 would be expected.
 LIKE_GRADES = frozenset(
-    [
-        "correct",
-        "gain",
-        "grade",
-        "grades",
-        "judgement",
-        "judgment",
-        "label",
-        "labels",
-        "qrel",
-        "rating",
-        "rel",
-        "relevance",
-        "relevancy",
-        "relevant",
-        "score",
-        "scores",
-        "verdict",
-    ]
-)
+    {
+        "correct", "gain", "grade", "grades", "judgement", "judgment", "label", "labels", "qrel", "rating", "rel",
+        "relevance", "relevancy", "relevant", "score", "scores", "verdict",
+    }
+)  # fmt: skip
 VERDICTS = frozenset({"yes", "no", "y", "n", "relevant", "irrelevant", "not relevant", "non relevant", "nonrelevant"})
 
 
@@ -353,4 +313,8 @@ def _is_alike(cell: str) -> bool:
     return True
 
 
-FORMAT = Format(read=reader(Columns()), gives={"csv": {"golden"}}, outputs={})
+FORMAT = Format(
+    read=read,
+    gives={"csv": {"golden"}},
+    options=("question_column", "ids_column", "id_column", "separator"),
+)

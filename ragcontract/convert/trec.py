@@ -21,15 +21,14 @@ from typing import NamedTuple
 from ragcontract.convert.collection import (
     BOM,
     Collection,
-    Files,
     First,
     Format,
     Output,
     Pairs,
-    Part,
     Query,
     Ranking,
     Retrieved,
+    Source,
     labelled,
 )
 from ragcontract.core import bounds
@@ -57,21 +56,21 @@ class Row(NamedTuple):
     columns: list[str]
 
 
-def read(files: Files, wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
+def read(source: Source) -> Collection:
     """Read the ``qrels``, ``queries`` and ``run`` files that the wanted parts need."""
     queries = rankings = None
-    if "golden" in wanted:
-        labels = _read_qrels(files["qrels"], problems, progress)
-        queries = labelled(labels, _read_topics(files["queries"], problems, progress), problems)
-    if "run" in wanted:
-        rankings = read_run(files["run"], problems, progress)
+    if "golden" in source.wanted:
+        queries = labelled(_read_qrels(source), _read_topics(source), source.problems)
+    if "run" in source.wanted:
+        rankings = read_run(source)
     return Collection(queries=queries, rankings=rankings)
 
 
-def read_run(paths: Sequence[str], problems: Collector, progress: Progress) -> dict[str, Ranking]:
+def read_run(source: Source) -> dict[str, Ranking]:
     """Read runs, with the results of each query in the order of trec_eval."""
+    problems = source.problems
     retrieved = Pairs[Retrieved]("docid", problems)
-    for row in rows(paths, _split_result, RESULT, problems, progress):
+    for row in rows(source.files["run"], _split_result, RESULT, problems, source.progress):
         if not _has(row, RESULT, problems, or_more=True):
             continue
         query_id, _, doc_id, _, text = row.columns[:5]
@@ -164,9 +163,10 @@ def _has(row: Row, expected: str, problems: Collector, *, or_more: bool = False)
     return False
 
 
-def _read_qrels(paths: Sequence[str], problems: Collector, progress: Progress) -> Pairs[float]:
+def _read_qrels(source: Source) -> Pairs[float]:
+    problems = source.problems
     labels = Pairs[float]("docid", problems)
-    for row in rows(paths, _split_qrel, QREL, problems, progress):
+    for row in rows(source.files["qrels"], _split_qrel, QREL, problems, source.progress):
         if not _has(row, QREL, problems):
             continue
         query_id, _, doc_id, text = row.columns
@@ -175,10 +175,11 @@ def _read_qrels(paths: Sequence[str], problems: Collector, progress: Progress) -
     return labels
 
 
-def _read_topics(paths: Sequence[str], problems: Collector, progress: Progress) -> dict[str, str]:
+def _read_topics(source: Source) -> dict[str, str]:
+    problems = source.problems
     texts: dict[str, str] = {}
     first = First(problems)
-    for row in rows(paths, _split_topic, TOPIC, problems, progress):
+    for row in rows(source.files["queries"], _split_topic, TOPIC, problems, source.progress):
         query_id = row.columns[0].strip()
         if query_id.startswith("<") and len(row.columns) == 1:
             problems.problem(row.location, f"is a topics file with tags; expected lines of `{TOPIC}`")

@@ -1,10 +1,9 @@
-"""What a report shows of a broken contract: findings, the answers of broken queries, changes of the contract.
+"""What a report shows of a broken contract: findings, and the answers of broken queries.
 
-A finding is one message per cause, rendered with the same wording in every output. A change of the contract is what
-golden files and configuration ask now, but did not ask when the baseline was made, or the other way round.
+A finding is one message per cause, rendered with the same wording in every output.
 """
 
-from typing import Annotated, Literal, TypeAlias, get_args
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -108,83 +107,3 @@ def called(call: ToolCall) -> str:
 def unsaid(phrase: Phrase) -> Phrase:
     """Return a phrase without the texts of the application and its documents."""
     return tuple([NOT_SHOWN if isinstance(part, Name) and part.said else part for part in phrase])
-
-
-Effect = Literal["weaker", "changed", "stricter"]
-# In the order of reports.
-Weaker = Literal[
-    "queries_removed",
-    "questions_changed",
-    "references_removed",
-    "references_changed",
-    "rules_removed",
-    "relabelled_with_fewer",
-    "judged_fewer",
-    "must_include_any_added",
-    "rank_raised",
-    "forbidden_fewer",
-    "severity_lowered",
-    "as_evaluated_added",
-    "limits_removed",
-    "limits_weakened",
-    "settings_weakened",
-    "waivers_added",
-    "waivers_extended",
-]
-Changed = Literal[
-    "relabelled",
-    "judged_changed",
-    "rules_changed",
-    "forbidden_changed",
-    "weights_changed",
-    "tags_changed",
-    "tiers_changed",
-    "grades_changed",
-    "limits_changed",
-    "settings_changed",
-]
-Stricter = Literal[
-    "rules_added",
-    "references_added",
-    "must_include_any_removed",
-    "rank_lowered",
-    "forbidden_more",
-    "severity_raised",
-    "as_evaluated_removed",
-    "limits_added",
-    "limits_tightened",
-    "settings_tightened",
-    "waivers_removed",
-    "waivers_shortened",
-]
-ChangeKind: TypeAlias = Literal[Weaker, Changed, Stricter]
-Value: TypeAlias = bool | int | float | str | None
-EFFECT: dict[ChangeKind, Effect] = {
-    **dict.fromkeys(get_args(Weaker), "weaker"),
-    **dict.fromkeys(get_args(Changed), "changed"),
-    **dict.fromkeys(get_args(Stricter), "stricter"),
-}
-
-
-class ChangedItem(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """A query, a limit, a setting or a waiver that changed; null stands for a value that it does not have.
-
-    The values of a query are what changed: a rank, a weight, or how many documents are relevant, judged or forbidden.
-    """
-
-    id: str
-    before: Value = None
-    after: Value = None
-
-
-class ContractChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One way in which the contract changed; ``weaker`` means that it accepts runs that it did not accept before.
-
-    ``count`` is the number of rules for ``rules_…``, otherwise of ``items``. Queries that were removed are only
-    counted, because the report lists them among those that are not compared.
-    """
-
-    kind: ChangeKind
-    effect: Effect
-    count: Annotated[int, Meta(ge=1)]
-    items: tuple[ChangedItem, ...] = ()

@@ -28,6 +28,7 @@ MoreMilliseconds = Annotated[
 ]
 
 Kind = Literal["minimum", "maximum", "drop", "rise"]
+COMPARING: frozenset[Kind] = frozenset({"drop", "rise"})  # the limits on changes
 Unit = Literal["points", "ms"]
 FailMode = Literal["strict", "significant", "noninferiority"]
 
@@ -87,8 +88,7 @@ class Gate(Struct, frozen=True, kw_only=True):
 
     @property
     def compares(self) -> bool:
-        """Whether the gate limits a change."""
-        return self.kind in {"drop", "rise"}
+        return self.kind in COMPARING
 
     @property
     def needs_baseline(self) -> bool:

@@ -5,9 +5,12 @@ calls Default_Ignorable_Code_Point: fillers, variation selectors, tags.
 """
 
 import re
-import unicodedata
 from functools import cache
+from typing import Any
 
+from ragcontract.core.lines import Line
+
+UNICODEDATA: Line[Any] = Line(home="unicodedata")  # needed for few texts
 # The other characters of Default_Ignorable_Code_Point, which Python's data does not have. They are the properties
 # Other_Default_Ignorable_Code_Point and Variation_Selector of Unicode's PropList.txt, unassigned code points included.
 _IGNORABLE = (0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2065, 0x3164, 0xFFA0, *range(0x180B, 0x1810))
@@ -31,13 +34,14 @@ def without_invisible(text: str) -> str:
 
 def folded(name: str) -> str:
     """Return a name as a reader tells names apart: without invisible characters, in one width and in lower case."""
-    return without_invisible(unicodedata.normalize("NFKC", name)).casefold()
+    return without_invisible(UNICODEDATA.load().normalize("NFKC", name)).casefold()
 
 
 def is_visible(text: str) -> bool:
     """Return whether a reader sees any character of a text. Punctuation counts, because it can be searched for."""
+    category = UNICODEDATA.load().category
     return any(
-        not char.isspace() and char not in DRAWN_BLANK and unicodedata.category(char)[0] not in "CM"
+        not char.isspace() and char not in DRAWN_BLANK and category(char)[0] not in "CM"
         for char in without_invisible(text)
     )
 
@@ -59,7 +63,6 @@ def _printable() -> tuple[str, ...]:
 def invisible_characters() -> frozenset[str]:
     """Return the characters that nobody sees; made on first use, because that takes some milliseconds."""
     ignorable = {chr(code) for codes in (_IGNORABLE, *_IGNORABLE_RANGES) for code in codes}
+    category = UNICODEDATA.load().category
     unprintable = (char for char in map(chr, range(_FORMAT_CHARACTERS_END)) if not char.isprintable())
-    return frozenset(
-        ignorable | {char for char in unprintable if unicodedata.category(char) in {"Cc", "Cf"}} - _BLANK_CATEGORIES
-    )
+    return frozenset(ignorable | {char for char in unprintable if category(char) in {"Cc", "Cf"}} - _BLANK_CATEGORIES)

@@ -10,9 +10,11 @@ from math import isfinite
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.judge_settings import Task
 from ragcontract.core.run import RunRow, Values
 
 Direction = Literal["higher", "lower"]
@@ -76,13 +78,21 @@ class Metric(Struct, frozen=True, kw_only=True):
     supply: str = "add it"  # how a golden query gets that
     # Golden fields that the value depends on beside that field. Where one has changed, a stored value is not compared.
     references: tuple[str, ...] = ()
-    task: str = ""  # the judge's task whose judgments it is computed from; if any, only its mean can be limited
+    task: Task | None = (
+        None  # the judge's task whose judgments it is computed from; if any, only its mean can be limited
+    )
     fingerprint: str = ""  # a baseline with another one computed its values in another way; they are not compared
 
     @property
     def worst(self) -> float:
         """The value of a query without any result."""
         return self.scale.low if self.better == "higher" else self.scale.high
+
+
+def at_cutoff(metric: Metric, k: int, largest: int) -> Metric:
+    """Return a metric of the top ``k``; at the largest cut-off, it is also named without a number."""
+    aliases = (f"{metric.key}_at_k",) if k == largest else ()
+    return replace(metric, key=f"{metric.key}_at_{k}", label=f"{metric.label}@{k}", aliases=aliases, k=k)
 
 
 class SwitchedOn(Enum):
@@ -118,6 +128,22 @@ class Family(Protocol):
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing | Invalid:
         """Return the values for a query; an empty tuple if the metrics do not apply to it."""
+
+
+class OneMetric(Struct, frozen=True, kw_only=True):
+    """A family of one metric, which is a function of a query and a row."""
+
+    metrics: tuple[Metric]
+    needs: frozenset[str]
+    switch: str | SwitchedOn
+    value: Callable[[GoldenQuery, RunRow], float | Missing | Invalid | None]  # None if the metric does not apply
+    from_ids: bool = False
+
+    def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing | Invalid:
+        value = self.value(query, row)
+        if value is None:
+            return ()
+        return value if isinstance(value, Missing | Invalid) else (value,)
 
 
 class Complaint(Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import islice, pairwise
 
 from ragcontract.core import bounds
+from ragcontract.core.invisible import folded
 
 TYPO_LENGTH = 5  # characters that a name, or a part of an id, needs at least to count as misspelled
 TWO_TYPOS = 8  # characters that a name needs at least to have two typing errors
@@ -104,8 +105,6 @@ def _extends(word: str, name: str) -> bool:
 
 
 def _letters(name: str) -> str:
-    from ragcontract.core.invisible import folded  # few files have unknown fields
-
     return "".join(filter(str.isalnum, folded(name)))
 
 

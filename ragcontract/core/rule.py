@@ -17,8 +17,9 @@ from ragcontract.core.metric import Metric
 from ragcontract.core.phrase import Phrase
 from ragcontract.core.run import QueryScore, RunRow
 
-T = TypeVar("T")
 R = TypeVar("R")
+# Whether a violation fails the check, only counts in the pass rate, only warns, or is excused and by what.
+ViolationStatus = Literal["fail", "counted", "warn", "skipped", "known", "waived"]
 Fault: TypeAlias = tuple[tuple[str | int, ...], str]  # the path within a value of a file, and what is wrong there
 
 
@@ -33,23 +34,27 @@ class Violation(Struct, frozen=True, kw_only=True, gc=False):
     limit: int | None = None  # the rank, if the rule is about ranks
     causes: tuple[str, ...] = ()  # the single things that are wrong, if these are not the documents involved
     in_baseline: bool = False  # the baseline violates the rule already, for the same causes
-    known: bool = False  # it does not count, because the baseline violates the rule already
-    waived: str | None = None  # the reason of the waiver, if there is one
-    skipped: str | None = None  # why the query's tier is not judged
-    tallied: bool = False  # it counts in the pass rate and does not fail the check by itself
-    warns: bool = False  # it is reported and does not fail the check
+    warns: bool = False  # the rule asks that it is reported and does not fail the check
+    status: ViolationStatus = "fail"  # set by ``decision.policy``, which knows waivers, tiers and severities
+    why: str = ""  # the reason for the status
     turn: int | None = None  # the number of the turn of a conversation, from 0, if it is about one turn
     metrics: tuple[str, ...] = ()  # the keys of the metrics whose values are wrong
-
-    @property
-    def counts(self) -> bool:
-        """Whether the violation is neither waived nor excused as known, nor of a tier that is skipped."""
-        return self.waived is None and self.skipped is None and not self.known
 
     @property
     def wrong(self) -> frozenset[str]:
         """The single things that are wrong. One that was not wrong before makes a violation worse."""
         return frozenset(self.causes or self.doc_ids)
+
+
+NO_ANSWER = ("no answer",)
+NO_CALLS = ("no tool_calls",)  # the calls of a golden query without a row, or of a turn after an error, are not known
+
+
+def follows_from(violation: Violation, unanswered: Violation) -> bool:
+    """Return whether a rule is violated only because there is no answer or an error, as ``unanswered`` says already."""
+    if violation is unanswered or violation.turn != unanswered.turn:
+        return False
+    return violation.actual[:1] in {NO_ANSWER, NO_CALLS} or violation.actual == unanswered.actual
 
 
 class Plugin(Protocol):
@@ -83,11 +88,11 @@ class Once:
     def __init__(self) -> None:
         self._made: dict[tuple[Callable[..., Any], int], tuple[object, Any]] = {}
 
-    def made(self, make: Callable[[T], R], of: T) -> R:
-        """Return what ``make`` returns for a row or a turn."""
+    def made(self, make: Callable[..., R], of: object, *more: object) -> R:
+        """Return what ``make`` returns for a row or a turn, and for what is the same for all of them."""
         key = make, id(of)
         if key not in self._made:
-            self._made[key] = of, make(of)  # the row is held, so that no other row gets its id
+            self._made[key] = of, make(of, *more)  # the row is held, so that no other row gets its id
         return cast("R", self._made[key][1])
 
 
@@ -115,6 +120,13 @@ class Rule(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", forbid
     def faults(self) -> Iterable[Fault]:
         """Return what is wrong with the rule as it is written, although its fields have the right types."""
         return ()
+
+    def broken(
+        self, expected: Phrase, actual: Phrase, *causes: str, metrics: tuple[str, ...] = (), warns: bool = False
+    ) -> Violation:
+        """Return a violation of this rule, with the single things that are wrong."""
+        name = names_of(type(self))[0]
+        return Violation(rule=name, expected=expected, actual=actual, causes=causes, metrics=metrics, warns=warns)
 
 
 class RowRule(Rule, frozen=True, kw_only=True, gc=False):
@@ -149,7 +161,7 @@ class RowRule(Rule, frozen=True, kw_only=True, gc=False):
 class RankRule(Rule, frozen=True, kw_only=True, gc=False):
     """A rule about ranks, which are kept when the rows are gone."""
 
-    shortcut: ClassVar[bool] = False  # it holds for every query for which ``rules.ranks.may_be_violated`` is false
+    shortcut: ClassVar[bool] = False  # it holds for every query for which ``RankRules.may_be_violated`` is false
 
     def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
         """Yield the violations in the ranks."""

@@ -79,29 +79,17 @@ def lacks_results(row: "RunRow") -> bool:
 
 
 # The names that other tools have for fields of a row.
-OTHER_NAMES = {
-    "answer": "response",
-    "actual_output": "response",
-    "completion": "response",
-    "generated_answer": "response",
-    "generated_text": "response",
-    "output": "response",
-    "final_answer": "response",
-    "generation": "response",
-    "reply": "response",
-    "context": "retrieved_contexts",
-    "contexts": "retrieved_contexts",
-    "retrieval_context": "retrieved_contexts",
-    "tools": "tool_calls",
-    "tools_called": "tool_calls",
-    "function_call": "tool_calls",
-    "actual_mode": "mode",
-    "stop_reason": "finish_reason",
-    "finishReason": "finish_reason",
-    "stopReason": "finish_reason",
-    "done_reason": "finish_reason",
+_NAMES_ELSEWHERE = {
+    "response": (
+        *("answer", "actual_output", "completion", "generated_answer", "generated_text", "output"),
+        *("final_answer", "generation", "reply"),
+    ),
+    "retrieved_contexts": ("context", "contexts", "retrieval_context"),
+    "tool_calls": ("tools", "tools_called", "function_call"),
+    "mode": ("actual_mode",),
+    "finish_reason": ("stop_reason", "finishReason", "stopReason", "done_reason"),
 }
-# Names that may also stand for something else, which `record` keeps as metadata.
+OTHER_NAMES = {name: field for field, names in _NAMES_ELSEWHERE.items() for name in names}
 _VAGUE_NAMES = {
     "text": "response",
     "content": "response",

@@ -14,28 +14,31 @@ import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import fields, replace
 
-from ragcontract.contract.config import Config
+from ragcontract.contract.config import Config, Waiver
 from ragcontract.contract.config_file import ConfigFile
-from ragcontract.core.finding import EFFECT, ChangedItem, ChangeKind, ContractChange, Effect, Value
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import RELEVANT_GRADE, GoldenQuery, graded_from
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import percent
 from ragcontract.decision.evaluated import Evaluation
-from ragcontract.runs.baseline_contract import Documents, Expected, PastContract, PastWaiver, digest, expected_of
+from ragcontract.runs.baseline_contract import (
+    CHANGES,
+    ChangedItem,
+    ChangeKind,
+    ContractChange,
+    Documents,
+    Effect,
+    Expected,
+    PastContract,
+    PastWaiver,
+    Value,
+    digest,
+    expected_of,
+)
 
 Comparable = tuple[bool, float]  # only numbers with the same first part can be compared
-ORDER = {kind: number for number, kind in enumerate(EFFECT)}
-LIMITS: dict[Effect, ChangeKind] = {
-    "weaker": "limits_weakened",
-    "changed": "limits_changed",
-    "stricter": "limits_tightened",
-}
-SETTINGS: dict[Effect, ChangeKind] = {
-    "weaker": "settings_weakened",
-    "changed": "settings_changed",
-    "stricter": "settings_tightened",
-}
+ORDER = {kind: number for number, kind in enumerate(CHANGES)}
+VERBS: dict[Effect, str] = {"weaker": "weakened", "changed": "changed", "stricter": "tightened"}  # of limits, settings
 # The values of settings, strictest first.
 STRICTEST_FIRST: dict[str, Sequence[Value]] = {
     "fail_on.mode": ("noninferiority", "strict", "significant"),  # each fails on all that the next one fails on
@@ -50,6 +53,14 @@ STRICTEST_FIRST: dict[str, Sequence[Value]] = {
 }
 ENFORCED: Sequence[Value] = (True, "new", False)
 SWITCH = "per_query.enforce_"
+# Fields of a query with the kind of their change; those without one are added or removed.
+SWITCHES: dict[str, ChangeKind] = {
+    "as_evaluated": "",
+    "must_include_any": "",
+    "tags": "tags_changed",
+    "tier": "tiers_changed",
+    "grades": "grades_changed",
+}
 RULES_AS_WELL = {"expected_mode"}
 LEVEL = "relevance_level"
 MODE, ALPHA = "fail_on.mode", "fail_on.alpha"
@@ -80,42 +91,39 @@ def contract_changes(evaluation: Evaluation, *, cutoff: bool = False) -> list[Co
     config_file, queries = evaluation.contract.config_file, evaluation.contract.queries
     before, now = stored.contract, past_contract(config_file)
     level = before.settings.get(LEVEL, RELEVANT_GRADE)
+    k, k_now = max(stored.k), evaluation.contract.k
+    settings, settings_now = (
+        ({"k": k} | before.settings, {"k": k_now} | now.settings) if cutoff else (before.settings, now.settings)
+    )
     steps = [
         *(
             step
             for query_id, expected in baseline.expected.items()
             for step in _of_query(query_id, expected, expected_of(_graded(queries[query_id], level)))
         ),
-        *_of_limits(_named_as_now(before.limits, max(stored.k), now.limits, evaluation.contract.k), now.limits),
-        *(_of_cutoff(max(stored.k), evaluation.contract.k) if cutoff else ()),
-        *_of_settings(before.settings, now.settings, default_settings(config_file.config)),
+        *_of_limits(_named_as_now(before.limits, k, now.limits, k_now), now.limits),
+        *_of_settings(settings, settings_now, default_settings(config_file.config)),
         *_of_waivers(before.waivers, now.waivers),
+        *(Step("questions_changed", ChangedItem(id=query_id)) for query_id in baseline.changed),  # not compared
     ]
     changes = list(_grouped(steps))
     if removed := len(baseline.unknown) + baseline.more_unknown:
-        changes.append(ContractChange(kind="queries_removed", effect="weaker", count=removed))
-    if changed := tuple(ChangedItem(id=query_id) for query_id in baseline.changed):  # they are no longer compared
-        changes.append(ContractChange(kind="questions_changed", effect="weaker", count=len(changed), items=changed))
+        changes.append(_change("queries_removed", removed))
     return sorted(changes, key=lambda change: ORDER[change.kind])
 
 
 def past_contract(config_file: ConfigFile) -> PastContract:
     """Return the limits, settings and waivers of a configuration."""
-    waivers = [
-        PastWaiver(
-            query=None if waiver.query is None else as_id(waiver.query),
-            tag=waiver.tag,
-            gate=waiver.gate,
-            rule=waiver.rule,
-            expires=waiver.expires,
-        )
-        for waiver in config_file.config.waivers
-    ]
     return PastContract(
         limits={gate.id: _limit(gate) for gate in config_file.gates},
         settings=dict(_settings(config_file)),
-        waivers=waivers,
+        waivers=[_past_waiver(waiver) for waiver in config_file.config.waivers],
     )
+
+
+def _past_waiver(waiver: Waiver) -> PastWaiver:
+    kept = {name: getattr(waiver, name) for name in PastWaiver.__struct_fields__}
+    return PastWaiver(**kept | {"query": None if waiver.query is None else as_id(waiver.query)})
 
 
 def default_settings(config: Config) -> dict[str, Value]:
@@ -136,21 +144,24 @@ def _grouped(steps: Iterable[Step]) -> Iterator[ContractChange]:
         groups.setdefault(step.kind, []).append(step)
     for kind, group in groups.items():
         items = tuple(step.item for step in group)
-        yield ContractChange(kind=kind, effect=EFFECT[kind], count=sum(step.number for step in group), items=items)
+        yield _change(kind, sum(step.number for step in group), items)
+
+
+def _change(kind: ChangeKind, number: int, items: tuple[ChangedItem, ...] = ()) -> ContractChange:
+    return ContractChange(kind=kind, effect=CHANGES[kind].effect, count=number, items=items)
 
 
 def _of_query(query_id: str, before: Expected, now: Expected) -> Iterator[Step]:
     item = ChangedItem(id=query_id)
     yield from _of_rules(item, before, now)
     yield from _of_references(item, before.references, now.references)
-    if before.as_evaluated != now.as_evaluated:
-        yield Step("as_evaluated_added" if now.as_evaluated else "as_evaluated_removed", item)
     yield from _of_forbidden(query_id, before.forbidden, now.forbidden)
     if before.must_rank_at_most and now.must_rank_at_most and before.must_rank_at_most != now.must_rank_at_most:
         ranks = ChangedItem(id=query_id, before=before.must_rank_at_most, after=now.must_rank_at_most)
         yield Step("rank_raised" if now.must_rank_at_most > before.must_rank_at_most else "rank_lowered", ranks)
-    if before.must_include_any != now.must_include_any:
-        yield Step("must_include_any_added" if now.must_include_any else "must_include_any_removed", item)
+    for field, kind in SWITCHES.items():
+        if getattr(before, field) != (value := getattr(now, field)):
+            yield Step(kind or f"{field}_{'added' if value else 'removed'}", item)
     if before.relevant != now.relevant:
         fewer = _size(now.relevant) < _size(before.relevant)
         counts = ChangedItem(id=query_id, before=_size(before.relevant), after=_size(now.relevant))
@@ -162,12 +173,6 @@ def _of_query(query_id: str, before: Expected, now: Expected) -> Iterator[Step]:
         yield Step("severity_lowered" if now.severity == "warn" else "severity_raised", item)
     if before.weight != now.weight:
         yield Step("weights_changed", ChangedItem(id=query_id, before=before.weight or 1, after=now.weight or 1))
-    if before.tags != now.tags:
-        yield Step("tags_changed", item)
-    if before.tier != now.tier:
-        yield Step("tiers_changed", item)
-    if before.grades != now.grades:
-        yield Step("grades_changed", item)
 
 
 def _of_rules(item: ChangedItem, before: Expected, now: Expected) -> Iterator[Step]:
@@ -257,7 +262,7 @@ def _of_limits(before: Mapping[str, float | str], now: Mapping[str, float | str]
         elif old != new:
             # A tag may be called minimums, too.
             lower_is_weaker = gate_id.split(".")[-2:-1] == ["minimums"] or gate_id.startswith("tiers.")
-            yield Step(LIMITS[_effect(_number(old), _number(new), lower_is_weaker=lower_is_weaker)], item)
+            yield Step(f"limits_{VERBS[_effect(_number(old), _number(new), lower_is_weaker=lower_is_weaker)]}", item)
 
 
 def _number(limit: float | str) -> Comparable | None:
@@ -276,14 +281,6 @@ def _effect(old: Comparable | None, new: Comparable | None, *, lower_is_weaker: 
     return "weaker" if (new[1] < old[1]) == lower_is_weaker else "stricter"
 
 
-def _of_cutoff(before: int, now: int) -> Iterator[Step]:
-    """Yield a change of the largest k. With a higher k, rules accept lower ranks."""
-    if before != now:
-        yield Step(
-            "settings_weakened" if now > before else "settings_tightened", ChangedItem(id="k", before=before, after=now)
-        )
-
-
 def _of_settings(
     before: Mapping[str, Value], now: Mapping[str, Value], defaults: Mapping[str, Value]
 ) -> Iterator[Step]:
@@ -295,7 +292,7 @@ def _of_settings(
             effect = _effect(*strictness, lower_is_weaker=True)
             if key == LEVEL and effect == "stricter":
                 effect = "changed"  # with more relevant documents, any of them is found more easily
-            yield Step(SETTINGS[effect], ChangedItem(id=key, before=old, after=new))
+            yield Step(f"settings_{VERBS[effect]}", ChangedItem(id=key, before=old, after=new))
 
 
 def _strictness(key: str, value: Value, mode: Value) -> Comparable | None:
@@ -308,8 +305,8 @@ def _strictness(key: str, value: Value, mode: Value) -> Comparable | None:
     order = ENFORCED if key.startswith(SWITCH) else STRICTEST_FIRST.get(key, ())
     if value in order:
         return False, -order.index(value)
-    if key == LEVEL and isinstance(value, int | float):
-        return False, -value  # with a higher one, fewer documents must be found
+    if key in {LEVEL, "k"} and isinstance(value, int | float):
+        return False, -value  # with a higher level, fewer documents must be found; with a higher k, at lower ranks
     if key in LOWER_IS_WEAKER:
         return False, value if isinstance(value, int | float) else inf  # without a number, all results are searched
     return None

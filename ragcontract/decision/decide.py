@@ -1,27 +1,30 @@
 """The decision about all gates and all rules, from which the verdict follows. Pure."""
 
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Literal
 
 from msgspec import Struct
 
 from ragcontract.core.finding import Finding
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.decision.changes import ChangeTests, change_tests, too_few_warnings
-from ragcontract.decision.evaluated import Evaluation, Violations, violations_of
+from ragcontract.decision.evaluated import Evaluation, Violations
 from ragcontract.decision.findings import findings_of
 from ragcontract.decision.gate_report import GateReport
-from ragcontract.decision.gates import observe, report_gate, without_effect
-from ragcontract.decision.pass_rates import Outcomes, has_outcomes, outcomes_of
+from ragcontract.decision.gates import ChangeTests, change_tests, observe, report_gate, too_few_warnings, without_effect
 from ragcontract.decision.policy import (
+    Distrusted,
+    Outcomes,
     QueryStatus,
-    excuse_rules,
+    distrusted_limits,
+    has_outcomes,
+    outcomes_of,
     skip_gates,
     skip_rules,
     skipped_by,
     status_of,
     waive_gates,
     waiver_warnings,
+    with_status,
 )
 
 Verdict = Literal["pass", "fail"]
@@ -34,6 +37,7 @@ class Decision(Struct, frozen=True, kw_only=True):
     tests: ChangeTests  # of the limits on changes
     violations: Violations
     outcomes: Outcomes = Outcomes()  # the pass rates, if they are wanted
+    distrusted: Distrusted = {}  # why limits on what a judge said do not count
     findings: tuple[Finding, ...]
     warnings: tuple[str, ...]
 
@@ -43,30 +47,31 @@ class Decision(Struct, frozen=True, kw_only=True):
         return "fail" if any(finding.status == "fail" for finding in self.findings) else "pass"
 
     def status(self, query: GoldenQuery) -> QueryStatus:
-        """Return the status of a query."""
-        return status_of(query, self.violations.get(query.id, ()))
+        return status_of(self.violations.get(query.id, ()))
 
 
-def decide(evaluation: Evaluation, today: date) -> Decision:
+def decide(evaluation: Evaluation, now: datetime) -> Decision:
     """Decide about the rules, excuse what does not count, then decide about the gates. Every gate must be observable.
 
     If a tier misses its minimum, the tiers that it gates are skipped, and the rest is decided again without them.
-    ``today`` (UTC) determines which waivers have expired.
+    ``now`` determines which waivers have expired, by days in UTC, and whether the calibration of a judge still counts.
     """
-    contract = evaluation.contract
-    violations, used = excuse_rules(contract, violations_of(evaluation), today)
+    contract, today = evaluation.contract, now.astimezone(UTC).date()
+    distrusted = distrusted_limits(evaluation, now)
+    violations, used = with_status(contract, evaluation.violations, today)
     outcomes = outcomes_of(contract, violations) if has_outcomes(contract) else Outcomes()
     tests = change_tests(contract, evaluation.aggregates)
-    gates, used_by_gates = _gates(evaluation, outcomes, tests, today)
+    gates, used_by_gates = _gates(evaluation, outcomes, tests, today, distrusted)
     if skipped := skipped_by(contract, gates):
         outcomes = outcomes_of(contract, violations, skipped)
-        gates, used_by_gates = _gates(evaluation, outcomes, tests, today)
+        gates, used_by_gates = _gates(evaluation, outcomes, tests, today, distrusted)
         violations, gates = skip_rules(contract, violations, skipped), skip_gates(gates, skipped)
     return Decision(
         gates=gates,
         tests=tests,
         violations=violations,
         outcomes=outcomes,
+        distrusted=distrusted,
         findings=tuple(findings_of(evaluation, gates, violations)),
         warnings=(
             *(waiver_warnings(contract, used | used_by_gates, today) if contract.with_gates else ()),
@@ -76,12 +81,11 @@ def decide(evaluation: Evaluation, today: date) -> Decision:
 
 
 def _gates(
-    evaluation: Evaluation, outcomes: Outcomes, tests: ChangeTests, today: date
+    evaluation: Evaluation, outcomes: Outcomes, tests: ChangeTests, today: date, distrusted: Distrusted
 ) -> tuple[tuple[GateReport, ...], frozenset[int]]:
     """Return the results of all gates with waivers applied, and the indexes of the waivers that match a gate."""
     contract = evaluation.contract
     reports = [report_gate(gate, observe(gate, evaluation, outcomes), tests) for gate in contract.gates]
     waived, used = waive_gates(contract, reports, today)
-    if evaluation.replayed is None:
-        return waived, used
-    return without_effect(waived, evaluation.replayed), used
+    advisory = distrusted if contract.config.judge.uncalibrated == "advisory" else {}
+    return without_effect(waived, advisory), used

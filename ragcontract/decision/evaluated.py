@@ -3,6 +3,8 @@
 The verdict depends on nothing else.
 """
 
+from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -12,16 +14,18 @@ from ragcontract.contract.resolve import Contract
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.rule import Violation
 from ragcontract.core.run import Means, QueryScore
-from ragcontract.evaluation.aggregates import Aggregates
+from ragcontract.evaluation.aggregates import Aggregates, aggregate
+from ragcontract.evaluation.plan import Plan, plan_for
 from ragcontract.evaluation.side import Side
+from ragcontract.evaluation.source import Inputs, evaluate_sides, of_judge
 from ragcontract.rules.ranks import RankRules
 
 if TYPE_CHECKING:
-    from ragcontract.judgments.check import Replayed
+    from ragcontract.judgments.check import JudgeFiles
     from ragcontract.runs.scores_files import GivenScores
 
 
-class Evaluation(Struct, frozen=True, kw_only=True):
+class Evaluation(Struct, frozen=True, kw_only=True, dict=True):
     """The contract, run and baseline evaluated under it, and the aggregates over both."""
 
     contract: Contract
@@ -29,8 +33,21 @@ class Evaluation(Struct, frozen=True, kw_only=True):
     baseline: Side | None
     aggregates: Aggregates
     scores_files: "GivenScores | None" = None  # their scores are among the run's as well
-    # What a judge said about the run; None if there are no judgments and no metric needs them.
-    replayed: "Replayed | None" = None
+    judge: "JudgeFiles | None" = None  # None if there are no judgments and no metric needs them
+
+    @cached_property
+    def violations(self) -> "Violations":
+        """All violations by query: those of rank rules, then those of row rules, which the rows showed."""
+        contract, of_rows, scores = self.contract, self.run.violations, self.run.scores
+        rules = RankRules(contract.rules, contract.settings)
+        broken: Violations = {}
+        for query in contract.queries.values():
+            violations = of_rows.get(query.id, ()) if of_rows else ()
+            if rules.may_be_violated(query, scores[query.id]):
+                violations = (*_of_ranks(rules, query, scores[query.id]), *violations)
+            if violations:
+                broken[query.id] = _compared(self, rules, query, violations)
+        return broken
 
     def metrics(self, side: Side, query_id: str) -> Means:
         """Return the metrics of a query on one side, by key; a metric that does not apply to the query is None."""
@@ -41,22 +58,48 @@ class Evaluation(Struct, frozen=True, kw_only=True):
         return metrics
 
 
+def evaluate(contract: Contract, inputs: Inputs, now: datetime) -> Evaluation:
+    """Score both sides row by row with the same plan, and average. The sources read the rows, here or on a cluster."""
+    contract, judge = judged(contract, inputs, now)
+    plan = plan_of(contract, inputs, judge)
+    run, baseline = evaluate_sides(plan, *inputs.sources())
+    return Evaluation(
+        contract=contract,
+        run=run,
+        baseline=baseline,
+        aggregates=aggregate(plan, run, baseline),
+        scores_files=plan.scores_files,
+        judge=judge,
+    )
+
+
+def judged(contract: Contract, inputs: Inputs, now: datetime) -> "tuple[Contract, JudgeFiles | None]":
+    """Return the contract with judgments, and what the files of a judge have; None if it needs none and has none."""
+    if not inputs.replays:
+        return contract.without_judged_metrics(), None
+    inputs, unused = of_judge(inputs, needed=contract.needs_judgments)
+    contract = replace(contract, problems=contract.problems + unused)
+    second_pass = contract.config.judge.second_pass and bool(contract.rules)
+    if not (inputs.judgments or inputs.calibration or second_pass or any(metric.task for metric in contract.metrics)):
+        return contract, None
+    from ragcontract.judgments.check import replayed_contract
+
+    stored = inputs.store and inputs.decides
+    return replayed_contract(contract, inputs.judgments, inputs.calibration, now, inputs.progress, stored=stored)
+
+
+def plan_of(contract: Contract, inputs: Inputs, judge: "JudgeFiles | None" = None) -> Plan:
+    """Return the plan for both sides, with the scores files of the run."""
+    texts = not inputs.no_answers
+    plan = plan_for(contract, repeats=inputs.repeats, keep_ids=inputs.store, texts=texts, judge=judge)
+    if not inputs.scores:
+        return plan
+    from ragcontract.runs.scores_files import read_scores
+
+    return replace(plan, scores_files=read_scores(inputs.scores, plan.wanted_scores, inputs.progress))
+
+
 Violations = dict[str, tuple[Violation, ...]]  # by query id; only queries that violate a rule
-
-
-def violations_of(evaluation: Evaluation) -> Violations:
-    """Return all violations by query: those of rank rules, then those of row rules, which the evaluation found."""
-    contract = evaluation.contract
-    scores, of_rows = evaluation.run.scores, evaluation.run.violations
-    rules = RankRules(contract.rules, contract.settings)
-    broken: Violations = {}
-    for query in contract.queries.values():
-        violations = of_rows.get(query.id, ()) if of_rows else ()
-        if rules.may_be_violated(query, scores[query.id]):
-            violations = (*_of_ranks(rules, query, scores[query.id]), *violations)
-        if violations:
-            broken[query.id] = _compared(evaluation, rules, query, violations)
-    return broken
 
 
 def _compared(

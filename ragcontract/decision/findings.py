@@ -14,20 +14,22 @@ from ragcontract.core.finding import Finding, FindingStatus
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Name, Phrase, excerpt, listed
-from ragcontract.core.rule import Violation, names_of
+from ragcontract.core.rule import Violation, ViolationStatus, follows_from, names_of
 from ragcontract.core.run import QueryScore, RanksById, ranks_by_id
 from ragcontract.core.safe_text import encodable
 from ragcontract.decision.evaluated import Evaluation, Violations
-from ragcontract.decision.gate_report import NOT_PROVEN, GateReport, GateStatus, observed_and_allowed, why_not_proven
-from ragcontract.decision.pass_rates import fails, only_rates_fail
+from ragcontract.decision.gate_report import NOT_PROVEN, GateReport, GateStatus, found_and_allowed, why_not_proven
+from ragcontract.decision.policy import ONLY_WARNS
 from ragcontract.rules.ranks import ABSENT, MustInclude, MustRankAtMost, located, within
 
 ANSWERED = "answered"  # the name of a rule that contracts about documents only do not import
-KNOWN = "already broken in the baseline"
 OF_GATE: dict[GateStatus, FindingStatus] = {"unproven": "unproven", "too_few": "too_few", "waived": "waived"}
-# Why a violation that counts does not fail the check by itself.
-WHY: dict[FindingStatus, str] = {"counted": "counts in the pass rate", "warn": "severity warn"}
-UNCOVERED = "no limit on the pass rate covers the query"  # so it fails the check although only the pass rate decides
+BEFORE_WHY: dict[FindingStatus, str] = {"skipped": "skipped: ", "waived": "waived "}
+# The findings of a query are in this order: those that count, new ones first, then those that something excuses.
+GROUPS: tuple[tuple[ViolationStatus, bool | None], ...] = (
+    *((status, in_baseline) for in_baseline in (False, True) for status in ("fail", "counted", "warn")),
+    *((status, None) for status in ("known", "skipped", "waived")),
+)
 Cause = tuple[tuple[str, ...], Violation]
 
 
@@ -51,29 +53,29 @@ def by_cause(query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Ca
     because there is no answer at all have one cause, together with ``answered``.
     """
     unanswered = [violation for violation in violations if violation.rule == ANSWERED and not violation.warns]
-    causes = _with_merged_ranks(query, violations)
-    return _with_unanswered(violations, unanswered, causes) if unanswered else causes
+    for rules, violation in _with_merged_ranks(query, violations):
+        if violation in unanswered:
+            because = (other.rule for other in violations if follows_from(other, violation))
+            yield tuple(dict.fromkeys((violation.rule, *because))), violation
+        elif not any(follows_from(violation, cause) for cause in unanswered):
+            yield rules, violation
 
 
 def _of_gate(gate: Gate, report: GateReport, evaluation: Evaluation) -> Finding:
-    seen, _ = observed_and_allowed(gate, report.observed)
+    seen, *allowed = found_and_allowed(gate, report, evaluation.contract.config.fail_on.mode)
+    why = "" if report.waived is None else f"waived {report.waived}"
+    if report.status in NOT_PROVEN:
+        why = why_not_proven(report)
     return Finding(
         kind="gate",
         ids=(gate.id,),
         status=OF_GATE.get(report.status, "fail"),
         location=gate.location,
-        expected=(report.message.removeprefix(f"{seen}, "),),
+        expected=(", ".join(allowed),),
         found=(seen,) if report.of is None else (Name(report.of), f": {seen}"),
-        why=_why(report),
+        why=why,
         details=tuple(_reasons(gate, evaluation)),
     )
-
-
-def _why(report: GateReport) -> str:
-    """Return why a gate that is broken does not fail the check."""
-    if report.status in NOT_PROVEN:
-        return why_not_proven(report)
-    return "" if report.waived is None else f"waived {report.waived}"
 
 
 def _reasons(gate: Gate, evaluation: Evaluation) -> Iterator[Phrase]:
@@ -92,116 +94,72 @@ def _reasons(gate: Gate, evaluation: Evaluation) -> Iterator[Phrase]:
 
 def _of_query(evaluation: Evaluation, query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Finding]:
     """Yield the findings that count, new ones first, then excused ones; only violations of one status are merged."""
-    for in_baseline in (False, True):
-        same = [violation for violation in violations if violation.in_baseline is in_baseline]
-        counting: dict[FindingStatus, list[Violation]] = {"fail": [], "counted": [], "warn": []}
-        for violation in same:
-            if violation.counts:
-                counting["warn" if not fails(query, violation) else "counted" if violation.tallied else "fail"].append(
-                    violation
-                )
-        of_status = {**WHY, "fail": UNCOVERED} if only_rates_fail(evaluation.contract) else WHY
-        for status, same_status in counting.items():
-            only_warn = ", ".join(dict.fromkeys(violation.rule for violation in same_status)) + " only warns"
-            why = only_warn if status == "warn" and query.severity != "warn" else of_status.get(status, "")
-            yield from _by_cause(evaluation, query, same_status, status, why)
-    known = [violation for violation in violations if violation.known]
-    yield from _by_cause(evaluation, query, known, "known", KNOWN)
-    skipped = [violation for violation in violations if violation.skipped is not None]
-    yield from _by_cause(
-        evaluation, query, skipped, "skipped", "".join(f"skipped: {violation.skipped}" for violation in skipped[:1])
+    for status, in_baseline in GROUPS:
+        group = [each for each in violations if each.status == status and in_baseline in {None, each.in_baseline}]
+        for rules, violation in by_cause(query, group) if group else ():
+            yield _finding(evaluation, query, group, rules, violation)
+
+
+def _finding(
+    evaluation: Evaluation, query: GoldenQuery, group: Sequence[Violation], rules: tuple[str, ...], violation: Violation
+) -> Finding:
+    """Return the finding for a violation among those of one status.
+
+    A finding about documents has their ranks now and in the baseline. A finding about scores has the reasons that the
+    tool that computed them states.
+    """
+    documents, doc_ids = violation.documents, violation.doc_ids
+    score_before = evaluation.baseline.scores.get(query.id) if evaluation.baseline else None
+    before: RanksById | None = None
+    if documents is None:
+        shown = shown_now = (*violation.actual, *_reasons_of(violation, evaluation, query.id))
+        now: RanksById = {}
+        doc_ids = ()
+    else:
+        depth = max(evaluation.contract.k, violation.limit or 0)
+        now = _ranks(query, documents, evaluation.run.scores[query.id])
+        before = _ranks(query, documents, score_before) if score_before else None
+        shown = located(doc_ids, now, depth, before=before, absent=ABSENT[documents])
+        shown_now = located(doc_ids, now, depth)
+    first = doc_ids[: bounds.LISTED]
+    return Finding(
+        kind="rule",
+        ids=rules,
+        query_id=query.id,
+        location=encodable(query.location),
+        status=violation.status,
+        why=_why_of(group),
+        expected=violation.expected,
+        found=shown,
+        found_now=shown_now,
+        ranks=tuple([now.get(doc_id) for doc_id in first]),
+        ranks_before=None if before is None else tuple([before.get(doc_id) for doc_id in first]),
+        more_ranks=len(doc_ids) > bounds.LISTED,
+        in_baseline=all(violation.in_baseline for violation in group),
     )
-    waived = [violation for violation in violations if violation.waived is not None]
-    reasons = dict.fromkeys(f"waived {violation.waived}" for violation in waived)
-    yield from _by_cause(evaluation, query, waived, "waived", "; ".join(reasons))
 
 
-def _by_cause(
-    evaluation: Evaluation, query: GoldenQuery, violations: Sequence[Violation], status: FindingStatus, why: str
-) -> Iterator[Finding]:
-    of_query = _QueryFindings(evaluation, query, violations, status, why)
-    for rules, violation in by_cause(query, violations):
-        yield of_query.finding(rules, violation)
+def _why_of(violations: Sequence[Violation]) -> str:
+    """Return the reasons for the status of the violations of a query."""
+    before = BEFORE_WHY.get(violations[0].status, "")
+    why = "; ".join(dict.fromkeys(before + violation.why for violation in violations if violation.why))
+    if why == ONLY_WARNS:
+        return f"{', '.join(dict.fromkeys(violation.rule for violation in violations))} {why}"
+    return why
 
 
-class _QueryFindings:
-    """Makes the findings of one query."""
+def _reasons_of(violation: Violation, evaluation: Evaluation, query_id: str) -> Iterator[str | Name]:
+    before = ": "
+    for metric in violation.metrics:
+        if reason := evaluation.scores_files and evaluation.scores_files.reason(metric, query_id):
+            yield from (before, excerpt(reason))
+            before = "; "
 
-    def __init__(
-        self,
-        evaluation: Evaluation,
-        query: GoldenQuery,
-        violations: Sequence[Violation],
-        status: FindingStatus,
-        why: str,
-    ) -> None:
-        self._query, self._status, self._why = query, status, why
-        self._in_baseline = all(violation.in_baseline for violation in violations)
-        self._k = evaluation.contract.k
-        self._scores_files = evaluation.scores_files
-        self._now = evaluation.run.scores[query.id]
-        self._before = evaluation.baseline.scores.get(query.id) if evaluation.baseline else None
 
-    def finding(self, rules: tuple[str, ...], violation: Violation) -> Finding:
-        """Return the finding for a violation.
-
-        A finding about documents has their ranks now and in the baseline. A finding about scores has the reasons that
-        the tool that computed them states.
-        """
-        if violation.documents is None:
-            return self._make(rules, violation.expected, (*violation.actual, *self._reasons(violation)))
-        doc_ids, depth = violation.doc_ids, max(self._k, violation.limit or 0)
-        now = self._ranks(violation.documents, self._now)
-        before = self._ranks(violation.documents, self._before) if self._before else None
-        first = doc_ids[: bounds.LISTED]
-        return self._make(
-            rules,
-            violation.expected,
-            located(doc_ids, now, depth, before=before, absent=ABSENT[violation.documents]),
-            found_now=located(doc_ids, now, depth),
-            ranks=tuple([now.get(doc_id) for doc_id in first]),
-            ranks_before=None if before is None else tuple([before.get(doc_id) for doc_id in first]),
-            more_ranks=len(doc_ids) > bounds.LISTED,
-        )
-
-    def _reasons(self, violation: Violation) -> Iterator[str | Name]:
-        before = ": "
-        for metric in violation.metrics:
-            if reason := self._scores_files and self._scores_files.reason(metric, self._query.id):
-                yield from (before, excerpt(reason))
-                before = "; "
-
-    def _ranks(self, documents: Literal["relevant", "forbidden"], score: QueryScore) -> RanksById:
-        if documents == "forbidden":
-            return ranks_by_id(self._query.forbidden_doc_ids, score.forbidden_ranks)
-        return ranks_by_id(self._query.relevant_doc_ids, score.ranks)
-
-    def _make(
-        self,
-        rules: tuple[str, ...],
-        expected: tuple[str | Name, ...],
-        observed: tuple[str | Name, ...],
-        *,
-        found_now: tuple[str | Name, ...] = (),
-        ranks: tuple[int | None, ...] = (),
-        ranks_before: tuple[int | None, ...] | None = None,
-        more_ranks: bool = False,
-    ) -> Finding:
-        return Finding(
-            kind="rule",
-            ids=rules,
-            query_id=self._query.id,
-            location=encodable(self._query.location),
-            status=self._status,
-            why=self._why,
-            expected=expected,
-            found=observed,
-            found_now=found_now or observed,
-            ranks=ranks,
-            ranks_before=ranks_before,
-            more_ranks=more_ranks,
-            in_baseline=self._in_baseline,
-        )
+def _ranks(query: GoldenQuery, documents: Literal["relevant", "forbidden"], score: QueryScore) -> RanksById:
+    if documents == "forbidden":
+        return ranks_by_id(query.forbidden_doc_ids, score.forbidden_ranks)
+    return ranks_by_id(query.relevant_doc_ids, score.ranks)
 
 
 def _with_merged_ranks(query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Cause]:
@@ -215,19 +173,6 @@ def _with_merged_ranks(query: GoldenQuery, violations: Sequence[Violation]) -> I
             yield (ranked.rule, included.rule), _merged(ranked, included)
         elif violation is not included:
             yield (violation.rule,), violation
-
-
-def _with_unanswered(
-    violations: Sequence[Violation], unanswered: Sequence[Violation], causes: Iterator[Cause]
-) -> Iterator[Cause]:
-    from ragcontract.rules.answered import follows_from
-
-    for rules, violation in causes:
-        if violation in unanswered:
-            because = (other.rule for other in violations if follows_from(other, violation))
-            yield tuple(dict.fromkeys((violation.rule, *because))), violation
-        elif not any(follows_from(violation, cause) for cause in unanswered):
-            yield rules, violation
 
 
 def _merged(ranked: Violation, included: Violation) -> Violation:

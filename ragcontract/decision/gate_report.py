@@ -3,14 +3,13 @@
 The texts say what was observed, what is allowed, and why a value over its limit does not fail the check.
 """
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, field
 
 from ragcontract.core import bounds
-from ragcontract.core.gate import FailMode, Gate, Kind, Unit
+from ragcontract.core.gate import COMPARING, FailMode, Gate, Kind, Unit
 from ragcontract.core.numbers import (
     MOST_FOR_TABLES,
     SAME,
@@ -44,18 +43,19 @@ WORST_FIRST: tuple[Status, ...] = ("fail", "too_few", "unproven", "waived", "ski
 NOT_PROVEN: frozenset[GateStatus] = frozenset({"unproven", "too_few"})
 NOT_HELD: frozenset[GateStatus] = NOT_PROVEN | {"fail"}
 Certainty = Literal["within", "beyond", "undecided"]
-# The names of limits in report.json: (absolute, relative).
-NAMES: dict[tuple[Unit, Kind], tuple[GateKind, GateKind]] = {
-    ("points", "minimum"): ("minimum", "minimum"),
-    ("points", "maximum"): ("maximum", "maximum"),
-    ("points", "drop"): ("drop", "relative_drop"),
-    ("points", "rise"): ("rise", "relative_rise"),
-    ("ms", "maximum"): ("latency", "latency"),
-    ("ms", "rise"): ("latency_increase", "relative_latency_increase"),
+# What each kind of report.json stands for: the unit, the kind, and whether the limit is relative to the baseline.
+KINDS: dict[GateKind, tuple[Unit, Kind, bool]] = {
+    "minimum": ("points", "minimum", False),
+    "maximum": ("points", "maximum", False),
+    "drop": ("points", "drop", False),
+    "relative_drop": ("points", "drop", True),
+    "rise": ("points", "rise", False),
+    "relative_rise": ("points", "rise", True),
+    "latency": ("ms", "maximum", False),
+    "latency_increase": ("ms", "rise", False),
+    "relative_latency_increase": ("ms", "rise", True),
 }
-COMPARING: frozenset[GateKind] = frozenset(
-    name for (_, kind), both in NAMES.items() if kind in {"drop", "rise"} for name in both
-)
+KIND_IN_JSON = {meaning: name for name, meaning in KINDS.items()}
 SIGNIFICANT_DIGITS = range(2, 8)
 
 
@@ -68,7 +68,7 @@ class GateReport(Struct, frozen=True, kw_only=True):
     id: str
     location: str  # where the limit is defined, for example ragcontract.yml:4
     metric: str  # of a limit on latency a name such as latency_p95_ms, which is not among the report's metrics
-    kind: GateKind
+    kind_in_json: GateKind = field(name="kind")  # people and other code read ``kind``, ``relative`` and ``unit``
     # The limit and the observed value are in points of the metric (for most metrics from 0 to 1), or in milliseconds
     # for latency and latency_increase. For relative limits they are fractions of the baseline's value, counted from
     # the lowest value of the scale: 10 % is 0.1.
@@ -94,6 +94,19 @@ class GateReport(Struct, frozen=True, kw_only=True):
     needs: int | UnsetType = UNSET  # how many queries it takes to decide about the limit, if there are fewer
 
     @property
+    def kind(self) -> Kind:
+        """What the limit is: a minimum, a maximum, or a limit on a change."""
+        return KINDS[self.kind_in_json][1]
+
+    @property
+    def relative(self) -> bool:
+        return KINDS[self.kind_in_json][2]
+
+    @property
+    def compares(self) -> bool:
+        return self.kind in COMPARING
+
+    @property
     def of(self) -> str | None:
         """The tag or the tier whose queries the gate limits; None for all queries."""
         return self.tier or self.tag
@@ -105,25 +118,25 @@ def worst(gates: Sequence[GateReport]) -> Status:
     return next((status for status in WORST_FIRST if status in statuses), "none")
 
 
-def found_and_allowed(gate: Gate, report: GateReport, mode: FailMode) -> tuple[str, str]:
-    """Return the texts for observed and allowed: ``MRR@5 fell by 0.02, at most by 0.07`` and ``allowed drop 0.05``.
+def found_and_allowed(gate: Gate, report: GateReport, mode: FailMode) -> Sequence[str]:
+    """Return the parts of a gate's message: ``MRR@5 fell by 0.02``, ``at most by 0.07`` and ``allowed drop 0.05``.
 
-    A change within its limit has its upper bound beside it, unless no query changed. If the mode requires that a change
-    is shown to be real, or certainly within its limit, the second text has the answer.
+    The first is what was observed. Only a change within its limit has the second, its upper bound, unless no query
+    changed. If the mode requires that a change is shown to be real, or certainly within its limit, the last part has
+    the answer.
     """
     observed, allowed = observed_and_allowed(gate, report.observed)
     over = report.observed - gate.limit > SAME
     if not (gate.compares and report.bounds) or report.bounds == (0.0, 0.0):
         return observed, allowed
-    if not over:
-        observed += _at_most(gate, report.observed, report.bounds[1])
-    return observed, allowed + _answer(report, mode, over=over)
+    bound = "" if over else _at_most(gate, report.observed, report.bounds[1])
+    return [observed, *([bound] if bound else []), allowed + _answer(report, mode, over=over)]
 
 
 def observed_and_allowed(gate: Gate, amount: float) -> tuple[str, str]:
     """Return the texts for observed and allowed: ``MRR@5 fell by 0.50`` and ``allowed drop 0.10``."""
     label = gate.quantity.label
-    seen, limit = _writer(gate)(amount, gate.limit)
+    seen, limit = _written(gate, amount)
     if not gate.compares:
         return f"{label} is {seen}", f"{'minimum' if gate.kind == 'minimum' else 'allowed'} {limit}"
     worse, better = _verbs(gate)
@@ -159,16 +172,16 @@ def named(query_ids: Sequence[str], of: int = 0) -> str:
 
 
 def _at_most(gate: Gate, amount: float, most: float) -> str:
-    """Return the upper bound of a change for the worse, to be appended to what was observed."""
+    """Return the upper bound of a change for the worse; empty if it is where the change is."""
     worse, _ = _verbs(gate)
-    size = _writer(gate)(most, gate.limit)[0]
+    size = _written(gate, most)[0]
     if most <= SAME:
-        return f", at least by {size}" if -most > SAME else ""
-    return f", at most by {size}" if amount > SAME else f", or {worse} by at most {size}"
+        return f"at least by {size}" if -most > SAME else ""
+    return f"at most by {size}" if amount > SAME else f"or {worse} by at most {size}"
 
 
 def _answer(report: GateReport, mode: FailMode, *, over: bool) -> str:
-    if report.status != "fail":
+    if report.status not in {"fail", "waived"}:  # a limit is only waived if it is broken
         return ""
     if mode == "significant" and report.p_value is not None:
         return f" (significant, p {report.p_value:.2g})"
@@ -186,23 +199,14 @@ def _verbs(gate: Gate) -> tuple[str, str]:
     return ("fell", "rose") if gate.kind == "drop" else ("rose", "fell")
 
 
-def _writer(gate: Gate) -> Callable[[float, float], tuple[str, str]]:
-    """Return a function that writes an amount and its limit, with as many decimals as show which is larger."""
+def _written(gate: Gate, amount: float) -> tuple[str, str]:
+    """Return an amount and its limit as text, with as many decimals as show which is larger."""
+    limit, zero = gate.limit, gate.quantity.zero
     if gate.relative:
-        return partial(_in_percent, gate.quantity.zero)
-    return _in_ms if gate.quantity.unit == "ms" else _in_points
-
-
-def _in_percent(zero: float, amount: float, limit: float) -> tuple[str, str]:
-    digits = digits_beside(amount * 100, limit * 100)
-    above = f" above {zero:g}" if zero else ""
-    return f"{percent(abs(amount), digits)} of the baseline{above}", percent_as_written(limit)
-
-
-def _in_points(amount: float, limit: float) -> tuple[str, str]:
+        above = f" above {zero:g}" if zero else ""
+        digits = digits_beside(amount * 100, limit * 100)
+        return f"{percent(abs(amount), digits)} of the baseline{above}", percent_as_written(limit)
+    if gate.quantity.unit == "ms":
+        return milliseconds(abs(amount), ms_digits(amount, limit)), ms_as_written(limit)
     digits = max(digits_beside(amount, limit), min(decimals(limit), MOST_FOR_TABLES))
     return fixed(abs(amount), digits), as_written(limit)
-
-
-def _in_ms(amount: float, limit: float) -> tuple[str, str]:
-    return milliseconds(abs(amount), ms_digits(amount, limit)), ms_as_written(limit)

@@ -5,6 +5,7 @@ because an export that failed is not a bad retriever. A stored baseline may have
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 
 from ragcontract.contract.warnings import never_passing
 from ragcontract.core import bounds
@@ -15,18 +16,35 @@ from ragcontract.core.metric import Metric
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import as_written, count
 from ragcontract.core.phrase import render
-from ragcontract.core.safe_text import shorten, visible
-from ragcontract.decision.evaluated import Evaluation, violations_of
+from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import named
-from ragcontract.decision.gates import observe
-from ragcontract.decision.pass_rates import fails
+from ragcontract.decision.gates import in_another_way, observe
+from ragcontract.decision.policy import judge_problems
 from ragcontract.evaluation.side import Side
-from ragcontract.files.problems import Collector, Problems
+from ragcontract.evaluation.source import Inputs, file_of_both
+from ragcontract.files.mistaken import without_swapped
+from ragcontract.files.problems import Collector, Problems, without_values
 from ragcontract.rules.ranks import ForbiddenDocs
 
 # Latencies below so many milliseconds are probably seconds if a limit, or the baseline, is so many times as high.
 SECONDS_BELOW, FAR_ABOVE = 2, 20
 EXPORT = "export it in `scores` of the run rows, or give a scores file with --scores"
+
+
+def all_problems(evaluation: Evaluation, inputs: Inputs, now: datetime) -> Problems:
+    """Return all problems and warnings of all inputs: contract, limits, run, baseline, scores and judgments."""
+    contract, baseline, judge = evaluation.contract, evaluation.baseline, evaluation.judge
+    of_sides = evaluation.run.problems + (baseline.problems if baseline else Problems())
+    of_scores = evaluation.scores_files.problems if evaluation.scores_files else Problems()
+    of_rows, of_judge = of_scores + of_sides, judge.problems if judge else Problems()
+    if inputs.no_answers:  # rows, scores files and judgments quote answers and documents
+        of_rows, of_judge = without_values(of_rows), without_values(of_judge)
+    problems = without_swapped(contract.problems + contract.limit_problems + of_rows) + of_judge
+    problems += judge_problems(evaluation, now) + input_problems(evaluation, complete=inputs.store)
+    if contract.with_gates and not problems and (path := file_of_both(evaluation.run, baseline)):
+        why = "is the run itself, so that nothing could ever have got worse; name a run that is known to be good"
+        problems += Problems(problems=(f"{path}: the baseline {why}",))
+    return problems
 
 
 def input_problems(evaluation: Evaluation, *, complete: bool = False) -> Problems:
@@ -50,9 +68,8 @@ def input_problems(evaluation: Evaluation, *, complete: bool = False) -> Problem
             *_unread_scores(evaluation),
             *_partly_compared(evaluation),
             *_without_results(evaluation),
+            *_incomparable(evaluation),
         ):
-            problems.warning(warning)
-        for warning in _incomparable(evaluation):
             problems.warning(warning)
     partial = evaluation.contract.scope is not None  # the baseline may be older than these queries
     if all_golden and not partial and baseline and not baseline.problems and not baseline.scores:
@@ -172,12 +189,7 @@ def _incomparable(evaluation: Evaluation) -> Iterator[str]:
             continue
         for metric in contract.metrics:
             if metric.key in side.incomparable - limited and side.stored.metrics.get(metric.key) is not None:
-                before = side.stored.fingerprints.get(metric.key, "")
-                ways = [
-                    shorten(visible(way), bounds.NAME) if way else "the defaults"
-                    for way in (before, metric.fingerprint)
-                ]
-                how = f"was computed in another way ({ways[0]}, and now {ways[1]})"
+                how = in_another_way(metric, side.stored)
                 yield f"{side.name}: {metric.label} {how}, so a change of it says nothing"
 
 
@@ -336,18 +348,11 @@ def _refused(evaluation: Evaluation, metric: Metric, query_ids: Sequence[str], h
     location = gate.location if gate else contract.config_file.locations.of("metrics", metric.key)
     what = f"{gate.id} cannot be judged" if gate else f"metrics.{metric.key}"
     if len(query_ids) == having:
-        return location, f"{what}: {_none(having)} such score; {EXPORT}"
-    has = "has" if len(query_ids) == 1 else "have"
+        none = "the only query has no" if having == 1 else f"none of the {having:,} queries has any"
+        return location, f"{what}: {none} such score; {EXPORT}"
+    has, them = ("has", "it") if len(query_ids) == 1 else ("have", "them")
     which = f"{len(query_ids):,} of {count(having, 'query')} {has} no such score ({named(query_ids)})"
-    return location, f"{what}: {which}; missing_scores: zero counts {_them(query_ids)} as {metric.worst:g}"
-
-
-def _none(having: int) -> str:
-    return "the only query has no" if having == 1 else f"none of the {having:,} queries has any"
-
-
-def _them(query_ids: Sequence[str]) -> str:
-    return "it" if len(query_ids) == 1 else "them"
+    return location, f"{what}: {which}; missing_scores: zero counts {them} as {metric.worst:g}"
 
 
 def _having(evaluation: Evaluation, metric: Metric) -> int:
@@ -358,13 +363,13 @@ def _having(evaluation: Evaluation, metric: Metric) -> int:
 
 def _passing(run: Side, evaluation: Evaluation) -> list[str]:
     """Return the queries with errors that break no rule, or only rules for which only new failures count."""
-    contract, violations = evaluation.contract, violations_of(evaluation)
+    contract, violations = evaluation.contract, evaluation.violations
 
     def breaks(query_id: str) -> bool:
-        broken = [
-            violation for violation in violations.get(query_id, ()) if fails(contract.queries[query_id], violation)
-        ]
-        return any(not violation.in_baseline or violation.rule not in contract.only_new for violation in broken)
+        return contract.queries[query_id].severity == "error" and any(
+            not violation.warns and not (violation.in_baseline and violation.rule in contract.only_new)
+            for violation in violations.get(query_id, ())
+        )
 
     return [query_id for query_id in run.failed if not breaks(query_id)]
 

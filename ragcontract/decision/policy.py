@@ -1,68 +1,135 @@
-"""The policy: severity, waivers and known violations for rules, and waivers for gates.
+"""The policy: the status of each violation and gate after waivers, tiers, severities and known violations.
 
-Rules are excused before gates are decided, because a limit on a pass rate counts only violations that count.
+Rules are excused before gates are decided, because a limit on a pass rate, which is the weighted share of the queries
+whose rules hold, counts only violations that count.
 """
 
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
-from datetime import date
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime
 from typing import Literal, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract.contract.config import Waiver
 from ragcontract.contract.resolve import Contract
 from ragcontract.contract.scope import skipped_tiers
+from ragcontract.core import bounds
+from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
+from ragcontract.core.judge_settings import Task
 from ragcontract.core.nearest import NearNames
-from ragcontract.core.rule import Violation
-from ragcontract.decision.evaluated import Violations
+from ragcontract.core.numbers import count
+from ragcontract.core.rule import Violation, ViolationStatus
+from ragcontract.core.safe_text import shorten
+from ragcontract.decision.evaluated import Evaluation, Violations
 from ragcontract.decision.gate_report import NOT_HELD, GateReport
-from ragcontract.decision.pass_rates import RateLimits, fails, only_rates_fail, tier_of
+from ragcontract.files.problems import Collector, Problems
 
 QueryStatus = Literal["pass", "fail", "warn", "counted", "skipped", "waived", "known"]
+WORST_FIRST: tuple[ViolationStatus, ...] = ("fail", "counted", "warn", "skipped", "known", "waived")
+FAILING: frozenset[ViolationStatus] = frozenset({"fail", "counted"})  # for the pass rate, the query fails
+EXCUSED: frozenset[ViolationStatus] = frozenset({"skipped", "known", "waived"})
+# The reasons for a status.
+KNOWN = "already broken in the baseline"
+ONLY_WARNS = "only warns"  # the rule, whatever the severity of the query
+UNCOVERED = "no limit on the pass rate covers the query"  # so it fails the check although only the pass rate decides
 Target: TypeAlias = tuple[Literal["gate", "query", "tag"], str, str | None]  # the last is the rule, None for any
 NAMED_BY = {"gate": "gate has the id", "query": "golden query has the id", "tag": "golden query has the tag"}
+# The reasons why limits on what a judge said do not count, by the id of the limit.
+Distrusted: TypeAlias = Mapping[str, tuple[str, ...]]
 
 
-def status_of(query: GoldenQuery, violations: Sequence[Violation]) -> QueryStatus:
-    """Return the status of a query. Only violations that nothing excuses count; the severity says how.
+def judged_limits(contract: Contract) -> dict[Gate, Task]:
+    """Return the limits on judged metrics, with their tasks."""
+    tasks = {metric.key: metric.task for metric in contract.metrics if metric.task}
+    return {gate: task for gate in contract.gates if (task := tasks.get(gate.quantity.key))}
 
-    The violations of a ``counted`` query count in the pass rate, which alone decides.
+
+def distrusted_limits(evaluation: Evaluation, now: datetime) -> Distrusted:
+    """Return why limits on what a judge said do not count: its calibration is missing, too old, or not good enough.
+
+    A limit on a change depends on the judge of the baseline, which may be stored, as well as on that of the run.
     """
-    if not violations:
-        return "pass"
-    if any(violation.counts for violation in violations):
-        failing = [violation for violation in violations if fails(query, violation)]
-        return "warn" if not failing else "counted" if all(violation.tallied for violation in failing) else "fail"
-    if any(violation.skipped for violation in violations):
-        return "skipped"
-    return "known" if any(violation.known for violation in violations) else "waived"
+    contract, judge, baseline = evaluation.contract, evaluation.judge, evaluation.baseline
+    if judge is None:
+        return {}
+    distrusted = {}
+    for gate, task in judged_limits(contract).items():
+        sides = (evaluation.run, baseline) if gate.compares else (evaluation.run,)
+        judges = set[str]().union(*(side.judged.fingerprints(task) for side in sides if side and side.judged))
+        if gate.compares and judge.replay and baseline and baseline.stored:
+            # The metric's fingerprint names these judges, and a baseline of others is not compared.
+            judges |= judge.replay.fingerprints(task, contract.queries.keys())
+        if reasons := judge.why_not(task, judges, now):
+            distrusted[gate.id] = reasons
+    return distrusted
 
 
-def excuse_rules(contract: Contract, violations: Violations, today: date) -> tuple[Violations, frozenset[int]]:
-    """Mark the violations that are waived today (UTC), and the known ones if only new ones count.
+def judge_problems(evaluation: Evaluation, now: datetime) -> Problems:
+    """Return what is wrong with a judge that cannot be relied on, and warnings about what it cleared.
 
-    Where only the pass rate decides, violations of queries that a limit on it covers are marked as tallied. Also return
-    the indexes of the waivers that match any violation, whether it counts or not.
+    A limit that does not count is a problem, or a warning if such limits are advisory.
     """
-    rate_limits = RateLimits(contract) if only_rates_fail(contract) else None
-    if not contract.config.waivers and not contract.only_new and rate_limits is None:
-        return violations, frozenset()
+    contract, judge, problems = evaluation.contract, evaluation.judge, Collector()
+    used, before = evaluation.run.judged, evaluation.baseline and evaluation.baseline.judged
+    if judge is None or used is None or evaluation.run.problems or judge.problems.problems:
+        return Problems()
+    if used.cleared:  # a check may pass for that reason alone
+        cleared = count(sum(used.cleared.values()), "violation")
+        problems.warning(f"the judge cleared {cleared} of {_queries(used.cleared)}")
+    if before and before.unknown and contract.only_new:
+        what = f"the baseline has flagged texts without a verdict in {_queries(before.unknown)}"
+        problems.warning(f"{what}: they count as new; judge that run, too, into another file, and name both")
+    distrusted = distrusted_limits(evaluation, now)
+    for gate in contract.gates:
+        why = f"the judge is not calibrated: {'; '.join(distrusted.get(gate.id, ()))}"
+        if gate.id in distrusted and contract.config.judge.uncalibrated == "advisory":
+            problems.warning(f"{gate.location}: {gate.id} is shown without effect: {why}")
+        elif gate.id in distrusted:
+            advisory = "judge.uncalibrated: advisory shows it without effect"
+            problems.problem(gate.location, f"{gate.id} cannot be judged: {why}; {advisory}")
+    return problems.collected()
+
+
+def _queries(ids: Collection[str]) -> str:
+    names = ", ".join(repr(shorten(query_id, bounds.NAME)) for query_id in list(ids)[: bounds.NAMES])
+    return f"{count(len(ids), 'golden query')}: {names}{', …' if len(ids) > bounds.NAMES else ''}"
+
+
+def status_of(violations: Iterable[Violation]) -> QueryStatus:
+    """Return the status of a query with these violations, which is that of its worst one."""
+    statuses = {violation.status for violation in violations}
+    return next((status for status in WORST_FIRST if status in statuses), "pass")
+
+
+def with_status(contract: Contract, violations: Violations, today: date) -> tuple[Violations, frozenset[int]]:
+    """Give each violation its status and the reason for it, as of ``today`` (UTC), while no tier is skipped.
+
+    Also return the indexes of the waivers that match any violation, whether it counts or not.
+    """
     waivers = _Waivers(contract.config.waivers, today)
+    is_covered = _covered_by_rates(contract) if only_rates_fail(contract) else None
 
-    def excused(query: GoldenQuery, violation: Violation) -> Violation:
+    def status(query: GoldenQuery, violation: Violation) -> tuple[ViolationStatus, str]:
         if reason := waivers.reason(_targets(query, violation.rule)):
-            return replace(violation, waived=reason)
-        known = violation.in_baseline and violation.rule in contract.only_new
-        tallied = rate_limits is not None and rate_limits.cover(query)
-        return replace(violation, known=known, tallied=tallied)
+            return "waived", reason
+        if violation.in_baseline and violation.rule in contract.only_new:
+            return "known", KNOWN
+        if query.severity == "warn":
+            return "warn", "severity warn"
+        if violation.warns:
+            return "warn", ONLY_WARNS
+        if is_covered is None:
+            return "fail", ""
+        return ("counted", "counts in the pass rate") if is_covered(query) else ("fail", UNCOVERED)
 
-    marked = {
-        query_id: tuple(excused(contract.queries[query_id], violation) for violation in broken)
-        for query_id, broken in violations.items()
-    }
-    return marked, waivers.used()
+    def marked(query: GoldenQuery, violation: Violation) -> Violation:
+        decided, why = status(query, violation)
+        return violation if decided == "fail" and not why else replace(violation, status=decided, why=why)
+
+    return _each(contract, violations, marked), waivers.used()
 
 
 def skipped_by(contract: Contract, gates: Iterable[GateReport]) -> Mapping[str, str]:
@@ -76,11 +143,21 @@ def skip_rules(contract: Contract, violations: Violations, skipped: Mapping[str,
 
     def marked(query: GoldenQuery, violation: Violation) -> Violation:
         cause = skipped.get(tier_of(query) or "")
-        return replace(violation, skipped=why_skipped(cause)) if cause is not None and violation.counts else violation
+        if cause is None or violation.status in EXCUSED:
+            return violation
+        return replace(violation, status="skipped", why=why_skipped(cause))
 
+    return _each(contract, violations, marked)
+
+
+def _each(
+    contract: Contract, violations: Violations, marked: Callable[[GoldenQuery, Violation], Violation]
+) -> Violations:
+    """Return the violations of each query as ``marked`` returns them."""
+    queries = contract.queries
     return {
-        key: tuple(marked(contract.queries[key], violation) for violation in broken)
-        for key, broken in violations.items()
+        query_id: tuple([marked(queries[query_id], violation) for violation in broken])
+        for query_id, broken in violations.items()
     }
 
 
@@ -116,6 +193,8 @@ def waive_gates(
 
 def waiver_warnings(contract: Contract, used: Container[int], today: date) -> Iterator[str]:
     """Yield a warning for every waiver that has expired, matches nothing broken, or names what does not exist."""
+    if not contract.config.waivers:
+        return
     strangers = _Strangers(contract)
     for number, waiver in enumerate(contract.config.waivers):
         location = contract.config_file.locations.of("waivers", number)
@@ -201,3 +280,97 @@ def _described(waiver: Waiver) -> str:
     if what == "gate":
         return name
     return f"{rule} of {what} {name!r}" if rule else f"{what} {name!r}"
+
+
+class PassRate(Struct, frozen=True, kw_only=True):
+    """How many queries pass, and with which weight."""
+
+    queries: int = 0  # that have rules
+    passed: int = 0
+    weight: float = 0.0  # of the queries that have rules
+    passed_weight: float = 0.0
+
+    @property
+    def rate(self) -> float | None:
+        """The share of the weight that passed; None if no query has rules."""
+        return self.passed_weight / self.weight if self.weight else None
+
+
+class Outcomes(Struct, frozen=True, kw_only=True):
+    """The pass rates of all queries, by tag and by tier."""
+
+    overall: PassRate = PassRate()
+    tags: dict[str, PassRate] = {}  # only tags that have a limit
+    tiers: dict[str, PassRate] = {}
+
+    def of(self, gate: Gate) -> PassRate:
+        """Return the pass rate that a gate limits."""
+        if gate.tier is not None:
+            return self.tiers.get(gate.tier, PassRate())
+        return self.overall if gate.tag is None else self.tags.get(gate.tag, PassRate())
+
+
+def has_outcomes(contract: Contract) -> bool:
+    """Return whether pass rates are wanted: there is a limit on one, or golden rows expect something of an answer."""
+    return bool(contract.golden.answer_fields) or any(gate.quantity.of_rules for gate in contract.gates)
+
+
+def outcomes_of(contract: Contract, violations: Violations, skipped: Container[str] = ()) -> Outcomes:
+    """Return the pass rates. Queries of ``skipped`` tiers count only in the rates of these tiers.
+
+    If no other query is left, they count in all rates, because a limit does not hold for want of queries.
+    """
+    tags = {gate.tag for gate in contract.gates if gate.quantity.of_rules and gate.tag is not None}
+    counted, left_out, tiers = _Rates(), _Rates(), _Rates()
+    for query in contract.queries.values():
+        if not contract.has_rules(query):
+            continue
+        passed = not any(violation.status in FAILING for violation in violations.get(query.id, ()))
+        tier = tier_of(query)
+        rates = counted if tier is None or tier not in skipped else left_out
+        for group in (None, *(tag for tag in query.tags if tag in tags)):
+            rates.add(group, query.weight, passed=passed)
+        if tier is not None:
+            tiers.add(tier, query.weight, passed=passed)
+    overall, *of_tags = (counted.of(group) or left_out.of(group) or PassRate() for group in (None, *sorted(tags)))
+    return Outcomes(
+        overall=overall,
+        tags=dict(zip(sorted(tags), of_tags, strict=True)),
+        tiers={tier: rate for tier in tiers.groups if tier is not None and (rate := tiers.of(tier))},
+    )
+
+
+def _covered_by_rates(contract: Contract) -> Callable[[GoldenQuery], bool]:
+    """Return a function that says whether any limit on a pass rate counts a query."""
+    limits = [gate for gate in contract.gates if gate.quantity.of_rules]
+    every = any(gate.tag is None and gate.tier is None for gate in limits)
+    tags = frozenset(gate.tag for gate in limits if gate.tag is not None)
+    tiers = frozenset(gate.tier for gate in limits if gate.tier is not None)
+    return lambda query: every or tier_of(query) in tiers or not tags.isdisjoint(query.tags)
+
+
+def only_rates_fail(contract: Contract) -> bool:
+    """Return whether broken rules of the queries that a limit on a pass rate covers fail only through that limit."""
+    return contract.config.per_query.fail_on == "pass_rate" and contract.with_gates  # without gates, nothing else fails
+
+
+def tier_of(query: GoldenQuery) -> str | None:
+    """Return the tier of a query, if it has one."""
+    return query.answer.tier if query.answer else None
+
+
+class _Rates:
+    """Adds up the queries of each group."""
+
+    def __init__(self) -> None:
+        self.groups: dict[str | None, tuple[int, int, float, float]] = {}
+
+    def add(self, group: str | None, weight: float, *, passed: bool) -> None:
+        queries, passing, total, of_passing = self.groups.get(group, (0, 0, 0.0, 0.0))
+        self.groups[group] = (queries + 1, passing + passed, total + weight, of_passing + weight * passed)
+
+    def of(self, group: str | None) -> PassRate | None:
+        if group not in self.groups:
+            return None
+        queries, passed, weight, passed_weight = self.groups[group]
+        return PassRate(queries=queries, passed=passed, weight=weight, passed_weight=passed_weight)

@@ -35,7 +35,6 @@ class FamilyGroups(Struct, frozen=True, kw_only=True):
     changed_tags: dict[str, list[ChangedQuery]] = {}
 
     def of(self, tag: str | None) -> list[Group]:
-        """Return the groups with a tag; all groups for None."""
         return self.groups if tag is None else self.tags.get(tag, [])
 
     def changes(self, tag: str | None, keys: Collection[str]) -> dict[str, Change]:
@@ -63,12 +62,10 @@ class Aggregates(Struct, frozen=True, kw_only=True):
     if_relevant: Mapping[str, float] = {}
 
     def comparison(self, key: str, tag: str | None) -> Comparison:
-        """Return the means of a metric over the queries with a tag, or over all queries for None."""
         empty = Comparison(current=None)
         return self.comparisons[key] if tag is None else self.tags.get(tag, {}).get(key, empty)
 
     def changes(self, tag: str | None, keys: Collection[str]) -> dict[str, Change]:
-        """Return the changes of some metrics over the queries with a tag, or over all queries for None."""
         return {key: change for family in self.families for key, change in family.changes(tag, keys).items()}
 
 

@@ -23,7 +23,6 @@ from ragcontract.core.run import (
     lacks_results,
     versions_in,
 )
-from ragcontract.evaluation.columns import Column
 from ragcontract.evaluation.id_diagnostics import Diagnostics, ForbiddenForms, PatternIds
 from ragcontract.evaluation.listed import ListedResults
 from ragcontract.evaluation.observations import (
@@ -34,16 +33,16 @@ from ragcontract.evaluation.observations import (
     UnknownQueries,
     UnseenIdSearch,
 )
-from ragcontract.evaluation.plan import Plan, asks_otherwise, valid_values
-from ragcontract.evaluation.side import Side
+from ragcontract.evaluation.plan import Plan, asks_otherwise, valid_values, worst_values
+from ragcontract.evaluation.side import Column, Side
 from ragcontract.files.problems import Batch, Collector, FileRead, MoreProblems, Problem, Warned
+from ragcontract.files.rows import Places
 from ragcontract.files.schema import Mismatch, shown
 from ragcontract.runs.baseline_contract import REFERENCES, Expected, expected_of, has_other_turns
 from ragcontract.runs.baseline_file import ComparedQuery, MeasuredQuery, StoredBatch, StoredHead
 from ragcontract.runs.readers import OrderCheck, RunEvent, descending, falls
 from ragcontract.statistics.means import averaged, summary
 
-FILE_BITS = 40
 Retrieved = tuple[GoldenQuery, list[str]]
 
 
@@ -70,25 +69,6 @@ def fold(plan: Plan, events: Iterable[RunEvent]) -> Side:
 def is_reference(plan: Plan, text: str) -> bool:
     """Return whether a text is the wanted answer of a golden query."""
     return any(query.answer is not None and query.answer.reference == text for query in plan.golden.values())
-
-
-class RowLocations:
-    """The location of the first row of each query."""
-
-    def __init__(self) -> None:
-        self.lines: dict[str, int] = {}  # by query id: file and line as one integer, to save memory
-        self._paths: list[str] = []
-
-    def start_of(self, batch: Batch[RunRow]) -> int:
-        """Return the integer of a batch's first row; those of the other rows follow one by one."""
-        if batch.path not in self._paths[-1:]:
-            self._paths.append(batch.path)
-        return (len(self._paths) - 1 << FILE_BITS) + batch.line
-
-    def of(self, query_id: str) -> str:
-        """Return the location of a query's row, such as ``run.jsonl:17``."""
-        file, line = divmod(self.lines[query_id], 1 << FILE_BITS)
-        return f"{self._paths[file]}:{line}"
 
 
 def location_of(batch: Batch[RunRow], index: int) -> str:
@@ -161,7 +141,8 @@ class _Builder:
         self._reads_checks = "checks" in plan.needs
         self._unread_checks: dict[str, int] = {}
         self._unknown = UnknownQueries(plan)
-        self._locations = RowLocations()
+        self._lines: dict[str, int] = {}  # the place of the first row of each query
+        self._places = Places()
         self._latencies = array("d")
         self._unmeasured = 0
         self._failed: dict[str, None] = {}
@@ -179,10 +160,11 @@ class _Builder:
         self._diagnostics = Diagnostics(plan)
         self._forbidden_forms = ForbiddenForms.of(plan)
         self._pattern_ids = PatternIds(plan)
+        self._judged = plan.judge.counter(plan.families, words=plan.texts) if plan.judge else None
 
     def batch(self, event: Batch[RunRow]) -> None:
-        golden, lines, note_duplicates = self._plan.golden, self._locations.lines, self._duplicates.note
-        first = self._locations.start_of(event)
+        golden, lines, note_duplicates = self._plan.golden, self._lines, self._duplicates.note
+        first = self._places.at(event.path, event.line)
         needs_row, has_turns = bool(self._plan.families or self._plan.row_rules), self._plan.turns
         results_optional = not self._plan.results_required
         order, forbidden_forms = self._order, self._forbidden_forms
@@ -309,6 +291,8 @@ class _Builder:
         for column, values in zip(self._columns, outcome.values, strict=True):
             (column.repeat if is_repeat else column.note)(query.id, values)
         self._classes.note(query, row)
+        if self._judged:
+            self._judged.note(query.id, outcome.values, outcome.confirmed)
         if outcome.violations:
             self._violations[query.id] = merged(self._violations.get(query.id, ()), outcome.violations)
             if not self._plan.is_baseline:
@@ -323,7 +307,6 @@ class _Builder:
                 self._unread_checks[name] = self._unread_checks.get(name, 0) + 1
 
     def _recompute(self, family: Family, column: Column, query: GoldenQuery, rows: Iterable[Sequence[Id]]) -> None:
-        """Compute the metrics of a stored query again, from the document ids of each of its rows."""
         for number, doc_ids in enumerate(rows):
             results = [Result(doc_id=doc_id) for doc_id in doc_ids]
             values = valid_values(family, query, RunRow(query_id=query.id, results=results))
@@ -333,7 +316,7 @@ class _Builder:
     def _refuse_second_row(self, query_id: str, location: str) -> None:
         self.problems.problem(
             f"{location}: query_id",
-            f"duplicate id {query_id!r}, first defined at {self._locations.of(query_id)} "
+            f"duplicate id {query_id!r}, first defined at {self._places.text(self._lines[query_id])} "
             "(several rows per query are averaged with --repeats)",
         )
 
@@ -342,13 +325,12 @@ class _Builder:
         scores |= {query_id: averaged(rows) for query_id, rows in self._repeats.items()}
         apart = {*scores, *self._changed}
         missing = tuple([query_id for query_id in plan.golden if query_id not in apart])
-        lacking = plan.score_gaps(self._columns, self._gaps.lacking())
+        lacking = score_gaps(plan, self._columns, self._gaps.lacking())
         if not plan.is_baseline:
             self._score_missing(missing)
         if warning := self._order.warning():
             self.problems.warning(warning)
-        stored = self.stored
-        if stored and stored.latency:
+        if (stored := self.stored) and stored.latency:
             self._unmeasured = max(0, self._unmeasured - stored.latency.rows)
         first_ids = self._diagnostics.first_ids()
         return Side(
@@ -385,6 +367,7 @@ class _Builder:
             first_ids=first_ids,
             retrieved=self._listed.held,
             said=self._listed.said,
+            judged=self._judged.result() if self._judged else None,
             problems=self.problems.collected(),
         )
 
@@ -397,6 +380,8 @@ class _Builder:
             self._diagnostics.note([(self._plan.golden[query_id], ())])
             for column, values in zip(self._columns, outcome.values, strict=True):
                 column.note(query_id, values)
+            if self._judged:
+                self._judged.note(query_id, outcome.values)
             if outcome.violations:
                 self._violations[query_id] = outcome.violations
             if outcome.violations or self._listed.breaks(self._plan.golden[query_id], outcome.score):
@@ -408,6 +393,24 @@ class _Builder:
         families: Iterable[Family] = self._plan.families if self.stored else ()
         metrics = [metric for family in families if not family.from_ids for metric in family.metrics]
         return frozenset(metric.key for metric in metrics if prints.get(metric.key, "") != metric.fingerprint)
+
+
+def score_gaps(
+    plan: Plan, columns: Sequence[Column], lacking: dict[str, tuple[str, ...]]
+) -> dict[str, tuple[str, ...]]:
+    """Give queries that lack a score in any row the worst value, or none in a baseline; return these queries.
+
+    Otherwise, the mean of their other rows would pass for the score. Of a baseline, only metrics that need
+    judgments are returned, because a limit on their change leaves no query out.
+    """
+    for family, column in zip(plan.families, columns, strict=True):
+        values = () if plan.is_baseline else worst_values(family.metrics)
+        for query_id in {query_id for metric in family.metrics for query_id in lacking.get(metric.key, ())}:
+            column.replace(query_id, values)
+    if not plan.is_baseline:
+        return lacking
+    judged = {metric.key for family in plan.families for metric in family.metrics if metric.task}
+    return {key: query_ids for key, query_ids in lacking.items() if key in judged}
 
 
 def without_results(query: GoldenQuery) -> Mismatch:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery, named_in
 from ragcontract.core.ids import EVERYTHING, FirstIds, as_ids, encode, first_of, packed, together
+from ragcontract.core.invisible import without_invisible
 from ragcontract.core.run import QueryScore, RunRow
 from ragcontract.core.safe_text import shorten
-from ragcontract.evaluation.columns import JudgedShares, SharedColumn, ValuesByQuery
 from ragcontract.evaluation.plan import Plan
+from ragcontract.evaluation.side import JudgedShares, SharedColumn, ValuesByQuery
 from ragcontract.files.schema import Mismatch
 from ragcontract.rules.ranks import ForbiddenDocs
 from ragcontract.runs.baseline_file import ComparedQuery, StoredHead
@@ -92,7 +93,6 @@ class Diagnostics:
             self._overlap.add(query_id, self._family.against(doc_ids, before))
 
     def first_ids(self) -> dict[str, bytes]:
-        """Return the packed first ids of a baseline's rows."""
         return self._first_ids.result()
 
     def pools(self, first_ids: dict[str, bytes]) -> dict[str, bytes]:
@@ -100,7 +100,6 @@ class Diagnostics:
         return first_ids | self._pools if self._pools else first_ids
 
     def columns(self, scores: dict[str, QueryScore]) -> tuple[ValuesByQuery, ...]:
-        """Return the values of the plan's diagnostic families."""
         return columns_of(self._plan, scores, self._overlap)
 
 
@@ -168,8 +167,6 @@ def _question(lookalike: "Lookalike") -> str:
 
 def _shown(doc_id: str) -> str:
     """Return an id in quotes, with escapes for invisible characters."""
-    from ragcontract.core.invisible import without_invisible
-
     text = shorten(doc_id, bounds.VALUE_TEXT)
     return repr(text) if without_invisible(text) == text else ascii(text)
 
@@ -191,7 +188,6 @@ class PatternIds:
             self.note([sorted(named_in(plan.golden.values()) | plan.wanted_elsewhere)])
 
     def note(self, all_ids: Iterable[Sequence[str]]) -> None:
-        """Leave out the ids that occur."""
         for doc_ids in all_ids:
             for doc_id in self.never.keys() & set(doc_ids):
                 del self.never[doc_id]

@@ -56,11 +56,9 @@ class ListedResults:
 
     @property
     def has_room(self) -> bool:
-        """Whether the results of a further query can be held."""
         return len(self.held) < bounds.RETRIEVED_QUERIES
 
     def breaks(self, query: GoldenQuery, score: QueryScore) -> bool:
-        """Return whether the ranks of a row violate a rule."""
         rules = self._rules
         return rules.may_be_violated(query, score) and any(True for _ in rules.violations(query, score))
 
@@ -80,14 +78,12 @@ class ListedResults:
             self.held[query_id] = top(results, self._plan)
 
     def note_listed(self, rows: Iterable[RunRow]) -> None:
-        """Hold the results of a baseline's rows for listed queries."""
         for row in rows:
             if (query_id := as_id(row.query_id)) in self._plan.listed:
                 self.hold_row(query_id, row)
 
     @property
     def has_all(self) -> bool:
-        """Whether the results of all listed queries are held."""
         return len(self.held) >= min(len(self._plan.listed), bounds.RETRIEVED_QUERIES)
 
 

@@ -37,7 +37,6 @@ class DepthCounter:
         self._rows: Counter[int] = Counter()
 
     def note(self, rows: Sequence[list[str]]) -> None:
-        """Count the results of rows, which are passed as lists of document ids."""
         lengths = set(map(len, rows))
         if len(lengths) == 1:  # the common case, and five times as fast
             self._rows[lengths.pop()] += len(rows)
@@ -45,7 +44,6 @@ class DepthCounter:
             self._rows.update(map(len, rows))
 
     def result(self) -> Depth | None:
-        """Return the depth of the rows so far; None if there are none."""
         return depth_of(self._rows)
 
 
@@ -97,7 +95,6 @@ class DuplicateCounter:
         return True
 
     def result(self) -> Duplicates:
-        """Return the counts so far."""
         return Duplicates(results=self._results, repeated=self._repeated, short=self._short, named=tuple(self._named))
 
 
@@ -110,7 +107,6 @@ class ScoreGaps:
         self._undeclared: dict[str, None] = {}
 
     def note(self, query_id: str, lacking: Iterable[str]) -> None:
-        """Note the scores that a row of a query lacks."""
         for name in lacking:
             self._lacking.setdefault(name, {})[query_id] = None
 
@@ -123,11 +119,9 @@ class ScoreGaps:
         return new
 
     def lacking(self) -> dict[str, tuple[str, ...]]:
-        """Return the queries that lack each score."""
         return {name: tuple(query_ids) for name, query_ids in self._lacking.items()}
 
     def undeclared(self) -> tuple[str, ...]:
-        """Return the first names of scores that no metric reads."""
         return tuple(self._undeclared)[: bounds.NAMES]
 
 
@@ -153,7 +147,6 @@ class UnseenIdSearch:
         self._room = bounds.COMPARED_IDS
 
     def note(self, rows: Iterable[list[str]]) -> None:
-        """Note the document ids of rows."""
         if self._unseen:
             self._unseen.difference_update(*rows)
 
@@ -199,7 +192,6 @@ class ClassCounter:
         self.labels: Counter[tuple[str, str | None]] = Counter()
 
     def note(self, query: GoldenQuery, row: RunRow) -> None:
-        """Count a row of a query that expects a mode or a label."""
         self._count(query, mode_of(row) if self._has_modes else None, row.label if self._has_labels else None)
 
     def note_missing(self, query: GoldenQuery) -> None:
@@ -229,7 +221,6 @@ class UnknownQueries:
         self.more = 0
 
     def note(self, query_id: str) -> None:
-        """Add a row's id."""
         if query_id in self._not_judged:
             return
         if len(self._listed) < self._most or query_id in self._listed:
@@ -239,5 +230,4 @@ class UnknownQueries:
 
     @property
     def listed(self) -> tuple[str, ...]:
-        """The distinct ids, in the order of the rows."""
         return tuple(self._listed)

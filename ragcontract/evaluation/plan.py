@@ -5,10 +5,10 @@ it take minutes, so only the first violations of a row are listed. The others of
 their causes, so that the verdict, the waivers and the comparison with a baseline are the same.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,19 +21,19 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Invalid, Metric, Missing
 from ragcontract.core.rule import RankRule, RowContext, RowRule, RuleSettings, Turn, Violation, row_rules_of
 from ragcontract.core.run import SAID, QueryScore, RunRow, Values, row_type
-from ragcontract.evaluation.columns import Column
 from ragcontract.metrics.ranking import Families
 from ragcontract.runs.baseline_contract import digest_with
 
 if TYPE_CHECKING:
-    from ragcontract.judgments.second_pass import SecondPass
+    from ragcontract.judgments.check import JudgeFiles
+    from ragcontract.judgments.second_pass import Confirmed
     from ragcontract.runs.scores_files import GivenScores, Wanted
 
 EXPECTED = ("the rule to hold everywhere",)
 
 
-class BesideRanks(Struct, frozen=True, kw_only=True, gc=False):
-    """The outcome of a row but for its ranks."""
+class _Outcome(Struct, frozen=True, kw_only=True, gc=False):
+    """The outcome of a row as far as it does not depend on ranks."""
 
     values: tuple[Values, ...] = ()  # for each family except the ranking metrics
     violations: tuple[Violation, ...] = ()  # of rules that read the row
@@ -41,7 +41,13 @@ class BesideRanks(Struct, frozen=True, kw_only=True, gc=False):
     lacking: tuple[str, ...] = ()
 
 
-class RowOutcome(BesideRanks, frozen=True, kw_only=True, gc=False):
+class BesideRanks(_Outcome, frozen=True, kw_only=True):
+    """The outcome of a row but for its ranks, on this machine."""
+
+    confirmed: "Confirmed | None" = None  # what a judge said of what rules flagged
+
+
+class RowOutcome(_Outcome, frozen=True, kw_only=True, gc=False):
     """The whole outcome of a row, with its ranks."""
 
     score: QueryScore
@@ -69,15 +75,13 @@ class Plan(Families, frozen=True, kw_only=True):
     texts: bool = True  # whether reports may show what the application said and saw
     is_baseline: bool = False
     scores_files: "GivenScores | None" = None  # of the run
-    second_pass: "SecondPass | None" = None  # in which a judge clears what rules about answers flagged
-    noted: Sequence[MutableMapping[str, Any]] = ()  # what families note of a side; cleared between baseline and run
+    judge: "JudgeFiles | None" = None  # what a judge said, also in a second pass over what rules flagged
     tags: frozenset[str] = frozenset()  # the only tags for which means are computed; empty for all
     not_judged: frozenset[str] = frozenset()  # the golden queries outside the scope, whose rows are skipped
     wanted_elsewhere: frozenset[str] = frozenset()  # the documents that queries outside the scope want
 
     @property
     def k(self) -> int:
-        """The largest cut-off."""
         return self.ranking.k
 
     def overlap_with_baseline(self, query: GoldenQuery, doc_ids: Sequence[str]) -> Values:
@@ -90,8 +94,8 @@ class Plan(Families, frozen=True, kw_only=True):
         """The fields of a run row that metrics and rules read."""
         of_families = (family.needs for family in (self.ranking, *self.families))
         fields = frozenset[str]().union(*of_families, *(rule.needs for rule in self.row_rules))
-        if self.second_pass and self.row_rules:
-            fields |= self.second_pass.needs
+        if self.judge and self.judge.second_pass and self.row_rules:
+            fields |= self.judge.needs
         if not self.turns:
             return fields
         from ragcontract.rules.turns import InTurns
@@ -129,7 +133,6 @@ class Plan(Families, frozen=True, kw_only=True):
         )
 
     def against(self, pools: Mapping[str, bytes], first_ids: Mapping[str, bytes]) -> "Plan":
-        """Return the plan for a run that is compared with a baseline."""
         return replace(self, pools=pools, first_ids=first_ids)
 
     @property
@@ -140,7 +143,6 @@ class Plan(Families, frozen=True, kw_only=True):
 
     @property
     def wanted_scores(self) -> "Wanted":
-        """The part of scores files that is read."""
         from ragcontract.runs.scores_files import Wanted
 
         return Wanted(
@@ -150,6 +152,7 @@ class Plan(Families, frozen=True, kw_only=True):
             checks="checks" in self.needs,
             checks_read=self._checks_read() if "checks" in self.needs else {},
             repeats=self.repeats,
+            reasons=self.texts,
         )
 
     def _checks_read(self) -> dict[str, frozenset[str]]:
@@ -162,7 +165,7 @@ class Plan(Families, frozen=True, kw_only=True):
 
         The message of a problem without a field completes "query 'q1' …". A baseline may lack what metrics need.
         """
-        merged = self.scores_files.merged(query.id, row) if self.scores_files else row
+        merged = self.scores_files.table.merged(query.id, row) if self.scores_files else row
         if isinstance(merged, list):
             return merged
         row, turns = with_turns(query, merged)
@@ -180,6 +183,7 @@ class Plan(Families, frozen=True, kw_only=True):
         lacking = self._lacking(outcomes) if self.is_baseline else tuple([outcome.metric for outcome in missing])
         values = tuple([self._values(outcome, family) for outcome, family in zip(outcomes, self.families, strict=True)])
         violations: tuple[Violation, ...] = ()
+        confirmed = None
         if self.row_rules and query.rules:
             context = self._context(values, turns)
             rules = self._rules(query)
@@ -189,11 +193,11 @@ class Plan(Families, frozen=True, kw_only=True):
                 return [Invalid("", why) for why in once.values()]
             if not unknown:
                 try:
-                    violations = self._violated_in_each(rules, query, row, context)
+                    violations, confirmed = self._violated_in_each(rules, query, row, context)
                 except CannotScoreError as error:
                     if not self.is_baseline:
                         return [Invalid("", str(error))]
-        return BesideRanks(values=values, violations=violations, lacking=lacking)
+        return BesideRanks(values=values, violations=violations, lacking=lacking, confirmed=confirmed)
 
     def has_failed(self, query: GoldenQuery, row: RunRow, values: Sequence[Values] = ()) -> bool:
         """Return whether an error replaces what the contract reads of a row: its results, or its answer.
@@ -210,7 +214,6 @@ class Plan(Families, frozen=True, kw_only=True):
         )
 
     def _lacking(self, outcomes: Sequence[Values | Missing | Invalid]) -> tuple[str, ...]:
-        """Return the metrics that a row of a baseline lacks."""
         pairs = zip(outcomes, self.families, strict=True)
         lacking = (family for values, family in pairs if isinstance(values, Missing))
         return tuple([metric.key for family in lacking for metric in family.metrics])
@@ -229,25 +232,10 @@ class Plan(Families, frozen=True, kw_only=True):
         row = self.row_type(query_id=query.id, results=[], **unanswered)
         values = [() if family.values(query, row) == () else worst_values(family.metrics) for family in self.families]
         context = self._context(values, without_answers(query, row))
-        violations = self._violated(self._rules(query), query, row, context)
+        violations, _ = self._violated(self._rules(query), query, row, context)
         score, overlap = self.ranking.score(query, ()), self.overlap_with_baseline(query, ())
         score = replace(score, judged=(0.0,) * len(score.judged))  # a row that is missing is not an empty one
         return RowOutcome(score=score, values=tuple(values), violations=violations, overlap=overlap)
-
-    def score_gaps(self, columns: Sequence[Column], lacking: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-        """Give queries that lack a score in any row the worst value, or none in a baseline; return these queries.
-
-        Otherwise, the mean of their other rows would pass for the score. Of a baseline, only metrics that need
-        judgments are returned, because a limit on their change leaves no query out.
-        """
-        for family, column in zip(self.families, columns, strict=True):
-            values = () if self.is_baseline else worst_values(family.metrics)
-            for query_id in {query_id for metric in family.metrics for query_id in lacking.get(metric.key, ())}:
-                column.replace(query_id, values)
-        if not self.is_baseline:
-            return lacking
-        judged = {metric.key for family in self.families for metric in family.metrics if metric.task}
-        return {key: query_ids for key, query_ids in lacking.items() if key in judged}
 
     def _rules(self, query: GoldenQuery) -> list[RowRule]:
         return row_rules_of(query, self.row_rules)
@@ -265,27 +253,36 @@ class Plan(Families, frozen=True, kw_only=True):
 
     def _violated_in_each(
         self, rules: Sequence[RowRule], query: GoldenQuery, row: RunRow, context: RowContext
-    ) -> tuple[Violation, ...]:
-        """Return the violations of rules. Rules on metrics see the scores of each row that a scores file repeats."""
-        repeated = self.scores_files.repeated(query.id) if self.scores_files and context.metrics else []
+    ) -> "tuple[tuple[Violation, ...], Confirmed | None]":
+        """Return the violations of rules, and what a judge said of them.
+
+        Rules on metrics see the scores of each row that a scores file repeats.
+        """
+        repeated = self.scores_files.table.repeated(query.id) if self.scores_files and context.metrics else []
         if not repeated:
             return self._violated(rules, query, row, context)
         on_metrics = [rule for rule in rules if rule.needs_metrics]
-        violations = self._violated([rule for rule in rules if not rule.needs_metrics], query, row, context)
+        others = [rule for rule in rules if not rule.needs_metrics]
+        violations, confirmed = self._violated(others, query, row, context)
         for scores in repeated:
             of_row = replace(context, metrics={**context.metrics, **scores})
-            violations = tuple(dict.fromkeys([*violations, *self._violated(on_metrics, query, row, of_row)]))
-        return violations
+            violations = tuple(dict.fromkeys([*violations, *self._violated(on_metrics, query, row, of_row)[0]]))
+        return violations, confirmed
 
     def _violated(
         self, rules: Sequence[RowRule], query: GoldenQuery, row: RunRow, context: RowContext
-    ) -> tuple[Violation, ...]:
-        """Return the violations of rules, the first ones if there are very many; raise CannotScoreError."""
+    ) -> "tuple[tuple[Violation, ...], Confirmed | None]":
+        """Return the violations of rules, the first ones if there are very many; raise CannotScoreError.
+
+        In a second pass, a judge may clear violations. What it said is returned, too.
+        """
         both: Iterable[tuple[RowRule, RowRule]] = zip(rules, rules, strict=True)
-        if known := self.second_pass:
-            both = known.applied(query, row, rules, context, strict=not self.is_baseline)
+        confirmed = None
+        if self.judge and (second := self.judge.second_pass):
+            confirmed = second.confirmed(query, row, rules, context, strict=not self.is_baseline)
+            both = confirmed.rules
         violated = [(rule, violation) for rule, inner in both for violation in inner.violations(query, row, context)]
-        return listed_first(self._with_digests(violated)) if violated else ()
+        return listed_first(self._with_digests(violated)) if violated else (), confirmed
 
     def _with_digests(self, violated: Iterable[tuple[RowRule, Violation]]) -> Iterator[Violation]:
         """Yield violations whose causes are digests of the rule and of each thing that is wrong.
@@ -305,7 +302,14 @@ class Plan(Families, frozen=True, kw_only=True):
                     )
 
 
-def plan_for(contract: Contract, *, repeats: bool = False, keep_ids: bool = False, texts: bool = True) -> Plan:
+def plan_for(
+    contract: Contract,
+    *,
+    repeats: bool = False,
+    keep_ids: bool = False,
+    texts: bool = True,
+    judge: "JudgeFiles | None" = None,
+) -> Plan:
     """Return the plan for scoring the rows of a run under a contract."""
     return Plan(
         golden=contract.queries,
@@ -322,6 +326,7 @@ def plan_for(contract: Contract, *, repeats: bool = False, keep_ids: bool = Fals
         repeats=repeats,
         keep_ids=keep_ids,
         texts=texts,
+        judge=judge,
         tags=frozenset(contract.scope.tags if contract.scope else ()),
         not_judged=frozenset(contract.scope.queries if contract.scope else ()),
         wanted_elsewhere=contract.scope.wanted if contract.scope else frozenset(),

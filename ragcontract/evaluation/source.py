@@ -1,26 +1,43 @@
-"""Sources: where a run or a baseline is read from, and the evaluation of both sides.
+"""The inputs of a check, and the sources of its rows: where a run or a baseline is read from.
+
+The inputs are one record, which the command line, the action, pytest, Python and Spark make. A way in puts what was
+named into it. Files that nobody named are searched for in one place, under the names of one table.
 
 The baseline is evaluated first, because the documents that it retrieved count as judged in the run.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ragcontract.contract.defaults import (
+    BASELINE,
+    CALIBRATION,
+    CONFIG,
+    CONFIG_ALIAS,
+    GOLDEN,
+    JUDGMENTS,
+    RUN,
+    like_config,
+)
 from ragcontract.core import bounds
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import listed, render
-from ragcontract.core.run import RunRow
+from ragcontract.core.rule import Plugin
+from ragcontract.core.run import SCORED_BY, RunRow
 from ragcontract.evaluation.fold import fold
 from ragcontract.evaluation.listed import Listed, ListedResults, listed_ids
 from ragcontract.evaluation.plan import Plan
 from ragcontract.evaluation.side import Side
-from ragcontract.files.problems import Batch, Problem
-from ragcontract.runs.readers import Reader, RunEvent
+from ragcontract.files.opening import Progress, no_progress
+from ragcontract.files.paths import existing_files
+from ragcontract.files.problems import Batch, Problem, Problems
+from ragcontract.runs.readers import Reader, RunEvent, open_baseline, open_run
 
 Known = dict[str, int]  # the files that have a query, as the bits of a number; by query id
 
@@ -44,7 +61,6 @@ class Local(Struct, frozen=True):
     reader: Reader
 
     def evaluate(self, plan: Plan) -> Side:
-        """Read and evaluate the rows."""
         with_metrics = any(not family.from_ids for family in plan.families)
         return fold(plan, self.reader.events(plan.row_type, with_metrics=with_metrics))
 
@@ -59,20 +75,17 @@ class Local(Struct, frozen=True):
         return Listed(retrieved=results.held, said=results.said)
 
     def rows(self, record: type[RunRow]) -> Iterator[RunRow]:
-        """Read the rows. Rows that cannot be read were reported before."""
         for event in self.reader.events(record):
             if isinstance(event, Batch):
                 yield from event.rows
 
 
-class GoodRuns(Struct, frozen=True):
+class GoodRuns(Local, frozen=True):
     """Run files on this machine: several good runs, or parts of one run.
 
     Several runs have all queries each, and the values of a query are the means over the runs. Parts have no common
     query.
     """
-
-    reader: Reader
 
     def evaluate(self, plan: Plan) -> Side:
         """Read and evaluate the rows; the side's ``runs`` is the number of runs."""
@@ -82,23 +95,15 @@ class GoodRuns(Struct, frozen=True):
         side = fold(replace(plan, repeats=True), files.noted(events))
         return replace(side, runs=files.runs)
 
-    def listed(self, plan: Plan) -> Listed:
-        """Read rows until each listed query has one; the first run that has the query counts."""
-        return Local(self.reader).listed(plan)
-
-    def rows(self, record: type[RunRow]) -> Iterator[RunRow]:
-        """Read the rows. Rows that cannot be read were reported before."""
-        return Local(self.reader).rows(record)
-
 
 def evaluate_sides(plan: Plan, run: Source, baseline: Source | None) -> tuple[Side, Side | None]:
     """Return both sides. The baseline has the results of the queries that the run breaks."""
-    if baseline is None:
-        return run.evaluate(plan), None
-    before = baseline.evaluate(plan.for_baseline())
-    for noted in plan.noted:
-        noted.clear()  # so that only what is noted of the run remains
-    now = run.evaluate(plan.against(before.pools, before.first_ids))
+    before = baseline.evaluate(plan.for_baseline()) if baseline else None
+    now = run.evaluate(plan.against(before.pools, before.first_ids) if before else plan)
+    if plan.scores_files and plan.scores_files.scored_by:
+        now = replace(now, versions={**now.versions, SCORED_BY: list(plan.scores_files.scored_by)})
+    if before is None or baseline is None:
+        return now, None
     return now, before if now.problems else with_listed(before, baseline, plan, now.retrieved)
 
 
@@ -186,3 +191,141 @@ def _quoted(query_ids: Sequence[str]) -> str:
     """Return a text with the number of queries and the first ids."""
     ids = render(listed(query_ids, "and"), repr)
     return f"{count(len(query_ids), 'query')} ({ids})"
+
+
+# The default names by input. A file under the first one is demanded of REQUIRED inputs; others are used if they exist.
+DEFAULTS = {
+    "golden": (GOLDEN,),
+    "run": (RUN,),
+    "baseline": (BASELINE,),
+    "config": (CONFIG, CONFIG_ALIAS),
+    "judgments": (JUDGMENTS,),
+    "calibration": (CALIBRATION,),
+}
+REQUIRED = frozenset({"golden", "run"})
+OF_JUDGE = ("judgments", "calibration")  # are used only if the contract needs what a judge said
+SINGLE = frozenset({"config", "calibration"})  # one path, not several paths and globs
+NAMES = tuple(name for names in DEFAULTS.values() for name in names)
+Paths: TypeAlias = Sequence[str]
+
+
+class Inputs(Struct, frozen=True, kw_only=True):
+    """The inputs and options of a check. Nothing is read yet."""
+
+    golden: Paths = ()
+    run: Paths | Source = ()
+    baseline: Paths | Source | None = None
+    scores: Paths = ()  # scores files for the run
+    judgments: Paths = ()  # judgments files
+    calibration: str | None = None  # the file that says how well the judge agrees with people
+    config: str | None = None
+    other_configs: Paths = ()  # files that nobody named, but that may be meant as the configuration
+    unnamed: frozenset[str] = frozenset()  # the inputs that nobody named, for which default names count
+    k: int | None = None
+    tags: Sequence[str] = ()  # if any: only golden queries with one of them and the limits of these tags are checked
+    repeats: bool = False  # a run may have several rows per query
+    decides: bool = True  # if false, the run is only measured, without rules or limits
+    gates: bool = True  # if false, only the rules decide
+    store: bool = False  # the run must be able to become a baseline, and its document ids are kept
+    awaits_baseline: bool = False  # while there is no baseline, limits that need one are left out
+    replays: bool = True  # if false, judgments are ignored, with the metrics, limits and second pass that need them
+    plugins: Mapping[str, Plugin] = {}  # objects for the rule ``custom``, by class name
+    no_answers: bool = False  # no output has a text of the application or of its documents
+    progress: Progress = no_progress
+
+    @classmethod
+    def named(cls, **values: Any) -> "Inputs":
+        """Return the inputs that a way in names; default names count for those that are None or empty."""
+        unnamed = frozenset(name for name in DEFAULTS if name in values and values[name] in (None, (), []))
+        return cls(**{name: value for name, value in values.items() if name not in unnamed}, unnamed=unnamed)
+
+    @property
+    def large(self) -> list[str]:
+        """The paths of the inputs that can be large: all but the configuration and the calibration."""
+        several = (self.golden, self.run, self.scores, self.baseline, self.judgments)
+        return [path for paths in several if isinstance(paths, Sequence) for path in paths]
+
+    @property
+    def all(self) -> list[str]:
+        return [*self.large, *(path for path in (self.config, self.calibration) if path)]
+
+    def paths(self, name: str) -> list[str]:
+        value = getattr(self, name)
+        if isinstance(value, str):
+            return [value]
+        return list(value) if isinstance(value, Sequence) else []
+
+    def sources(self) -> tuple[Source, Source | None]:
+        """Return where run and baseline are read from, which is this machine unless they are sources already."""
+        run, baseline = self.run, self.baseline
+        if isinstance(run, Sequence):
+            run = Local(open_run(run, self.progress))
+        if isinstance(baseline, Sequence):
+            baseline = Local(open_baseline(baseline, self.progress))
+        return run, baseline
+
+
+def find_inputs(named: Inputs, folder: str = "") -> Inputs:
+    """Return inputs with default files for those that nobody named; paths are relative to ``folder``.
+
+    Golden queries and run must exist; reading them reports it if they do not. Other default files are used if they
+    exist. Files that may be meant as the configuration are searched for in the folder and beside the golden files.
+    """
+    home = Path(folder)
+
+    def inside(paths: Paths) -> list[str]:
+        return [path if "://" in path else str(home / path) for path in paths]  # Path would merge the slashes of a URL
+
+    values: dict[str, Any] = {"scores": inside(named.scores)}
+    unnamed = set()
+    for name, files in DEFAULTS.items():
+        paths = named.paths(name)
+        if name in named.unnamed:
+            # lexists: a broken link is still used, and reading it reports the problem
+            existing = (file for file in files if name in REQUIRED or os.path.lexists(home / file))
+            paths = [file for file in (next(existing, None),) if file]
+            unnamed |= {name} if paths else set()
+        values[name] = next((str(home / path) for path in paths), None) if name in SINGLE else inside(paths)
+    found = replace(named, **values | {"baseline": values["baseline"] or None}, unnamed=frozenset(unnamed))
+    if "config" not in named.unnamed:
+        return found
+    near = [*like_config(home), *_beside(found.golden, home)]
+    others = [str(path) for path in near if found.config is None or not _is_same(path, Path(found.config))]
+    return replace(found, other_configs=others)
+
+
+def of_judge(inputs: Inputs, *, needed: bool) -> tuple[Inputs, Problems]:
+    """Return the inputs without the judge's files if nobody named them and the contract does not need what it said.
+
+    A warning names them once. A calibration is needed with judgments that somebody named.
+    """
+    unused = [name for name in OF_JUDGE if name in inputs.unnamed]
+    if needed or not unused or (inputs.judgments and "judgments" not in inputs.unnamed):
+        return inputs, Problems()
+    files = " and ".join(path for name in unused for path in inputs.paths(name))
+    options = " and ".join(f"--{name}" for name in unused)
+    are, them, further = ("is", "it", "") if len(unused) == 1 else ("are", "them", "s")
+    why = "no limit, metric or second pass of the contract needs what a judge said"
+    how = f"to use {them} nevertheless, give {options} (in the action, the input{further} {' and '.join(unused)})"
+    without = replace(
+        inputs,
+        judgments=() if "judgments" in unused else inputs.judgments,
+        calibration=None if "calibration" in unused else inputs.calibration,
+    )
+    return without, Problems(warnings=(f"{files} {are} not used, because {why}; {how}",))
+
+
+def _beside(golden: Sequence[str], home: Path) -> Iterator[Path]:
+    """Yield the files that look like a configuration beside golden files in other folders."""
+    files, _ = existing_files(golden)  # reading them reports what is wrong with them
+    for folder in dict.fromkeys(Path(file).parent for file in files):
+        if not _is_same(folder, home):
+            yield from like_config(folder)
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    """Return whether two paths lead to one file, through links or where case makes no difference."""
+    try:
+        return path.samefile(other)
+    except OSError:
+        return path == other

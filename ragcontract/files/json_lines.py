@@ -1,10 +1,10 @@
 """The reader for JSON lines: one object per line, as typed records, with each problem reported by file and line."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
 import msgspec
 from msgspec.structs import replace
@@ -32,27 +32,27 @@ SCALARS = frozenset({int, float, bool, type(None)})
 T = TypeVar("T", bound=msgspec.Struct)
 
 
-def read_jsonl(
-    paths: Sequence[str],
-    row_type: type[T],
-    *,
-    known: type[msgspec.Struct] | None = None,
-    spell_check: int | None = None,
-    compare_keys: int | None = None,
-    may_be_empty: bool = False,
-    progress: Progress = no_progress,
-) -> Iterator[Event[T]]:
+class How(TypedDict, total=False):
+    """How the rows of files are read."""
+
+    known: type[msgspec.Struct] | None  # has all fields that a row may have; by default, the type of the rows
+    spell_check: int | None  # the rows of each file of JSON lines whose fields are compared with those; by default, all
+    compare_keys: int | None  # the bytes in which a key twice in an object is a problem; by default, all
+    unread: Collection[str]  # fields such as ``results.metadata``, which are not loaded if the format can skip them
+    may_be_empty: bool  # whether a file of JSON lines without rows is not a problem
+    progress: Progress
+
+
+def read_jsonl(paths: Sequence[str], row_type: type[T], **how: Unpack[How]) -> Iterator[Event[T]]:
     """Yield the rows of one or more files as ``row_type``, and the problems in them.
 
-    The fields of the first ``spell_check`` rows of each file (by default, of all rows) are compared with those of
-    ``known`` (by default, the row type). There is one warning for each name that looks misspelled. If ``known`` has
-    ``own_fields``, there is one for each unknown field of each row. A key that an object has twice is a problem in the
-    first ``compare_keys`` bytes (by default, anywhere).
+    There is one warning for each name that looks misspelled. If ``known`` has ``own_fields``, there is one for each
+    unknown field of each row.
     """
-    reader = _Reader(row_type, known or row_type, spell_check, compare_keys, may_be_empty=may_be_empty)
+    reader = _Reader(row_type, how)
     for path in paths:
         try:
-            file = InputFile(path, progress)
+            file = InputFile(path, how.get("progress", no_progress))
         except OSError as error:
             yield Problem(path, read_problem(error))
             continue
@@ -62,21 +62,14 @@ def read_jsonl(
 
 
 class _Reader(Generic[T]):
-    def __init__(
-        self,
-        row_type: type[T],
-        known: type[msgspec.Struct],
-        spell_check: int | None,
-        compare_keys: int | None,
-        *,
-        may_be_empty: bool,
-    ) -> None:
+    def __init__(self, row_type: type[T], how: How) -> None:
         self._type = row_type
-        self._may_be_empty = may_be_empty
-        self._compare_keys = compare_keys
-        self._known = known
+        self._may_be_empty = how.get("may_be_empty", False)
+        self._compare_keys = how.get("compare_keys")
+        self._known = known = how.get("known") or row_type
         hook = getattr(row_type, "made_by", None)
         self._decode: Callable[[bytes], T] = msgspec.json.Decoder(row_type, dec_hook=hook).decode
+        spell_check = how.get("spell_check")
         self._to_spell_check = sys.maxsize if spell_check is None else spell_check
         self._decode_strictly: Callable[[bytes], T] | None = None
         if spell_check is None and known is row_type and not any(_known_fields(row_type).values()):

@@ -12,7 +12,7 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, Unpack
 
 import msgspec
 import pyarrow as pa
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ragcontract.files.arrow_types import Kind, column_mismatches, is_text, kind_of, leaves
-from ragcontract.files.json_lines import unread_fields
+from ragcontract.files.json_lines import How, unread_fields, whole_type
 from ragcontract.files.json_text import doubled_key, fault, first_doubled
 from ragcontract.files.opening import BUFFER, READ_ERRORS, InputFile, Progress, no_progress, read_problem
 from ragcontract.files.problems import Batch, Event, FileRead, Problem, Warned
@@ -31,27 +31,20 @@ ROWS = 1_000  # rows per batch: enough to make its overhead negligible, few enou
 Record = TypeVar("Record", bound=msgspec.Struct)
 
 
-def read_parquet(
-    paths: Sequence[str],
-    row_type: type[Record],
-    *,
-    known: type[msgspec.Struct] | None = None,
-    unread: Collection[str] = (),
-    progress: Progress = no_progress,
-) -> Iterator[Event[Record]]:
+def read_parquet(paths: Sequence[str], row_type: type[Record], **how: Unpack[How]) -> Iterator[Event[Record]]:
     """Yield the rows of one or more files as ``row_type``, and the problems in them.
 
-    Fields in ``unread``, such as ``results.metadata``, are not loaded. There is one warning for each column name that
-    looks like a misspelled field of ``known`` (by default, the row type).
+    There is one warning for each column name that looks like a misspelled field of ``known``.
     """
-    spelled = _SpellCheck(row_type, known or row_type)
+    row_type, progress = whole_type(row_type), how.get("progress", no_progress)
+    spelled = _SpellCheck(row_type, how.get("known") or row_type)
     for path in paths:
         try:
             with InputFile(path) as file:
                 if file.stream.peek(len(MAGIC))[: len(MAGIC)] != MAGIC:
                     yield Problem(path, _no_parquet(file))
                 else:
-                    yield from _events_of(path, row_type, unread, progress, spelled)
+                    yield from _events_of(path, row_type, how.get("unread", ()), progress, spelled)
                 while file.stream.read(BUFFER):  # the digest covers the whole file
                     pass
                 yield FileRead(file.source())

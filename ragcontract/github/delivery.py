@@ -19,7 +19,7 @@ from ragcontract.github.marker import State, contract_of
 from ragcontract.github.pull_request import NoPullRequest, PullRequest, changed_here, connect, find
 from ragcontract.github.runner_output import Level, annotation, append_summary, fitting, foot, set_outputs, when_checked
 from ragcontract.github.settings import ActionSettings
-from ragcontract.net.stopping import Timing
+from ragcontract.net.pacing import Timing
 from ragcontract.report import terminal
 from ragcontract.report.formats import FORMATS
 from ragcontract.report.markdown import document

@@ -14,10 +14,10 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragcontract.contract import defaults
-from ragcontract.contract.defaults import InputPaths
+from ragcontract.contract.defaults import like_config
 from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import count
+from ragcontract.evaluation.source import DEFAULTS, SINGLE, Inputs, find_inputs
 from ragcontract.files.paths import existing_files
 from ragcontract.files.writing import check_outputs
 from ragcontract.github.context import Context
@@ -174,7 +174,7 @@ BODY = "comment-body-file"
 class ActionFiles(Struct, frozen=True, kw_only=True):
     """The paths of the inputs and of the reports, and the problems with them."""
 
-    inputs: InputPaths
+    inputs: Inputs
     reports: dict[str, str]  # the paths of the requested formats, by the names of their inputs
     on_error: dict[str, str]  # those of them that may be written even if there are problems with other paths
     body: str | None = None  # the file for the comment's Markdown; None if not requested, or if it must not be written
@@ -187,7 +187,7 @@ def find_files(settings: ActionSettings, context: Context) -> ActionFiles:
     """Return the files of a check; accesses nothing outside the workspace."""
     folder = in_container(settings.working_directory, context)
     if problem := wrong_folder(folder, context):
-        return ActionFiles(inputs=InputPaths(golden=[], run=[]), reports={}, on_error={}, problems=(problem,))
+        return ActionFiles(inputs=Inputs(), reports={}, on_error={}, problems=(problem,))
     inputs = _inputs(settings, context, folder)
     wanted = {
         "report-md": settings.report_md,
@@ -203,7 +203,7 @@ def find_files(settings: ActionSettings, context: Context) -> ActionFiles:
     plain = [path for path in existing if path not in linked]  # through a link, a report could be made an input
     may_be_written = {name: path for name, path in outputs.items() if _may_be_written(name, outputs, plain, context)}
     problems = [
-        *_problems_of_inputs(settings, inputs, existing, context),
+        *_problems_of_inputs(inputs, existing, context),
         *_problems_of_outputs(outputs, existing, context),
     ]
     return ActionFiles(
@@ -217,23 +217,14 @@ def find_files(settings: ActionSettings, context: Context) -> ActionFiles:
     )
 
 
-def _inputs(settings: ActionSettings, context: Context, folder: str) -> InputPaths:
-    def mapped(paths: tuple[str, ...]) -> list[str]:
-        return [in_container(path, context) for path in paths]
-
-    inputs = defaults.find_inputs(
-        golden=mapped(settings.golden),
-        run=mapped(settings.run),
-        scores=mapped(settings.scores),
-        judgments=mapped(settings.judgments),
-        calibration=in_container(settings.calibration, context) if settings.calibration else None,
-        baseline=mapped(settings.baseline),
-        config=in_container(settings.config, context) if settings.config else None,
-        folder=folder,
-    )
+def _inputs(settings: ActionSettings, context: Context, folder: str) -> Inputs:
+    named = settings.inputs
+    values = {name: [in_container(path, context) for path in named.paths(name)] for name in (*DEFAULTS, "scores")}
+    of_one = {name: next(iter(values[name]), None) for name in SINGLE}
+    inputs = find_inputs(replace(named, **values | of_one), folder)
     if inputs.config is not None:
         return inputs
-    above = [str(path) for way in _ways_up(folder, context) for path in defaults.like_config(way)]
+    above = [str(path) for way in _ways_up(folder, context) for path in like_config(way)]
     return replace(inputs, other_configs=[*inputs.other_configs, *above])
 
 
@@ -244,23 +235,16 @@ def _ways_up(folder: str, context: Context) -> Iterator[Path]:
     yield from (Path(folder, *[".."] * number) for number in range(1, steps + 1))
 
 
-def _problems_of_inputs(
-    settings: ActionSettings, inputs: InputPaths, existing: Sequence[str], context: Context
-) -> Iterator[str]:
+def _problems_of_inputs(inputs: Inputs, existing: Sequence[str], context: Context) -> Iterator[str]:
     if problems := outside(dict.fromkeys(inputs.all), context):
         yield from problems
         return
     yield from outside(existing, context)
-    for name, paths, named in (
-        ("golden", inputs.golden, settings.golden),
-        ("run", inputs.run, settings.run),
-        ("baseline", inputs.baseline or (), settings.baseline),
-        ("config", [inputs.config] if inputs.config else (), settings.config),
-    ):
-        for path in paths if not named else ():
+    for name in DEFAULTS:
+        for path in inputs.paths(name) if name in inputs.unnamed else ():
             if is_linked(path, context):
                 yield f"{path}: is a symbolic link, or behind one; to follow it, name it with the input {name}"
-    of_rows = (*inputs.run, *inputs.scores, *inputs.judgments)
+    of_rows = (*inputs.paths("run"), *inputs.scores, *inputs.judgments)
     for path in existing:
         if is_special(path):
             yield f"{path}: is not a regular file; write the {'rows' if path in of_rows else 'content'} to a file"

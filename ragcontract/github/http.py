@@ -16,11 +16,10 @@ from requests.auth import AuthBase
 from ragcontract.core import bounds
 from ragcontract.core.safe_text import clipped
 from ragcontract.github.context import GitHubError, Token, at, number_at, text_at
-from ragcontract.net.pacing import backoff, number, seconds_in
+from ragcontract.net.pacing import Timing, backoff, number, seconds_in
 from ragcontract.net.secrets import Redaction
 from ragcontract.net.sending import HttpAnswer, HttpCall, Unanswered, send
 from ragcontract.net.sessions import prepare
-from ragcontract.net.stopping import Timing
 
 API_VERSION = "2022-11-28"
 # "Resource not accessible by integration" (or "by personal access token"), "Must have admin rights to Repository."

@@ -164,20 +164,21 @@ def contract_of(context: Context, settings: ActionSettings, reported: str = "") 
     content of any file: an attempt gets another runner, and may get another run or baseline. ``reported`` is the name
     in a report that another workflow run made, because one step may post the reports of several contracts.
     """
+    named = settings.inputs
     inputs = (
         context.step,
         settings.job_index,
         settings.working_directory,
-        settings.golden,
-        settings.run,
-        settings.scores,
-        settings.judgments,
-        settings.calibration,
-        settings.baseline,
-        settings.config,
-        settings.k,
-        settings.tag,
-        settings.repeats,
+        named.golden,
+        named.run,
+        named.scores,
+        named.judgments,
+        named.calibration,
+        named.baseline or (),
+        named.config,
+        named.k,
+        named.tags,
+        named.repeats,
         settings.report_json if settings.mode == "post-comment" else "",
         *([reported] if reported else []),
     )

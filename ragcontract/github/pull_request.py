@@ -14,7 +14,7 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.github.context import Context, GitHubError, at, number_at, text_at
 from ragcontract.github.files import in_repository
-from ragcontract.net.stopping import Timing
+from ragcontract.net.pacing import Timing
 from ragcontract.report.record import ErrorReport, Report
 
 if TYPE_CHECKING:

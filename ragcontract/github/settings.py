@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.nearest import NearNames
+from ragcontract.evaluation.source import DEFAULTS, Inputs
 from ragcontract.report.record import Detail
 
 Mode = Literal["check", "post-comment"]
@@ -33,23 +34,13 @@ class ActionSettings(Struct, frozen=True, kw_only=True):
     """
 
     mode: Mode = "check"
-    golden: tuple[str, ...] = ()
-    run: tuple[str, ...] = ()
-    scores: tuple[str, ...] = ()
-    judgments: tuple[str, ...] = ()
-    calibration: str | None = None
-    baseline: tuple[str, ...] = ()
-    config: str | None = None
-    k: int | None = None
-    tag: tuple[str, ...] = ()
-    repeats: bool = False
+    inputs: Inputs = Inputs(unnamed=frozenset(DEFAULTS))  # as they are named, with paths on the runner
     report_md: str = "report.md"
     report_json: str = "report.json"
     report_json_detail: Detail | None = None
     junit: str = "junit.xml"
     report_html: str = ""
     report_v2: str = ""
-    no_answers: bool = False
     comment: CommentWhen = "always"
     comment_required: bool = False
     comment_body_file: str | None = None
@@ -66,25 +57,25 @@ class ActionSettings(Struct, frozen=True, kw_only=True):
     def from_environ(cls, environ: Mapping[str, str]) -> "ActionSettings":
         """Read the inputs from the runner's environment variables."""
         inputs = _Inputs(environ)
+        mode: Mode = inputs.choice("mode", MODES, "check")  # what is wrong is reported in the order of these lines
+        k, repeats = inputs.number("k", bounds.RANK), inputs.choice("repeats", FLAGS, default=False)
+        detail = inputs.choice("report-json-detail", DETAILS, None)
         return cls(
-            mode=inputs.choice("mode", MODES, "check"),
-            golden=inputs.lines("golden"),
-            run=inputs.lines("run"),
-            scores=inputs.lines("scores"),
-            judgments=inputs.lines("judgments"),
-            calibration=inputs.text("calibration") or None,
-            baseline=inputs.lines("baseline"),
-            config=inputs.text("config") or None,
-            k=inputs.number("k", bounds.RANK),
-            tag=inputs.lines("tag"),
-            repeats=inputs.choice("repeats", FLAGS, default=False),
+            mode=mode,
+            inputs=Inputs.named(
+                **{name: inputs.lines(name) for name in ("golden", "run", "scores", "judgments", "baseline")},
+                **{name: inputs.text(name) or None for name in ("calibration", "config")},
+                k=k,
+                tags=inputs.lines("tag"),
+                repeats=repeats,
+                no_answers=inputs.choice("no-answers", FLAGS, default=False),
+            ),
             report_md=inputs.text("report-md") or "report.md",
             report_json=inputs.text("report-json") or "report.json",
-            report_json_detail=inputs.choice("report-json-detail", DETAILS, None),
+            report_json_detail=detail,
             junit=inputs.text("junit") or "junit.xml",
             report_html=inputs.text("report-html"),
             report_v2=inputs.text("report-v2"),
-            no_answers=inputs.choice("no-answers", FLAGS, default=False),
             comment=inputs.choice("comment", COMMENT_WHEN, "always"),
             comment_required=inputs.choice("comment-required", FLAGS, default=False),
             comment_body_file=inputs.text("comment-body-file") or None,

@@ -30,22 +30,27 @@ from ragcontract.files.rows import is_parquet, read_rows
 from ragcontract.files.writing import append
 from ragcontract.judge.chat_model import ChatModel
 from ragcontract.judge.endpoint import query_keys
-from ragcontract.judge.judging_run import (
-    Expected,
+from ragcontract.judge.judging_run import Expected, cache_of, expected, open_model
+from ragcontract.judge.judging_session import (
+    JudgingProgress,
+    JudgingResult,
     JudgingSettings,
-    copied_journal,
-    expected_cost,
+    Lacking,
     judge_lacking,
-    open_model,
+    lacking,
 )
-from ragcontract.judge.judging_session import Cache, JudgingProgress, JudgingResult, Lacking, by_key, lacking
-from ragcontract.judge.judgment_journal import JudgmentJournal, journal_key, open_journal, path_beside
-from ragcontract.judge.spending import Spending, Spent
-from ragcontract.judgments.calibration_file import FORMAT_VERSION, Calibration, CalibrationFile, write_calibration
+from ragcontract.judge.judgment_journal import journal_key, open_journal, path_beside
+from ragcontract.judge.model_calls import Spending, Spent
+from ragcontract.judgments.calibration import (
+    FORMAT_VERSION,
+    Calibration,
+    CalibrationFile,
+    calibrated,
+    write_calibration,
+)
 from ragcontract.judgments.items import Item, JudgeCase, known_without_a_judge, label_of
 from ragcontract.judgments.judgments_file import Judgment, QueryKey
-from ragcontract.judgments.trust import calibrated
-from ragcontract.net.stopping import Stop
+from ragcontract.net.pool import Stop
 
 Text = Annotated[AnswerText, Meta(min_length=1, title=f"text of 1 to {bounds.ANSWER:,} characters")]
 # The fields without which a task cannot be judged.
@@ -126,18 +131,8 @@ def expected_calibration(
     labelled: Labelled, judging: JudgingSettings, *, passes: int = PASSES
 ) -> tuple[Lacking, Expected]:
     """Return what all passes would ask, and what they would cost at least, without sending or writing anything."""
-    model = open_model(judging, Spending())
-    each = [
-        lacking(labelled.cases, model, judging.settings, _cache(judging, copied_journal(path, judging)))
-        for path in (_journal_path(judging, number) for number in range(1, passes + 1))
-    ]
-    model.close()
-    to_ask = Lacking(
-        wanted=tuple(key for of_pass in each for key in of_pass.wanted),
-        cached=tuple(judgment for of_pass in each for judgment in of_pass.cached),
-        cases=tuple(case for of_pass in each for case in of_pass.cases),
-    )
-    return to_ask, expected_cost(to_ask, model, judging.settings)
+    journals = [_journal_path(judging, number) for number in range(1, passes + 1)]
+    return expected(labelled.cases, judging, journals, {})
 
 
 def read_labels(paths: Sequence[str]) -> Labelled:
@@ -185,7 +180,6 @@ class Unlabelled(Struct, frozen=True, kw_only=True):
     item: Item
 
     def row(self, *, label: bool, labeler: str | None) -> LabelRow:
-        """Return the line of a labels file."""
         case = self.case
         return LabelRow(
             task=case.task,
@@ -224,11 +218,9 @@ class LabelsFile:
         self._hash = hashlib.blake2b(data)
 
     def __contains__(self, unlabelled: Unlabelled) -> bool:
-        """Return whether an item is labelled."""
         return _about(unlabelled.row(label=True, labeler=None)) in self._known
 
     def __len__(self) -> int:
-        """Return how many items are labelled."""
         return len(self._known)
 
     def add(self, row: LabelRow) -> None:
@@ -298,12 +290,6 @@ def _without_nulls(row: LabelRow) -> dict[str, object]:
     return {name: value for name, value in msgspec.structs.asdict(row).items() if value is not None}
 
 
-def _cache(judging: JudgingSettings, journal: JudgmentJournal | None) -> Cache:
-    """Return the judgments of a pass that did not end. No others are reused."""
-    unfinished = by_key(journal.judgments) if journal else {}
-    return Cache(now=judging.clock(), unfinished=unfinished, max_age_days=judging.max_age_days)
-
-
 def _pass(
     number: int,
     labelled: Labelled,
@@ -318,7 +304,7 @@ def _pass(
     path = _journal_path(judging, number)
     journal = open_journal(path, key=journal_key(judging.environ), refresh=judging.refresh, option="--out")
     try:
-        to_ask = lacking(labelled.cases, model, judging.settings, _cache(judging, journal))
+        to_ask = lacking(labelled.cases, model, judging.settings, cache_of(judging, journal, {}))
         return judge_lacking(to_ask, judging, model, journal, spending, stop=stop, watch=watch)
     finally:
         journal.close(remove=False)

@@ -12,14 +12,14 @@ from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.judge.calls import ReplyFault, ask_of, listed, object_of, reply_to, writable
 from ragcontract.judge.interface import Dice, Model, NoReply, Reply, VoteSettings
-from ragcontract.judge.judging_run import CountingModel, Expected, JudgingSettings, open_model
-from ragcontract.judge.judging_session import JudgingProgress, in_threads
+from ragcontract.judge.judging_run import CountingModel, Expected, open_model
+from ragcontract.judge.judging_session import JudgingProgress, JudgingSettings, in_threads
 from ragcontract.judge.judgment_journal import JudgmentJournal, RememberingModel, journal_key, open_journal, path_beside
-from ragcontract.judge.spending import Spending, Spent
+from ragcontract.judge.model_calls import Spending, Spent
 from ragcontract.judge.tasks import CLAIMS
 from ragcontract.judgments.replay import Evidence
 from ragcontract.labelling.labels import GoldenRows
-from ragcontract.net.stopping import Stop
+from ragcontract.net.pool import Stop
 
 TRIES = 2
 FIELD = "reference_claims"
@@ -81,11 +81,15 @@ def split_all(
 
         splits: dict[str, Split] = {}
         lacking = 0
-        at_once = judging.limits.concurrency
-        for query_id, query_split in in_threads(queries, split, at_once=at_once, spending=spending, stop=stop):
+
+        def take(made: tuple[str, Split]) -> None:
+            nonlocal lacking
+            query_id, query_split = made
             splits[query_id] = query_split
             lacking += query_split.status != "ok"
             watch(JudgingProgress(done=len(splits), total=len(queries), unjudged=lacking))
+
+        in_threads(queries, split, take, at_once=judging.limits.concurrency, spending=spending, stop=stop)
         golden.save_field(
             FIELD,
             {name: list(query_split.claims) for name, query_split in splits.items() if query_split.status == "ok"},

@@ -70,7 +70,8 @@ def find_endpoint(url: str | None, api: str | None, environ: Mapping[str, str]) 
         raise InputError(problems)
     parts = urlsplit(address)
     spoken: Api = "ollama" if api == "ollama" or (api is None and parts.port == OLLAMA_PORT) else "openai"
-    base = _without_pasted(address.rstrip("/"), PASTED[spoken])
+    base = address.rstrip("/")
+    base = base.removesuffix(next((pasted for pasted in PASTED[spoken] if base.endswith(pasted)), ""))
     name, key = _key(base, environ)
     if not key:
         return Endpoint(url=base, api=spoken)
@@ -132,11 +133,6 @@ def instructions_digest(task: AskedTask) -> str:
     instructions = instructions_of(task)
     parts = {"system": instructions.system, "schema": instructions.schema, "temperatures": [0.0, AGAIN_TEMPERATURE]}
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:DIGITS]
-
-
-def _without_pasted(url: str, endings: tuple[str, ...]) -> str:
-    ending = next((ending for ending in endings if url.endswith(ending)), "")
-    return url.removesuffix(ending)
 
 
 def _key(url: str, environ: Mapping[str, str]) -> tuple[str, str]:

@@ -5,8 +5,9 @@ A *case* is one task for one query (:mod:`ragcontract.judgments.items`). The pro
 knows nothing of tasks, the protocol nothing of endpoints.
 """
 
-from collections.abc import Callable, Mapping, MutableSequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from random import Random
 from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -58,33 +59,17 @@ class Model(Protocol):
     endpoint refuses. Those are not known at the start of the next run, so everything would be asked again.
     """
 
-    @property
-    def name(self) -> str:
-        """The model as the user names it."""
-
-    @property
-    def host(self) -> str:
-        """The host of its endpoint, with the port if it is not the usual one."""
+    name: str  # of the model, as the user names it
+    host: str  # of its endpoint, with the port if it is not the usual one
 
     def ask(self, ask: Ask) -> Reply:
         """Send what is asked and return the reply; raise NoReply."""
 
 
-class Dice(Protocol):
-    """The source of nonces, and of the places and words of controls: ``random.SystemRandom()``, or seeded dice.
-
-    Nobody who writes a text that is judged must be able to guess them. With equal dice and equal replies, a case makes
-    equal asks. So a session whose dice are seeded by its secret and the case can continue within a case.
-    """
-
-    def randrange(self, stop: int, /) -> int:
-        """Return a number from 0 to below ``stop``."""
-
-    def getrandbits(self, bits: int, /) -> int:
-        """Return a number of ``bits`` random bits."""
-
-    def shuffle(self, items: MutableSequence[Any], /) -> None:
-        """Shuffle a list."""
+# The source of nonces, and of the places and words of controls: ``random.SystemRandom()``, or seeded dice. Nobody who
+# writes a text that is judged must be able to guess them. With equal dice and equal replies, a case makes equal asks.
+# So a session whose dice are seeded by its secret and the case can continue within a case.
+Dice: TypeAlias = Random
 
 
 class VoteSettings(Struct, frozen=True, kw_only=True):
@@ -95,7 +80,6 @@ class VoteSettings(Struct, frozen=True, kw_only=True):
     max_tokens: int = 2048  # of each reply
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a number of votes that is even or out of bounds."""
         if not 1 <= self.votes <= bounds.VOTES or not self.votes % 2:
             raise ValueError(f"votes: expected an odd number from 1 to {bounds.VOTES}, found {self.votes}")
 

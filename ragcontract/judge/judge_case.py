@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from ragcontract.core import bounds
 from ragcontract.core.safe_text import shorten
@@ -17,7 +18,7 @@ from ragcontract.judge.calls import ModelCall, ReplyFault, Vote, call_on, read_r
 from ragcontract.judge.endpoint import asked_judge, fingerprint
 from ragcontract.judge.interface import Clock, Dice, Model, Reply, VoteSettings
 from ragcontract.judgments.items import AskedJudge, JudgeCase, is_failure, keys_of, known_without_a_judge, settled
-from ragcontract.judgments.judgments_file import Judgment, Status
+from ragcontract.judgments.judgments_file import Judgment
 from ragcontract.judgments.replay import evidence_of
 
 NoVote: TypeAlias = Literal["unsure", "compromised", "failed"]
@@ -33,15 +34,7 @@ class Withheld(Struct, frozen=True, kw_only=True):
     reason: str
 
 
-class ItemDecision(Struct, frozen=True, kw_only=True):
-    """The result of the votes on an item."""
-
-    status: Status
-    vote: Vote | None = None  # the first vote with the verdict
-    reason: str = ""  # why there is no verdict
-
-
-_TIED = ItemDecision(status="unsure", reason="The votes do not agree.")
+_TIED = Withheld(status="unsure", reason="The votes do not agree.")
 
 
 class ItemUsage(Struct, kw_only=True):
@@ -63,7 +56,6 @@ class Usage:
         self._items: dict[int, ItemUsage] = {}
 
     def of(self, number: int) -> ItemUsage:
-        """Return the usage of an item."""
         return self._items.setdefault(number, ItemUsage(models=set(), dropped=set()))
 
     def add(self, numbers: Sequence[int], reply: Reply) -> None:
@@ -93,9 +85,7 @@ def judge_case(
 ) -> list[Judgment]:
     """Return a judgment on each item of a case, in their order, whatever happens."""
     if why := known_without_a_judge(case):
-        result = _Decided(
-            Usage(), {}, [ItemDecision(status="ok", vote=Vote(verdict=False, reason=why)) for _ in case.items]
-        )
+        result = _Decided(Usage(), {}, [Vote(verdict=False, reason=why)] * len(case.items))
     else:
         result = _Judging(case, model, settings, dice).result()
     judge = asked_judge(case.task, settings, model)
@@ -106,7 +96,6 @@ def judge_case(
             task=case.task,
             query_id=case.query_id,
             item=case.items[number].name,
-            status=result.decisions[number].status,
             judge=judge,
             at=at,
             **_from_replies(result, number, judge),
@@ -115,8 +104,10 @@ def judge_case(
     ]
 
 
-def decided(votes: Sequence[Vote | Withheld], settings: VoteSettings) -> ItemDecision | None:
-    """Return what the votes so far decide; None if another vote is needed.
+def decided(votes: Sequence[Vote | Withheld], settings: VoteSettings) -> Vote | Withheld | None:
+    """Return the first vote with the verdict that the votes so far decide, or why there is none.
+
+    Return None if another vote is needed.
 
     With ``confirm: failures``, the first vote decides unless it speaks against the application. Otherwise, a verdict
     needs more than half of ``settings.votes``. A withheld vote counts for neither side. No further vote is needed once
@@ -125,18 +116,16 @@ def decided(votes: Sequence[Vote | Withheld], settings: VoteSettings) -> ItemDec
     cast = [vote.verdict if isinstance(vote, Vote) else None for vote in votes]
     verdict = settled(cast, settings.votes, settings.confirm)
     if verdict is not None:
-        return ItemDecision(
-            status="ok", vote=next(vote for vote in votes if isinstance(vote, Vote) and vote.verdict == verdict)
-        )
+        return next(vote for vote in votes if isinstance(vote, Vote) and vote.verdict == verdict)
     first = votes[0]
     if isinstance(first, Withheld) and (settings.votes == 1 or settings.confirm == "failures"):
-        return _withheld(first)
+        return first
     against = sum(1 for vote in cast if vote is not None and is_failure(vote))
     in_favour = sum(1 for vote in cast if vote is not None) - against
     if max(against, in_favour) + settings.votes - len(votes) > settings.votes // 2:
         return None
     withheld = {vote.status: vote for vote in reversed(votes) if isinstance(vote, Withheld)}
-    return next((_withheld(withheld[status]) for status in _WORST if status in withheld), _TIED)
+    return next((withheld[status] for status in _WORST if status in withheld), _TIED)
 
 
 class _Decided(NamedTuple):
@@ -144,17 +133,15 @@ class _Decided(NamedTuple):
 
     usage: Usage
     votes: Mapping[int, Sequence[Vote | Withheld]]
-    decisions: Sequence[ItemDecision]
+    decisions: Sequence[Vote | Withheld]
 
 
 def _from_replies(result: _Decided, number: int, judge: AskedJudge) -> dict[str, Any]:
     """Return the fields of a judgment that come from replies."""
     used, decision = result.usage.of(number), result.decisions[number]
-    vote = decision.vote
-    proven = {} if vote is None else {name: getattr(vote, name) for name in vote.__struct_fields__}
     return {
-        "reason": decision.reason,
-        **proven,
+        "status": "ok",
+        **asdict(decision),
         "votes": tuple(vote.verdict if isinstance(vote, Vote) else None for vote in result.votes.get(number, ())),
         "model": shorten(" + ".join(sorted(used.models)), bounds.JUDGE_NAME),
         "fingerprint": fingerprint(judge, used.models, used.dropped),
@@ -177,7 +164,7 @@ class _Judging:
     def result(self) -> _Decided:
         """Ask until every item is decided, and return the result."""
         votes: dict[int, list[Vote | Withheld]] = {number: [] for number in range(len(self._case.items))}
-        decisions: dict[int, ItemDecision] = {}
+        decisions: dict[int, Vote | Withheld] = {}
         while undecided := [number for number in votes if number not in decisions]:
             asked = len(votes[undecided[0]])
             for at in range(0, len(undecided), bounds.ITEMS_A_CALL):
@@ -221,10 +208,6 @@ class _Judging:
             return _withheld_judgment(numbers, "compromised", COMPROMISED)
         faults = {number: Withheld(status="unsure", reason=why) for number, why in read.faults.items()}
         return {**read.votes, **faults}
-
-
-def _withheld(vote: Withheld) -> ItemDecision:
-    return ItemDecision(status=vote.status, reason=vote.reason)
 
 
 def _share(total: int, at: int, of: int) -> int:

@@ -4,7 +4,6 @@ Judgments in the file are reused, and the file is written whole when the judging
 each case are counted instead of sent.
 """
 
-import os
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,36 +12,34 @@ from io import BytesIO
 from pathlib import Path
 from typing import get_args
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract.core import bounds
-from ragcontract.core.errors import RagContractError
 from ragcontract.core.judge_settings import Confirm
 from ragcontract.core.numbers import is_within
 from ragcontract.core.safe_text import shorten
 from ragcontract.files.locking import file_digest, in_turn, not_ours, require_unchanged
-from ragcontract.judge.chat_api import USUAL_CONTEXT, OllamaChat, OpenAIChat
-from ragcontract.judge.chat_model import ChatModel, Dialect, estimated_tokens
-from ragcontract.judge.endpoint import Endpoint
-from ragcontract.judge.interface import Ask, Clock, Model, NoReply, Reply, VoteSettings
-from ragcontract.judge.judge_case import judge_case, utc_now
+from ragcontract.judge.chat_model import USUAL_CONTEXT, ChatModel, Dialect, OllamaChat, OpenAIChat, estimated_tokens
+from ragcontract.judge.interface import Ask, NoReply, Reply, VoteSettings
+from ragcontract.judge.judge_case import judge_case
 from ragcontract.judge.judging_session import (
     USUAL_DAYS,
     Cache,
     JudgingProgress,
     JudgingResult,
-    JudgingSession,
+    JudgingSettings,
     Lacking,
     by_key,
+    judge_lacking,
     lacking,
 )
 from ragcontract.judge.judgment_journal import JudgmentJournal, journal_key, open_journal, path_beside
-from ragcontract.judge.model_calls import CallLimits, ModelCalls
-from ragcontract.judge.spending import Budget, Spending, Spent
+from ragcontract.judge.model_calls import Budget, CallLimits, ModelCalls, Spending, Spent
 from ragcontract.judgments.items import JudgeCase
 from ragcontract.judgments.judgments_file import Judgment, QueryKey, query_key, read_judgments, write_judgments
-from ragcontract.net.stopping import Stop
+from ragcontract.net.journal import Lines
+from ragcontract.net.pool import Stop
 
 SETTINGS, LIMITS = VoteSettings(), CallLimits()  # the defaults
 DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|min|h)")
@@ -115,7 +112,6 @@ class JudgeOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def settings(self) -> VoteSettings:
-        """How cases are judged."""
         return VoteSettings(votes=self.votes, confirm=self.confirm, max_tokens=self.max_reply)
 
     @property
@@ -132,7 +128,6 @@ class JudgeOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def limits(self) -> CallLimits:
-        """How calls are made."""
         return CallLimits(
             concurrency=self.concurrency,
             retries=self.retries,
@@ -142,22 +137,6 @@ class JudgeOptions(Struct, frozen=True, kw_only=True):
 
 
 USUAL = JudgeOptions(model="")  # the defaults; the model has none
-
-
-class JudgingSettings(Struct, frozen=True, kw_only=True):
-    """How cases are judged, and where the judgments are stored."""
-
-    path: str  # of the judgments file
-    model: str
-    endpoint: Endpoint
-    settings: VoteSettings = VoteSettings()
-    budget: Budget = Budget()
-    limits: CallLimits = CallLimits()
-    max_age_days: float = USUAL_DAYS
-    max_context: int = USUAL_CONTEXT
-    refresh: bool = False
-    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)  # names the folder for the journal's key
-    clock: Clock = utc_now
 
 
 class JudgingOutcome(Struct, frozen=True, kw_only=True):
@@ -188,7 +167,7 @@ def judge_cases(
     is_all = False
     try:
         read = file_digest(judging.path)
-        cache = _cache(judging, journal)
+        cache = cache_of(judging, journal, _stored(judging))
         to_ask = lacking(cases, model, judging.settings, cache)
         judged = judge_lacking(to_ask, judging, model, journal, spending, stop=stop or Stop(), watch=watch)
         with in_turn(judging.path):
@@ -204,33 +183,6 @@ def judge_cases(
     finally:
         model.close()
         journal.close(remove=is_all)
-
-
-def judge_lacking(
-    to_ask: Lacking,
-    judging: JudgingSettings,
-    model: ChatModel,
-    journal: JudgmentJournal,
-    spending: Spending,
-    *,
-    stop: Stop,
-    watch: Callable[[JudgingProgress], object],
-) -> JudgingResult:
-    """Judge what is lacking, and keep it in the journal; raise OutputError if that fails."""
-    session = JudgingSession(
-        model,
-        judging.settings,
-        journal,
-        spending,
-        concurrency=judging.limits.concurrency,
-        stop=stop,
-        watch=watch,
-        clock=judging.clock,
-    )
-    judged = session.run(to_ask)
-    if isinstance(judged.error, RagContractError):
-        raise judged.error
-    return judged
 
 
 def open_model(judging: JudgingSettings, spending: Spending) -> ChatModel:
@@ -250,20 +202,29 @@ class Expected(Struct, frozen=True, kw_only=True):
 
 def expected_judging(cases: Sequence[JudgeCase], judging: JudgingSettings) -> tuple[Lacking, Expected]:
     """Return what would be asked, and what it would cost at least, without sending or writing anything."""
-    model = open_model(judging, Spending())
-    journal = copied_journal(path_beside(Path(judging.path)), judging)
-    to_ask = lacking(cases, model, judging.settings, _cache(judging, journal))
-    model.close()
-    return to_ask, expected_cost(to_ask, model, judging.settings)
+    return expected(cases, judging, [path_beside(Path(judging.path))], _stored(judging))
 
 
-def expected_cost(to_ask: Lacking, model: Model, settings: VoteSettings) -> Expected:
-    """Return what the first calls on each case would cost, without asking anything."""
-    counting = CountingModel(model.name, model.host)
-    dice = random.SystemRandom()
+def expected(
+    cases: Sequence[JudgeCase],
+    judging: JudgingSettings,
+    journals: Sequence[Path],
+    stored: Mapping[QueryKey, Judgment],
+) -> tuple[Lacking, Expected]:
+    """Return what would be asked in a pass with each of these journals, and what the first calls on each case cost."""
+    model, dice = CountingModel(judging.model, judging.endpoint.host), random.SystemRandom()
+    each = [
+        lacking(cases, model, judging.settings, cache_of(judging, copied_journal(path, judging), stored))
+        for path in journals
+    ]
+    to_ask = Lacking(
+        wanted=tuple(key for of_pass in each for key in of_pass.wanted),
+        cached=tuple(judgment for of_pass in each for judgment in of_pass.cached),
+        cases=tuple(case for of_pass in each for case in of_pass.cases),
+    )
     for case in to_ask.cases:
-        judge_case(case, counting, settings, dice)
-    return counting.expected
+        judge_case(case, model, judging.settings, dice)
+    return to_ask, model.expected
 
 
 class CountingModel:
@@ -274,7 +235,6 @@ class CountingModel:
         self.expected = Expected(calls=0, tokens_in=0, most_out=0)
 
     def ask(self, ask: Ask) -> Reply:
-        """Count a call; raise NoReply."""
         before = self.expected
         self.expected = Expected(
             calls=before.calls + 1,
@@ -288,8 +248,9 @@ def copied_journal(path: Path, judging: JudgingSettings) -> JudgmentJournal | No
     """Return a copy of the journal at ``path``, to be read; None if there is none of this user."""
     if not path.is_file() or not_ours(path):
         return None
-    copy = BytesIO(path.read_bytes())
-    return JudgmentJournal(copy, path, key=journal_key(judging.environ), refresh=judging.refresh)
+    return JudgmentJournal(
+        Lines(BytesIO(path.read_bytes()), None), key=journal_key(judging.environ), refresh=judging.refresh
+    )
 
 
 def _seconds(text: str) -> float | None:
@@ -333,11 +294,11 @@ def _beside_others(
     return now.merged([*to_ask.wanted, *others], new)
 
 
-def _cache(judging: JudgingSettings, journal: JudgmentJournal | None) -> Cache:
-    """Return the earlier judgments; raise InputError if the file is wrong."""
+def cache_of(judging: JudgingSettings, journal: JudgmentJournal | None, stored: Mapping[QueryKey, Judgment]) -> Cache:
+    """Return the earlier judgments, of a judging that did not end and of a file."""
     return Cache(
         now=judging.clock(),
-        stored=_stored(judging),
+        stored=stored,
         unfinished=by_key(journal.judgments) if journal else {},
         max_age_days=judging.max_age_days,
         refresh=judging.refresh,

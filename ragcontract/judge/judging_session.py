@@ -4,35 +4,33 @@ A cache decides which earlier judgments are reused, and what the judgments file 
 after another, until all are done, a limit is reached, or somebody asks to stop.
 """
 
-import threading
+import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from datetime import datetime, timedelta
-from queue import Empty, SimpleQueue
-from time import monotonic
-from typing import Generic, TypeVar
+from itertools import takewhile
+from typing import TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ragcontract.core import bounds
-from ragcontract.core.errors import RagContractError
 from ragcontract.core.numbers import count
 from ragcontract.judge.calls import TOO_LONG
-from ragcontract.judge.endpoint import query_keys
+from ragcontract.judge.chat_model import USUAL_CONTEXT
+from ragcontract.judge.endpoint import Endpoint, query_keys
 from ragcontract.judge.interface import Clock, Model, NoReply, VoteSettings
-from ragcontract.judge.judge_case import judge_case
+from ragcontract.judge.judge_case import judge_case, utc_now
 from ragcontract.judge.judgment_journal import JudgmentJournal, RememberingModel
-from ragcontract.judge.spending import Spending
+from ragcontract.judge.model_calls import Budget, CallLimits, Spending
 from ragcontract.judgments.items import JudgeCase
 from ragcontract.judgments.judgments_file import Judgment, QueryKey, query_key
 from ragcontract.judgments.replay import edited
-from ragcontract.net.stopping import Stop, by_signals
+from ragcontract.net.pool import Ended, Pool, Stop, by_signals
 
-TICK = 0.2  # s; how soon a request to stop is noticed
 USUAL_DAYS = 7
-Given = TypeVar("Given")
+Item = TypeVar("Item")
 Made = TypeVar("Made")
 
 
@@ -103,7 +101,7 @@ class JudgingResult(Struct, frozen=True, kw_only=True):
     missing: int  # how many wanted judgments were not asked for
     reasons: Mapping[str, str]  # an example for each status
     over: NoReply | None = None  # why no more calls could be made
-    error: BaseException | None = None  # an exception to raise, if it ended the judging early
+    error: KeyboardInterrupt | None = None  # if somebody asked to stop
 
     @property
     def unjudged(self) -> int:
@@ -144,84 +142,75 @@ def lacking(cases: Sequence[JudgeCase], model: Model, settings: VoteSettings, ca
     return Lacking(wanted=tuple(wanted), cached=tuple(cached), cases=tuple(to_ask))
 
 
-class JudgingSession:
-    """One judging under way."""
+class JudgingSettings(Struct, frozen=True, kw_only=True):
+    """How cases are judged, and where the judgments are stored."""
 
-    def __init__(
-        self,
-        model: Model,
-        settings: VoteSettings,
-        journal: JudgmentJournal,
-        spending: Spending,
-        *,
-        concurrency: int,
-        stop: Stop,
-        watch: Callable[[JudgingProgress], object],
-        clock: Clock,
-    ) -> None:
-        self._model = RememberingModel(model, journal, spending)
-        self._settings = settings
-        self._journal = journal
-        self._spending = spending
-        self._concurrency = concurrency
-        self._watch = watch  # called in the thread that calls run
-        self._clock = clock
-        self._stop = stop
-        self._began = clock()
-        self._failed_in_a_row = 0
+    path: str  # of the judgments file
+    model: str
+    endpoint: Endpoint
+    settings: VoteSettings = VoteSettings()
+    budget: Budget = Budget()
+    limits: CallLimits = CallLimits()
+    max_age_days: float = USUAL_DAYS
+    max_context: int = USUAL_CONTEXT
+    refresh: bool = False
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)  # names the folder for the journal's key
+    clock: Clock = utc_now
 
-    def run(self, to_ask: Lacking) -> JudgingResult:
-        """Ask until all cases are judged, somebody asks to stop, or no more calls may be made."""
-        new: list[Judgment] = []
-        error: BaseException | None = None
-        done = unjudged = 0
-        coming = in_threads(
-            to_ask.cases, self._case, at_once=self._concurrency, spending=self._spending, stop=self._stop
-        )
-        try:
-            for judgments in coming:
-                new += judgments
-                done += 1
-                unjudged += not all(judgment.status == "ok" for judgment in judgments)
-                self._mind_failures(judgments)
-                self._watch(JudgingProgress(done=done, total=len(to_ask.cases), unjudged=unjudged))
-        except RagContractError as raised:
-            error = raised
-        if self._stop.asked:
-            error = error or KeyboardInterrupt()
-        return _judged(to_ask, new, self._spending.over, error)
 
-    def _case(self, case: JudgeCase) -> list[Judgment]:
+def judge_lacking(
+    to_ask: Lacking,
+    judging: JudgingSettings,
+    model: Model,
+    journal: JudgmentJournal,
+    spending: Spending,
+    *,
+    stop: Stop,
+    watch: Callable[[JudgingProgress], object],
+) -> JudgingResult:
+    """Ask until all cases are judged, somebody asks to stop, or no more calls may be made.
+
+    All judgments are kept in the journal; raise OutputError if that fails. ``watch`` is called in this thread.
+    """
+    remembering = RememberingModel(model, journal, spending)
+    began = judging.clock()
+    new: list[Judgment] = []
+    done = unjudged = failed_in_a_row = 0
+
+    def judge(case: JudgeCase) -> list[Judgment]:
         """Judge a case. If all was stopped meanwhile, keep only what has a reply."""
-        keys = [key for _, key in query_keys(case, self._settings, self._model)]
-        dice = self._journal.dice(case.task, case.query_id, *keys)
-        judgments = judge_case(case, self._model, self._settings, dice, self._clock)
-        over = self._spending.over is not None
-        kept = [self._booked(judgment) for judgment in judgments if not (over and judgment.status == "failed")]
+        keys = [key for _, key in query_keys(case, judging.settings, model)]
+        dice = journal.dice(case.task, case.query_id, *keys)
+        judgments = judge_case(case, remembering, judging.settings, dice, judging.clock)
+        is_over = spending.over is not None
+        kept = [
+            replace(judgment, session=began, usd=judging.budget.cost(judgment.tokens_in, judgment.tokens_out))
+            for judgment in judgments
+            if not (is_over and judgment.status == "failed")
+        ]
         if kept:
-            self._journal.add(kept)
+            journal.add(kept)
         return kept
 
-    def _booked(self, judgment: Judgment) -> Judgment:
-        """Return a judgment with its cost and the time of this judging."""
-        usd = self._spending.budget.cost(judgment.tokens_in, judgment.tokens_out)
-        return replace(judgment, session=self._began, usd=usd)
+    def take(judgments: list[Judgment]) -> None:
+        nonlocal done, unjudged, failed_in_a_row
+        new.extend(judgments)
+        done += 1
+        unjudged += not all(judgment.status == "ok" for judgment in judgments)
+        if judgments and not all(judgment.reason.startswith(TOO_LONG) for judgment in judgments):
+            has_reply = any(judgment.status != "failed" for judgment in judgments)
+            failed_in_a_row = 0 if has_reply else failed_in_a_row + 1
+            if failed_in_a_row >= bounds.FAILED_IN_A_ROW:  # the endpoint is out of order
+                why = f"{count(failed_in_a_row, 'case')} in a row had no reply: {judgments[0].reason}"
+                spending.stop(NoReply("outage", why, final=True))
+        watch(JudgingProgress(done=done, total=len(to_ask.cases), unjudged=unjudged))
 
-    def _mind_failures(self, judgments: Sequence[Judgment]) -> None:
-        """Stop if many cases in a row get no reply, because the endpoint is out of order."""
-        if not judgments or all(judgment.reason.startswith(TOO_LONG) for judgment in judgments):
-            return
-        if any(judgment.status != "failed" for judgment in judgments):
-            self._failed_in_a_row = 0
-            return
-        self._failed_in_a_row += 1
-        if self._failed_in_a_row >= bounds.FAILED_IN_A_ROW:
-            why = f"{count(self._failed_in_a_row, 'case')} in a row had no reply: {judgments[0].reason}"
-            self._spending.stop(NoReply("outage", why, final=True))
+    in_threads(to_ask.cases, judge, take, at_once=judging.limits.concurrency, spending=spending, stop=stop)
+    return _judged(to_ask, new, spending.over, KeyboardInterrupt() if stop.asked else None)
 
 
 def _judged(
-    to_ask: Lacking, new: Sequence[Judgment], over: NoReply | None, error: BaseException | None
+    to_ask: Lacking, new: Sequence[Judgment], over: NoReply | None, error: KeyboardInterrupt | None
 ) -> JudgingResult:
     judgments = {query_key(judgment): judgment for judgment in [*to_ask.cached, *new]}
     statuses: Counter[str] = Counter(judgments[key].status for key in to_ask.wanted if key in judgments)
@@ -241,58 +230,32 @@ def _judged(
     )
 
 
-class _Done(Struct, Generic[Made], frozen=True):
-    made: Made
-
-
 def in_threads(
-    items: Sequence[Given], make: Callable[[Given], Made], *, at_once: int, spending: Spending, stop: Stop
-) -> Iterator[Made]:
-    """Yield what is made of each item, as it comes. Raise what ``make`` raises, when all threads have ended.
+    items: Sequence[Item],
+    make: Callable[[Item], Made],
+    take: Callable[[Made], object],
+    *,
+    at_once: int,
+    spending: Spending,
+    stop: Stop,
+) -> None:
+    """Make something of each item in threads, and pass it to ``take`` in this one, as it comes.
 
-    If somebody asks to stop, no further item is begun, and those under way have a moment to end.
+    Raise what either raises, when all threads have ended. If somebody asks to stop, no further item is begun, and those
+    under way have a moment to end.
     """
-    results: SimpleQueue[_Done[Made] | BaseException | None] = SimpleQueue()
-    left = iter(items)
-    lock = threading.Lock()
 
-    def work() -> None:
-        try:
-            while spending.over is None:
-                with lock:
-                    item = next(left, None)
-                if item is None:
-                    break
-                results.put(_Done(make(item)))
-        except BaseException as error:  # noqa: BLE001 (raised again by the thread that waits)
-            spending.stop(NoReply("error", "something else went wrong", final=True))
-            results.put(error)
-        finally:
-            results.put(None)
-
-    running = min(at_once, len(items))
-    for number in range(running):
-        threading.Thread(target=work, name=f"judging-{number}", daemon=True).start()
-    with by_signals(stop):
-        yield from _collected(results, running, spending, stop)
-
-
-def _collected(
-    results: "SimpleQueue[_Done[Made] | BaseException | None]", running: int, spending: Spending, stop: Stop
-) -> Iterator[Made]:
-    error: BaseException | None = None
-    end_by: float | None = None
-    while running and (end_by is None or monotonic() < end_by):
-        if stop.asked and end_by is None:
+    def mind_stop() -> None:
+        if stop.asked:
             spending.stop(NoReply("stopped", "somebody asked to stop", final=True))
-            end_by = monotonic() + bounds.WIND_UP
-        with suppress(Empty):
-            match results.get(timeout=TICK):
-                case None:
-                    running -= 1
-                case BaseException() as raised:
-                    error = error or raised
-                case done:
-                    yield done.made
-    if error is not None:
-        raise error
+
+    def settle(_item: Item, ended: Ended[Made]) -> None:
+        if ended.error is not None:
+            spending.stop(NoReply("error", "something else went wrong", final=True))
+            raise ended.error
+        if ended.made is not None:
+            take(ended.made)
+
+    affordable = takewhile(lambda _: spending.over is None, items)
+    with by_signals(stop), closing(Pool(make, size=at_once, stop=stop, tick=mind_stop)) as pool:
+        pool.run(affordable, settle)

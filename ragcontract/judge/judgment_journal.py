@@ -15,27 +15,22 @@ import os
 import random
 import secrets
 import stat
-import threading
-import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragcontract.core import bounds
-from ragcontract.core.errors import InputError, OutputError
-from ragcontract.files.locking import locked
+from ragcontract.core.errors import OutputError
 from ragcontract.judge.interface import Ask, Model, NoReply, Reply
-from ragcontract.judge.spending import Spending
+from ragcontract.judge.model_calls import Spending
 from ragcontract.judgments.judgments_file import Judgment
+from ragcontract.net.journal import Lines, opened
 
 SIZE = 32  # bytes
 VERSION = 1
-SYNC_GAP = 1.0  # s; between two fsyncs
 
 
 class _Header(Struct, frozen=True, kw_only=True, tag="journal", tag_field="line"):
@@ -60,61 +55,59 @@ _Line = _Replied | _Judged
 class JudgmentJournal:
     """The replies and judgments so far. Threads share it; close it at the end."""
 
-    def __init__(self, file: IO[bytes], path: Path, *, key: bytes, refresh: bool) -> None:
-        """Use an open file that nobody else writes, as :func:`open_journal` does.
+    def __init__(self, lines: Lines, *, key: bytes, refresh: bool) -> None:
+        """Use the lines of an open file, as :func:`open_journal` does.
 
         A journal that was not made with this ``key`` is discarded. With ``refresh``, so is that of a judging without
         ``refresh``, which may have reused old judgments.
         """
-        self._file = file
-        self._path = path
-        self._lock = threading.Lock()
-        self._synced = time.monotonic()
-        self._end = self._begins = 0
+        self._lines = lines
         self.judgments: list[Judgment] = []
         self._replies: dict[str, Reply] = {}
         self._key = key
-        header = self._header(refresh=refresh)
+        following = lines.following()
+        header = self._header(next(following, (0, b""))[1], refresh=refresh)
         is_new = header is None
         if header is None:
             header = _Header(salt=secrets.token_hex(16), refresh=refresh, proof="")
             header = replace(header, proof=_proof(key, header))
         self._salt, self._seed = header.salt, _keyed(key, f"dice {header.salt}")
-        if not is_new:
-            self._read()
-        self._file.truncate(self._end)
         if is_new:
-            self._write(msgspec.json.encode(header) + b"\n")
-            self._begins = self._end
+            lines.cut(0)
+            lines.append(msgspec.json.encode(header) + b"\n")
+            self._begins = lines.end
+        else:
+            self._begins = lines.end
+            self._read(following)
+            lines.cut(lines.end)
 
-    def _header(self, *, refresh: bool) -> _Header | None:
+    def _header(self, line: bytes, *, refresh: bool) -> _Header | None:
         """Return the first line; None if the journal does not count."""
-        line = self._file.readline(bounds.LINE)
         try:
-            header = msgspec.json.decode(line, type=_Header) if line.endswith(b"\n") else None
+            header = msgspec.json.decode(line, type=_Header)
         except (msgspec.DecodeError, UnicodeError):
-            header = None
-        if header is None or header.version != VERSION or (refresh and not header.refresh):
             return None
-        if not hmac.compare_digest(header.proof.encode(), _proof(self._key, header).encode()):
+        if header.version != VERSION or (refresh and not header.refresh):
             return None
-        self._end = self._begins = len(line)
-        return header
+        return header if hmac.compare_digest(header.proof.encode(), _proof(self._key, header).encode()) else None
 
-    def _read(self) -> None:
-        """Read the other lines, up to the first one that is incomplete or that somebody else wrote."""
+    def _read(self, following: Iterator[tuple[int, bytes]]) -> None:
+        """Read the other lines, up to the first one that somebody else wrote."""
         decode = msgspec.json.Decoder(_Line).decode
-        with suppress(msgspec.DecodeError, UnicodeError):
-            while (line := self._file.readline(bounds.LINE)).endswith(b"\n"):
-                data, _, seal = line[:-1].rpartition(b"\t")
-                if not hmac.compare_digest(seal, self._seal(data)):
+        for offset, line in following:
+            data, _, seal = line[:-1].rpartition(b"\t")
+            try:
+                made = decode(data) if hmac.compare_digest(seal, self._seal(data)) else None
+            except (msgspec.DecodeError, UnicodeError):
+                made = None
+            match made:
+                case _Replied(ask=ask, reply=reply):
+                    self._replies[ask] = reply
+                case _Judged(judgments=judgments):
+                    self.judgments += judgments
+                case None:
+                    self._lines.end = offset
                     return
-                match decode(data):
-                    case _Replied(ask=ask, reply=reply):
-                        self._replies[ask] = reply
-                    case _Judged(judgments=judgments):
-                        self.judgments += judgments
-                self._end += len(line)
 
     def _seal(self, data: bytes) -> bytes:
         """Return the signature of a line. The first line alone proves nothing, because others can copy it."""
@@ -125,40 +118,21 @@ class JudgmentJournal:
         return random.Random("\n".join([self._seed, *case]))  # noqa: S311 (its seed is a secret)
 
     def reply_to(self, asked: str) -> Reply | None:
-        """Return an earlier reply; None if there is none."""
         return self._replies.get(asked)
 
     def add_reply(self, asked: str, reply: Reply) -> None:
-        """Keep a reply; raise OutputError."""
         self._append(_Replied(ask=asked, reply=reply))
 
     def add(self, judgments: list[Judgment]) -> None:
-        """Keep the judgments on a case; raise OutputError."""
         self._append(_Judged(judgments=judgments))
 
     def _append(self, line: _Line) -> None:
         data = msgspec.json.encode(line)
-        self._write(data + b"\t" + self._seal(data) + b"\n")
-
-    def _write(self, data: bytes) -> None:
-        with self._lock:
-            try:
-                self._file.seek(self._end)
-                self._file.write(data)
-                self._file.flush()
-                if time.monotonic() - self._synced > SYNC_GAP:
-                    os.fsync(self._file.fileno())
-                    self._synced = time.monotonic()
-            except OSError as error:
-                raise OutputError([f"{self._path}: cannot be written ({error.strerror or error})"]) from error
-            self._end += len(data)
+        self._lines.append(data + b"\t" + self._seal(data) + b"\n")
 
     def close(self, *, remove: bool) -> None:
         """Close the file; delete it if it is empty, or with ``remove``."""
-        with self._lock, suppress(OSError):
-            if remove or self._end == self._begins:
-                self._path.unlink(missing_ok=True)
-            self._file.close()
+        self._lines.close(remove=remove or self._lines.end == self._begins)
 
 
 def open_journal(path: Path, *, key: bytes, refresh: bool, option: str = "") -> JudgmentJournal:
@@ -166,19 +140,11 @@ def open_journal(path: Path, *, key: bytes, refresh: bool, option: str = "") -> 
 
     ``option`` is the option of the command with which users can name another file, with another journal.
     """
+    lines = opened(path, "judging", option=option)
     try:
-        file = locked(path)
-    except OSError as error:
-        raise OutputError([f"{path}: cannot be written ({error.strerror or error})"]) from error
-    if file is None:
-        otherwise = f", or give another {option}" if option else ""
-        raise InputError([f"{path}: another judging writes it; wait for its end{otherwise}"])
-    try:
-        return JudgmentJournal(file, path, key=key, refresh=refresh)
+        return JudgmentJournal(lines, key=key, refresh=refresh)
     except OutputError:  # not even its first line could be written
-        path.unlink(missing_ok=True)
-        with suppress(OSError):
-            file.close()
+        lines.close(remove=True)
         raise
 
 
@@ -216,19 +182,10 @@ class RememberingModel:
     """A model that is asked only if the journal has no reply, and no more once a failure is final. Threads share it."""
 
     def __init__(self, model: Model, journal: JudgmentJournal, spending: Spending) -> None:
+        self.name, self.host = model.name, model.host
         self._model = model
         self._journal = journal
         self._spending = spending
-
-    @property
-    def name(self) -> str:
-        """The model as the user names it."""
-        return self._model.name
-
-    @property
-    def host(self) -> str:
-        """The host of its endpoint."""
-        return self._model.host
 
     def ask(self, ask: Ask) -> Reply:
         """Return the reply, after adding it to the journal; raise NoReply."""

@@ -1,27 +1,25 @@
-"""Calls to a judge's endpoint: sent again if that may help, fewer at a time after a 429, and counted."""
+"""Calls to a judge's endpoint: sent again if that may help, fewer at a time after a 429, and counted.
+
+No call is begun that could exceed a limit on their number, tokens or cost.
+"""
 
 import json
+import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
-import requests
 from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.safe_text import shorten, visible
+from ragcontract.core.numbers import count
 from ragcontract.files.json_text import check_nesting
 from ragcontract.judge.endpoint import KEY, OPENAI_KEY, Endpoint
 from ragcontract.judge.interface import NoReply
-from ragcontract.judge.spending import Bill, Spending
-from ragcontract.net.pacing import FIRST_BACKOFF, RateLimiter, asked_pause, backoff
-from ragcontract.net.sending import AGAIN, HttpAnswer, HttpCall, Unanswered, may_succeed_later, reason_in, send, shown
-from ragcontract.net.sessions import open_session
-from ragcontract.net.stopping import Timing
+from ragcontract.net.pacing import FIRST_BACKOFF, Throttle, Timing, backoff
+from ragcontract.net.sending import Failed, HttpAnswer, HttpCall, Service, reason_in
 
-TICK = 0.02  # s; how soon a free place is taken
-PATIENCE = 4  # so many times the calls at a time must succeed before one more is allowed
 TOO_MANY, TOO_LARGE = 429, 413
 ADVICE = {  # what to do about a status that people meet first
     401: f"; is the key in {KEY} (for OpenAI itself, also {OPENAI_KEY}) the one for this server?",
@@ -31,7 +29,7 @@ READ_OF_REFUSAL = 4_096  # bytes that are searched for the name of a parameter
 # No other call would succeed, because the address, the key, the account or the model is wrong.
 FINAL_STATUSES = {401, 402, 403, 404, 405}
 FINAL_CODES = {"insufficient_quota", "invalid_api_key", "model_not_found"}
-FINAL_KINDS = {"unreachable", "connect_timeout", "proxy_error", "tls_error", "bad_request"}
+FINAL_KINDS = {"machine", "unreachable", "connect_timeout", "proxy_error", "tls_error", "bad_request"}
 TOO_LONG_CODES = {"context_length_exceeded", "exceed_context_size_error", "string_above_max_length"}
 TOO_LONG = (
     "context length",
@@ -43,6 +41,168 @@ TOO_LONG = (
 )
 # A function that returns the tokens in and out that decoded JSON names; None if it names none.
 Billing: TypeAlias = Callable[[Any], tuple[int, int] | None]
+
+
+MILLION = 1_000_000
+REACHED = "the deadline is reached"
+TICK = 0.1  # s; how soon a waiting thread notices that no more calls may be made
+
+
+class Budget(Struct, frozen=True, kw_only=True):
+    """Limits and prices; None for no limit."""
+
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    max_usd: float | None = None
+    price_in: float | None = None  # USD for a million tokens
+    price_out: float | None = None  # USD for a million tokens
+    deadline: float | None = None  # s, from the start
+
+    def cost(self, tokens_in: float, tokens_out: float) -> float | None:
+        """Return what tokens cost; None without prices."""
+        priced = self.price_in is not None or self.price_out is not None
+        return self.usd(tokens_in, tokens_out) if priced else None
+
+    def usd(self, tokens_in: float, tokens_out: float) -> float:
+        """Return what tokens cost; 0 without prices."""
+        return (tokens_in * (self.price_in or 0) + tokens_out * (self.price_out or 0)) / MILLION
+
+
+class Spent(Struct, frozen=True, kw_only=True):
+    """What was spent."""
+
+    calls: int = 0  # those sent again included
+    retried: int = 0
+    estimated: int = 0  # calls whose tokens no answer named
+    tokens_in: int = 0
+    tokens_out: int = 0
+    usd: float | None = None
+
+
+class Bill:
+    """The tokens of one call: an estimate and the longest reply, until an answer names them."""
+
+    def __init__(self, tokens_in: int, most_out: int) -> None:
+        self.tokens_in = tokens_in
+        self.tokens_out = most_out
+        self.is_estimate = True
+
+    def is_at_most(self, tokens_out: int) -> None:
+        """Note an upper bound from the length of an answer that names no tokens."""
+        self.tokens_out = min(self.tokens_out, tokens_out)
+
+    def is_for(self, tokens_in: int, tokens_out: int) -> None:
+        """Note what the endpoint bills."""
+        self.tokens_in, self.tokens_out, self.is_estimate = tokens_in, tokens_out, False
+
+    def is_void(self) -> None:
+        self.is_for(0, 0)
+
+
+class Spending:
+    """Counts what all threads spend, and stops them."""
+
+    def __init__(self, budget: Budget | None = None, timing: Timing | None = None) -> None:
+        self.budget = budget or Budget()
+        self._timing = timing or Timing()
+        self._end = self._timing.monotonic() + (math.inf if self.budget.deadline is None else self.budget.deadline)
+        self._changed = threading.Condition()
+        self._reserved: dict[Bill, tuple[int, int]] = {}
+        self._calls = self._retried = self._estimated = self._tokens_in = self._tokens_out = 0
+        self.over: NoReply | None = None  # why no more calls are begun; None if they are
+
+    @property
+    def spent(self) -> Spent:
+        with self._changed:
+            return Spent(
+                calls=self._calls,
+                retried=self._retried,
+                estimated=self._estimated,
+                tokens_in=self._tokens_in,
+                tokens_out=self._tokens_out,
+                usd=self.budget.cost(self._tokens_in, self._tokens_out),
+            )
+
+    @property
+    def seconds_left(self) -> float:
+        """How long until the deadline; infinite without one."""
+        return self._end - self._timing.monotonic()
+
+    def stop(self, why: NoReply) -> None:
+        """Begin no more calls in any thread."""
+        with self._changed:
+            self.over = self.over or why
+            self._changed.notify_all()
+
+    def check(self) -> None:
+        """Raise NoReply if no more calls may be begun."""
+        if self.over is None and self.seconds_left <= 0:
+            self.stop(NoReply("deadline", REACHED, final=True))
+        if self.over is not None:
+            raise self.over
+
+    def wait(self, seconds: float) -> None:
+        """Wait before a call; raise NoReply if no more calls may be begun, at once if the deadline comes first."""
+        end = self._timing.monotonic() + seconds
+        if end > self._end:
+            nearer = f"the deadline is nearer than the {seconds:,.0f} s to wait before the next call"
+            self.stop(NoReply("deadline", nearer if seconds >= 1 else REACHED, final=True))
+        self.check()
+        while (left := end - self._timing.monotonic()) > 0:
+            self._timing.sleep(min(left, TICK))
+            self.check()
+
+    @contextmanager
+    def call(self, tokens_in: int, most_out: int, *, again: bool) -> Iterator[Bill]:
+        """Count a call with an estimate of its tokens; raise NoReply if it could exceed a limit.
+
+        While other calls are under way, which may cost less than estimated, wait for them.
+        """
+        bill = Bill(tokens_in, most_out)
+        with self._changed:
+            while True:
+                self.check()
+                exceeded = self._exceeded(tokens_in, most_out)
+                if not exceeded:
+                    break
+                if not self._reserved or exceeded == "calls":
+                    self.stop(NoReply("budget", self._spent_all(exceeded), final=True))
+                else:
+                    self._changed.wait(TICK)
+            self._calls += 1
+            self._retried += again
+            self._reserved[bill] = (tokens_in, most_out)
+        try:
+            yield bill
+        finally:
+            with self._changed:
+                del self._reserved[bill]
+                self._tokens_in += bill.tokens_in
+                self._tokens_out += bill.tokens_out
+                self._estimated += bill.is_estimate
+                self._changed.notify_all()
+
+    def _exceeded(self, tokens_in: int, most_out: int) -> str:
+        """Return the limit that a call might exceed; empty if there is none."""
+        budget = self.budget
+        all_in = self._tokens_in + tokens_in + sum(tokens for tokens, _ in self._reserved.values())
+        all_out = self._tokens_out + most_out + sum(most for _, most in self._reserved.values())
+        if budget.max_calls is not None and self._calls >= budget.max_calls:
+            return "calls"
+        if budget.max_tokens is not None and all_in + all_out > budget.max_tokens:
+            return "tokens"
+        if budget.max_usd is not None and budget.usd(all_in, all_out) > budget.max_usd:
+            return "usd"
+        return ""
+
+    def _spent_all(self, limit: str) -> str:
+        if limit == "calls":
+            return f"{count(self._calls, 'call')} were made, as many as --max-calls allows"
+        if limit == "tokens":
+            spent = f"{self._tokens_in + self._tokens_out:,} tokens are spent"
+            return f"{spent}, and another call might exceed the {self.budget.max_tokens:,} of --max-tokens"
+        spent = f"{self.budget.usd(self._tokens_in, self._tokens_out):,.4f} USD are spent"
+        return f"{spent}, and another call might exceed the {self.budget.max_usd:,.4f} of --max-usd"
 
 
 class CallLimits(Struct, frozen=True, kw_only=True):
@@ -87,11 +247,13 @@ class ModelCalls:
         self._limits = limits or CallLimits()
         self._spending = spending
         self._timing = timing or Timing()
-        self._session: requests.Session = open_session(endpoint.url, at_once=self._limits.concurrency)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._session.close()
+        self._service = Service(
+            endpoint.url,
+            secrets=endpoint.secrets,
+            connect_seconds=self._limits.connect_seconds,
+            at_once=self._limits.concurrency,
+        )
+        self.close = self._service.close
 
     def post(
         self, path: str, body: Any, *, tokens_in: int, most_out: int, bill: Billing, again: bool = False
@@ -129,129 +291,52 @@ class ModelCalls:
     def _attempt(self, call: HttpCall, open_bill: Bill, bill: Billing, started: float) -> Any:
         """Return the decoded JSON, or the failure."""
         connect, read = self._limits.connect_seconds, self._limits.seconds
+        seconds = max(0.001, min(connect + read, self._spending.seconds_left))
         try:
-            answered = send(
-                self._session,
-                call,
-                seconds=max(0.001, min(connect + read, self._spending.seconds_left)),
-                connect_seconds=connect,
-                read_seconds=read,
-            )
-        except Unanswered as error:
-            return self._unanswered(call, open_bill, error)
-        except OSError as error:
+            content, answered = self._service.json(call, seconds, decode=_decoded, read_seconds=read)
+        except Failed as failed:
+            if failed.answered is None:
+                return self._unanswered(open_bill, failed)
+            if failed.kind == "not_json":
+                return _Failure(error=NoReply("not_json", str(failed)))
             open_bill.is_void()
-            why = f"{shown(call.url)}: cannot be called from this machine: {visible(str(error))}"
-            return _Failure(error=NoReply("machine", why, final=True))
-        return self._read(call, answered, open_bill, bill, started)
+            if failed.answered.status == TOO_MANY:
+                self.throttle.too_many(started)
+            return self._refused(failed, failed.answered)
+        tokens = bill(content)
+        if tokens is not None:
+            open_bill.is_for(*tokens)
+        else:
+            open_bill.is_at_most(len(answered.content))
+        return content
 
-    def _unanswered(self, call: HttpCall, open_bill: Bill, error: Unanswered) -> _Failure:
-        if error.unsent:
+    def _unanswered(self, open_bill: Bill, failed: Failed) -> _Failure:
+        if failed.unsent:
             open_bill.is_void()
         elif self._spending.seconds_left <= 0:
             return _Failure(error=NoReply("deadline", "the deadline was reached before there was a reply", final=True))
-        more = "; --timeout allows more" if error.kind == "read_timeout" else ""
-        reply = NoReply(error.kind, f"{shown(call.url)}: {error}{more}", final=error.kind in FINAL_KINDS)
-        return _Failure(error=reply, again=error.kind in AGAIN or error.kind == "read_timeout")
+        reply = NoReply(failed.kind, str(failed), final=failed.kind in FINAL_KINDS)
+        return _Failure(error=reply, again=failed.may_succeed_later or failed.kind == "read_timeout")
 
-    def _read(self, call: HttpCall, answered: HttpAnswer, open_bill: Bill, bill: Billing, started: float) -> Any:
-        try:
-            check_nesting(answered.content)
-            content = self.endpoint.secrets.redacted(json.loads(answered.content))
-        except (ValueError, RecursionError):
-            content = None
-        if 200 <= answered.status < 300:  # noqa: PLR2004
-            if content is None:
-                kind = self._short(answered.headers.get("content-type") or "nothing")
-                why = f"{shown(call.url)} answered {answered.status}, but not with JSON: {kind}"
-                return _Failure(error=NoReply("not_json", why))
-            tokens = bill(content)
-            if tokens is not None:
-                open_bill.is_for(*tokens)
-            else:
-                open_bill.is_at_most(len(answered.content))
-            return content
-        open_bill.is_void()
-        if answered.status == TOO_MANY:
-            self.throttle.too_many(started)
-        return self._refused(call, answered, content)
-
-    def _refused(self, call: HttpCall, answered: HttpAnswer, content: Any) -> _Failure:
+    def _refused(self, failed: Failed, answered: HttpAnswer) -> _Failure:
         status = answered.status
-        error = content.get("error") if isinstance(content, dict) else None
+        error = failed.content.get("error") if isinstance(failed.content, dict) else None
         error = error if isinstance(error, dict) else {}
-        reason = self._short(reason_in(content) or answered.reason or "no reason given")
-        what = f"{shown(call.url)} answered {status}: {reason}{ADVICE.get(status, '')}"
+        what = f"{failed}{ADVICE.get(status, '')}"
         if 300 <= status < 400:  # noqa: PLR2004
             return _Failure(error=NoReply("redirect", f"{what}; it leads elsewhere, which is not followed", final=True))
-        code = error.get("code")
+        code, reason = error.get("code"), self._service.short(reason_in(failed.content) or answered.reason)
         if status == TOO_LARGE or code in TOO_LONG_CODES or any(words in reason.lower() for words in TOO_LONG):
             return _Failure(error=NoReply("too_long", what))
         final = status in FINAL_STATUSES or (isinstance(code, str) and code in FINAL_CODES)
-        again = may_succeed_later(status) and not final
         texts = (str(error.get("param") or ""), reason, answered.content[:READ_OF_REFUSAL].decode(errors="replace"))
         return _Failure(
             error=Refused(what, status=status, texts=texts, final=final),
-            again=again,
-            pause=asked_pause(answered.headers, self._timing.now()) if again else None,
+            again=failed.may_succeed_later and not final,
+            pause=None if final else failed.pause(self._timing),
         )
 
-    def _short(self, text: str) -> str:
-        return shorten(visible(self.endpoint.secrets.redacted(text)), bounds.SERVICE_REASON)
 
-
-class Throttle:
-    """Limits how many calls are under way at a time. Threads share it."""
-
-    def __init__(self, most: int, clock: Callable[[], float]) -> None:
-        self.limit = most  # calls at a time
-        self._most = most
-        self._clock = clock  # in seconds
-        self._under_way = self._succeeded = 0
-        self._halved = -1.0
-        self._pauses = RateLimiter()
-        self._lock = threading.Lock()
-
-    @contextmanager
-    def turn(self, wait: Callable[[float], None]) -> Iterator[float]:
-        """Wait for a place, and hold it; yield the time when it was taken. ``wait`` gets seconds, and may raise."""
-        while (seconds := self._seconds()) > 0:
-            wait(seconds)
-        started = self._clock()
-        try:
-            yield started
-        finally:
-            with self._lock:
-                self._under_way -= 1
-
-    def succeeded(self) -> None:
-        """Note a call that was answered. After enough of them, one more is allowed at a time."""
-        with self._lock:
-            self._succeeded += 1
-            if self._succeeded >= PATIENCE * self.limit and self.limit < self._most:
-                self.limit += 1
-                self._succeeded = 0
-
-    def too_many(self, started: float) -> None:
-        """Halve the limit. Calls that were under way together halve it only once."""
-        with self._lock:
-            if started > self._halved:
-                self.limit = max(1, self.limit // 2)
-                self._halved = self._clock()
-            self._succeeded = 0
-
-    def pause(self, seconds: float) -> None:
-        """Begin no call for the time that the server asks for."""
-        with self._lock:
-            self._pauses.pause(seconds, self._clock())
-
-    def _seconds(self) -> float:
-        """Take a place and return 0, or return how long to wait before looking again."""
-        with self._lock:
-            left = self._pauses.next - self._clock()
-            if left > 0:
-                return left
-            if self._under_way >= self.limit:
-                return TICK
-            self._under_way += 1
-            return 0.0
+def _decoded(answered: HttpAnswer) -> Any:
+    check_nesting(answered.content)
+    return json.loads(answered.content)

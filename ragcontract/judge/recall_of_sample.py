@@ -15,8 +15,9 @@ from ragcontract.judge.claims_run import split_reference
 from ragcontract.judge.endpoint import find_endpoint
 from ragcontract.judge.interface import Ask, Model, Reply, VoteSettings
 from ragcontract.judge.judge_case import judge_case
-from ragcontract.judge.judging_run import USUAL, JudgeOptions, JudgingSettings, open_model
-from ragcontract.judge.spending import Spending, Spent
+from ragcontract.judge.judging_run import USUAL, JudgeOptions, open_model
+from ragcontract.judge.judging_session import JudgingSettings
+from ragcontract.judge.model_calls import Spending, Spent
 from ragcontract.judgments.items import Item, JudgeCase
 
 HERE = "context_recall"
@@ -59,16 +60,7 @@ class Judge:
             path="", model=model, endpoint=endpoint, settings=options.settings, limits=options.limits
         )
         self._model = open_model(judging, self._spending)
-
-    @property
-    def name(self) -> str:
-        """The name of the model."""
-        return self._model.name
-
-    @property
-    def host(self) -> str:
-        """The host of its endpoint."""
-        return self._model.host
+        self.name, self.host = self._model.name, self._model.host
 
     @property
     def spent(self) -> Spent:
@@ -84,13 +76,11 @@ class Judge:
         self._model.close()
 
     def __enter__(self) -> Self:
-        """Return the judge, which is closed at the end of the block."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Close the connections."""
         self.close()
 
 
@@ -111,7 +101,6 @@ class JudgedRecall(Struct, frozen=True, kw_only=True):
     claims: tuple[JudgedClaim, ...]
 
     def __float__(self) -> float:
-        """Return the value."""
         return self.value
 
 

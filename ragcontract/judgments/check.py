@@ -1,12 +1,11 @@
-"""Judgments in a check: computes judged metrics from judgments files, and decides whether limits on them count.
+"""The files of a judge in a check, and the judgments that each side used of them.
 
-Limits count only with a good calibration of the judge. Without judgments, limits that need them are reported, because
-nothing that is missing passes. No model is asked here; ``rag-contract judge`` did that before. Only contracts with
-judged metrics import this module.
+Without judgments, limits that need them are reported, because nothing that is missing passes. No model is asked here;
+``rag-contract judge`` did that before. Only contracts with judged metrics import this module.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
@@ -14,22 +13,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract.contract.resolve import Contract, lacking_field
-from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.core.gate import Gate
 from ragcontract.core.judge_settings import JUDGED_METRICS, Task
-from ragcontract.core.metric import MetricSettings
-from ragcontract.core.numbers import count
-from ragcontract.core.run import SourceFile
-from ragcontract.core.safe_text import shorten
+from ragcontract.core.metric import Family, MetricSettings
+from ragcontract.core.run import CONTEXT_FIELDS, SourceFile, Values
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.problems import Collector, Problems
-from ragcontract.judgments.calibration_file import Calibration
-from ragcontract.judgments.judged_metrics import JudgedShare
+from ragcontract.judgments.calibration import Calibration, checked_calibrations, why_not
+from ragcontract.judgments.judged_metrics import JudgedShare, JudgedValues
 from ragcontract.judgments.judgments_file import Judgment, Judgments, read_judgments
-from ragcontract.judgments.replay import Replay, edited
-from ragcontract.judgments.second_pass import FlaggedAnswer, SecondPass
-from ragcontract.judgments.trust import checked_calibrations, why_not
+from ragcontract.judgments.replay import Replay
+from ragcontract.judgments.second_pass import Confirmed, FlaggedAnswer, SecondPass
 from ragcontract.registry import BUILT_IN
 
 NO_JUDGMENTS = (
@@ -37,32 +31,21 @@ NO_JUDGMENTS = (
     "--judgments (in the action, the input judgments)"
 )
 CONFIRMATION: Task = "confirmation"
-ByTask: TypeAlias = dict[Task, dict[str, tuple[tuple[Judgment, ...], ...]]]  # then by query, for each of its rows
+Rows: TypeAlias = tuple[tuple[Judgment, ...], ...]  # the judgments on each row of a query
 
 
-class Replayed(Struct, frozen=True, kw_only=True):
-    """The judgments that a run was scored with, and why limits on them do not count."""
+class UsedJudgments(Struct, frozen=True, kw_only=True):
+    """The judgments that a side used."""
 
-    files: tuple[SourceFile, ...] = ()  # the judgments files
-    calibration_path: str | None = None
-    read: int = 0  # how many judgments the files have
-    without_verdict: Mapping[str, int] = {}  # how many of them have no verdict, by status
-    families: tuple[JudgedShare, ...] = ()
-    # The judgments from which metrics are computed, by task and query, for each row. A query without any text to judge
-    # has none. Filled while the run is evaluated.
-    by_task: Mapping[Task, MutableMapping[str, tuple[tuple[Judgment, ...], ...]]] = {}
-    replay: Replay | None = None  # knows who judged run and baseline
-    second_pass: SecondPass | None = None
-    flagged: Mapping[str, Sequence[FlaggedAnswer]] = {}  # the flagged answers of the run, by query
-    calibrations: Mapping[Task, Calibration] = {}
-    why_not: Mapping[Task, tuple[str, ...]] = {}  # why limits on judgments do not count, by task
-    # Why limits do not count, by the id of the limit. A limit on a change depends on the judge of the baseline, too.
-    untrusted: Mapping[str, tuple[str, ...]] = {}
-    advisory: bool = False  # whether limits that do not count are shown without effect, instead of being refused
-    problems: Problems = Problems()
+    # The judgments from which metrics are computed, by task and query, for each row. A row without any text to judge
+    # has none.
+    by_task: Mapping[Task, Mapping[str, Rows]] = {}
+    flagged: Mapping[str, Sequence[FlaggedAnswer]] = {}  # the flagged answers of a run, by query
+    cleared: Mapping[str, int] = {}  # how many violations of a run the judge cleared, by query
+    unknown: tuple[str, ...] = ()  # the queries of a baseline with violations that are left out without a verdict
 
-    def judgments(self, task: Task) -> list[Judgment]:
-        """Return the judgments that were used for a task, in the order of the run; each once if rows share it."""
+    def of(self, task: Task) -> list[Judgment]:
+        """Return the judgments that were used for a task, in the order of the rows; each once if rows share it."""
         of_rows: list[tuple[str, Iterable[Judgment]]]
         if task == CONFIRMATION:
             of_rows = [
@@ -74,6 +57,83 @@ class Replayed(Struct, frozen=True, kw_only=True):
             {(query_id, judgment.key): judgment for query_id, judgments in of_rows for judgment in judgments}.values()
         )
 
+    def fingerprints(self, task: Task) -> set[str]:
+        """Return the judges of the judgments that were used for a task. One without votes needed no judge."""
+        return {judgment.fingerprint for judgment in self.of(task) if judgment.votes}
+
+
+class JudgmentsCounter:
+    """Collects the judgments that the rows of a side use; without ``words``, neither quotes nor reasons."""
+
+    def __init__(self, families: Iterable[Family], *, words: bool) -> None:
+        tasks = [family.task if isinstance(family, JudgedShare) else None for family in families]
+        self._tasks = [(at, task) for at, task in enumerate(tasks) if task is not None]
+        self._by_task: dict[Task, dict[str, Rows]] = {task: {} for _, task in self._tasks}
+        self._flagged: dict[str, tuple[FlaggedAnswer, ...]] = {}
+        self._cleared: dict[str, int] = {}
+        self._unknown: dict[str, None] = {}
+        self._words = words
+
+    def note(self, query_id: str, values: Sequence[Values], confirmed: Confirmed | None = None) -> None:
+        """Note the judgments of a row: those of its values, and those on what was flagged in it.
+
+        ``values`` are those of all families. A query without a row has the worst values, and no judgments.
+        """
+        for at, task in self._tasks:
+            if of_family := values[at]:
+                judgments = of_family.judgments if isinstance(of_family, JudgedValues) else ()
+                rows = self._by_task[task]
+                rows[query_id] = (*rows.get(query_id, ()), judgments if self._words else tuple(map(_silent, judgments)))
+        if confirmed is None:
+            return
+        if confirmed.flagged:
+            flagged = confirmed.flagged if self._words else tuple(map(_unsaid, confirmed.flagged))
+            self._flagged[query_id] = (*self._flagged.get(query_id, ()), *flagged)
+        if confirmed.cleared:
+            self._cleared[query_id] = self._cleared.get(query_id, 0) + confirmed.cleared
+        if confirmed.unknown:
+            self._unknown[query_id] = None
+
+    def result(self) -> UsedJudgments:
+        return UsedJudgments(
+            by_task=self._by_task, flagged=self._flagged, cleared=self._cleared, unknown=tuple(self._unknown)
+        )
+
+
+def _silent(judgment: Judgment) -> Judgment:
+    """Return a judgment without the judge's words and its quotes from documents and answers."""
+    return replace(judgment, quote=None, reason="")
+
+
+def _unsaid(answer: FlaggedAnswer) -> FlaggedAnswer:
+    items = tuple([replace(item, text="") for item in answer.items])
+    judgments = {name: _silent(judgment) for name, judgment in answer.judgments.items()}
+    return replace(answer, items=items, judgments=judgments)
+
+
+class JudgeFiles(Struct, frozen=True, kw_only=True):
+    """What the files of a judge have for a contract: what it said, and how well it agrees with people."""
+
+    files: tuple[SourceFile, ...] = ()  # the judgments files
+    calibration_path: str | None = None
+    read: int = 0  # how many judgments the files have
+    without_verdict: Mapping[str, int] = {}  # how many of them have no verdict, by status
+    replay: Replay | None = None  # knows who judged
+    second_pass: SecondPass | None = None
+    calibrations: Mapping[Task, Calibration] = {}
+    clears_nothing: tuple[str, ...] = ()  # why the judge may not clear anything in a second pass
+    problems: Problems = Problems()
+
+    needs = CONTEXT_FIELDS  # of a row in a second pass
+
+    def counter(self, families: Iterable[Family], *, words: bool) -> JudgmentsCounter:
+        return JudgmentsCounter(families, words=words)
+
+    def why_not(self, task: Task, fingerprints: Collection[str], now: datetime) -> tuple[str, ...]:
+        """Return all reasons why limits on judgments of these judges do not count."""
+        tasks = self.calibrations.keys()
+        return why_not(self.calibrations.get(task), task, fingerprints=fingerprints, now=now, others=tasks)
+
 
 def replayed_contract(
     contract: Contract,
@@ -83,39 +143,36 @@ def replayed_contract(
     progress: Progress = no_progress,
     *,
     stored: bool = False,
-) -> tuple[Contract, Replayed]:
+) -> tuple[Contract, JudgeFiles]:
     """Return the contract with its judged metrics computed from judgments files, and what the files have.
 
     Without files, the problems are those of :func:`without_judgments`, also for a run that is ``stored`` as a baseline.
     """
     problems = Collector()
     calibrations = _calibrations(calibration, problems)
-    advisory = contract.config.judge.uncalibrated == "advisory"
     if not paths:
         contract, lacking = without_judgments(contract, stored=stored)
         problems.include(lacking)
-        return contract, Replayed(calibrations=calibrations, advisory=advisory, problems=problems.collected())
+        return contract, JudgeFiles(calibrations=calibrations, problems=problems.collected())
     read = read_judgments(paths, progress, now=now)
     problems.include(read.problems)
     if not read.is_whole:  # a judgment that seems to be missing may be in the file that does not exist
-        impossible = {gate.id for gate, _ in judged_gates(contract)}
+        judged = {metric.key for metric in contract.metrics if metric.task}
+        impossible = {gate.id for gate in contract.gates if gate.quantity.key in judged}
         contract = replace(contract, impossible=contract.impossible | impossible)
-        return contract, Replayed(calibrations=calibrations, advisory=advisory, problems=problems.collected())
-    replay = _replay(contract, read)
-    contract, by_task = _with_judgments(contract, read, replay)
+        return contract, JudgeFiles(calibrations=calibrations, problems=problems.collected())
+    replay = Replay(read.by_key.values(), contract.config.judge, located=read.location)
+    contract = _with_judgments(contract, read, replay)
     second, why = _second_pass(contract, read, replay, calibrations, now=now, problems=problems)
-    return contract, Replayed(
+    return contract, JudgeFiles(
         files=read.files,
         calibration_path=calibration,
         read=len(read.by_key),
         without_verdict=Counter(judgment.status for judgment in read.by_key.values() if judgment.status != "ok"),
-        families=judged_families(contract),
-        by_task=by_task,
         replay=replay,
         second_pass=second,
         calibrations=calibrations,
-        why_not={CONFIRMATION: why} if why else {},
-        advisory=advisory,
+        clears_nothing=why,
         problems=problems.collected(),
     )
 
@@ -133,7 +190,8 @@ def without_judgments(contract: Contract, *, stored: bool = False) -> tuple[Cont
         lacking = lacking_field(contract, gate.quantity.key)
         why = f"no golden query {lacking}" if lacking else NO_JUDGMENTS
         problems.problem(gate.location, f"{gate.id} cannot be judged: {why}")
-    for gate in _compared(contract, set(judged)) if stored else ():
+    compared = (gate for gate in contract.config_file.gates if gate.quantity.key in judged and gate.compares)
+    for gate in compared if stored else ():
         problems.problem(gate.location, f"{gate.id} could not be judged by this baseline: {NO_JUDGMENTS}")
     for key in dict.fromkeys(contract.config.judge.metrics) if contract.with_gates or stored else ():
         if key in judged:
@@ -148,99 +206,6 @@ def without_judgments(contract: Contract, *, stored: bool = False) -> tuple[Cont
     return replace(contract, impossible=contract.impossible | {gate.id for gate in gates}), problems.collected()
 
 
-def of_run(replayed: Replayed) -> Replayed:
-    """Return the judgments of an evaluated run, with the answers that its rules flagged."""
-    return replace(replayed, flagged=replayed.second_pass.flagged) if replayed.second_pass else replayed
-
-
-def cleared(replayed: Replayed, contract: Contract) -> Problems:
-    """Return warnings about the violations that the judge cleared, because a check may pass for that reason alone."""
-    second, problems = replayed.second_pass, Collector()
-    numbers = {} if second is None else second.cleared
-    if numbers:
-        problems.warning(f"the judge cleared {count(sum(numbers.values()), 'violation')} of {_queries(numbers)}")
-    if second is not None and second.unknown_before and contract.only_new:
-        what = f"the baseline has flagged texts without a verdict in {_queries(second.unknown_before)}"
-        problems.warning(f"{what}: they count as new; judge that run, too, into another file, and name both")
-    return problems.collected()
-
-
-def with_trust(replayed: Replayed, contract: Contract, now: datetime, *, stored: bool = False) -> Replayed:
-    """Return the judgments with the reasons why limits on them do not count; none without such limits.
-
-    A limit on a change depends on the judge of the baseline, which may be ``stored``, as well as on that of the run.
-    """
-    reasons, untrusted = dict(replayed.why_not), dict[str, tuple[str, ...]]()
-    calibrations, gates = replayed.calibrations, judged_gates(contract)
-    of_run = {
-        task: {judgment.fingerprint for judgment in replayed.judgments(task) if judgment.votes}
-        for task in {task for _, task in gates}
-    }
-    for gate, task in gates:
-        judges = of_run[task]
-        if gate.compares and replayed.replay:
-            judges = judges | replayed.replay.used(task)
-            if stored:  # the metric's fingerprint names these judges, and a baseline of others is not compared
-                judges = judges | replayed.replay.fingerprints(task, contract.queries.keys())
-        if distrust := why_not(calibrations.get(task), task, fingerprints=judges, now=now, others=calibrations.keys()):
-            untrusted[gate.id] = distrust
-            reasons.setdefault(task, distrust)
-    return replace(replayed, why_not=reasons, untrusted=untrusted)
-
-
-def not_calibrated(replayed: Replayed, contract: Contract) -> Problems:
-    """Return a problem, or a warning if limits are advisory, for each limit that does not count."""
-    problems = Collector()
-    for gate, _ in judged_gates(contract):
-        reasons = replayed.untrusted.get(gate.id)
-        why = f"the judge is not calibrated: {'; '.join(reasons or ())}"
-        if reasons and replayed.advisory:
-            problems.warning(f"{gate.location}: {gate.id} is shown without effect: {why}")
-        elif reasons:
-            advisory = "judge.uncalibrated: advisory shows it without effect"
-            problems.problem(gate.location, f"{gate.id} cannot be judged: {why}; {advisory}")
-    return problems.collected()
-
-
-def without_words(replayed: Replayed) -> Replayed:
-    """Return the judgments without the judge's words and its quotes from documents and answers."""
-    by_task = {
-        task: {
-            query_id: tuple([tuple(map(_without_words, row)) for row in rows]) for query_id, rows in by_query.items()
-        }
-        for task, by_query in replayed.by_task.items()
-    }
-    flagged = {query_id: tuple(map(_unsaid, answers)) for query_id, answers in replayed.flagged.items()}
-    return replace(replayed, by_task=by_task, flagged=flagged)
-
-
-def judged_families(contract: Contract) -> tuple[JudgedShare, ...]:
-    """Return the judged metrics of a contract."""
-    return tuple([family for family in contract.families if isinstance(family, JudgedShare)])
-
-
-def judged_gates(contract: Contract) -> list[tuple[Gate, Task]]:
-    """Return the limits on judged metrics, with their tasks."""
-    tasks = {family.metric.key: family.task for family in judged_families(contract)}
-    return [(gate, tasks[gate.quantity.key]) for gate in contract.gates if gate.quantity.key in tasks]
-
-
-def _compared(contract: Contract, keys: set[str]) -> Iterator[Gate]:
-    """Yield the limits of the configuration on these metrics that need them in a baseline."""
-    yield from (gate for gate in contract.config_file.gates if gate.quantity.key in keys and gate.compares)
-
-
-def _replay(contract: Contract, read: Judgments, fingerprint: str | None = None) -> Replay:
-    """Return the judgments that count, only those of one judge with a fingerprint. Edited judgments do not count."""
-    return Replay(
-        read.by_key.values(),
-        contract.config.judge,
-        fingerprint=fingerprint,
-        edited=edited,
-        located=read.location,
-    )
-
-
 def _calibrations(path: str | None, problems: Collector) -> dict[Task, Calibration]:
     """Return the calibrations of a file by task; add what is wrong with it to the problems."""
     if path is None:
@@ -252,8 +217,8 @@ def _calibrations(path: str | None, problems: Collector) -> dict[Task, Calibrati
         return {}
 
 
-def _with_judgments(contract: Contract, read: Judgments, replay: Replay) -> tuple[Contract, ByTask]:
-    """Return the contract with its judged metrics, and the record that they fill with the judgments they use.
+def _with_judgments(contract: Contract, read: Judgments, replay: Replay) -> Contract:
+    """Return the contract with its judged metrics computed from judgments.
 
     A metric that nothing asks for is shown if the files have judgments for it.
     """
@@ -263,11 +228,10 @@ def _with_judgments(contract: Contract, read: Judgments, replay: Replay) -> tupl
     further = [family for provider in BUILT_IN.naming(JUDGED_METRICS).providers for family in provider(settings)]
     shown = [family for family in further if isinstance(family, JudgedShare) and family.metric.key not in known]
     families = [*contract.families, *(family for family in shown if family.task in tasks)]
-    by_task: ByTask = {}
-    for at, family in enumerate(families):
-        if isinstance(family, JudgedShare):
-            families[at] = family.replaying(replay, contract.queries, by_task.setdefault(family.task, {}))
-    return replace(contract, families=tuple(families)), by_task
+    families = [
+        family.replaying(replay, contract.queries) if isinstance(family, JudgedShare) else family for family in families
+    ]
+    return replace(contract, families=tuple(families))
 
 
 def _second_pass(
@@ -298,21 +262,6 @@ def _second_pass(
         problems.warning(f"judge.second_pass has no effect, and what is flagged counts: {why}")
     elif calibration is not None:
         # Only the last judge of each query was compared with the calibration. Judgments of others do not count.
-        replay = _replay(contract, read, calibration.fingerprint)
-    return SecondPass(replay, contract.k, settings.unconfirmed, clears=not reasons), reasons
-
-
-def _queries(ids: Iterable[str]) -> str:
-    named = list(ids)
-    names = ", ".join(repr(shorten(query_id, bounds.NAME)) for query_id in named[: bounds.NAMES])
-    return f"{count(len(named), 'golden query')}: {names}{', …' if len(named) > bounds.NAMES else ''}"
-
-
-def _without_words(judgment: Judgment) -> Judgment:
-    return replace(judgment, quote=None, reason="")
-
-
-def _unsaid(answer: FlaggedAnswer) -> FlaggedAnswer:
-    items = tuple([replace(item, text="") for item in answer.items])
-    judgments = {name: _without_words(judgment) for name, judgment in answer.judgments.items()}
-    return replace(answer, items=items, judgments=judgments)
+        fingerprint = calibration.fingerprint
+        replay = Replay(read.by_key.values(), settings, fingerprint=fingerprint, located=read.location)
+    return SecondPass(replay=replay, k=contract.k, unconfirmed=settings.unconfirmed, clears=not reasons), reasons

@@ -11,7 +11,7 @@ These are not the shares of judged results (``judged_at_k``), where people's lab
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from msgspec.structs import replace
@@ -19,14 +19,24 @@ from msgspec.structs import replace
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, Provider, SwitchedOn
 from ragcontract.core.run import CONTEXT_FIELDS, RESPONSE_FIELDS, RunRow, Values
+from ragcontract.judgments.items import JudgeCase, attribution_case, criteria_case, known_without_a_judge
 
 if TYPE_CHECKING:
     from ragcontract.core.judge_settings import Task
-    from ragcontract.judgments.items import JudgeCase
     from ragcontract.judgments.judgments_file import Judgment
     from ragcontract.judgments.replay import Replay
 
-    ByQuery = MutableMapping[str, tuple[tuple[Judgment, ...], ...]]  # for each row of a query
+
+class JudgedValues(tuple[float, ...]):  # noqa: SLOT001 (a tuple with further fields cannot have slots)
+    """The values of a judged metric for a row, with the judgments that they are computed from."""
+
+    judgments: "tuple[Judgment, ...]"
+
+    def __new__(cls, share: float, judgments: "tuple[Judgment, ...]" = ()) -> Self:
+        """Return the share of the items for which the judge says yes."""
+        made = super().__new__(cls, (share,))
+        made.judgments = judgments
+        return made
 
 
 class JudgedShare(ABC):
@@ -38,63 +48,43 @@ class JudgedShare(ABC):
     from_ids = False
     switch = SwitchedOn.BY_LIMIT
 
-    def __init__(
-        self,
-        k: int,
-        replay: "Replay | None" = None,
-        *,
-        fingerprint: str = "",
-        noted: "ByQuery | None" = None,
-    ) -> None:
+    def __init__(self, k: int, replay: "Replay | None" = None, *, fingerprint: str = "") -> None:
         self.k = k  # the largest cut-off
         self._replay = replay
-        self._noted = noted  # filled with the judgments that are used
         self.metrics: Sequence[Metric] = (replace(self.metric, fingerprint=fingerprint),)
 
     @abstractmethod
-    def case(self, query: GoldenQuery, row: RunRow) -> "JudgeCase | str | None":
+    def case(self, query: GoldenQuery, row: RunRow) -> JudgeCase | str | None:
         """Return what is judged; None if the query has nothing to judge; or why its texts are not known."""
 
     @abstractmethod
     def texts(self, query: GoldenQuery) -> tuple[str, ...]:
         """Return the texts of the items of a query, in their order."""
 
-    def replaying(self, replay: "Replay", queries: Mapping[str, GoldenQuery], noted: "ByQuery") -> Self:
+    def replaying(self, replay: "Replay", queries: Mapping[str, GoldenQuery]) -> Self:
         """Return the family with judgments. Numbers of different judges or cut-offs are not compared."""
         judges = " and ".join(sorted(replay.fingerprints(self.task, queries.keys())))
-        return type(self)(self.k, replay, fingerprint=f"{judges}; top {self.k}", noted=noted)
+        return type(self)(self.k, replay, fingerprint=f"{judges}; top {self.k}")
 
-    def stored_fingerprint(self) -> str:
-        """Return the fingerprint for a stored baseline, which names all judges of its rows, not only the last ones."""
+    def stored_fingerprint(self, judges: Collection[str], query_ids: Collection[str]) -> str:
+        """Return the fingerprint for a stored baseline, which names all judges of these queries, not only the last."""
         (metric,) = self.metrics
-        if self._replay is None or self._noted is None:
-            return metric.fingerprint
-        judgments = [judgment for rows in self._noted.values() for row in rows for judgment in row]
-        others = {judgment.fingerprint for judgment in judgments if judgment.votes}
-        others -= self._replay.fingerprints(self.task, self._noted.keys())
+        others = set(judges) - self._replay.fingerprints(self.task, query_ids) if self._replay else ()
         return " and ".join([*sorted(others), metric.fingerprint])
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:
         """Return the share of the items for which the judge says yes; 0 if there is nothing to judge them by."""
         if self._replay is None or not self.texts(query):
             return ()
-        from ragcontract.judgments.items import known_without_a_judge
-
         case = self.case(query, row)
         if case is None or isinstance(case, str):
             return Missing(case or "has nothing to judge")
         if known_without_a_judge(case):
-            self._note(query.id, ())
-            return (0.0,)
+            return JudgedValues(0.0)
         judgments = self._replay.judgments(case)
         if isinstance(judgments, str):
             return Missing(judgments)
-        self._note(query.id, judgments)
-        return (sum(1 for judgment in judgments if judgment.verdict is True) / len(judgments),)
-
-    def _note(self, query_id: str, judgments: "tuple[Judgment, ...]") -> None:
-        if self._noted is not None:
-            self._noted[query_id] = (*self._noted.get(query_id, ()), judgments)
+        return JudgedValues(sum(1 for judgment in judgments if judgment.verdict is True) / len(judgments), judgments)
 
 
 def provider_of(family: Callable[[int], JudgedShare], key: str) -> Provider:
@@ -121,14 +111,10 @@ class SupportedClaims(JudgedShare):
     )
     needs = CONTEXT_FIELDS
 
-    def case(self, query: GoldenQuery, row: RunRow) -> "JudgeCase | str | None":
-        """Return the claims and the retrieved texts."""
-        from ragcontract.judgments.items import attribution_case
-
+    def case(self, query: GoldenQuery, row: RunRow) -> JudgeCase | str | None:
         return attribution_case(query, row, self.k)
 
     def texts(self, query: GoldenQuery) -> tuple[str, ...]:
-        """Return the claims."""
         return (query.answer and query.answer.reference_claims) or ()
 
 
@@ -149,14 +135,10 @@ class CriteriaMet(JudgedShare):
     )
     needs = CONTEXT_FIELDS | RESPONSE_FIELDS
 
-    def case(self, query: GoldenQuery, row: RunRow) -> "JudgeCase | str | None":
-        """Return the criteria and the answer, and the reference and the retrieved texts if they are known."""
-        from ragcontract.judgments.items import criteria_case
-
+    def case(self, query: GoldenQuery, row: RunRow) -> JudgeCase | str | None:
         return criteria_case(query, row, self.k)
 
     def texts(self, query: GoldenQuery) -> tuple[str, ...]:
-        """Return the criteria."""
         return tuple([criterion.text for criterion in (query.answer and query.answer.criteria) or ()])
 
 

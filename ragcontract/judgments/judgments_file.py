@@ -23,7 +23,7 @@ from ragcontract.core.safe_text import printable_json, shorten, visible
 from ragcontract.files.opening import READ_ERRORS, Progress, no_progress, read_problem, unpacked_size
 from ragcontract.files.paths import existing_files
 from ragcontract.files.problems import Batch, Collector, FileRead, Problem, Problems
-from ragcontract.files.rows import read_rows
+from ragcontract.files.rows import Places, read_rows
 from ragcontract.files.writing import write_files
 from ragcontract.judgments.items import WITHOUT, AskedJudge, asked_how, is_failure, is_proven_by_context, settled
 
@@ -94,7 +94,6 @@ class Judgments(Struct, frozen=True, kw_only=True):
     is_whole: bool = True
 
     def location(self, judgment: Judgment) -> str:
-        """Return where a judgment stands, as ``judgments.jsonl:17``."""
         return self.lines.location(query_key(judgment), self.by_key)
 
 
@@ -102,23 +101,18 @@ class Lines:
     """The lines of up to a million judgments, in the order in which they were read."""
 
     def __init__(self) -> None:
-        self._numbers = array("Q")
-        self._files: list[tuple[int, str]] = []
+        self._lines = array("Q")
+        self._places = Places()
         self._at: dict[QueryKey, int] = {}
 
     def add(self, path: str, line: int) -> None:
-        """Add the line of the next judgment."""
-        if not self._files or self._files[-1][1] != path:
-            self._files.append((len(self._numbers), path))
-        self._numbers.append(line)
+        self._lines.append(self._places.at(path, line))
 
     def location(self, wanted: QueryKey, known: Iterable[QueryKey]) -> str:
         """Return the location of a judgment; ``known`` are the keys of all judgments, in the same order."""
-        if len(self._at) < len(self._numbers):  # built only if something is wrong
+        if len(self._at) < len(self._lines):  # built only if something is wrong
             self._at = {key: number for number, key in enumerate(known)}
-        at = self._at[wanted]
-        path = next(path for first, path in reversed(self._files) if first <= at)
-        return f"{path}:{self._numbers[at]}"
+        return self._places.text(self._lines[self._at[wanted]])
 
 
 def read_judgments(paths: Sequence[str], progress: Progress = no_progress, *, now: datetime | None = None) -> Judgments:

@@ -6,7 +6,6 @@ names, both when it replies and when its judgment is replayed.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -30,8 +29,6 @@ from ragcontract.judgments.judgments_file import Judgment
 
 JUDGE = "`rag-contract judge`"
 OF_K = "the texts are those of the first k results"
-# A function that returns a judgment on a case that somebody edited, and what is wrong in it.
-Edited: TypeAlias = Callable[[JudgeCase, Iterable[Judgment | None]], tuple[Judgment, str] | None]
 
 
 class Replay:
@@ -43,19 +40,17 @@ class Replay:
         settings: JudgeSettings,
         *,
         fingerprint: str | None = None,
-        edited: Edited = lambda _case, _said: None,
         located: Callable[[Judgment], str] = lambda _: "",
     ) -> None:
         """Index judgments. With the ``fingerprint`` of a calibrated judge, only its judgments count.
 
-        ``edited`` returns a judgment that no judge made, ``located`` the location of a judgment.
+        ``located`` returns the location of a judgment.
         """
-        self._edited, self._located = edited, located
+        self._located = located
         self._wanted = _wanted(settings)
         self._of_queries: dict[tuple[Task, str], _OfQuery] = {}
         self._others: dict[AskedJudge, None] = {}
         self._uncalibrated: set[tuple[Task, str]] = set()
-        self._used: dict[Task, set[str]] = {}
         self._first: dict[tuple[Task, str], Judgment] = {}  # the first judgment that counts, by task and fingerprint
         for judgment in judgments:
             if fingerprint is not None and judgment.votes and judgment.fingerprint != fingerprint:
@@ -83,12 +78,7 @@ class Replay:
             elif any(judgments):
                 partial.append(judgments)
         if len(complete) == 1:
-            proven = self._proven(case, complete[0])
-            if not isinstance(proven, str):
-                self._used.setdefault(case.task, set()).update(
-                    judgment.fingerprint for judgment in proven if judgment.votes
-                )
-            return proven
+            return self._proven(case, complete[0])
         if complete:
             return f"has judgments of {_judges([judgments[0].judge for judgments in complete])}; {_name_one(complete)}"
         if others := self._of_another(case):
@@ -100,7 +90,7 @@ class Replay:
 
     def _proven(self, case: JudgeCase, judgments: tuple[Judgment, ...]) -> tuple[Judgment, ...] | str:
         """Return judgments; or what is wrong, if one of them was edited or was asked for in another way."""
-        if not (fault := self._edited(case, judgments)):
+        if not (fault := edited(case, judgments)):
             return self._of_other_parts(judgments) or judgments
         judgment, why = fault
         name = shorten(visible(judgment.item), bounds.NAME)
@@ -130,7 +120,7 @@ class Replay:
         """Return those items of a case that have a verdict, with their judgments; none if there are several judges."""
         of_query = self._of_queries.get((case.task, case.query_id))
         judged = [judgments for judgments in of_query.by_judge(case) if _verdicts(judgments)] if of_query else []
-        if len(judged) != 1 or self._edited(case, judged[0]) or self._of_other_parts(filter(None, judged[0])):
+        if len(judged) != 1 or edited(case, judged[0]) or self._of_other_parts(filter(None, judged[0])):
             return {}
         pairs = zip(case.items, judged[0], strict=True)
         return {item.name: judgment for item, judgment in pairs if judgment is not None and judgment.status == "ok"}
@@ -151,10 +141,6 @@ class Replay:
             return ""
         why = f"has judgments on its {_items(case)} by another judge than the one that was calibrated"
         return f"{why}; run {JUDGE} with --refresh, and `rag-contract judge calibrate`"
-
-    def used(self, task: Task) -> frozenset[str]:
-        """Return the judges of all judgments that were returned up to now, those on a baseline included."""
-        return frozenset(self._used.get(task, ()))
 
     def _by_others(self) -> str:
         if not self._others:

@@ -12,9 +12,10 @@ from msgspec.structs import replace
 
 from ragcontract.answers.metric_options import CannotScoreError
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.judge_settings import Confirmed, Unconfirmed
+from ragcontract.core.judge_settings import Confirmed as Verdict
+from ragcontract.core.judge_settings import Unconfirmed
 from ragcontract.core.rule import RowContext, RowRule, Violation
-from ragcontract.core.run import CONTEXT_FIELDS, RunRow
+from ragcontract.core.run import RunRow
 from ragcontract.judgments.items import ASSERTS, Item, JudgeCase, contexts_of
 from ragcontract.judgments.judgments_file import Judgment
 from ragcontract.judgments.replay import Replay
@@ -93,7 +94,7 @@ def _confirmation(whole: JudgeCase, flags: Sequence[Flag], turn: int | None) -> 
     return Confirmation(case=case, violations=tuple(depending))
 
 
-def upheld(asked: Confirmation, verdicts: Mapping[str, Confirmed | None]) -> Upheld:
+def upheld(asked: Confirmation, verdicts: Mapping[str, Verdict | None]) -> Upheld:
     """Return the violations that stand and those that are cleared; ``verdicts`` are by item, None if missing.
 
     A violation stands if the judge says of any of its items that the response asserts it without support. It also
@@ -123,43 +124,45 @@ class FlaggedAnswer(Struct, frozen=True, kw_only=True):
 
     @property
     def standing(self) -> frozenset[str]:
-        """The names of the items of the violations that stand."""
         return frozenset(
             name for violation, names in self.violations if violation not in self.cleared for name in names
         )
 
 
-class SecondPass:
+class Confirmed(Struct, frozen=True, kw_only=True):
+    """The rules of a row after a second pass, and what the judge said of what they flagged."""
+
+    rules: Sequence[tuple[RowRule, RowRule]]  # each with one that has only the violations that stand
+    flagged: tuple[FlaggedAnswer, ...] = ()
+    cleared: int = 0  # how many violations the judge cleared
+    unknown: bool = False  # whether violations of a baseline are left out because they have no verdict
+
+
+class SecondPass(Struct, frozen=True, kw_only=True):
     """The judgments on flagged texts, applied to the rules of rows.
 
     A baseline keeps only the violations that the judge asserts. Otherwise a new violation would pass for a known one
     because nobody judged the baseline.
     """
 
-    needs = CONTEXT_FIELDS
+    replay: Replay
+    k: int  # the largest cut-off
+    unconfirmed: Unconfirmed  # what happens to texts without a verdict
+    clears: bool = True  # a judge that is not calibrated clears nothing; what it said is only shown
 
-    def __init__(self, replay: Replay, k: int, unconfirmed: Unconfirmed, *, clears: bool = True) -> None:
-        """Store the judgments, the largest cut-off ``k``, and what happens to texts without a verdict.
-
-        A judge that is not calibrated ``clears`` nothing; its judgments are only noted.
-        """
-        self._replay, self._k, self._unconfirmed, self._clears = replay, k, unconfirmed, clears
-        self.cleared: dict[str, int] = {}  # how many violations the judge cleared, by query of the run
-        self.unknown_before: dict[str, None] = {}  # queries of the baseline with violations left out without a verdict
-        self.flagged: dict[str, tuple[FlaggedAnswer, ...]] = {}  # by query of the run
-
-    def applied(
+    def confirmed(
         self, query: GoldenQuery, row: RunRow, rules: Sequence[RowRule], context: RowContext, *, strict: bool
-    ) -> Iterable[tuple[RowRule, RowRule]]:
-        """Return each rule with one that has only the violations that the judge does not clear.
+    ) -> Confirmed:
+        """Return the rules with the violations that the judge does not clear.
 
         With ``strict``, which is for a run and not for a baseline, raise CannotScoreError if there is no judgment on a
         flagged text.
         """
-        contexts = contexts_of(row, self._k)
+        contexts = contexts_of(row, self.k)
         known = () if isinstance(contexts, str) else contexts
         by_answer: dict[str, list[frozenset[Violation]]] = {}
         answers: list[tuple[Confirmation, Mapping[str, Judgment]]] = []
+        unknown = False
         for asked in confirmations(query, row, rules, context, known):
             if isinstance(contexts, str) and strict:
                 raise CannotScoreError(contexts)
@@ -167,25 +170,14 @@ class SecondPass:
             left = upheld(asked, _verdicts(judgments))
             # Two rules may have the same violation, and only the items of one of them are all cleared.
             gone = frozenset(left.cleared) - frozenset(left.standing)
-            if not strict and left.unknown and self._clears:
+            if not strict and left.unknown and self.clears:
                 gone |= frozenset(left.unknown)
-                self.unknown_before[query.id] = None
+                unknown = True
             by_answer.setdefault(asked.case.response or "", []).append(gone)
             answers.append((asked, judgments))
         # The same answer in several turns is cleared only of what is cleared in all of them.
-        cleared = {answer: frozenset.intersection(*of) for answer, of in by_answer.items()} if self._clears else {}
-        if strict and answers:
-            self._note(query.id, answers, cleared)
-        return [(rule, _without(rule, cleared)) for rule in rules]
-
-    def _note(
-        self,
-        query_id: str,
-        answers: Iterable[tuple[Confirmation, Mapping[str, Judgment]]],
-        cleared: Mapping[str, frozenset[Violation]],
-    ) -> None:
-        """Add the flagged answers of a row of a query, and count the violations that the judge cleared."""
-        flagged = tuple(
+        cleared = {answer: frozenset.intersection(*of) for answer, of in by_answer.items()} if self.clears else {}
+        flagged = [
             FlaggedAnswer(
                 items=asked.case.items,
                 violations=asked.violations,
@@ -193,23 +185,26 @@ class SecondPass:
                 cleared=cleared.get(asked.case.response or "", frozenset()),
             )
             for asked, judgments in answers
+        ]
+        return Confirmed(
+            rules=[(rule, _without(rule, cleared)) for rule in rules],
+            flagged=tuple(flagged),
+            cleared=sum(map(len, cleared.values())),
+            unknown=unknown,
         )
-        self.flagged[query_id] = (*self.flagged.get(query_id, ()), *flagged)
-        if number := sum(map(len, cleared.values())):
-            self.cleared[query_id] = self.cleared.get(query_id, 0) + number
 
     def _judgments(self, asked: Confirmation, *, strict: bool) -> Mapping[str, Judgment]:
         if not asked.case.items:
             return {}
-        judgments = self._replay.judgments(asked.case)
+        judgments = self.replay.judgments(asked.case)
         if isinstance(judgments, str):
-            if strict and self._unconfirmed == "error":
+            if strict and self.unconfirmed == "error":
                 raise CannotScoreError(judgments)
-            return self._replay.partly(asked.case) if self._unconfirmed == "stands" else {}
+            return self.replay.partly(asked.case) if self.unconfirmed == "stands" else {}
         return {item.name: judgment for item, judgment in zip(asked.case.items, judgments, strict=True)}
 
 
-def _verdicts(judgments: Mapping[str, Judgment]) -> dict[str, Confirmed | None]:
+def _verdicts(judgments: Mapping[str, Judgment]) -> dict[str, Verdict | None]:
     return {name: judgment.verdict for name, judgment in judgments.items() if not isinstance(judgment.verdict, bool)}
 
 
@@ -221,7 +216,6 @@ class _Left(RowRule, frozen=True, kw_only=True, gc=False, tag="left"):
     cleared: dict[str, frozenset[Violation]]  # by the answer
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:
-        """Yield the violations that stand."""
         cleared = self.cleared.get(row.response if isinstance(row.response, str) else "", frozenset())
         yield from (violation for violation in self.rule.violations(query, row, context) if violation not in cleared)
 

@@ -5,68 +5,58 @@ they apply to different queries. The two errors, an answer where none was possib
 possible, have rates of their own.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from msgspec import UNSET, Struct
 
-from ragcontract.answers.metric_options import ABSTAIN, NoOptions, unknown_mode
-from ragcontract.core.answer_settings import AnswerSettings
+from ragcontract.answers.metric_options import ABSTAIN, CannotScoreError, NoOptions, unknown_mode
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, SwitchedOn
-from ragcontract.core.run import RESPONSE_FIELDS, RunRow, Values, mode_of
+from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, OneMetric, SwitchedOn
+from ragcontract.core.run import RESPONSE_FIELDS, RunRow, mode_of
 
 ROUGE, EXACT = "rouge_l", "exact_match"
 REFERENCE = ("reference",)
 OPTIONS: dict[str, type[Struct]] = {ROUGE: NoOptions, EXACT: NoOptions}
+LACKING = "has no response to compare with its reference; export it, as null if there was none"
 
 
 def similarity(settings: MetricSettings) -> Iterable[Family]:
     """Return the families of ROUGE-L and of equality."""
     normalise = settings.answers.normalise
-
-    def equal(response: str, reference: str) -> float:
-        from ragcontract.answers.normalising import Form, normalised
-
-        form = Form(normalise=normalise, ignore_case=normalise)
-        return float(normalised(response, form) == normalised(reference, form))
-
     way = "" if normalise else "normalise: false"
+    rouge = Metric(key=ROUGE, label="ROUGE-L", asks="reference", references=REFERENCE)
+    exact = Metric(key=EXACT, label="Exact match", asks="reference", references=REFERENCE, fingerprint=way)
     return [
-        Similarity(Metric(key=ROUGE, label="ROUGE-L", asks="reference", references=REFERENCE), _rouge_l),
-        Similarity(
-            Metric(key=EXACT, label="Exact match", asks="reference", references=REFERENCE, fingerprint=way), equal
-        ),
+        OneMetric(
+            metrics=(metric,),
+            needs=RESPONSE_FIELDS,
+            switch=SwitchedOn.BY_LIMIT,
+            value=partial(_similarity, function),
+        )
+        for metric, function in ((rouge, _rouge_l), (exact, partial(_equal, normalise=normalise)))
     ]
 
 
-LACKING = "has no response to compare with its reference; export it, as null if there was none"
+def _similarity(function: Callable[[str, str], float], query: GoldenQuery, row: RunRow) -> float | Missing | None:
+    """Return the similarity of the response to the reference, which is 0 if there is no answer."""
+    if query.answer is None or query.answer.reference is None:
+        return None
+    if row.error is not None or row.response is None:
+        return 0.0
+    if row.response is UNSET:
+        return Missing(LACKING)
+    try:
+        return function(row.response, query.answer.reference)
+    except CannotScoreError as error:
+        return Missing(str(error))
 
 
-class Similarity:
-    """A metric that is a function of the response and the reference."""
+def _equal(response: str, reference: str, *, normalise: bool) -> float:
+    from ragcontract.answers.normalising import Form, normalised
 
-    needs = RESPONSE_FIELDS
-    from_ids = False
-    switch = SwitchedOn.BY_LIMIT
-
-    def __init__(self, metric: Metric, function: Callable[[str, str], float]) -> None:
-        self.metrics: Sequence[Metric] = (metric,)
-        self._function = function
-
-    def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:
-        """Return the similarity, which is 0 if there is no answer. A query without a reference does not count."""
-        if query.answer is None or query.answer.reference is None:
-            return ()
-        if row.error is not None or row.response is None:
-            return (0.0,)
-        if row.response is UNSET:
-            return Missing(LACKING)
-        from ragcontract.answers.metric_options import CannotScoreError
-
-        try:
-            return (self._function(row.response, query.answer.reference),)
-        except CannotScoreError as error:
-            return Missing(str(error))
+    form = Form(normalise=normalise, ignore_case=normalise)
+    return float(normalised(response, form) == normalised(reference, form))
 
 
 def _rouge_l(response: str, reference: str) -> float:
@@ -75,30 +65,24 @@ def _rouge_l(response: str, reference: str) -> float:
     return rouge_l(response, reference)
 
 
-ACCURACY = Metric(key="label_accuracy", label="Label accuracy", suggested=True)
-
-
-class LabelAccuracy:
-    """The metric that is 1 if the row's label is exactly the expected one, else 0, even if the application failed."""
-
-    metrics = (ACCURACY,)
-    needs = frozenset({"label", "error"})
-    from_ids = False
-    switch = "expected_label"
-
-    def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:
-        """Return the value of a row; a row with neither a label nor an error cannot be judged."""
-        expected = query.answer.expected_label if query.answer else None
-        if expected is None:
-            return ()
-        if row.label is None and row.error is None:
-            return Missing("has no label, which expected_label needs; export the class that the application chose")
-        return (float(row.label == expected),)
-
-
 def labels(_settings: MetricSettings) -> Iterable[Family]:
     """Return the family of the label's accuracy."""
-    return [LabelAccuracy()]
+    metric = Metric(key="label_accuracy", label="Label accuracy", suggested=True)
+    return [
+        OneMetric(
+            metrics=(metric,), needs=frozenset({"label", "error"}), switch="expected_label", value=_label_accuracy
+        )
+    ]
+
+
+def _label_accuracy(query: GoldenQuery, row: RunRow) -> float | Missing | None:
+    """Return 1 if the row's label is exactly the expected one, else 0, even if the application failed."""
+    expected = query.answer.expected_label if query.answer else None
+    if expected is None:
+        return None
+    if row.label is None and row.error is None:
+        return Missing("has no label, which expected_label needs; export the class that the application chose")
+    return float(row.label == expected)
 
 
 MODE_ACCURACY = Metric(key="mode_accuracy", label="Mode accuracy", suggested=True)
@@ -114,45 +98,38 @@ OVER_REFUSALS = Metric(
 )
 
 
-class ModeFamily:
-    """A metric of the mode, which is 0 or 1 for a row of a query that it applies to.
+def modes(settings: MetricSettings) -> Iterable[Family]:
+    """Return the families of accuracy, of answers where none is possible, and of needless refusals."""
+    missing_fails = settings.answers.missing_modes == "fail"
+    return [
+        OneMetric(
+            metrics=(metric,),
+            needs=frozenset({"mode", "error"}),
+            switch="expected_mode",
+            value=partial(_of_mode, metric, missing_fails),
+        )
+        for metric in (MODE_ACCURACY, FALSE_ANSWERS, OVER_REFUSALS)
+    ]
+
+
+def _of_mode(
+    metric: Metric,
+    missing_fails: bool,  # noqa: FBT001 (bound when the family is made)
+    query: GoldenQuery,
+    row: RunRow,
+) -> float | Missing | None:
+    """Return a metric of the mode, which is 0 or 1; an unknown mode is always wrong input.
 
     A row of an application that failed has the worst value. A row without a mode has it, too, if ``missing_modes`` is
     ``fail``; otherwise it cannot be judged.
     """
-
-    needs = frozenset({"mode", "error"})
-    from_ids = False
-    switch = "expected_mode"
-
-    def __init__(self, metric: Metric, settings: AnswerSettings) -> None:
-        self.metrics = (metric,)
-        self._missing_fails = settings.missing_modes == "fail"
-
-    def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:
-        """Return the value of a row; an unknown mode is always wrong input."""
-        expected = query.answer.expected_mode if query.answer else None
-        if expected is None or not _applies(self.metrics[0], expected):
-            return ()
-        mode = mode_of(row)
-        if mode is None and (self._missing_fails or row.error is not None):
-            return (self.metrics[0].worst,)
-        if why := unknown_mode(mode):
-            return Missing(why)
-        abstains = float(mode == ABSTAIN)
-        match self.metrics[0].key:
-            case FALSE_ANSWERS.key:
-                return (1 - abstains,)
-            case OVER_REFUSALS.key:
-                return (abstains,)
-        return (float(mode == expected),)
-
-
-def modes(settings: MetricSettings) -> Iterable[Family]:
-    """Return the families of accuracy, of answers where none is possible, and of needless refusals."""
-    return [ModeFamily(metric, settings.answers) for metric in (MODE_ACCURACY, FALSE_ANSWERS, OVER_REFUSALS)]
-
-
-def _applies(metric: Metric, expected: str) -> bool:
-    """Return whether a metric applies to a query that expects this mode."""
-    return metric is MODE_ACCURACY or (metric is FALSE_ANSWERS) == (expected == ABSTAIN)
+    expected = query.answer.expected_mode if query.answer else None
+    of_abstaining = {FALSE_ANSWERS.key: True, OVER_REFUSALS.key: False}.get(metric.key)  # None for any mode
+    if expected is None or of_abstaining not in {None, expected == ABSTAIN}:
+        return None
+    mode = mode_of(row)
+    if mode is None and (missing_fails or row.error is not None):
+        return metric.worst
+    if why := unknown_mode(mode):
+        return Missing(why)
+    return float(mode == expected if of_abstaining is None else (mode == ABSTAIN) != of_abstaining)

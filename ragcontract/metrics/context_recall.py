@@ -1,13 +1,13 @@
 """Context recall, the fraction of the wanted documents or texts that were retrieved, whatever their rank."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
 from ragcontract.answers.metric_options import CannotScoreError, NoOptions, NoWordsError, TextRecallOptions
 from ragcontract.answers.similarity import RESEMBLING, distance_of, has_words, recall_of_ids, recall_of_texts
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.metric import Complaint, Family, Metric, MetricSettings, Missing, SwitchedOn
+from ragcontract.core.metric import Complaint, Family, Metric, MetricSettings, Missing, OneMetric, SwitchedOn
 from ragcontract.core.run import RunRow, Values, lacks_results
 
 IDS, TEXT = "context_recall_ids", "context_recall_text"
@@ -18,21 +18,22 @@ def context_recall(settings: MetricSettings) -> Iterable[Family]:
     """Return the families of recall by ids and by texts."""
     options = settings.declared.get(TEXT)
     text_options = options if isinstance(options, TextRecallOptions) else TextRecallOptions()
-    return [ContextRecallIds(), ContextRecallText(text_options, max(settings.cutoffs))]
+    return [CONTEXT_RECALL_IDS, ContextRecallText(text_options, max(settings.cutoffs))]
 
 
-class ContextRecallIds:
-    """Recall in all results that were exported, without a cut-off, if the configuration names it."""
+def _recall_of_ids(query: GoldenQuery, row: RunRow) -> float | None:
+    """Return recall in all results that were exported, without a cut-off."""
+    relevant = query.relevant_doc_ids
+    return recall_of_ids(row.doc_ids, relevant) if relevant else None
 
-    metrics: Sequence[Metric] = (Metric(key=IDS, label="Context recall (ids)"),)
-    needs = frozenset({"results"})
-    from_ids = True
-    switch = SwitchedOn.BY_LIMIT
 
-    def values(self, query: GoldenQuery, row: RunRow) -> Values:
-        """Return the fraction of the relevant documents that were retrieved; no value for a query without any."""
-        relevant = query.relevant_doc_ids
-        return (recall_of_ids(row.doc_ids, relevant),) if relevant else ()
+CONTEXT_RECALL_IDS = OneMetric(
+    metrics=(Metric(key=IDS, label="Context recall (ids)"),),
+    needs=frozenset({"results"}),
+    from_ids=True,
+    switch=SwitchedOn.BY_LIMIT,
+    value=_recall_of_ids,
+)
 
 
 class ContextRecallText:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import packed, pool_of
-from ragcontract.core.metric import Family, Metric, MetricSettings, SwitchedOn
+from ragcontract.core.metric import Family, Metric, MetricSettings, SwitchedOn, at_cutoff
 from ragcontract.core.run import RunRow, Values
 
 
@@ -49,16 +49,8 @@ class JudgedShares:
 
     def __init__(self, cutoffs: Sequence[int]) -> None:
         most = max(cutoffs)
-        self.metrics = [
-            Metric(
-                key=f"judged_at_{k}",
-                label=f"Judged@{k}",
-                aliases=("judged_at_k",) if k == most else (),
-                k=k,
-                diagnostic=True,
-            )
-            for k in sorted(set(cutoffs), reverse=True)
-        ]
+        share = Metric(key="judged", label="Judged", diagnostic=True)
+        self.metrics = [at_cutoff(share, k, most) for k in sorted(set(cutoffs), reverse=True)]
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values:
         """Return the values by the labels of the golden row alone, as without a baseline."""

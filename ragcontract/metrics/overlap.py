@@ -12,7 +12,7 @@ from math import fsum
 
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import first_of, packed, unpacked
-from ragcontract.core.metric import Family, Metric, MetricSettings, SwitchedOn
+from ragcontract.core.metric import Family, Metric, MetricSettings, SwitchedOn, at_cutoff
 from ragcontract.core.run import RunRow, Values
 
 P = 0.9
@@ -41,14 +41,7 @@ class Overlap:
         self._cutoffs = tuple(sorted(set(cutoffs), reverse=True))
         self._by_document = by_document
         self.metrics = [
-            Metric(
-                key=f"{name}_at_{k}",
-                label=f"{label}@{k}",
-                aliases=(f"{name}_at_k",) if k == self._cutoffs[0] else (),
-                k=k,
-                diagnostic=True,
-                needs_baseline=True,
-            )
+            at_cutoff(Metric(key=name, label=label, diagnostic=True, needs_baseline=True), k, self._cutoffs[0])
             for k in self._cutoffs
             for name, label in (("overlap", "Overlap"), ("rbo", "RBO"))
         ]

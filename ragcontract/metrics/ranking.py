@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import EVERYTHING, pool_of
-from ragcontract.core.metric import Family, Gain, Metric, MetricSettings, RankBy, SwitchedOn, Unjudged
+from ragcontract.core.metric import Family, Gain, Metric, MetricSettings, RankBy, SwitchedOn, Unjudged, at_cutoff
 from ragcontract.core.run import QueryScore, Ranks, RunRow, Values
 from ragcontract.metrics.formulas import FORMULAS, Formula, Found, average_precision, gain_of, ndcg
 from ragcontract.metrics.judged import UnjudgedResults, shares, unjudged_in
@@ -63,13 +63,7 @@ class Ranking:
         self._cutoffs = sorted(set(cutoffs), reverse=True)
         self._formulas = [(formula, k) for k in self._cutoffs for formula in FORMULAS]
         self.metrics = [
-            Metric(
-                key=f"{formula.name}_at_{k}",
-                label=f"{formula.label}@{k}",
-                aliases=(f"{formula.name}_at_k",) if k == self.k else (),
-                k=k,
-                suggested=formula.name in SUGGESTED,
-            )
+            at_cutoff(Metric(key=formula.name, label=formula.label, suggested=formula.name in SUGGESTED), k, self.k)
             for formula, k in self._formulas
         ]
         self.by_document = rank_by == "documents"

@@ -5,17 +5,25 @@ calls. If both are empty, that is a perfect match.
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TypeAlias, cast
 
 from msgspec import Struct
 
-from ragcontract.answers.metric_options import Match, NoOptions, ToolArgumentsOptions, ToolMatchOptions
+from ragcontract.answers.metric_options import (
+    CannotScoreError,
+    Match,
+    NoOptions,
+    ToolArgumentsOptions,
+    ToolMatchOptions,
+    uncalled,
+)
 from ragcontract.answers.similarity import common_length
-from ragcontract.answers.tool_calls import ToolCall
+from ragcontract.answers.tool_calls import ToolCall, tool_calls
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.metric import Family, Metric, MetricSettings, Missing
-from ragcontract.core.run import RunRow, Values
+from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, OneMetric
+from ragcontract.core.run import RunRow
 
 Calls: TypeAlias = Sequence["ToolCall"]
 Score: TypeAlias = Callable[[Calls, Calls], float | None]
@@ -40,42 +48,33 @@ LACKING = "has no tool_calls, which the tool metrics need; export them ([] if no
 
 def tool_use(settings: MetricSettings) -> Iterable[Family]:
     """Return one family for each metric, because each is defined for different queries."""
-    return [ToolUse(key, settings.declared.get(key) or OPTIONS[key]()) for key in LABELS]
+    return [_family(key, settings.declared.get(key) or OPTIONS[key]()) for key in LABELS]
 
 
-class ToolUse:
-    """One of the tool metrics; a query for which it is not defined does not count."""
+def _family(key: str, options: Struct) -> Family:
+    chosen = {name: getattr(options, name) for name in options.__struct_fields__}
+    way = ", ".join(name if value is True else str(value) for name, value in chosen.items() if value is not False)
+    return OneMetric(
+        metrics=(Metric(key=key, label=LABELS[key], suggested=key == "tool_f1", fingerprint=way),),
+        needs=frozenset({"tool_calls", "messages", "error", "finish_reason"}),
+        switch="reference_tool_calls",
+        value=partial(_value, score_of(key, options)),
+    )
 
-    needs = frozenset({"tool_calls", "messages", "error", "finish_reason"})
-    from_ids = False
-    switch = "reference_tool_calls"
 
-    def __init__(self, key: str, options: Struct) -> None:
-        self._key, self._options = key, options
-        self._score: Score | None = None
-        chosen = {name: getattr(options, name) for name in options.__struct_fields__}
-        way = ", ".join(name if value is True else str(value) for name, value in chosen.items() if value is not False)
-        self.metrics = (Metric(key=key, label=LABELS[key], suggested=key == "tool_f1", fingerprint=way),)
-
-    def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:
-        """Return the value for the calls of a row; the worst if they are unknown because the application failed."""
-        if query.answer is None or query.answer.reference_tool_calls is None:
-            return ()
-        if row.tool_calls is None:
-            return Missing(LACKING) if row.error is None else (self.metrics[0].worst,)
-        from ragcontract.answers.metric_options import CannotScoreError, uncalled
-        from ragcontract.answers.tool_calls import tool_calls
-
-        if lacking := uncalled(row.tool_calls, row.finish_reason):
-            return Missing(lacking)
-        try:
-            called = tool_calls(row.tool_calls)
-        except CannotScoreError as error:
-            return Missing(str(error))
-        if self._score is None:
-            self._score = score_of(self._key, self._options)
-        value = self._score(called, cast("Calls", query.answer.reference_tool_calls))
-        return () if value is None else (value,)
+def _value(score: Score, query: GoldenQuery, row: RunRow) -> float | Missing | None:
+    """Return the value for the calls of a row; the worst if they are unknown because the application failed."""
+    if query.answer is None or query.answer.reference_tool_calls is None:
+        return None
+    if row.tool_calls is None:
+        return Missing(LACKING) if row.error is None else 0.0
+    if lacking := uncalled(row.tool_calls, row.finish_reason):
+        return Missing(lacking)
+    try:
+        called = tool_calls(row.tool_calls)
+    except CannotScoreError as error:
+        return Missing(str(error))
+    return score(called, cast("Calls", query.answer.reference_tool_calls))
 
 
 def score_of(key: str, options: Struct) -> Score:
@@ -94,7 +93,7 @@ def score_of(key: str, options: Struct) -> Score:
     return order if key == "tool_order" else step_efficiency
 
 
-Arguments = dict[str, Hashable] | None
+Arguments = dict[str, str] | None
 
 
 def precision(called: Sequence[ToolCall], wanted: Sequence[ToolCall], match: Match, *, lenient: bool) -> float | None:

@@ -9,9 +9,13 @@ these are over. There is one for each thing that is counted: ``x-ratelimit-reset
 import math
 import random
 import re
-from collections.abc import Iterator, Mapping
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+
+from msgspec import Struct
 
 from ragcontract.core import bounds
 
@@ -48,15 +52,10 @@ def asked_pause(headers: Mapping[str, str], now: float) -> float | None:
     pause = seconds_in(headers.get("retry-after"), now)
     if pause is not None:
         return pause
-    resets = dict(_resets(headers, now))
+    names = [name for name in map(str.lower, headers) if re.fullmatch(_RESET, name)]
+    resets = {name: pause for name in names if (pause := seconds_in(headers.get(name), now)) is not None}
     used_up = [pause for name, pause in resets.items() if headers.get(name.replace("reset", "remaining")) == "0"]
     return max(used_up or resets.values(), default=None)
-
-
-def _resets(headers: Mapping[str, str], now: float) -> Iterator[tuple[str, float]]:
-    for name in map(str.lower, headers):
-        if re.fullmatch(_RESET, name) and (pause := seconds_in(headers.get(name), now)) is not None:
-            yield name, pause
 
 
 def seconds_in(text: str | None, now: float) -> float | None:
@@ -84,6 +83,8 @@ def number(text: str | None) -> float | None:
 
 def _time(text: str, now: float) -> float | None:
     """Return the seconds until a date of HTTP or ISO 8601. A date without a zone is UTC."""
+    from email.utils import parsedate_to_datetime  # 20 modules, and few servers name a date
+
     for read in (parsedate_to_datetime, datetime.fromisoformat):
         try:
             date = read(text)
@@ -91,6 +92,14 @@ def _time(text: str, now: float) -> float | None:
         except (ValueError, TypeError, IndexError, OverflowError):
             continue
     return None
+
+
+class Timing(Struct, frozen=True, kw_only=True):
+    """Clocks in seconds and a sleep function, which tests replace to avoid waiting."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    now: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
 
 
 FIRST_BACKOFF = 0.5  # s; the time that a server gets to recover from a first failure
@@ -113,5 +122,64 @@ class RateLimiter:
             self.next = (self.next if was_due else now) + self._gap
 
     def pause(self, seconds: float, now: float) -> None:
-        """Let no call start for ``seconds``."""
         self.next = max(self.next, now + min(max(seconds, 0.0), bounds.ASKED_PAUSE))
+
+
+TICK = 0.02  # s; how soon a free place is taken
+PATIENCE = 4  # so many times the calls at a time must succeed before one more is allowed
+
+
+class Throttle:
+    """Limits how many calls are under way at a time. Threads share it."""
+
+    def __init__(self, most: int, clock: Callable[[], float]) -> None:
+        self.limit = most  # calls at a time
+        self._most = most
+        self._clock = clock  # in seconds
+        self._under_way = self._succeeded = 0
+        self._halved = -1.0
+        self._pauses = RateLimiter()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def turn(self, wait: Callable[[float], None]) -> Iterator[float]:
+        """Wait for a place, and hold it; yield the time when it was taken. ``wait`` gets seconds, and may raise."""
+        while (seconds := self._seconds()) > 0:
+            wait(seconds)
+        started = self._clock()
+        try:
+            yield started
+        finally:
+            with self._lock:
+                self._under_way -= 1
+
+    def succeeded(self) -> None:
+        """Note a call that was answered. After enough of them, one more is allowed at a time."""
+        with self._lock:
+            self._succeeded += 1
+            if self._succeeded >= PATIENCE * self.limit and self.limit < self._most:
+                self.limit += 1
+                self._succeeded = 0
+
+    def too_many(self, started: float) -> None:
+        """Halve the limit. Calls that were under way together halve it only once."""
+        with self._lock:
+            if started > self._halved:
+                self.limit = max(1, self.limit // 2)
+                self._halved = self._clock()
+            self._succeeded = 0
+
+    def pause(self, seconds: float) -> None:
+        with self._lock:
+            self._pauses.pause(seconds, self._clock())
+
+    def _seconds(self) -> float:
+        """Take a place and return 0, or return how long to wait before looking again."""
+        with self._lock:
+            left = self._pauses.next - self._clock()
+            if left > 0:
+                return left
+            if self._under_way >= self.limit:
+                return TICK
+            self._under_way += 1
+            return 0.0

@@ -41,7 +41,6 @@ class Redaction:
         }
 
     def text(self, value: str) -> str:
-        """Return a text without the secret."""
         pieces = [*self._pieces(value)]
         if "%" in value or "&" in value or "\\" in value:
             decoded = [*self._pieces(ESCAPES.sub(_meant, value))]
@@ -54,7 +53,6 @@ class Redaction:
         return re.sub(r"[^\s'\"<>]+", lambda word: REDACTED if MARK in word[0] else word[0], "".join(marked))
 
     def json(self, value: Any) -> Any:
-        """Return decoded JSON without the secret in any of its texts or keys."""
         if not self._windows:
             return value
         if isinstance(value, str):
@@ -153,7 +151,6 @@ class Secrets:
         self._redaction = Redaction(*values.values())
 
     def __bool__(self) -> bool:
-        """Whether there is any secret."""
         return bool(self._values)
 
     def unknown_in(self, text: str) -> list[str]:

@@ -1,13 +1,13 @@
 """Sends one call and reads its answer, within a time and a size, and sends nothing to another host.
 
 Addresses and headers are checked before the first call. Of a failed call, the kind of error shows whether another
-attempt may succeed.
+attempt may succeed. A :class:`Service` answers with JSON, which is returned without secrets.
 """
 
 import math
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -17,7 +17,9 @@ from urllib3.exceptions import HTTPError, NewConnectionError
 
 from ragcontract.core import bounds
 from ragcontract.core.safe_text import shorten, visible
-from ragcontract.net.sessions import Deadline
+from ragcontract.net.pacing import Timing, asked_pause
+from ragcontract.net.secrets import Secrets
+from ragcontract.net.sessions import Deadline, TrustEnv, open_session
 
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
@@ -51,6 +53,10 @@ class HttpAnswer(Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str]  # a look-up ignores case
     content: bytes
     next_page: str = ""  # the link to the next page, empty if there is none
+
+    @property
+    def is_success(self) -> bool:
+        return 200 <= self.status < 300  # noqa: PLR2004
 
 
 class Unanswered(Exception):  # noqa: N818 (it is what happened, not a fault in how something was called)
@@ -169,6 +175,105 @@ def _kind(error: Exception, *, over: bool) -> tuple[str, str]:
     if isinstance(error, ValueError):  # of an address or a header
         return "bad_request", "the address or a header cannot be sent"
     return "connection_lost", "the connection was lost before the answer was complete"
+
+
+class Failed(Exception):  # noqa: N818 (it is what happened, not a fault in how something was called)
+    """A call that failed. The message, which begins with the address, has no secret in it.
+
+    ``kind`` is that of :class:`Unanswered`, or ``machine`` for a wrong setting of this machine, ``not_json``, or
+    ``http_error`` for a refusal.
+    """
+
+    def __init__(
+        self, kind: str, message: str, *, unsent: bool = False, answered: HttpAnswer | None = None, content: Any = None
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.unsent = unsent
+        self.answered = answered
+        self.content = content  # of a refusal, decoded; None if it is not JSON
+
+    @property
+    def may_succeed_later(self) -> bool:
+        if self.answered is None:
+            return self.kind in AGAIN
+        return self.kind == "http_error" and may_succeed_later(self.answered.status)
+
+    def pause(self, timing: Timing) -> float | None:
+        """Return the pause that the server asks for, in seconds; None if it asks for none."""
+        if self.answered is None or not self.may_succeed_later:
+            return None
+        return asked_pause(self.answered.headers, timing.now())
+
+
+class Service:
+    """A server whose answers are JSON. They are returned without secrets, in case it echoes them."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        secrets: Secrets,
+        connect_seconds: float,
+        at_once: int,
+        trust_env: TrustEnv = "auto",
+        redirects: int = 0,
+    ) -> None:
+        self._secrets = secrets
+        self._connect_seconds = connect_seconds
+        self._redirects = redirects
+        self._session = open_session(url, trust_env=trust_env, at_once=at_once)
+
+    def close(self) -> None:
+        self._session.close()
+
+    def json(
+        self,
+        call: HttpCall,
+        seconds: float,
+        *,
+        decode: Callable[[HttpAnswer], Any],
+        read_seconds: float | None = None,
+    ) -> tuple[Any, HttpAnswer]:
+        """Return the decoded JSON of a successful answer, and that answer as it came; raises :class:`Failed`.
+
+        ``decode`` raises ValueError if an answer is not JSON. Times are those of :func:`send`.
+        """
+        answered = self._answered(call, seconds, read_seconds)
+        try:
+            content = self._secrets.redacted(decode(answered))
+        except (ValueError, RecursionError):
+            if answered.is_success:
+                kind = self.short(answered.headers.get("content-type") or "nothing")
+                message = f"{shown(call.url)} answered {answered.status}, but not with JSON: {kind}"
+                raise Failed("not_json", message, answered=answered) from None
+            content = None
+        if answered.is_success:
+            return content, answered
+        reason = self.short(reason_in(content) or answered.reason or "no reason given")
+        message = f"{shown(call.url)} answered {answered.status}: {reason}"
+        raise Failed("http_error", message, answered=answered, content=content)
+
+    def _answered(self, call: HttpCall, seconds: float, read_seconds: float | None) -> HttpAnswer:
+        try:
+            return send(
+                self._session,
+                call,
+                seconds=seconds,
+                connect_seconds=self._connect_seconds,
+                read_seconds=read_seconds,
+                redirects=self._redirects,
+            )
+        except Unanswered as error:
+            more = "; --timeout allows more" if error.kind == "read_timeout" else ""
+            raise Failed(error.kind, f"{shown(call.url)}: {error}{more}", unsent=error.unsent) from None
+        except OSError as error:
+            message = f"{shown(call.url)}: cannot be called from this machine: {visible(str(error))}"
+            raise Failed("machine", message, unsent=True) from None
+
+    def short(self, text: str) -> str:
+        """Return a text of an answer for a message."""
+        return shorten(visible(self._secrets.redacted(text)), bounds.SERVICE_REASON)
 
 
 def may_succeed_later(status: int) -> bool:

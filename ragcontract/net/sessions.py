@@ -44,7 +44,6 @@ class Deadline:
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
-        """Start the clock."""
         _thread.deadline = self
         if self._seconds < math.inf:
             _WATCH.add(self, time.monotonic() + self._seconds)
@@ -53,7 +52,6 @@ class Deadline:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Stop watching the connections."""
         _thread.deadline = None
         _WATCH.remove(self)
         with self._lock:
@@ -98,7 +96,6 @@ class _Watch:
                 self._changed.notify()
 
     def remove(self, deadline: Deadline) -> None:
-        """Forget a call that is done."""
         with self._changed:
             self._ends.pop(deadline, None)
 
@@ -170,7 +167,6 @@ class Connections(HTTPAdapter):
     """Makes the connections of a session, directly or through a proxy, so that a deadline can end them."""
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        """Use these pools for direct connections."""
         super().init_poolmanager(*args, **kwargs)
         _watch(self.poolmanager)
 
@@ -194,7 +190,6 @@ class NoAuth(AuthBase):
     """Adds no credentials. Without such an object, requests would use those in a .netrc file."""
 
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        """Return the request as it is."""
         return request
 
 
@@ -207,13 +202,9 @@ def prepare(session: requests.Session, *, auth: AuthBase | None = None, at_once:
     session.headers["User-Agent"] = f"rag-contract/{__version__}"
     session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
     # Redirects are hidden from requests, which would read the whole body of one even if it does not follow it.
-    session.get_redirect_target = _nowhere  # type: ignore[method-assign, assignment]
+    session.get_redirect_target = lambda _: None  # type: ignore[method-assign, assignment]
     for scheme in ("http://", "https://"):
         session.mount(scheme, Connections(pool_maxsize=at_once))
-
-
-def _nowhere(_response: requests.Response) -> None:
-    return None
 
 
 def open_session(

@@ -1,7 +1,7 @@
 """The events of a recording, for a progress bar, a stream of events and the details; and their counts so far."""
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -39,7 +39,6 @@ class QuestionDone(Struct, frozen=True, kw_only=True, tag="case", tag_field="eve
 
     @property
     def ok(self) -> bool:
-        """Whether there is a response."""
         return self.response is not None
 
 
@@ -79,16 +78,6 @@ Event = Start | QuestionDone | Retry | RecordingProgress | End
 Watch = Callable[[Event], None]
 
 
-def to_all(watching: Sequence[Watch]) -> Watch:
-    """Return a function that passes an event to all of these."""
-
-    def hand(event: Event) -> None:
-        for watch in watching:
-            watch(event)
-
-    return hand
-
-
 class Failed(Struct, frozen=True, kw_only=True):
     """A question that failed."""
 
@@ -115,11 +104,9 @@ class Counts:
         self.recent: deque[float] = deque(maxlen=bounds.RECENT)
 
     def restart(self, now: float) -> None:
-        """Count the time from now on."""
         self._started = now
 
     def count(self, event: Event) -> None:
-        """Count an event."""
         if isinstance(event, Retry):
             self.retried += event.repeat > 0
         elif isinstance(event, QuestionDone):
@@ -140,7 +127,6 @@ class Counts:
             self.failed.append(failed)
 
     def progress(self, now: float) -> RecordingProgress:
-        """Return how far the recording is."""
         asked = self.done - self.kept
         rate = asked / max(now - self._started, 1e-9)
         slowest = sorted(self.recent)
@@ -155,7 +141,6 @@ class Counts:
         )
 
     def end(self, *, written: bool) -> End:
-        """Return how the recording ended."""
         return End(
             done=self.done,
             failed=self.failures.total(),

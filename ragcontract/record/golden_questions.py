@@ -46,12 +46,10 @@ class Question(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def user_messages(self) -> tuple[str, ...]:
-        """The user's messages, one for each turn."""
         return self.turns or (self.query,)
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """The metadata of the golden row."""
         metadata: dict[str, Any] = msgspec.json.decode(self.packed)
         return metadata
 

@@ -4,14 +4,17 @@ import math
 import os
 from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from ragcontract.net.secrets import NO_SECRETS, Secrets
 from ragcontract.record.sources import Sources
 
 Json = Mapping[str, Any]
+DocIdExpression = Annotated[
+    str | None, Meta(description="A JMESPath expression over `id`, `metadata` and `text` of a result.")
+]
 
 
 class Context(Struct, frozen=True, kw_only=True):
@@ -27,29 +30,23 @@ class Context(Struct, frozen=True, kw_only=True):
     repeat: int = 1  # counts from 1; 0 in a warm-up
 
     def __getitem__(self, name: str) -> Any:
-        """Return a field."""
         if name not in self.__struct_fields__:
             raise KeyError(name)
         return getattr(self, name)
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the names of the fields."""
         return iter(self.__struct_fields__)
 
     def __len__(self) -> int:
-        """Return how many fields there are."""
         return len(self.__struct_fields__)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return a field, or ``default`` if there is none of that name."""
         return getattr(self, name) if name in self.__struct_fields__ else default
 
     def keys(self) -> tuple[str, ...]:
-        """Return the names of the fields."""
         return self.__struct_fields__
 
     def items(self) -> ItemsView[str, Any]:
-        """Return the names of the fields with their values."""
         return {name: self[name] for name in self}.items()
 
 
@@ -104,7 +101,9 @@ class CallFailed(Exception):  # noqa: N818 (it is what happened, not a fault in 
 class System(Protocol):
     """A system that can be asked; each module in ``adapters/`` makes one from a target."""
 
-    concurrency: int  # how many questions it gets at the same time, unless the user says otherwise
+    # How many questions it gets at the same time, unless the user says otherwise. Many systems are not made for
+    # threads, and a latency is only honest for one question at a time.
+    concurrency: int = 1
 
     def setup(self) -> None:
         """Prepare for questions; called once. Raises InputError if the system cannot be used."""
@@ -124,18 +123,37 @@ class System(Protocol):
 
         Called before the first question, when they may not be known yet, and after the last.
         """
-        ...
+        return {}
 
     def facts(self) -> Mapping[str, Any]:
         """Return what else is known of the system, for the details of the recording."""
-        ...
+        return {}
 
     def teardown(self) -> None:
         """Release what ``setup`` took; called once, also after failures and Ctrl-C."""
 
 
-def _to_nobody(_: str) -> None:
-    """Drop a sentence."""
+class Wrapping(System):
+    """A system around another one, which it passes everything to."""
+
+    def __init__(self, system: System) -> None:
+        self.concurrency = system.concurrency
+        self.system = system
+
+    def setup(self) -> None:
+        self.system.setup()
+
+    def ask(self, query: str, context: Context) -> Response:
+        return self.system.ask(query, context)
+
+    def versions(self) -> Mapping[str, str]:
+        return self.system.versions()
+
+    def facts(self) -> Mapping[str, Any]:
+        return self.system.facts()
+
+    def teardown(self) -> None:
+        self.system.teardown()
 
 
 class Surroundings(Struct, frozen=True, kw_only=True):
@@ -150,5 +168,5 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     isolate: bool = False  # whether Python code has a process of its own
     # The environment variables, which say whether a pull request may have changed the target.
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    say: Callable[[str], None] = _to_nobody  # called with a sentence for whoever waits, as before a download
+    say: Callable[[str], None] = lambda _: None  # called with a sentence for whoever waits, as before a download
     sources: Sources | None = None  # where the modules are added that another process imports

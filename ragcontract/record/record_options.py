@@ -1,7 +1,7 @@
 """The options of a recording as users write them, and the settings that are made from them.
 
-:func:`begun` reads the questions and settles all paths before any code of the target runs, because that code may change
-the current folder.
+:func:`settled` reads the questions and settles all paths before any code of the target runs, because that code may
+change the current folder.
 """
 
 import math
@@ -23,114 +23,14 @@ from ragcontract.files.paths import AnchoredPath, existing_files
 from ragcontract.files.writing import check_outputs
 from ragcontract.net.secrets import Secrets, of_environment, wrong_names
 from ragcontract.record.golden_questions import Questions, Selection, read_questions
-from ragcontract.record.interface import Surroundings, System
-from ragcontract.record.journal import Header, path_beside
-from ragcontract.record.loop import CallSettings
+from ragcontract.record.interface import Surroundings
+from ragcontract.record.recording_journal import Header, path_beside
 from ragcontract.record.run_rows import refuse_output
 from ragcontract.record.sources import Commit, Sources, commit_of
 from ragcontract.record.target import Target
 from ragcontract.runs.readers import is_journal
 
-
-class Beginning(Struct, frozen=True, kw_only=True):
-    """The inputs and outputs of a recording, settled before any code of the target runs."""
-
-    questions: Questions
-    commit: Commit | None  # that is checked out
-    out: AnchoredPath | None = None  # None for a run in memory
-    journal: AnchoredPath | None = None  # None for a run in memory
-    sources: Sources  # finds the files that the answers depend on
-    watch: tuple[str, ...] = ()  # the patterns of `--watch`
-    outputs: tuple[AnchoredPath, ...] = ()  # all files that are written
-
-    def refuse_inputs(self, files: Iterable[Path]) -> None:
-        """Raise OutputError if an output is one of these files, or one that the answers depend on."""
-        if problems := check_outputs(self.outputs, [*files, *self.sources.files]):
-            raise OutputError(problems)
-
-
-def begun(
-    golden: Sequence[str],
-    out: str | None,
-    selection: Selection,
-    *,
-    folder: Path = Path(),
-    watch: Sequence[str] = (),
-    further: Sequence[AnchoredPath] = (),
-) -> Beginning:
-    """Read the questions, the watched files and the commit of a folder.
-
-    ``further`` are outputs beside the run. Raises InputError or OutputError if the recording cannot succeed.
-    """
-    questions = read_questions(golden, selection)
-    files = existing_files(golden)[0]
-    if out is not None:
-        refuse_output(out, files)
-    typed = [*([] if out is None else [AnchoredPath(out)]), *further]
-    if names := [path for path in typed if is_journal(Path(path))]:
-        raise OutputError([f"{path}: has the name of a journal; write to another file" for path in names])
-    beginning = Beginning(
-        questions=questions,
-        commit=commit_of(folder, () if out is None else (out,)),
-        out=None if out is None else AnchoredPath(out),
-        journal=None if out is None else path_beside(out),
-        sources=Sources(Path(), watch),
-        watch=tuple(watch),
-        outputs=(*typed, *([] if out is None else [path_beside(out)])),
-    )
-    beginning.refuse_inputs(map(Path, files))
-    return beginning
-
-
 OnFailure = Literal["stop", "leave-out", "keep-retrieval"]
-
-
-class RecordSettings(Struct, frozen=True, kw_only=True):
-    """The options of a recording."""
-
-    beginning: Beginning
-    calls: CallSettings
-    repeats: int = 1
-    warmup: int = 0
-    on_failure: OnFailure = "stop"
-    versions: Mapping[str, str] = {}  # they win over those that the system and its responses report
-    doc_id: str | None = None
-    fresh: bool = False
-
-    @property
-    def out(self) -> AnchoredPath | None:
-        """The path of the run; None for a run in memory."""
-        return self.beginning.out
-
-    @property
-    def journal(self) -> AnchoredPath | None:
-        """The path of the journal; None for a run in memory."""
-        return self.beginning.journal
-
-    @property
-    def commit(self) -> str | None:
-        """The commit that is recorded, as a version."""
-        return None if self.beginning.commit is None else str(self.beginning.commit)
-
-    @property
-    def partial(self) -> bool:
-        """Whether questions whose answer failed get a row with what was retrieved."""
-        return self.on_failure == "keep-retrieval"
-
-    def header(self, target: Target) -> Header:
-        """Return the first line of the journal."""
-        return Header(
-            target=target.name,
-            target_sha256=target.sha256,
-            git=self.commit,
-            top=self.calls.top,
-            repeats=self.repeats,
-            tool=__version__,
-            doc_id=self.doc_id,
-            watch=" ".join(self.beginning.watch) or None,
-        )
-
-
 TOP = 10
 SECONDS = {"s": 1, "min": 60}
 # The least and the most of each number.
@@ -183,6 +83,16 @@ class RecordOptions(Struct, frozen=True, kw_only=True):
         problems += [("versions", problem) for problem in wrong_versions(self.versions)]
         return problems + [("secrets", problem) for problem in wrong_names(self.secrets, environ)]
 
+    @property
+    def partial(self) -> bool:
+        """Whether questions whose answer failed get a row with what was retrieved."""
+        return self.on_failure == "keep-retrieval"
+
+    @property
+    def calls_per_second(self) -> float | None:
+        """How many calls a second are allowed; None for no limit."""
+        return None if self.rate is None else rate_of(self.rate)
+
     def surroundings(self, environ: Mapping[str, str], sources: Sources) -> Surroundings:
         """Return what a system is made with beside its own options."""
         return Surroundings(
@@ -197,35 +107,68 @@ class RecordOptions(Struct, frozen=True, kw_only=True):
         )
 
     def known(self, environ: Mapping[str, str]) -> Secrets:
-        """Return the secrets with their values."""
         return of_environment(self.secrets, environ)
 
-    def beginning(self, *outputs: AnchoredPath) -> Beginning:
-        """Return what is settled before any code of the target runs. ``outputs`` are files beside the run.
 
-        Raises InputError or OutputError.
-        """
-        selection = Selection(tags=self.tags, ids=self.queries, limit=self.limit)
-        return begun(self.golden, self.out, selection, watch=self.watch_files, further=outputs)
+class RecordSettings(Struct, frozen=True, kw_only=True):
+    """The options of a recording, with its inputs and outputs, settled before any code of the target runs."""
 
-    def settings(self, beginning: Beginning, system: System) -> RecordSettings:
-        """Return the settings for a system."""
-        return RecordSettings(
-            beginning=beginning,
-            calls=CallSettings(
-                top=self.top,
-                concurrency=self.concurrency or system.concurrency,
-                seconds=self.timeout,
-                retries=self.retries,
-                rate=None if self.rate is None else rate_of(self.rate),
-            ),
-            repeats=self.repeats,
-            warmup=self.warmup,
-            on_failure=self.on_failure,
-            versions=self.versions,
-            doc_id=self.doc_id,
-            fresh=self.fresh,
+    options: RecordOptions
+    questions: Questions
+    commit: Commit | None  # that is checked out
+    out: AnchoredPath | None = None  # None for a run in memory
+    journal: AnchoredPath | None = None  # None for a run in memory
+    sources: Sources  # finds the files that the answers depend on
+    outputs: tuple[AnchoredPath, ...] = ()  # all files that are written
+
+    def refuse_inputs(self, files: Iterable[Path]) -> None:
+        """Raise OutputError if an output is one of these files, or one that the answers depend on."""
+        if problems := check_outputs(self.outputs, [*files, *self.sources.files]):
+            raise OutputError(problems)
+
+    @property
+    def version(self) -> str | None:
+        """The commit that is recorded, as a version."""
+        return None if self.commit is None else str(self.commit)
+
+    def header(self, target: Target) -> Header:
+        return Header(
+            target=target.name,
+            target_sha256=target.sha256,
+            git=self.version,
+            top=self.options.top,
+            repeats=self.options.repeats,
+            tool=__version__,
+            doc_id=self.options.doc_id,
+            watch=" ".join(self.options.watch_files) or None,
         )
+
+
+def settled(options: RecordOptions, *further: AnchoredPath, folder: Path = Path()) -> RecordSettings:
+    """Read the questions, the watched files and the commit of a folder.
+
+    ``further`` are outputs beside the run. Raises InputError or OutputError if the recording cannot succeed.
+    """
+    questions = read_questions(options.golden, Selection(tags=options.tags, ids=options.queries, limit=options.limit))
+    files = existing_files(options.golden)[0]
+    out = None if options.out is None else AnchoredPath(options.out)
+    if options.out is not None:
+        refuse_output(options.out, files)
+    typed = [*([] if out is None else [out]), *further]
+    if names := [path for path in typed if is_journal(Path(path))]:
+        raise OutputError([f"{path}: has the name of a journal; write to another file" for path in names])
+    journal = None if options.out is None else path_beside(options.out)
+    settings = RecordSettings(
+        options=options,
+        questions=questions,
+        commit=commit_of(folder, () if options.out is None else (options.out,)),
+        out=out,
+        journal=journal,
+        sources=Sources(Path(), options.watch_files),
+        outputs=(*typed, *([] if journal is None else [journal])),
+    )
+    settings.refuse_inputs(map(Path, files))
+    return settings
 
 
 def wrong_numbers(numbers: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -1,36 +1,38 @@
-"""Record a system: questions → system → journal → run.
+"""Record a system, as `rag-contract record` does: questions → system → journal → run.
 
 Each answer becomes a row in the journal, an event and a number. The run appears whole at the end, or not at all.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, TypedDict, Unpack, cast
 
 from msgspec import UNSET, Raw, Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError, RagContractError
+from ragcontract.core.ids import Path as AnyPath
+from ragcontract.core.ids import paths_of, several
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import shorten
 from ragcontract.core.version import __version__
+from ragcontract.net import journal as journals
+from ragcontract.net.journal import SYNC_GAP
+from ragcontract.net.pool import Stop, by_signals
 from ragcontract.net.secrets import NO_SECRETS, Secrets
-from ragcontract.net.stopping import Stop, by_signals
-from ragcontract.record import journal as journals
-from ragcontract.record.attempts import Conversation
+from ragcontract.record.adapters.framework import redacting
+from ragcontract.record.asking import Asking, Conversation, failure_of
 from ragcontract.record.events import Counts, Event, Failed, QuestionDone, Start, Watch
 from ragcontract.record.golden_questions import Questions
 from ragcontract.record.interface import CallFailed, Response, System
-from ragcontract.record.journal import Entry, Journal
-from ragcontract.record.loop import CallSettings, Loop, failure_of
-from ragcontract.record.record_options import OnFailure, RecordSettings
+from ragcontract.record.record_options import OnFailure, RecordOptions, RecordSettings, settled
+from ragcontract.record.recording_journal import Entry, Journal, begun
 from ragcontract.record.run_rows import RandomIds, Rows, usable_versions, with_versions, write_run
-from ragcontract.record.sources import Sources
-from ragcontract.record.target import Target
+from ragcontract.record.target import Target, read_target
 
 
 class Recording(Struct, frozen=True, kw_only=True):
@@ -58,39 +60,50 @@ def record(
     questions failed or the target cannot be used, and KeyboardInterrupt if somebody asked to stop. ``watch`` gets the
     End event before the teardown, so that it can still ask the system for its versions and facts.
     """
-    journal = journals.opened(settings.journal) if settings.journal else journals.temporary()
+    path = settings.journal
+    journal = Journal(journals.opened(path, "recording", option="--out") if path else journals.temporary())
     rows = None
     try:
-        _start(journal, settings, target)
+        _begin(journal, settings, target)
         ids = RandomIds(settings.out)
-        session = _session(settings, journal, watch, secrets)
-        watch(Start(target=target.name, total=session.counts.total, kept=journal.kept))
+        session = RecordingSession(settings, journal, watch, secrets)
+        counts = session.counts
+        watch(Start(target=target.name, total=counts.total, kept=journal.kept))
         try:
-            known = _asked(settings, target.system, session, stop or Stop())
-            system_versions = secrets.redacted(dict(_without_nones(known.versions)))
-            versions, strange = usable_versions({"retriever_version": settings.commit, **system_versions})
+            known = session.asked(target.system, stop or Stop())
+            versions, strange = usable_versions(
+                {"retriever_version": settings.version, **secrets.redacted(dict(known.versions))}
+            )
             error = known.error
             try:
-                rows = None if error else _written(settings, session, ids.passing(journal.rows()), versions)
+                rows = None if error else _written(settings, counts, ids.passing(journal.rows()), versions)
             except RagContractError as raised:
                 error = raised
-            session.note(session.counts.end(written=rows is not None))
+            session.note(counts.end(written=rows is not None))
         finally:
             trouble = _released(target.system)
         return Recording(
             rows=rows,
             error=error,
-            failures=tuple(session.counts.failed),
+            failures=tuple(counts.failed),
             warnings=(
-                *([reused(session.counts)] if journal.kept else ()),
+                *([reused(counts)] if journal.kept else ()),
                 *secrets.redacted([*known.warnings, *strange, *trouble]),
-                *(_doubts(session.counts, settings.beginning.questions, ids) if rows is not None else ()),
+                *(_doubts(counts, settings.questions, ids) if rows is not None else ()),
             ),
-            details=_details(settings, target, session.counts)
-            | {"versions": {**versions, **settings.versions}, **secrets.redacted(dict(known.facts))},
+            details=_details(settings, target, counts)
+            | {"versions": {**versions, **settings.options.versions}, **secrets.redacted(dict(known.facts))},
         )
     finally:
         journal.close(remove=rows is not None)
+
+
+def _begin(journal: Journal, settings: RecordSettings, target: Target) -> None:
+    """Read what the journal has; raises InputError or OutputError if the recording cannot go on with it."""
+    header, options = settings.header(target), settings.options
+    journal.start(header, settings.questions, settings.sources, fresh=options.fresh, partial=options.partial)
+    journal.depend_on(settings.sources.new())
+    settings.refuse_inputs(target.files)
 
 
 class RecordingPlan(Struct, frozen=True, kw_only=True):
@@ -104,71 +117,83 @@ class RecordingPlan(Struct, frozen=True, kw_only=True):
 
 def planned(settings: RecordSettings, target: Target) -> RecordingPlan:
     """Return what would be asked, without asking or writing; raises what :func:`record` raises before it asks."""
-    questions = settings.beginning.questions
-    settings.beginning.sources.new()
-    settings.beginning.refuse_inputs(target.files)
+    questions, options = settings.questions, settings.options
+    settings.sources.new()
+    settings.refuse_inputs(target.files)
     kept = 0
-    if settings.journal and Path(settings.journal).exists() and not settings.fresh:
-        journal = journals.to_read(settings.journal)
-        journal.read(settings.header(target), questions, settings.beginning.sources, partial=settings.partial)
+    if settings.journal and Path(settings.journal).exists() and not options.fresh:
+        journal = Journal(journals.to_read(settings.journal))
+        journal.read(settings.header(target), questions, settings.sources, partial=options.partial)
         kept = journal.kept
         journal.close()
-    return RecordingPlan(
-        questions=len(questions.chosen), of=questions.of, answers=len(questions.chosen) * settings.repeats, kept=kept
-    )
+    asked = len(questions.chosen)
+    return RecordingPlan(questions=asked, of=questions.of, answers=asked * options.repeats, kept=kept)
 
 
-SYNC_GAP, PROGRESS_GAP = 1.0, 0.2  # s; between two fsyncs, and between two Progress events
+PROGRESS_GAP = 0.2  # s; between two Progress events
+
+
+class _Known(Struct, frozen=True, kw_only=True):
+    """The versions and facts of a system, known after it was asked."""
+
+    versions: Mapping[str, Any] = {}
+    facts: Mapping[str, Any] = {}
+    warnings: tuple[str, ...] = ()
+    error: BaseException | None = None  # what ended the asking early
 
 
 class RecordingSession:
     """A recording under way: asks the questions and keeps the answers."""
 
-    def __init__(
-        self,
-        journal: Journal,
-        rows: Rows,
-        sources: Sources,
-        *,
-        on_failure: OnFailure,
-        total: int,
-        watch: Watch,
-        secrets: Secrets,
-    ) -> None:
-        """Begin after what the journal has; ``total`` answers are wanted in all."""
+    def __init__(self, settings: RecordSettings, journal: Journal, watch: Watch, secrets: Secrets) -> None:
         self._journal = journal
-        self._sources = sources
-        self._rows = rows
-        self._on_failure = on_failure
+        self._sources = settings.sources
+        self._options = settings.options
+        self._rows = Rows(None if settings.out is None else str(settings.out), secrets)
         self._watch = watch
         self._secrets = secrets
         self._synced = self._shown = monotonic()
+        total = len(settings.questions.chosen) * settings.options.repeats
         self.counts = Counts(total=total, kept=journal.kept, now=monotonic())
 
-    def prepared(self, versions: Mapping[str, str]) -> None:
-        """Note the versions of the system; raises InputError if the rows in the journal have others."""
-        self._journal.prepared(self._secrets.redacted(dict(versions)))
+    def asked(self, system: System, stop: Stop) -> _Known:
+        """Set the system up, ask the questions that have no row yet, and return what is known afterwards."""
+        error: BaseException | None = None
+        try:
+            system.setup()
+            versions: dict[str, str] = {}
+            with suppress(Exception, SystemExit):  # users' code, which may not know them before it was asked
+                versions = usable_versions(system.versions())[0]
+            self._journal.prepared(self._secrets.redacted(versions))
+            self._ask(system, stop)
+        except (RagContractError, KeyboardInterrupt) as raised:
+            error = raised
+        except SystemExit as raised:
+            error = InputError([f"the target ended the program (exit code {raised.code})"])
+        try:
+            return _Known(versions=system.versions(), facts=system.facts(), error=error)
+        except (Exception, SystemExit) as raised:  # noqa: BLE001 (users' code; what was answered must not be lost)
+            unknown = f"the versions of the system are not known: {type(raised).__name__}: {raised}"
+            return _Known(warnings=() if error else (shorten(unknown, bounds.MESSAGE),), error=error)
 
-    def run(self, system: System, calls: CallSettings, warmup: int, stop: Stop) -> None:
-        """Ask the questions that have no row yet; raises KeyboardInterrupt if somebody asked to stop."""
+    def _ask(self, system: System, stop: Stop) -> None:
         self.counts.restart(monotonic())
-        loop = Loop(system, calls, watch=self.note, stop=stop, tick=self._tick, secrets=self._secrets)
+        asking = Asking(system, self._options, watch=self.note, stop=stop, tick=self._tick, secrets=self._secrets)
         try:
             with by_signals(stop):
-                first = islice(self._journal.lacking(), warmup)
-                loop.ask_all((Conversation(question, 0) for question, _ in first), lambda _conversation, _answer: None)
-                loop.ask_all(
+                first = islice(self._journal.lacking(), self._options.warmup)
+                asking.ask_all((Conversation(question, 0) for question, _ in first), lambda *_: None)
+                asking.ask_all(
                     (Conversation(question, repeat) for question, repeat in self._journal.lacking()), self._done
                 )
             self._journal.depend_on(self._sources.new())
         finally:
-            loop.close()
+            asking.close()
             self._journal.sync()
         if stop.asked:
             raise KeyboardInterrupt
 
     def note(self, event: Event) -> None:
-        """Count an event and pass it on."""
         self.counts.count(event)
         self._watch(event)
 
@@ -184,21 +209,20 @@ class RecordingSession:
 
     def _done(self, conversation: Conversation, answer: Response | CallFailed) -> None:
         """Keep an answer or a failure; raises InputError if too many questions in a row have failed."""
-        response, failed = self._sorted(conversation, answer)
-        row = None
-        if response is not None:
-            try:
-                row = self._rows.encoded(conversation.question.id, response, conversation.ms)
-            except CallFailed as invalid:
-                response, failed = None, invalid
-        if response is not None and response.results is None and conversation.question.names_documents:
+        row, failure = None, None
+        question, response = conversation.question, None
+        try:
+            response = self._accepted(conversation, answer)
+            row = self._rows.encoded(question.id, response, conversation.ms)
+        except CallFailed as failed:
+            response, failure = None, failure_of(failed, self._secrets)
+        if response is not None and response.results is None and question.names_documents:
             self.counts.without_results += 1
-        failure = None if failed is None else failure_of(failed, self._secrets)
         self._journal.depend_on(self._sources.new())
         self._journal.add(
             Entry(
-                query_id=conversation.question.id,
-                question_sha=conversation.question.digest,
+                query_id=question.id,
+                question_sha=question.digest,
                 repeat=conversation.repeat,
                 attempts=conversation.attempts,
                 ms=round(conversation.ms, 3),
@@ -209,7 +233,7 @@ class RecordingSession:
         )
         self.note(
             QuestionDone(
-                query_id=conversation.question.id,
+                query_id=question.id,
                 repeat=conversation.repeat,
                 attempts=conversation.attempts,
                 ms=conversation.ms,
@@ -217,76 +241,24 @@ class RecordingSession:
                 failure=failure,
             )
         )
-        if self._on_failure == "stop" and self.counts.in_a_row >= bounds.FAILED_IN_A_ROW and failure:
+        if self._options.on_failure == "stop" and self.counts.in_a_row >= bounds.FAILED_IN_A_ROW and failure:
             many = f"the last {self.counts.in_a_row} questions failed, so no others are asked"
             raise InputError([f"{many}; the last one: {failure.kind}: {failure.message}"])
 
-    def _sorted(
-        self, conversation: Conversation, answer: Response | CallFailed
-    ) -> tuple[Response | None, CallFailed | None]:
-        """Return the response to write as a row, or else the failure."""
-        keeps = self._on_failure == "keep-retrieval"
+    def _accepted(self, conversation: Conversation, answer: Response | CallFailed) -> Response:
+        """Return the response to write as a row; raises CallFailed if there is none."""
+        keeps = self._options.partial
         if isinstance(answer, CallFailed):
-            if not keeps or answer.partial is None or answer.partial.error is None:
-                return None, answer
-            partial = conversation.took(answer.partial, 0)
-            return (partial, None) if partial is not None else (None, answer)
+            if keeps and answer.partial is not None and answer.partial.error is not None:
+                partial = conversation.took(answer.partial, 0)
+                if partial is not None:
+                    return partial
+            raise answer
         if answer.error is None or keeps:
-            return answer, None
+            return answer
         detail = answer.error_detail or {}
         kind = detail.get("kind")
-        return None, CallFailed(kind if isinstance(kind, str) else "answer", answer.error, detail=answer.error_detail)
-
-
-class _Known(Struct, frozen=True, kw_only=True):
-    """The versions and facts of a system, known after it was asked."""
-
-    versions: Mapping[str, Any] = {}
-    facts: Mapping[str, Any] = {}
-    warnings: tuple[str, ...] = ()
-    error: BaseException | None = None  # what ended the asking early
-
-
-def _start(journal: journals.Journal, settings: RecordSettings, target: Target) -> None:
-    """Read what the journal has; raises InputError or OutputError if the recording cannot go on with it."""
-    start = settings.beginning
-    header = settings.header(target)
-    journal.start(header, start.questions, start.sources, fresh=settings.fresh, partial=settings.partial)
-    journal.depend_on(start.sources.new())
-    start.refuse_inputs(target.files)
-
-
-def _session(settings: RecordSettings, journal: journals.Journal, watch: Watch, secrets: Secrets) -> RecordingSession:
-    return RecordingSession(
-        journal,
-        Rows(None if settings.out is None else str(settings.out), secrets),
-        settings.beginning.sources,
-        on_failure=settings.on_failure,
-        total=len(settings.beginning.questions.chosen) * settings.repeats,
-        watch=watch,
-        secrets=secrets,
-    )
-
-
-def _asked(settings: RecordSettings, system: System, session: RecordingSession, stop: Stop) -> _Known:
-    """Set the system up, ask the questions that have no row yet, and return what is known afterwards."""
-    error: BaseException | None = None
-    try:
-        system.setup()
-        versions: dict[str, str] = {}
-        with suppress(Exception, SystemExit):  # users' code, which may not know them before it was asked
-            versions = usable_versions(_without_nones(system.versions()))[0]
-        session.prepared(versions)
-        session.run(system, settings.calls, settings.warmup, stop)
-    except (RagContractError, KeyboardInterrupt) as raised:
-        error = raised
-    except SystemExit as raised:
-        error = InputError([f"the target ended the program (exit code {raised.code})"])
-    try:
-        return _Known(versions=system.versions(), facts=system.facts(), error=error)
-    except (Exception, SystemExit) as raised:  # noqa: BLE001 (users' code; what was answered must not be lost)
-        unknown = f"the versions of the system are not known: {type(raised).__name__}: {raised}"
-        return _Known(warnings=() if error else (shorten(unknown, bounds.MESSAGE),), error=error)
+        raise CallFailed(kind if isinstance(kind, str) else "answer", answer.error, detail=answer.error_detail)
 
 
 def _released(system: System) -> list[str]:
@@ -298,27 +270,18 @@ def _released(system: System) -> list[str]:
     return []
 
 
-def _without_nones(versions: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in versions.items() if value is not None}
-
-
 def _written(
-    settings: RecordSettings,
-    session: RecordingSession,
-    rows: Iterator[dict[str, Any]],
-    system_versions: Mapping[str, str],
+    settings: RecordSettings, counts: Counts, rows: Iterator[dict[str, Any]], system_versions: Mapping[str, str]
 ) -> str | Mapping[str, Mapping[str, Any]]:
     """Write the run and return its path, or return its rows; raises InputError if failed questions prevent a run."""
-    counts = session.counts
-    failed = counts.failures.total()
-    if failed and (settings.on_failure == "stop" or failed == counts.total):
+    options, failed = settings.options, counts.failures.total()
+    if failed and (options.on_failure == "stop" or failed == counts.total):
         raise InputError(problems_of(counts, None if settings.journal is None else str(settings.journal)))
     if settings.out is None:
-        return {row.pop("query_id"): with_versions(row, system_versions, settings.versions) for row in rows}
-    settings.beginning.refuse_inputs(())  # modules that a call has imported
-    write_run(
-        settings.out, rows, system_versions=system_versions, chosen=settings.versions, repeats=settings.repeats > 1
-    )
+        return {row.pop("query_id"): with_versions(row, system_versions, options.versions) for row in rows}
+    settings.refuse_inputs(())  # modules that a call has imported
+    repeats = options.repeats > 1
+    write_run(settings.out, rows, system_versions=system_versions, chosen=options.versions, repeats=repeats)
     return os.fspath(settings.out)
 
 
@@ -333,14 +296,11 @@ def problems_of(counts: Counts, journal: str | None) -> list[str]:
         advice = f"the others are in {journal}, and the same command asks only for these"
     else:
         advice = "on_failure='leave-out' leaves them out"
-    return [
-        f"{why}; {advice}",
-        *(_example(kind, counts.failures[kind], example) for kind, example in counts.examples.items()),
-    ]
-
-
-def _example(kind: str, times: int, example: Failed) -> str:
-    return f"{kind}: {times:,}, such as query {shorten(example.query_id, bounds.NAME)!r}: {example.failure.message}"
+    problems = [f"{why}; {advice}"]
+    for kind, example in counts.examples.items():
+        query = shorten(example.query_id, bounds.NAME)
+        problems.append(f"{kind}: {counts.failures[kind]:,}, such as query {query!r}: {example.failure.message}")
+    return problems
 
 
 def reused(counts: Counts) -> str:
@@ -349,33 +309,18 @@ def reused(counts: Counts) -> str:
     return f"{part} reused from an earlier recording (--fresh asks again)"
 
 
-def lacking(counts: Counts) -> list[str]:
-    """Return warnings about results, answers and questions that the run lacks."""
-    return [*_without_results(counts), *_unanswered(counts), *_left_out(counts)]
-
-
-def _without_results(counts: Counts) -> list[str]:
-    if not counts.without_results:
-        return []
-    what = f"{count(counts.without_results, 'row')} without `results`, although golden queries name documents"
-    return [f"{what}; `check` refuses such a run: let the target also return what it retrieved"]
-
-
-def _unanswered(counts: Counts) -> list[str]:
-    if not counts.unanswered:
-        return []
-    what = f"{count(counts.unanswered, 'question')} retrieved but did not answer"
-    return [f"{what}: the run has `error` in place of the response, which breaks only rules about answers"]
-
-
-def _left_out(counts: Counts) -> list[str]:
-    failed = counts.failures.total()
-    if not failed:
-        return []
-    kinds = ", ".join(f"{kind}: {times:,}" for kind, times in counts.failures.most_common())
-    are = "is" if failed == 1 else "are"
-    what = f"{count(failed, 'question')} failed and {are} left out ({kinds})"
-    return [f"{what}; `check` refuses such a run unless the config has missing_queries: zero"]
+def lacking(counts: Counts) -> Iterator[str]:
+    """Yield warnings about results, answers and questions that the run lacks."""
+    if counts.without_results:
+        what = f"{count(counts.without_results, 'row')} without `results`, although golden queries name documents"
+        yield f"{what}; `check` refuses such a run: let the target also return what it retrieved"
+    if counts.unanswered:
+        what = f"{count(counts.unanswered, 'question')} retrieved but did not answer"
+        yield f"{what}: the run has `error` in place of the response, which breaks only rules about answers"
+    if failed := counts.failures.total():
+        kinds = ", ".join(f"{kind}: {times:,}" for kind, times in counts.failures.most_common())
+        what = f"{count(failed, 'question')} failed and {'is' if failed == 1 else 'are'} left out ({kinds})"
+        yield f"{what}; `check` refuses such a run unless the config has missing_queries: zero"
 
 
 def _doubts(counts: Counts, questions: Questions, ids: RandomIds) -> Iterator[str]:
@@ -392,10 +337,10 @@ def _details(settings: RecordSettings, target: Target, counts: Counts) -> dict[s
         "tool": __version__,
         "target": target.name,
         "target_sha256": target.sha256,
-        "git": settings.commit,
-        "top": settings.calls.top,
-        "concurrency": settings.calls.concurrency,
-        "repeats": settings.repeats,
+        "git": settings.version,
+        "top": settings.options.top,
+        "concurrency": settings.options.concurrency or target.system.concurrency,
+        "repeats": settings.options.repeats,
         "wanted": counts.total,
         "kept": counts.kept,
         "done": counts.done,
@@ -403,3 +348,72 @@ def _details(settings: RecordSettings, target: Target, counts: Counts) -> dict[s
         "answered_after_retries": counts.again,
         "failures": dict(counts.failures),
     }
+
+
+SEVERAL = frozenset({"tags", "queries", "secrets", "watch_files"})  # options that take one or several texts
+
+
+class RecordKeywords(TypedDict, total=False):
+    """The options of the command line, with the same defaults."""
+
+    top: int
+    concurrency: int | None
+    rate: str | None
+    timeout: float
+    connect_timeout: float
+    retries: int
+    repeats: int
+    warmup: int
+    tags: str | Sequence[str]
+    queries: str | Sequence[str]
+    limit: int | None
+    on_failure: OnFailure
+    versions: Mapping[str, str]
+    doc_id: str | None
+    secrets: str | Sequence[str]
+    fresh: bool
+    watch_files: str | Sequence[str]
+    offline: bool
+    isolate: bool
+
+
+def record_run(
+    target: object,
+    *,
+    golden: AnyPath | Sequence[AnyPath],
+    out: AnyPath | None = None,
+    watch: Watch | None = None,
+    **options: Unpack[RecordKeywords],
+) -> Recording:
+    """Ask a system every golden query, as ``rag-contract record`` does, and return the run.
+
+    ``target`` is a function, an object with ``run``, or text as on the command line. With ``out``, the run is written
+    there and ``rows`` of the result is its path; without it, ``rows`` is the run itself. Pass either to
+    ``check(run=…)``. ``watch`` is called with each event.
+
+    The other options are those of the command line: ``top`` (10), ``timeout`` in seconds (30), ``rate`` as text such as
+    ``"5/s"``, ``secrets`` as names of environment variables, ``watch_files`` as the patterns of ``--watch``.
+
+    Raises :class:`~ragcontract.InputError` if questions failed, so that there is no run. The answers to the others stay
+    in the journal beside ``out``.
+    """
+    lists = {name: several(cast("str | Sequence[str]", value)) for name, value in options.items() if name in SEVERAL}
+    record_options = RecordOptions(
+        golden=paths_of(golden),
+        out=None if out is None else os.fspath(out),
+        **{**options, **lists},  # type: ignore[arg-type]
+    )
+    wrong = [f"{name}: {problem}" for name, problem in record_options.wrong(os.environ)]
+    if record_options.repeats != 1 and out is None:
+        wrong.append("repeats: a run in memory has one row a query; name a file with `out`")
+    if wrong:
+        raise InputError(wrong)
+    secrets = record_options.known(os.environ)
+    with redacting(secrets):
+        settings = settled(record_options)
+        with begun(settings.journal):
+            resolved_target = read_target(target, record_options.surroundings(os.environ, settings.sources))
+            recording = record(settings, resolved_target, secrets=secrets, watch=watch or (lambda _: None))
+        if recording.error is not None:
+            raise recording.error
+        return recording

@@ -45,7 +45,6 @@ class Source(Struct, frozen=True, kw_only=True):
     sha256: str | None
 
     def __str__(self) -> str:
-        """Return the name for messages."""
         return f"the module {self.module} ({self.file})" if self.module else self.file
 
 
@@ -71,7 +70,6 @@ class Sources:
 
     @property
     def watched(self) -> frozenset[str]:
-        """The watched files."""
         return frozenset(self._watched)
 
     @property

@@ -27,9 +27,9 @@ from ragcontract.files.schema import Mismatch, json_schema, mismatches
 from ragcontract.net.secrets import Secrets
 from ragcontract.record.adapters import python_code
 from ragcontract.record.adapters.user_code import source_of
-from ragcontract.record.interface import Context, Response, Surroundings, System
+from ragcontract.record.interface import Surroundings, System, Wrapping
 from ragcontract.record.sources import refuse_changed_by_others
-from ragcontract.record.target_registry import AROUND, KINDS, Modules, around, kind
+from ragcontract.record.target_registry import AROUND, KINDS, Modules, module
 
 YAML = (".yml", ".yaml")
 
@@ -152,7 +152,8 @@ def record_of(modules: Modules, kinds: Modules, around_: Modules) -> type[Struct
 
 
 def _options(name: str, kinds: Modules, around_: Modules) -> type[Struct]:
-    return kind(name, kinds).OPTIONS if name in kinds else around(name, around_).OPTIONS
+    options: type[Struct] = module(name, kinds if name in kinds else around_).OPTIONS
+    return options
 
 
 def _of_object(target: object, surroundings: Surroundings) -> Target:
@@ -175,9 +176,9 @@ def _of_file(path: str, surroundings: Surroundings, kinds: Modules, around_: Mod
     here = replace(surroundings, folder=surroundings.folder / Path(path).parent)
     absolute, folder = Path(path).absolute(), here.folder.absolute()
     try:
-        system = kind(file.kind, kinds).system(file.options, here)
+        system: System = module(file.kind, kinds).system(file.options, here)
         for name, options in file.around.items():
-            system = around(name, around_).around(options, system, here)
+            system = module(name, around_).around(options, system, here)
     except InputError as error:
         raise InputError([f"{path}: {problem}" for problem in error.problems], more=error.more) from error
     if file.versions:
@@ -186,28 +187,15 @@ def _of_file(path: str, surroundings: Surroundings, kinds: Modules, around_: Mod
     return _target(path, system, _files([absolute], texts, folder))
 
 
-class _Versioned:
+class _Versioned(Wrapping):
     """A system with the versions that its target file states; they win over those that the system reports."""
 
     def __init__(self, system: System, file: TargetFile) -> None:
-        self._system = system
-        self._versions = file.versions
-        self.concurrency = system.concurrency
-
-    def setup(self) -> None:
-        self._system.setup()
-
-    def ask(self, query: str, context: Context) -> Response:
-        return self._system.ask(query, context)
+        super().__init__(system)
+        self._stated = file.versions
 
     def versions(self) -> Mapping[str, str]:
-        return {**self._system.versions(), **self._versions}
-
-    def facts(self) -> Mapping[str, Any]:
-        return self._system.facts()
-
-    def teardown(self) -> None:
-        self._system.teardown()
+        return {**super().versions(), **self._stated}
 
 
 def _texts(value: Any) -> Iterator[str]:

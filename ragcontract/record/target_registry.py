@@ -1,14 +1,17 @@
 """Registry of the kinds of targets, and of what goes around a target.
 
-A kind is a module with ``OPTIONS``, the record of its options, and a function ``system``; it has a line in ``KINDS``.
-What goes around any kind, such as a chat after a retriever, is a module with ``OPTIONS`` and a function ``around``; it
-has a line in ``AROUND``.
+A kind is a module with ``OPTIONS``, the record of its options, and a function ``system``, which makes a system from
+such a record and the surroundings. That of a framework also has ``of_object``, which returns None for an object that
+cannot be asked. It has a line in ``KINDS``.
+
+What goes around any kind, such as a chat after a retriever, is a module with ``OPTIONS`` and a function ``around``,
+which also gets the system. It has a line in ``AROUND``.
+
+These functions raise InputError if the options contradict each other.
 """
 
 from collections.abc import Mapping
-from typing import Any, Protocol, cast
-
-from msgspec import Struct
+from typing import Any
 
 from ragcontract.core.errors import InputError
 from ragcontract.core.lines import Line
@@ -42,42 +45,14 @@ PACKAGES: Mapping[str, str] = {
 }
 
 
-class Kind(Protocol):
-    """The module of a kind: the record of its options, and a function that makes a system from them."""
-
-    OPTIONS: type[Struct]
-
-    def system(self, options: Any, surroundings: Surroundings) -> System:
-        """Return the system; raises InputError if the options contradict each other."""
-        ...
-
-
-class OfObjects(Protocol):
-    """What the module of a framework has beside that."""
-
-    def of_object(self, target: Any, surroundings: Surroundings) -> System | None:
-        """Return the system for an object of the framework; None if it is not one that can be asked."""
-        ...
-
-
-class Around(Protocol):
-    """A module that puts something around a system."""
-
-    OPTIONS: type[Struct]
-
-    def around(self, options: Any, system: System, surroundings: Surroundings) -> System:
-        """Return a system that asks ``system``; raises InputError if the options contradict each other."""
-        ...
-
-
-def kind(name: str, kinds: Modules = KINDS) -> Kind:
-    """Return the module of a kind of targets."""
-    return cast("Kind", _loaded(kinds[name]))
-
-
-def around(name: str, modules: Modules = AROUND) -> Around:
-    """Return the module for a key that stands beside the kind."""
-    return cast("Around", _loaded(modules[name]))
+def module(name: str, modules: Modules = KINDS) -> Any:
+    """Return the module of a kind of targets, or of what goes around them; raises InputError if it needs an extra."""
+    try:
+        return modules[name].load()
+    except ModuleNotFoundError as error:
+        if error.name != "jmespath":
+            raise
+        raise InputError(["this target needs jmespath: pip install 'rag-contract[record]'"]) from error
 
 
 def of_object(target: object, surroundings: Surroundings) -> System | None:
@@ -87,13 +62,4 @@ def of_object(target: object, surroundings: Surroundings) -> System | None:
     """
     packages = [cls.__module__.partition(".")[0] for cls in type(target).__mro__]
     name = next((PACKAGES[package] for package in packages if package in PACKAGES), None)
-    return cast("OfObjects", kind(name)).of_object(target, surroundings) if name else None
-
-
-def _loaded(line: Line[Any]) -> Any:
-    try:
-        return line.load()
-    except ModuleNotFoundError as error:
-        if error.name != "jmespath":
-            raise
-        raise InputError(["this target needs jmespath: pip install 'rag-contract[record]'"]) from error
+    return module(name).of_object(target, surroundings) if name else None

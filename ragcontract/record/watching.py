@@ -32,7 +32,8 @@ from ragcontract.files.paths import AnchoredPath
 from ragcontract.files.streams import Unfailing
 from ragcontract.files.writing import check_outputs, descriptor_of, temporary_file, unwritable_temporary, write_files
 from ragcontract.net.secrets import NO_SECRETS, Secrets
-from ragcontract.record.events import End, Event, QuestionDone, RecordingProgress, Start, Watch, to_all
+from ragcontract.record.events import Counts, End, Event, QuestionDone, RecordingProgress, Start, Watch
+from ragcontract.record.interface import Response
 from ragcontract.record.returned.returned_messages import as_json, plain, printable
 from ragcontract.record.sources import Commit
 from ragcontract.record.target import Target
@@ -72,9 +73,14 @@ def watchers(
             )
             every.append(stack.enter_context(closing(stream)))
         if watched.details is not None:
-            details = Details(target, secrets=secrets, commit=commit)
-            every.append(_writing(stack.enter_context(closing(details)), watched.details))
-        yield to_all(every)
+            details = Details(target, secrets=secrets, commit=commit, path=watched.details)
+            every.append(stack.enter_context(closing(details)))
+
+        def to_all(event: Event) -> None:
+            for watch in every:
+                watch(event)
+
+        yield to_all
 
 
 def progress_shown(
@@ -101,7 +107,6 @@ class Lines:
         self._next = clock() + every
 
     def __call__(self, event: Event) -> None:
-        """Write a line if it is time."""
         if isinstance(event, RecordingProgress) and self._clock() >= self._next:
             self._next = self._clock() + self._every
             self._stream.write(line_of(event) + "\n")
@@ -118,7 +123,6 @@ class Bar:
         self._bar: ProgressBar[Any] | None = None
 
     def __call__(self, event: Event) -> None:
-        """Redraw the bar with new figures."""
         if isinstance(event, Start) and event.total:
             bar = click.progressbar(
                 length=event.total,
@@ -136,7 +140,6 @@ class Bar:
             self.close()
 
     def close(self) -> None:
-        """End the bar's line, also after a failure."""
         if self._bar is not None:
             self._bar.__exit__(None, None, None)
             self._bar = None
@@ -240,7 +243,6 @@ class EventStream:
             self.close()
 
     def close(self) -> None:
-        """End the stream."""
         file, self._file = self._file, None
         if file is not None:
             file.close()
@@ -256,14 +258,7 @@ class EventStream:
             raise OutputError([f"{self._path}: cannot be written ({error.strerror or error})"]) from error
 
     def _of_case(self, case: QuestionDone) -> dict[str, Any]:
-        made: dict[str, Any] = {
-            "event": "case",
-            "query_id": case.query_id,
-            "repeat": case.repeat,
-            "ok": case.ok,
-            "ms": round(case.ms, 3),
-            "attempts": case.attempts,
-        }
+        made = {"event": "case", **_entry(case)}
         response = case.response
         if response is not None and response.results is not None:
             made["documents"] = [_document(result) for result in response.results[: bounds.STREAMED_DOCUMENTS]]
@@ -276,6 +271,12 @@ class EventStream:
         return made
 
 
+def _entry(case: QuestionDone) -> dict[str, Any]:
+    """Return what a stream and the details say of every question."""
+    times = {"ms": round(case.ms, 3), "attempts": case.attempts}
+    return {"query_id": case.query_id, "repeat": case.repeat, "ok": case.ok, **times}
+
+
 def _document(result: Mapping[str, Any] | str | int) -> Any:
     return result["doc_id"] if isinstance(result, Mapping) else result
 
@@ -283,8 +284,16 @@ def _document(result: Mapping[str, Any] | str | int) -> Any:
 class Details:
     """Collects events; after the last one, ``document`` is what `--details` writes."""
 
-    def __init__(self, target: Target, *, secrets: Secrets = NO_SECRETS, commit: Commit | None = None) -> None:
-        """Note the time; ``commit`` is the one that is checked out."""
+    def __init__(
+        self,
+        target: Target,
+        *,
+        secrets: Secrets = NO_SECRETS,
+        commit: Commit | None = None,
+        path: AnchoredPath | None = None,
+    ) -> None:
+        """Note the time; ``commit`` is the one that is checked out, and ``path`` is written at the end."""
+        self._path = path
         self._target = target
         self._secrets = secrets
         self._commit = commit
@@ -292,23 +301,21 @@ class Details:
         self._start: Start | None = None
         self._end: End | None = None
         self._times = array("d")
-        self._failures: list[dict[str, Any]] = []
-        self._counts: Counter[str] = Counter()
+        self._counts = Counts(total=0, kept=0, now=0.0)
         self._usage: Counter[str] = Counter()
         self._models: Counter[str] = Counter()
         self._cases = temporary_file()
 
     def __call__(self, event: Event) -> None:
-        """Collect an event."""
-        match event:
-            case Start():
-                self._start = event
-            case QuestionDone():
-                self._case(event)
-            case End():
-                self._end = event
-            case _:
-                pass
+        self._counts.count(event)
+        if isinstance(event, Start):
+            self._start = event
+        elif isinstance(event, QuestionDone):
+            self._case(event)
+        elif isinstance(event, End):
+            self._end = event
+            if self._path is not None:
+                write_files({self._path: self.document()})
 
     def document(self) -> Iterator[bytes]:
         """Yield the document as JSON, part by part; call it after the last question, before the teardown."""
@@ -322,47 +329,30 @@ class Details:
         yield b"\n  ]\n}\n"
 
     def close(self) -> None:
-        """Remove the temporary file."""
         with suppress(OSError):  # what could not be written to it is not needed any more
             self._cases.close()
 
     def _case(self, case: QuestionDone) -> None:
-        self._counts["asked"] += 1
-        self._counts["failed"] += not case.ok
-        self._counts["needed_more_than_one_attempt"] += case.attempts > 1
-        entry: dict[str, Any] = {"query_id": case.query_id, "repeat": case.repeat, "ok": case.ok}
-        entry |= {"ms": round(case.ms, 3), "attempts": case.attempts}
+        entry = _entry(case)
         if case.response is not None:
             self._times.append(case.ms)
-            entry |= self._of_response(case)
-        elif case.failure is not None and len(self._failures) < bounds.DETAILED_FAILURES:
-            self._failures.append({"query_id": case.query_id, "repeat": case.repeat, **plain(case.failure)})
+            entry |= self._of_response(case.response)
         try:
             self._cases.write(printable(as_json(self._secrets.redacted(entry))) + b"\n")
         except OSError as error:
             raise unwritable_temporary(error) from error
 
-    def _of_response(self, case: QuestionDone) -> dict[str, Any]:
-        response = case.response
-        if response is None:
-            return {}
+    def _of_response(self, response: Response) -> dict[str, Any]:
         if response.llm_model is not None:
             self._models[response.llm_model] += 1
-        if response.error is not None:
-            self._counts["with_error"] += 1
         usage = plain(response.usage or {})
         self._usage.update({name: value for name, value in usage.items() if type(value) in {int, float}})
         fields = {"usage": usage or None, "metadata": plain(response.metadata), "error": response.error}
         return {name: value for name, value in fields.items() if value is not None}
 
     def _head(self) -> dict[str, Any]:
-        commit, end, start = self._commit, self._end, self._start
-        counts = {
-            "wanted": start.total if start else None,
-            "kept_from_before": start.kept if start else None,
-            **{name: self._counts[name] for name in ("asked", "failed", "with_error", "needed_more_than_one_attempt")},
-            "attempts_repeated": end.retried if end else None,
-        }
+        commit, end, start, counts = self._commit, self._end, self._start, self._counts
+        failed = counts.failures.total()
         facts = _reported(self._target.system.facts)
         return {
             "details": 1,
@@ -375,24 +365,25 @@ class Details:
             "packages": facts.pop("packages", None) or packages(),
             "versions": _reported(self._target.system.versions),
             **facts,
-            "counts": counts,
+            "counts": {
+                "wanted": start.total if start else None,
+                "kept_from_before": start.kept if start else None,
+                "asked": counts.done,
+                "failed": failed,
+                "with_error": counts.unanswered,
+                "needed_more_than_one_attempt": counts.again,
+                "attempts_repeated": end.retried if end else None,
+            },
             "written": end.written if end else False,
             "failures_by_kind": dict(end.failures) if end else {},
             "latency_ms": latency(self._times),
             "models": dict(self._models.most_common(bounds.NEAR_COMPARED)),
             "usage": dict(self._usage),
-            "failures": self._failures,
-            "more_failures": max(0, self._counts["failed"] - len(self._failures)),
+            "failures": [
+                {"query_id": case.query_id, "repeat": case.repeat, **plain(case.failure)} for case in counts.failed
+            ],
+            "more_failures": failed - len(counts.failed),
         }
-
-
-def _writing(details: Details, path: AnchoredPath) -> Watch:
-    def watch(event: Event) -> None:
-        details(event)
-        if isinstance(event, End):
-            write_files({path: details.document()})
-
-    return watch
 
 
 def _reported(ask: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:

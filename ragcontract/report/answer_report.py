@@ -11,7 +11,7 @@ from ragcontract.core.run import Confusion
 from ragcontract.decision.decide import Decision
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import GateStatus
-from ragcontract.decision.pass_rates import PassRate
+from ragcontract.decision.policy import PassRate
 from ragcontract.report.inputs import Count
 from ragcontract.statistics.quantities import ClassMeasures, classes, macro_f1, measures
 

@@ -16,7 +16,6 @@ from ragcontract.core import bounds
 from ragcontract.core.finding import sentence
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Id, as_id, first_of, pool_of
-from ragcontract.core.metric import Family
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import listed, render
 from ragcontract.core.rule import Violation
@@ -24,7 +23,7 @@ from ragcontract.core.run import ranks_by_id
 from ragcontract.core.safe_text import clipped, encodable, visible
 from ragcontract.decision.contract_changes import contract_changes, past_contract
 from ragcontract.decision.evaluated import Evaluation
-from ragcontract.decision.gate_report import COMPARING, GateReport
+from ragcontract.decision.gate_report import GateReport
 from ragcontract.files.writing import document
 from ragcontract.judgments.judged_metrics import JudgedShare
 from ragcontract.report.build import TOOL
@@ -72,7 +71,7 @@ def _head(
         tags={tag: {key: of_tag[key].current for key in stored} for tag, of_tag in sorted(aggregates.tags.items())},
         accepted=list(accepted[-bounds.ACCEPTED :]),
         latency=evaluation.run.latency,
-        fingerprints=_fingerprints(contract.every_family),
+        fingerprints=_fingerprints(evaluation),
         contract=past_contract(contract.config_file),
         replaces=replaces,
         runs=evaluation.run.runs,
@@ -80,12 +79,14 @@ def _head(
     )
 
 
-def _fingerprints(families: Iterable[Family]) -> dict[str, str]:
+def _fingerprints(evaluation: Evaluation) -> dict[str, str]:
     """Return what metrics were computed with, by their keys; for a judged metric, it names all judges."""
+    families = evaluation.contract.every_family
     prints = {metric.key: metric.fingerprint for family in families for metric in family.metrics}
     for family in families:
-        if isinstance(family, JudgedShare):
-            prints[family.metric.key] = family.stored_fingerprint()
+        if isinstance(family, JudgedShare) and (used := evaluation.run.judged):
+            judges, query_ids = used.fingerprints(family.task), used.by_task.get(family.task, {})
+            prints[family.metric.key] = family.stored_fingerprint(judges, query_ids)
     return {key: digest for key, digest in prints.items() if digest}
 
 
@@ -155,7 +156,7 @@ def acceptance(report: Report, reason: str) -> Accepted:
 
 def waived_changes(report: Report) -> list[GateReport]:
     """Return the waived gates on changes. With this run as the baseline, they would hold even without the waiver."""
-    return [gate for gate in report.gates if gate.status == "waived" and gate.kind in COMPARING]
+    return [gate for gate in report.gates if gate.status == "waived" and gate.compares]
 
 
 def is_same(stored: BaselineFile, new: BaselineFile) -> bool:

@@ -12,11 +12,11 @@ from ragcontract.core.numbers import SAME, fixed, percent
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.safe_text import clipped, encodable
 from ragcontract.core.version import __version__
-from ragcontract.decision.changes import noise_of_metrics, p_values_of_tags
 from ragcontract.decision.contract_changes import contract_changes
 from ragcontract.decision.decide import Decision
 from ragcontract.decision.evaluated import Evaluation
-from ragcontract.decision.gate_report import COMPARING, NOT_HELD, GateReport, worst
+from ragcontract.decision.gate_report import NOT_HELD, GateReport, worst
+from ragcontract.decision.gates import noise_of_metrics, p_values_of_tags
 from ragcontract.decision.run_notes import likely_mistakes, run_notes
 from ragcontract.evaluation.side import Side
 from ragcontract.report.answer_report import answers_of
@@ -90,7 +90,7 @@ def report_of(
         tiers=answers.tiers,
         modes=answers.modes,
         labels=answers.labels,
-        judge=_judge(evaluation),
+        judge=_judge(evaluation, decision),
         likely_mistakes=mistakes,
         run_notes=list(run_notes(evaluation)),
         least_overlap=UNSET if evaluation.contract.overlap is None else least_overlap(evaluation),
@@ -172,17 +172,17 @@ def _scope(evaluation: Evaluation) -> ScopeReport | None:
     )
 
 
-def _judge(evaluation: Evaluation) -> JudgeReport | UnsetType:
-    if evaluation.replayed is None:
+def _judge(evaluation: Evaluation, decision: Decision) -> JudgeReport | UnsetType:
+    if evaluation.judge is None:
         return UNSET
     from ragcontract.report.judged_items import judge_report
 
-    return judge_report(evaluation) or UNSET
+    return judge_report(evaluation, decision.distrusted) or UNSET
 
 
 def _inputs(evaluation: Evaluation, now: datetime) -> Inputs:
     contract, run, baseline = evaluation.contract, evaluation.run, evaluation.baseline
-    judged = evaluation.replayed if evaluation.replayed and evaluation.replayed.files else None
+    judged = evaluation.judge if evaluation.judge and evaluation.judge.files else None
     return Inputs(
         golden=GoldenInput(
             files=shown_files(contract.golden.files),
@@ -332,7 +332,7 @@ def _without_limit(metrics: Mapping[str, MetricReport], gates: Iterable[GateRepo
 def _is_unsure(gate: GateReport) -> bool:
     """Return whether a gate limits a change for the worse that is not within the limit for sure."""
     undecided = gate.status in NOT_HELD or (gate.status == "pass" and gate.certainty == "undecided")
-    return gate.kind in COMPARING and undecided and gate.observed > SAME
+    return gate.compares and undecided and gate.observed > SAME
 
 
 def _could_rise(metric: MetricReport | None) -> bool:
@@ -343,7 +343,7 @@ def _could_rise(metric: MetricReport | None) -> bool:
 def _is_enough(gate: GateReport, metric: MetricReport) -> bool:
     """Return whether the metric is within its limit at its best; True for a tag, for which the best is not known."""
     gain = _gain(metric)
-    if gate.kind.startswith("relative"):
+    if gate.relative:
         gain /= (metric.baseline or 0.0) - metric.scale.low or 1.0
     return gate.tag is not None or gate.observed - gain <= gate.limit + SAME
 

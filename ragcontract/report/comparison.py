@@ -24,8 +24,8 @@ from ragcontract.report.build import TOOL
 from ragcontract.report.headline import as_warning
 from ragcontract.report.inputs import shown_files
 from ragcontract.runs.baseline_file import Tool
-from ragcontract.statistics.intervals import Z_95, change_bounds, mean_interval
 from ragcontract.statistics.sign_flips import Change
+from ragcontract.statistics.significance import Z_95, change_bounds, mean_interval
 
 Interval = tuple[float, float]
 DIGITS = 4

@@ -5,11 +5,10 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from ragcontract.core.finding import ContractChange
 from ragcontract.core.run import SourceFile
 from ragcontract.core.safe_text import encodable
 from ragcontract.evaluation.observations import Depth
-from ragcontract.runs.baseline_contract import Replaced, RunCount
+from ragcontract.runs.baseline_contract import ContractChange, Replaced, RunCount
 from ragcontract.runs.baseline_file import Accepted
 
 Count = Annotated[int, Meta(ge=0)]

@@ -9,13 +9,13 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.judge_settings import Task
 from ragcontract.core.safe_text import encodable
 from ragcontract.decision.evaluated import Evaluation
-from ragcontract.judgments.calibration_file import Calibration
-from ragcontract.judgments.check import CONFIRMATION, Replayed
+from ragcontract.decision.policy import Distrusted, judged_limits
+from ragcontract.judgments.calibration import Calibration, rogan_gladen
+from ragcontract.judgments.check import CONFIRMATION, JudgeFiles, UsedJudgments
 from ragcontract.judgments.items import Item
 from ragcontract.judgments.judged_metrics import JudgedShare
 from ragcontract.judgments.judgments_file import Judgment
 from ragcontract.judgments.second_pass import FlaggedAnswer
-from ragcontract.judgments.trust import rogan_gladen
 from ragcontract.report.judge_report import JudgedItem, JudgedQuery, JudgeReport, TaskReport
 
 FLAGGED = "What rules flagged"
@@ -23,15 +23,27 @@ FLAGGED = "What rules flagged"
 Rows: TypeAlias = Sequence[Sequence[Judgment]]  # the judgments on each row of a query
 
 
-def judge_report(evaluation: Evaluation) -> JudgeReport | None:
-    """Return the report on what a judge said; None if no judgments are given."""
-    replayed = evaluation.replayed
-    if replayed is None or not replayed.files:
+def judge_report(evaluation: Evaluation, distrusted: Distrusted) -> JudgeReport | None:
+    """Return the report on what a judge said; None if no judgments are given.
+
+    ``distrusted`` has the reasons why limits on it do not count.
+    """
+    judge, by_task = evaluation.judge, evaluation.run.judged
+    if judge is None or not judge.files or by_task is None:
         return None
-    tasks = [_of_metric(evaluation, replayed, family) for family in replayed.families]
-    if replayed.second_pass is not None:
-        tasks.append(_of_flagged(evaluation, replayed))
-    used = [judgment for task in tasks for judgment in replayed.judgments(task.task)]
+    why_not: dict[Task, tuple[str, ...]] = {CONFIRMATION: judge.clears_nothing}
+    for gate, of_gate in judged_limits(evaluation.contract).items():
+        if gate.id in distrusted:
+            why_not.setdefault(of_gate, distrusted[gate.id])
+    families = [family for family in evaluation.contract.families if isinstance(family, JudgedShare)]
+    tasks = [
+        _of_metric(evaluation, by_task, family, _calibration(judge, by_task, family.task), why_not.get(family.task, ()))
+        for family in families
+    ]
+    if judge.second_pass is not None:
+        calibration = _calibration(judge, by_task, CONFIRMATION)
+        tasks.append(_of_flagged(evaluation, by_task, calibration, why_not[CONFIRMATION]))
+    used = [judgment for task in tasks for judgment in by_task.of(task.task)]
     times = [judgment.at.astimezone(UTC).isoformat() for judgment in used]
     sessions = [judgment.session for judgment in used if judgment.session is not None]
     usd = [judgment.usd for judgment in used if judgment.usd is not None]
@@ -39,8 +51,8 @@ def judge_report(evaluation: Evaluation) -> JudgeReport | None:
         models=sorted({encodable(judgment.model) for judgment in used if judgment.model}),
         fingerprints=sorted({encodable(judgment.fingerprint) for judgment in used if judgment.votes}),
         judgments=len(used),
-        unused=max(0, replayed.read - len(used)),
-        without_verdict=dict(sorted(replayed.without_verdict.items())),
+        unused=max(0, judge.read - len(used)),
+        without_verdict=dict(sorted(judge.without_verdict.items())),
         oldest=min(times, default=None),
         newest=max(times, default=None),
         cached=sum(1 for session in sessions if session < max(sessions)),
@@ -54,33 +66,34 @@ def judge_report(evaluation: Evaluation) -> JudgeReport | None:
     )
 
 
-def _calibration(replayed: Replayed, task: Task) -> Calibration | None:
+def _calibration(judge: JudgeFiles, used: UsedJudgments, task: Task) -> Calibration | None:
     """Return the calibration of the judge that was used; None if there is only one of another judge."""
-    calibration = replayed.calibrations.get(task)
-    fingerprints = {judgment.fingerprint for judgment in replayed.judgments(task) if judgment.votes}
-    return calibration if calibration is not None and fingerprints <= {calibration.fingerprint} else None
+    calibration = judge.calibrations.get(task)
+    return calibration if calibration is not None and used.fingerprints(task) <= {calibration.fingerprint} else None
 
 
-def _of_metric(evaluation: Evaluation, replayed: Replayed, family: JudgedShare) -> TaskReport:
-    calibration, metric = _calibration(replayed, family.task), family.metric
-    mean, judged = evaluation.aggregates.comparison(metric.key, None).current, replayed.by_task.get(family.task, {})
+def _of_metric(
+    evaluation: Evaluation,
+    used: UsedJudgments,
+    family: JudgedShare,
+    calibration: Calibration | None,
+    why_not: Sequence[str],
+) -> TaskReport:
+    metric = family.metric
+    mean, judged = evaluation.aggregates.comparison(metric.key, None).current, used.by_task.get(family.task, {})
     return TaskReport(
         task=family.task,
         metric=metric.key,
         label=metric.label,
-        judgments=len(replayed.judgments(family.task)),
+        judgments=len(used.of(family.task)),
         unjudged=0,
-        why_not=_why_not(replayed, family.task),
+        why_not=list(map(encodable, why_not)),
         kappa=calibration.kappa if calibration else None,
         kappa_low=calibration.kappa_low if calibration else None,
         mean=mean,
         estimate=_estimate(evaluation, judged, mean, calibration),
         queries=list(_queries(evaluation, judged, family)),
     )
-
-
-def _why_not(replayed: Replayed, task: Task) -> list[str]:
-    return [encodable(why) for why in replayed.why_not.get(task, ())]
 
 
 def _estimate(
@@ -133,12 +146,13 @@ def _item(judgment: Judgment, text: str, row: int | None) -> JudgedItem:
     )
 
 
-def _of_flagged(evaluation: Evaluation, replayed: Replayed) -> TaskReport:
-    calibration = _calibration(replayed, CONFIRMATION)
-    listed = len(replayed.flagged) <= bounds.ALL_QUERIES
+def _of_flagged(
+    evaluation: Evaluation, used: UsedJudgments, calibration: Calibration | None, why_not: Sequence[str]
+) -> TaskReport:
+    listed = len(used.flagged) <= bounds.ALL_QUERIES
     queries, unjudged = [], 0
-    for query in _of(evaluation, replayed.flagged):
-        items = [item for answer in replayed.flagged[query.id] for item in _flagged(answer)]
+    for query in _of(evaluation, used.flagged):
+        items = [item for answer in used.flagged[query.id] for item in _flagged(answer)]
         unjudged += sum(1 for item in items if item.verdict is None)
         passed = sum(1 for item in items if not item.stands)
         if items and (listed or passed < len(items)):
@@ -149,9 +163,9 @@ def _of_flagged(evaluation: Evaluation, replayed: Replayed) -> TaskReport:
         task=CONFIRMATION,
         metric=None,
         label=FLAGGED,
-        judgments=len(replayed.judgments(CONFIRMATION)),
+        judgments=len(used.of(CONFIRMATION)),
         unjudged=unjudged,
-        why_not=_why_not(replayed, CONFIRMATION),
+        why_not=list(map(encodable, why_not)),
         kappa=calibration.kappa if calibration else None,
         kappa_low=calibration.kappa_low if calibration else None,
         mean=None,

@@ -121,7 +121,9 @@ def _gate(gate: GateReport, finding: Finding | None, classname: str) -> TestCase
         message = sentence(finding, visible, visible)
         if finding.status == "fail":
             details = [say(phrase, visible, visible) for phrase in finding.details]
-            case.add_failure_info(message=message, output="\n".join([message, *details]), failure_type=gate.kind)
+            case.add_failure_info(
+                message=message, output="\n".join([message, *details]), failure_type=gate.kind_in_json
+            )
         else:
             case.add_skipped_info(message=f"{message}; {visible(finding.why)}")
     return case

@@ -27,7 +27,6 @@ from ragcontract.core.numbers import (
 )
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.decision.gate_report import (
-    COMPARING,
     NOT_HELD,
     NOT_PROVEN,
     Certainty,
@@ -57,7 +56,7 @@ def limit_text(gate: GateReport, whole: float | None, digits: int) -> str:
     A relative limit on a metric is also shown in points, with ``digits`` decimals; ``whole`` is the value of 100 %.
     """
     written = _written(gate)
-    if gate.unit == "points" and gate.kind.startswith("relative"):
+    if gate.unit == "points" and gate.relative:
         written += f" ({fixed(gate.limit * (whole or 0.0), digits)})"
     return f"{_verb(gate)} {written}"
 
@@ -68,7 +67,7 @@ def whole_of(metric: MetricReport) -> float | None:
 
 
 def _written(gate: GateReport) -> str:
-    if gate.kind.startswith("relative"):
+    if gate.relative:
         return percent_as_written(gate.limit)
     return written(gate.limit, gate.unit)
 
@@ -79,9 +78,9 @@ def written(limit: float, unit: Unit) -> str:
 
 
 def _verb(gate: GateReport) -> str:
-    if gate.kind not in COMPARING:
+    if not gate.compares:
         return "allowed" if gate.unit == "ms" else gate.kind
-    return "allowed drop" if gate.kind.endswith("drop") else "allowed increase"
+    return "allowed drop" if gate.kind == "drop" else "allowed increase"
 
 
 def table_digits(rows: Iterable[tuple[MetricReport, Sequence[GateReport]]]) -> int:
@@ -108,7 +107,7 @@ def table_digits(rows: Iterable[tuple[MetricReport, Sequence[GateReport]]]) -> i
 
 
 def _digits_beside(gate: GateReport, metric: MetricReport) -> int:
-    if not gate.kind.startswith("relative"):
+    if not gate.relative:
         return max(digits_beside(gate.observed, gate.limit), min(decimals(gate.limit), MOST_FOR_TABLES))
     whole = whole_of(metric) or 0.0  # a limit in percent is also shown in points, rounded
     return digits_for([(gate.observed * whole, gate.limit * whole)])
@@ -116,8 +115,8 @@ def _digits_beside(gate: GateReport, metric: MetricReport) -> int:
 
 def limited_by(gate: GateReport) -> str:
     """Return what a gate limits: ``drop of Recall@5``, ``minimum of HitRate@5``, ``p95 latency``."""
-    if gate.kind in COMPARING:
-        return f"{'drop' if gate.kind.endswith('drop') else 'increase'} of {gate.label}"
+    if gate.compares:
+        return f"{'drop' if gate.kind == 'drop' else 'increase'} of {gate.label}"
     return gate.label if gate.unit == "ms" else f"{gate.kind} of {gate.label}"
 
 
@@ -166,8 +165,8 @@ def bound_beside(gates: Sequence[GateReport], metric: MetricReport, digits: int)
 
 def _change(gate: GateReport, amount: float, metric: MetricReport) -> float:
     """Return an amount in the unit of a limit as a change of the metric in points."""
-    points = amount * (whole_of(metric) or 0.0) if gate.kind.startswith("relative") else amount
-    return -points if gate.kind.endswith("drop") else points
+    points = amount * (whole_of(metric) or 0.0) if gate.relative else amount
+    return -points if gate.kind == "drop" else points
 
 
 def could_hide(report: Report) -> Phrase | None:
@@ -184,7 +183,7 @@ def could_hide(report: Report) -> Phrase | None:
     unsure.sort(key=lambda gate: (gate.of is not None, -_excess(gate, report)))
     first, others = unsure[0], len(unsure) - 1
     most, limit = _amounts(first)
-    what = "a drop" if first.kind.endswith("drop") else "an increase"
+    what = "a drop" if first.kind == "drop" else "an increase"
     of = () if first.of is None else (" of ", Name(first.of))
     more = f", or one beyond {count(others, 'other limit')}" if others else ""
     return (f"This pass could have hidden {what} of {most} in {first.label}", *of, f" (limit {limit}){more}.")
@@ -193,7 +192,7 @@ def could_hide(report: Report) -> Phrase | None:
 def _excess(gate: GateReport, report: Report) -> float:
     """Return how far a change may exceed its limit, as a fraction of the scale or of the baseline's value."""
     metric = report.metrics.get(gate.metric)
-    relative = gate.kind.startswith("relative") or metric is None
+    relative = gate.relative or metric is None
     whole = 1.0 if relative or metric is None else metric.scale.high - metric.scale.low
     return ((gate.bounds or NO_BOUNDS)[1] - gate.limit) / (whole or 1.0)
 
@@ -201,7 +200,7 @@ def _excess(gate: GateReport, report: Report) -> float:
 def _amounts(gate: GateReport) -> tuple[str, str]:
     """Return the upper bound of a change and its limit as text."""
     most = (gate.bounds or NO_BOUNDS)[1]
-    if gate.kind.startswith("relative"):
+    if gate.relative:
         return percent(most, digits_beside(most * 100, gate.limit * 100)), percent_as_written(gate.limit)
     return fixed(most, digits_beside(most, gate.limit)), as_written(gate.limit)
 
@@ -228,7 +227,7 @@ def over_and_not_proven(report: Report) -> str:
     if not gates:
         return ""
     few = sum(gate.status == "too_few" for gate in gates)
-    noun = "drop" if all(gate.kind.endswith("drop") for gate in gates) else "change"
+    noun = "drop" if all(gate.kind == "drop" for gate in gates) else "change"
     more = "more " if any(gate.status == "fail" for gate in report.gates) else ""
     verb, limit = ("is", "its limit") if len(gates) == 1 else ("are", "their limits")
     start = f"; {count(len(gates), f'{more}{noun}')} {verb} over {limit}"

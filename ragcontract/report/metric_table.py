@@ -18,7 +18,7 @@ from ragcontract.core.numbers import (
     ms_digits,
     signed,
 )
-from ragcontract.decision.gate_report import COMPARING, GateReport, Status, worst
+from ragcontract.decision.gate_report import GateReport, Status, worst
 from ragcontract.report.limit_text import bound_beside, limits_text, table_digits
 from ragcontract.report.record import MetricReport, Report, TagReport
 
@@ -140,8 +140,8 @@ def _over_the_same(mean: Mean, over: str) -> Iterator[Mean]:
     if not differs(mean.metric):
         yield mean
         return
-    changes = [gate for gate in mean.gates if gate.kind in COMPARING]
-    values = [gate for gate in mean.gates if gate.kind not in COMPARING]
+    changes = [gate for gate in mean.gates if gate.compares]
+    values = [gate for gate in mean.gates if not gate.compares]
     if changes or mean.tag is None:
         yield replace(mean, gates=changes)
     if values:
@@ -215,7 +215,7 @@ def _share_row(gates: Sequence[GateReport], of: str | None) -> Row:
 
 def _latency_row(gates: Sequence[GateReport]) -> Row:
     now, before = gates[0].now or 0.0, gates[0].before
-    digits = ms_digits(now, *(gate.limit for gate in gates if gate.kind not in COMPARING))
+    digits = ms_digits(now, *(gate.limit for gate in gates if not gate.compares))
     if before is not None:
         digits = max(digits, ms_digits(now, before))
     return Row(

@@ -8,16 +8,22 @@ from datetime import datetime
 from math import inf
 
 from ragcontract.core import bounds
-from ragcontract.core.finding import ChangedItem, ChangeKind, ContractChange, Value
 from ragcontract.core.numbers import SAME, count, digits_for, fixed
 from ragcontract.core.phrase import Name, Phrase, Quote, joined, listed, render
 from ragcontract.core.safe_text import clipped
-from ragcontract.decision.gate_report import COMPARING, GateReport
+from ragcontract.decision.gate_report import GateReport
 from ragcontract.report.inputs import BaselineInput
 from ragcontract.report.limit_text import limited_by, written
 from ragcontract.report.metric_table import at_largest_k
 from ragcontract.report.record import Report, ScopeReport
-from ragcontract.runs.baseline_contract import Replaced
+from ragcontract.runs.baseline_contract import (
+    CHANGES,
+    ChangedItem,
+    ChangeKind,
+    ContractChange,
+    Replaced,
+    Value,
+)
 from ragcontract.runs.baseline_file import Accepted
 
 
@@ -112,42 +118,6 @@ def _of_exports(report: Report) -> str | None:
     return f"{start}; standard deviation of one export's means: {deviations}."
 
 
-# What changed, with a place for the number of rules, queries or waivers.
-SAID: dict[ChangeKind, tuple[str, str]] = {
-    "queries_removed": ("query", "{} removed"),
-    "questions_changed": ("question", "{} changed"),
-    "references_removed": ("query", "reference removed from {}"),
-    "references_changed": ("query", "reference changed for {}"),
-    "rules_removed": ("rule", "{} removed"),
-    "relabelled_with_fewer": ("query", "{} relabelled with fewer relevant documents"),
-    "judged_fewer": ("query", "fewer judged documents for {}"),
-    "must_include_any_added": ("query", "must_include_any added to {}"),
-    "rank_raised": ("query", "must_rank_at_most raised for {}"),
-    "forbidden_fewer": ("query", "fewer forbidden documents for {}"),
-    "severity_lowered": ("query", "severity lowered to warn for {}"),
-    "as_evaluated_added": ("query", "as_evaluated added to {}"),
-    "limits_removed": ("limit", "{} removed"),
-    "waivers_added": ("waiver", "{} added"),
-    "waivers_extended": ("waiver", "{} extended"),
-    "relabelled": ("query", "{} relabelled"),
-    "judged_changed": ("query", "other judged documents for {}"),
-    "rules_changed": ("rule", "{} changed"),
-    "forbidden_changed": ("query", "other forbidden documents for {}"),
-    "weights_changed": ("query", "weight changed for {}"),
-    "tags_changed": ("query", "tags changed for {}"),
-    "tiers_changed": ("query", "tier changed for {}"),
-    "grades_changed": ("query", "grades changed for {}"),
-    "rules_added": ("rule", "{} added"),
-    "references_added": ("query", "reference added to {}"),
-    "must_include_any_removed": ("query", "must_include_any removed from {}"),
-    "rank_lowered": ("query", "must_rank_at_most lowered for {}"),
-    "forbidden_more": ("query", "more forbidden documents for {}"),
-    "severity_raised": ("query", "severity raised to error for {}"),
-    "as_evaluated_removed": ("query", "as_evaluated removed from {}"),
-    "limits_added": ("limit", "{} added"),
-    "waivers_removed": ("waiver", "{} removed"),
-    "waivers_shortened": ("waiver", "{} shortened"),
-}
 UNSAID = "The baseline was changed in this pull request and names no older one, so how it differs is not known"
 Gates = dict[str, GateReport]
 SECONDS_A_DAY = 24 * 60 * 60
@@ -263,13 +233,13 @@ def _days_between(earlier: str, later: str) -> float:
 
 def _changes(changes: Sequence[ContractChange], report: Report) -> Phrase:
     gates = {gate.id: gate for gate in report.gates}
-    return joined(_named(change) if change.kind in SAID else _bare(change, gates) for change in changes)
+    return joined(_named(change) if CHANGES[change.kind].sentence else _bare(change, gates) for change in changes)
 
 
 def _named(change: ContractChange) -> Iterator[str | Name]:
     """Yield how many items changed, and their names with a changed number or date: ``(q1: 3 → 5, q2: 1 → 2)``."""
-    noun, sentence = SAID[change.kind]
-    yield sentence.format(count(change.count, noun))
+    about = CHANGES[change.kind]
+    yield about.sentence.format(count(change.count, about.noun))
     if change.items:
         yield " ("
         yield from joined((Name(item.id), _values(change.kind, item)) for item in change.items[: bounds.LISTED])
@@ -285,23 +255,22 @@ def _values(kind: ChangeKind, item: ChangedItem) -> str:
         return f" {before}"
     if before == after or item.after is None:
         return ""
-    return f": {before} → {after}" + (" documents" if kind.startswith(("relabelled", "judged", "forbidden")) else "")
+    return f": {before} → {after}{CHANGES[kind].unit}"
 
 
 def _bare(change: ContractChange, gates: Gates) -> Iterator[str | Name]:
     """Yield changed limits or settings: ``minimum of Recall@5 0.90 → 0.80``, ``missing_queries error → zero``."""
-    is_limit = change.kind.startswith("limits")
-    first = change.items[: bounds.LISTED]
-    yield from joined(_limit(item, gates.get(item.id)) if is_limit else _setting(item) for item in first)
+    noun, first = CHANGES[change.kind].noun, change.items[: bounds.LISTED]
+    yield from joined(_limit(item, gates.get(item.id)) if noun == "limit" else _setting(item) for item in first)
     if (rest := len(change.items) - bounds.LISTED) > 0:
-        yield f" and {count(rest, change.kind.partition('s_')[0])} more in report.json"
+        yield f" and {count(rest, noun)} more in report.json"
 
 
 def _limit(item: ChangedItem, gate: GateReport | None) -> Iterator[str | Name]:
     if gate is None:
         yield Name(item.id)
     else:
-        allowed = "allowed " if gate.kind in COMPARING or gate.unit == "ms" else ""
+        allowed = "allowed " if gate.compares or gate.unit == "ms" else ""
         yield f"{allowed}{clipped(limited_by(gate), bounds.NAME)}"
         if gate.of is not None:
             yield " of "

@@ -311,7 +311,7 @@ def broken_queries_of(evaluation: Evaluation, decision: Decision) -> BrokenQueri
 
 def counts_as_broken(violation: Violation) -> bool:
     """Return whether a violation makes its query a broken one, even if it is excused as known."""
-    return violation.waived is None and violation.skipped is None and not violation.warns
+    return violation.status not in {"waived", "skipped"} and not violation.warns
 
 
 def rank_rules(evaluation: Evaluation) -> frozenset[str]:
@@ -328,13 +328,13 @@ def _answer(query: GoldenQuery, evaluation: Evaluation, violations: Sequence[Vio
     of_ranks = rank_rules(evaluation)
     of_answer = [violation for violation in violations if violation.rule not in of_ranks]
     return AnswerReport(
-        status=status_of(query, of_answer), violations=list(dict.fromkeys(violation.rule for violation in of_answer))
+        status=status_of(of_answer), violations=list(dict.fromkeys(violation.rule for violation in of_answer))
     )
 
 
 def _all_in_baseline(violations: Sequence[Violation]) -> bool:
     """Return whether the baseline has all of these violations already, except for waived ones."""
-    not_waived = [violation for violation in violations if violation.waived is None]
+    not_waived = [violation for violation in violations if violation.status != "waived"]
     return bool(not_waived) and all(violation.in_baseline for violation in not_waived)
 
 
@@ -361,10 +361,10 @@ def _violation(violation: Violation) -> ViolationReport:
         found=found,
         doc_ids=list(violation.doc_ids),
         limit=violation.limit,
-        waived=violation.waived,
+        waived=violation.why if violation.status == "waived" else None,
         in_baseline=violation.in_baseline,
-        known=violation.known,
-        skipped=UNSET if violation.skipped is None else violation.skipped,
+        known=violation.status == "known",
+        skipped=violation.why if violation.status == "skipped" else UNSET,
     )
 
 

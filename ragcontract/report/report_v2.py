@@ -229,7 +229,7 @@ def _item_of_case(case: ReportCase) -> Item:
 
 def _sentence(violation: Violation) -> str:
     expected, found = render_phrase(violation.expected), render_phrase(violation.actual)
-    excuse = f" (waived: {violation.waived})" if violation.waived else ""
+    excuse = f" (waived: {violation.why})" if violation.status == "waived" else ""
     return f"{violation.rule}: expected {expected}; found: {found}{excuse}"
 
 

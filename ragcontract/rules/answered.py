@@ -1,28 +1,28 @@
-"""The base of all rules about answers, and the rule that there is an answer at all.
+"""The base of all rules about answers, and the rules that there is an answer, in the expected mode.
 
 Some rules search answers for what must not be there. A search does not understand what it finds; "it does not cost $5"
 has a price in it. Such rules therefore return flags, with which a judge can be asked whether the answer really says so.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import ClassVar
+from itertools import chain
+from typing import ClassVar, TypeAlias
 
 from msgspec import UNSET, Struct
 
 from ragcontract.answers.answer_text import Answer, answer_of, says_something, words_for_nothing
-from ragcontract.answers.metric_options import is_cut_off
+from ragcontract.answers.metric_options import ABSTAIN, is_cut_off, unknown_mode
 from ragcontract.answers.normalising import Span
 from ragcontract.core import bounds
-from ragcontract.core.answer_settings import Matcher
-from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.answer_settings import AnswerSettings, Matcher
+from ragcontract.core.golden import GoldenQuery, Mode
 from ragcontract.core.invisible import without_invisible
 from ragcontract.core.phrase import Name, Phrase, excerpt
-from ragcontract.core.rule import RowContext, RowRule, Violation, names_of
-from ragcontract.core.run import RESPONSE_FIELDS, RunRow
+from ragcontract.core.rule import NO_ANSWER, RowContext, RowRule, Violation, names_of
+from ragcontract.core.run import RESPONSE_FIELDS, RunRow, mode_of
 from ragcontract.core.safe_text import shorten
 
-NO_ANSWER = ("no answer",)
-NO_CALLS = ("no tool_calls",)  # the calls of a golden query without a row, or of a turn after an error, are not known
+ANSWER = ("an answer",)
 LACKING = "has no response, which rules about its answer need; export it, as null if there was none"
 
 
@@ -64,13 +64,6 @@ def the_error(text: str) -> Phrase:
     return ("the error ", excerpt(text)) if text.strip() else ("an error",)
 
 
-def follows_from(violation: Violation, unanswered: Violation) -> bool:
-    """Return whether a rule is violated only because there is no answer or an error, as ``unanswered`` says already."""
-    if violation is unanswered or violation.turn != unanswered.turn:
-        return False
-    return violation.actual[:1] in {NO_ANSWER, NO_CALLS} or violation.actual == unanswered.actual
-
-
 def quoted(text: str) -> Name:
     """Return a text or a pattern of the golden file for a message."""
     return Name(shorten(text, bounds.EXCERPT))
@@ -92,28 +85,33 @@ class Answered(AnswerRule, frozen=True, kw_only=True, gc=False, tag="answered"):
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield a violation if there is no answer, and warnings if it was cut off or may hide what is forbidden."""
         if row.error is not None:
-            yield self._broken("error", the_error(row.error))
-        elif not self._has_text(query, row) and not (self.refusal_answers and _has_refused(row)):
-            yield self._broken("no answer", _nothing_in(row))
+            yield self.broken(ANSWER, the_error(row.error), "error")
+        elif not (isinstance(row.response, str) and (self.blank_answers or _says_something(query, row))) and not (
+            self.refusal_answers and _has_refused(row)
+        ):
+            yield self.broken(ANSWER, _nothing_in(row), "no answer")
         if is_cut_off(row.finish_reason):
-            cut_off = (
-                "an answer that was cut off: finish_reason is ",
-                Name(shorten(row.finish_reason or "", bounds.NAME)),
-            )
-            yield Violation(
-                rule="answered", expected=("a complete answer",), actual=cut_off, causes=("cut off",), warns=True
-            )
-
+            reason = Name(shorten(row.finish_reason or "", bounds.NAME))
+            cut_off = ("an answer that was cut off: finish_reason is ", reason)
+            yield self.broken(("a complete answer",), cut_off, "cut off", warns=True)
         if _forbids(query):
             for answer in answers_in(row):
                 if not answer.text.isascii() or "&" in answer.text:
-                    yield from _mixed_alphabets(answer)
+                    yield from self._mixed_alphabets(answer)
 
-    def _has_text(self, query: GoldenQuery, row: RunRow) -> bool:
-        return isinstance(row.response, str) and (self.blank_answers or _says_something(query, row))
+    def _mixed_alphabets(self, answer: Answer) -> Iterator[Violation]:
+        from ragcontract.answers.shown import alphabets_of, mixed_word
 
-    def _broken(self, cause: str, instead: Phrase) -> Violation:
-        return Violation(rule="answered", expected=("an answer",), actual=instead, causes=(cause,))
+        if len(alphabets_of(answer.text)) == 1 and "&" not in answer.text:  # the common case
+            return
+        mixed = mixed_word(answer.text)
+        if mixed is None and (shown := answer.shown) and (word := mixed_word(shown.text)):
+            mixed = shown.written(word[0]), word[1]
+        if mixed:
+            (start, end), names = mixed
+            has = f", which has {' and '.join(names)} letters, so a rule that forbids the word it looks like misses it"
+            mixture = (excerpt(answer.text[start:end]), has)
+            yield self.broken(("letters of one alphabet in each word",), mixture, "mixed alphabets", warns=True)
 
 
 def says_nothing(query: GoldenQuery, row: RunRow) -> bool:
@@ -172,26 +170,35 @@ def _forbids(query: GoldenQuery) -> bool:
     return any(isinstance(rule, AnswerRule) and rule.forbids for rule in rules)
 
 
-def _mixed_alphabets(answer: Answer) -> Iterator[Violation]:
-    from ragcontract.answers.shown import alphabets_of, mixed_word
+class ExpectedMode(RowRule, frozen=True, kw_only=True, gc=False, tag="expected_mode"):
+    """``expected_mode``: the application answers in this mode. With an ``error``, it answers in no mode.
 
-    if len(alphabets_of(answer.text)) == 1 and "&" not in answer.text:  # the common case
-        return
-    mixed = mixed_word(answer.text)
-    if mixed is None and (shown := answer.shown) and (word := mixed_word(shown.text)):
-        mixed = shown.written(word[0]), word[1]
-    if mixed:
-        (start, end), names = mixed
-        yield Violation(
-            rule="answered",
-            expected=("letters of one alphabet in each word",),
-            actual=(
-                excerpt(answer.text[start:end]),
-                f", which has {' and '.join(names)} letters, so a rule that forbids the word it looks like misses it",
-            ),
-            causes=("mixed alphabets",),
-            warns=True,
-        )
+    A ``response`` that says nothing is an answer in the mode ``abstain`` only. Rows may leave it out.
+    """
+
+    needs: ClassVar[frozenset[str]] = RESPONSE_FIELDS | {"mode"}
+    in_rows: ClassVar[bool] = False
+    mode: Mode
+
+    def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002 (the seam's)
+        """Return that the mode is missing, unless that counts as a wrong mode, or that it is unknown."""
+        missing_fails = row.error is not None or context.settings.answers.missing_modes == "fail"
+        mode = mode_of(row)
+        return None if mode is None and missing_fails else unknown_mode(mode)
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002 (the seam's)
+        mode = mode_of(row)
+        says_no_answer = self.mode != ABSTAIN and row.error is None and says_nothing(query, row)
+        if mode == self.mode and not says_no_answer:
+            return
+        causes: tuple[str, ...] = ()
+        answered: Phrase = (f"mode {mode}",)
+        if row.error is not None or mode is None:  # that is new where the baseline answered in a wrong mode
+            answered = ("no mode",) if row.error is None else the_error(row.error)
+            causes = ("no answer",)
+        elif mode == self.mode:
+            answered, causes = NO_ANSWER, ("no answer",)
+        yield self.broken((f"mode {self.mode}",), answered, *causes)
 
 
 class Flag(Struct, frozen=True, kw_only=True, gc=False):
@@ -220,7 +227,11 @@ class Place(Struct, frozen=True, kw_only=True, gc=False):
         return excerpt(self.text, *self.span)
 
 
-def places(row: RunRow, search: Callable[[Answer], Iterator[Span]]) -> Iterator[Place]:
+Search: TypeAlias = Callable[[Answer], Iterator[Span]]
+Match: TypeAlias = tuple[Matcher | None, Violation, Iterator[Place]]
+
+
+def places(row: RunRow, search: Search) -> Iterator[Place]:
     """Yield where a search finds something in all that the user was shown."""
     for number, answer in enumerate(answers_in(row)):
         for span in search(answer):
@@ -244,8 +255,19 @@ class Flagging(AnswerRule, frozen=True, kw_only=True, gc=False):
         for matcher, violation, matches in self.matches(row, context):
             yield Flag(violation=violation, texts=different(matches), why=reason(names_of(type(self))[0], matcher))
 
-    def matches(self, row: RunRow, context: RowContext) -> Iterator[tuple[Matcher, Violation, Iterator[Place]]]:
+    def matches(self, row: RunRow, context: RowContext) -> Iterator[Match]:
         """Yield each matcher that finds something in the answer, its violation, and the places where it does."""
+        for matcher, search in self.searches(context.settings.answers):
+            matching = places(row, search)
+            if place := next(matching, None):
+                yield matcher, self.broken_by(matcher, place), chain([place], matching)
+
+    def searches(self, settings: AnswerSettings) -> Iterator[tuple[Matcher, Search]]:
+        """Yield the matchers, each with the function that searches an answer for it."""
+        raise NotImplementedError
+
+    def broken_by(self, matcher: Matcher, place: Place) -> Violation:
+        """Return the violation of a matcher that finds something; ``place`` is the first one."""
         raise NotImplementedError
 
 
@@ -259,8 +281,10 @@ def different(matches: Iterable[Place]) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def reason(rule: str, matcher: Matcher) -> str:
-    """Return why a matcher searched an answer, which is the rule and what the matcher looks for."""
+def reason(rule: str, matcher: Matcher | None) -> str:
+    """Return why an answer was searched, which is the rule and what the matcher, if there is one, looks for."""
+    if matcher is None:
+        return rule
     from ragcontract.answers.matchers import described
 
     return shorten(f"{rule}: {' | '.join(described(matcher))}", bounds.EVIDENCE)

@@ -7,6 +7,7 @@ from typing import ClassVar
 from msgspec import Struct
 
 from ragcontract.answers.normalising import plain
+from ragcontract.answers.shown import cited as shown
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Name, excerpt
 from ragcontract.core.rule import RowContext, Violation
@@ -61,9 +62,6 @@ class MustCite(AnswerRule, frozen=True, kw_only=True, gc=False, tag="must_cite")
     needs: ClassVar[frozenset[str]] = AnswerRule.needs | {"retrieved_contexts"}
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield a violation for the first number that points to nothing, or if nothing is cited."""
-        from ragcontract.answers.shown import cited as shown
-
         answer = answer_in(row).text
         traced = shown(answer)
         doc_ids = frozenset(row.doc_ids)
@@ -73,16 +71,10 @@ class MustCite(AnswerRule, frozen=True, kw_only=True, gc=False, tag="must_cite")
             citations = [] if bracketed[1].strip() in doc_ids else list(_citations(bracketed, id_beginnings))
             if beyond := next((each for each in citations if not each.first <= each.number <= each.last(texts)), None):
                 last = beyond.as_written(beyond.last(texts))
-                yield Violation(
-                    rule="must_cite",
-                    expected=(f"citations up to {last}" if texts else "no citation of a text",),
-                    actual=(
-                        Name(beyond.as_written(beyond.number), said=True),
-                        " in ",
-                        excerpt(answer, *traced.span(*bracketed.span())),
-                    ),
-                    causes=("points to nothing",),
-                )
+                expected = (f"citations up to {last}" if texts else "no citation of a text",)
+                number = Name(beyond.as_written(beyond.number), said=True)
+                around = excerpt(answer, *traced.span(*bracketed.span()))
+                yield self.broken(expected, (number, " in ", around), "points to nothing")
                 return
             cited = cited or bool(citations)
         if (
@@ -90,12 +82,8 @@ class MustCite(AnswerRule, frozen=True, kw_only=True, gc=False, tag="must_cite")
             and not _names_any(doc_ids, traced.text)
             and doc_ids.isdisjoint(_LINKED.findall(_COMMENT.sub("", answer)))
         ):
-            yield Violation(
-                rule="must_cite",
-                expected=("a citation: [1], or the id of a retrieved document",),
-                actual=begins(answer_in(row)),
-                causes=("cites nothing",),
-            )
+            expected = ("a citation: [1], or the id of a retrieved document",)
+            yield self.broken(expected, begins(answer_in(row)), "cites nothing")
 
 
 def _before_numbers(doc_ids: frozenset[str]) -> frozenset[str]:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import chain
 from typing import ClassVar
 
+from ragcontract.answers.allowed_phrases import elements_found, forbidden, forbidden_claims
+from ragcontract.answers.matchers import described, finds, spans
 from ragcontract.core import bounds
-from ragcontract.core.answer_settings import Matcher
+from ragcontract.core.answer_settings import AnswerSettings, Matcher
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Name, Phrase, excerpt, joined
 from ragcontract.core.rule import RowContext, Violation
@@ -14,12 +15,12 @@ from ragcontract.core.run import RunRow
 from ragcontract.core.safe_text import encodable
 from ragcontract.rules.answered import (
     AnswerRule,
-    Flag,
     Flagging,
+    Match,
     Place,
+    Search,
     answer_in,
     begins,
-    places,
     quoted,
 )
 
@@ -39,47 +40,25 @@ class ForbiddenClaims(_FromFields, Flagging, frozen=True, kw_only=True, gc=False
 
     @property
     def sought(self) -> int:
-        """How many claims and phrases there are."""
         return _number((*self.claims, *self.allowed))
 
-    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:
-        """Yield a violation for each claim in the answer, which quotes its first place."""
-        if self.as_evaluated:
-            return (flag.violation for flag in self._as_evaluated(row))
-        return super().violations(query, row, context)
-
-    def flags(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Flag]:
-        """Yield the same violations in the same order, each with the different words that were found."""
-        return self._as_evaluated(row) if self.as_evaluated else super().flags(query, row, context)
-
-    def matches(self, row: RunRow, context: RowContext) -> Iterator[tuple[Matcher, Violation, Iterator[Place]]]:
+    def matches(self, row: RunRow, context: RowContext) -> Iterator[Match]:
         """Yield each claim in the answer, its violation, and the places of its matches."""
-        from ragcontract.answers.allowed_phrases import forbidden
-
-        normalise = context.settings.answers.normalise
-        for claim in self.claims:
-            matches = places(row, partial(forbidden, claim, self.allowed, normalise=normalise))
-            if place := next(matches, None):
-                violation = Violation(
-                    rule="forbidden_claims",
-                    expected=("no ", *named([claim])),
-                    actual=(place.excerpt,),
-                    causes=(_identity(claim),),
-                )
-                yield claim, violation, chain([place], matches)
-
-    def _as_evaluated(self, row: RunRow) -> Iterator[Flag]:
-        from ragcontract.answers.allowed_phrases import forbidden_claims
-
+        if not self.as_evaluated:
+            yield from super().matches(row, context)
+            return
         response = _response(row)
         for text, span in forbidden_claims(self.claims, self.allowed, response):
-            violation = Violation(
-                rule="forbidden_claims",
-                expected=("no forbidden claim",),
-                actual=(excerpt(response, *span),),
-                causes=(text,),
-            )
-            yield Flag(violation=violation, texts=(text,), why="forbidden_claims")
+            violation = self.broken(("no forbidden claim",), (excerpt(response, *span),), text)
+            yield None, violation, iter([_whole(text)])
+
+    def searches(self, settings: AnswerSettings) -> Iterator[tuple[Matcher, Search]]:
+        """Yield the claims; what stands within an allowed phrase is not found."""
+        for claim in self.claims:
+            yield claim, partial(forbidden, claim, self.allowed, normalise=settings.normalise)
+
+    def broken_by(self, matcher: Matcher, place: Place) -> Violation:
+        return self.broken(("no ", *named([matcher])), (place.excerpt,), _identity(matcher))
 
 
 class RequiredElements(_FromFields, frozen=True, kw_only=True, gc=False, tag="required_elements"):
@@ -90,29 +69,20 @@ class RequiredElements(_FromFields, frozen=True, kw_only=True, gc=False, tag="re
 
     @property
     def sought(self) -> int:
-        """How many elements there are."""
         return _number(self.elements)
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield one violation with the missing elements if the answer has too few of them."""
         missing = self.missing(row, normalise=context.settings.answers.normalise)
         present = len(self.elements) - len(missing)
         if present >= self.least:
             return
         needed = "all" if self.least == len(self.elements) else f"{self.least} of"
         count = f"{needed} {len(self.elements)} elements, missing " if len(self.elements) > 1 else ""
-        yield Violation(
-            rule="required_elements",
-            expected=(count, *named(missing)) if count else named(missing),
-            actual=begins(answer_in(row)),
-            causes=tuple(map(_identity, missing)),
-        )
+        expected = (count, *named(missing)) if count else named(missing)
+        yield self.broken(expected, begins(answer_in(row)), *map(_identity, missing))
 
     def missing(self, row: RunRow, *, normalise: bool) -> list[Matcher]:
         """Return the elements that are not in the answer."""
-        from ragcontract.answers.allowed_phrases import elements_found
-        from ragcontract.answers.matchers import finds
-
         if self.as_evaluated:
             return [element for element in self.elements if not elements_found([element], _response(row))]
         answer = answer_in(row)
@@ -126,33 +96,30 @@ class ForbiddenElements(_FromFields, Flagging, frozen=True, kw_only=True, gc=Fal
 
     @property
     def sought(self) -> int:
-        """How many elements there are."""
         return _number(self.elements)
 
-    def matches(self, row: RunRow, context: RowContext) -> Iterator[tuple[Matcher, Violation, Iterator[Place]]]:
+    def matches(self, row: RunRow, context: RowContext) -> Iterator[Match]:
         """Yield each element in the answer, its violation, and its places."""
-        if self.as_evaluated:
-            yield from self._as_evaluated(row)
+        if not self.as_evaluated:
+            yield from super().matches(row, context)
             return
-        from ragcontract.answers.matchers import spans
-
-        for element in self.elements:
-            matches = places(row, partial(spans, element, normalise=context.settings.answers.normalise))
-            if place := next(matches, None):
-                yield element, _is_there(element, place.excerpt, _identity(element)), chain([place], matches)
-
-    def _as_evaluated(self, row: RunRow) -> Iterator[tuple[Matcher, Violation, Iterator[Place]]]:
-        from ragcontract.answers.allowed_phrases import elements_found
-
         response = _response(row)
         for element in self.elements:
             for text, span in elements_found([element], response):
-                place = Place(text=text, span=(0, len(text)), in_response=True)
-                yield element, _is_there(element, excerpt(response, *span), text), iter([place])
+                violation = self.broken(("no ", *named([element])), (excerpt(response, *span),), text)
+                yield element, violation, iter([_whole(text)])
+
+    def searches(self, settings: AnswerSettings) -> Iterator[tuple[Matcher, Search]]:
+        for element in self.elements:
+            yield element, partial(spans, element, normalise=settings.normalise)
+
+    def broken_by(self, matcher: Matcher, place: Place) -> Violation:
+        return self.broken(("no ", *named([matcher])), (place.excerpt,), _identity(matcher))
 
 
-def _is_there(element: Matcher, place: Name, cause: str) -> Violation:
-    return Violation(rule="forbidden_elements", expected=("no ", *named([element])), actual=(place,), causes=(cause,))
+def _whole(text: str) -> Place:
+    """Return the place of a text that a benchmark's own matching found."""
+    return Place(text=text, span=(0, len(text)), in_response=True)
 
 
 def _number(matchers: Iterable[Matcher]) -> int:
@@ -167,8 +134,6 @@ def named(matchers: Iterable[Matcher]) -> Phrase:
 
 
 def _named(matcher: Matcher) -> list[str | Name]:
-    from ragcontract.answers.matchers import described
-
     texts = described(matcher)
     parts: list[str | Name] = []
     for number, text in enumerate(texts[: bounds.LISTED]):
@@ -178,8 +143,6 @@ def _named(matcher: Matcher) -> list[str | Name]:
 
 
 def _identity(matcher: Matcher) -> str:
-    from ragcontract.answers.matchers import described
-
     return "\n".join(described(matcher))
 
 

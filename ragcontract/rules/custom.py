@@ -42,16 +42,16 @@ class Custom(AnswerRule, frozen=True, kw_only=True, gc=False, tag="custom"):
         if self.plugin not in context.settings.plugins:
             return f"needs the plugin {self.plugin!r}; {HOW}"
         lacks = super().lacking(query, row, context)
-        outcome = self._outcome(row, context) if lacks is None else ""
+        outcome = context.once.made(self._outcome, row, context) if lacks is None else ""
         return lacks or (outcome if isinstance(outcome, str) else None)
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield a violation with the plugin's reason."""
-        outcome = self._outcome(row, context) if self.plugin in context.settings.plugins else (False, "")
+        known = self.plugin in context.settings.plugins
+        outcome = context.once.made(self._outcome, row, context) if known else (False, "")
         passed, reason = outcome if isinstance(outcome, tuple) else (False, outcome)
         if not passed:
             why: tuple[str | Name, ...] = (excerpt(reason),) if reason.strip() else ("it did not",)
-            yield Violation(rule="custom", expected=("the plugin ", quoted(self.plugin), " to accept it"), actual=why)
+            yield self.broken(("the plugin ", quoted(self.plugin), " to accept it"), why)
 
     def _outcome(self, row: RunRow, context: RowContext) -> tuple[bool, str] | str:
         """Return whether the plugin accepts the answer, and its reason; or a message if it does not decide."""
@@ -105,9 +105,8 @@ class Check(RowRule, frozen=True, kw_only=True, gc=False, tag="check"):
         return None
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield a violation with the reason if the check failed."""
         check: bool | dict[str, Any] = (row.checks or {}).get(self.name, False)
         if has_failed(check):
             reason = "" if isinstance(check, bool) else str(check.get("error") or check.get("reason") or "")
             why: tuple[str | Name, ...] = ("it failed: ", excerpt(reason)) if reason.strip() else ("it failed",)
-            yield Violation(rule="check", expected=("the check ", quoted(self.name), " to pass"), actual=why)
+            yield self.broken(("the check ", quoted(self.name), " to pass"), why)

@@ -51,22 +51,12 @@ class ScoreRule(RowRule, frozen=True, kw_only=True, gc=False):
 class OneScoreRule(ScoreRule, frozen=True, kw_only=True, gc=False):
     """A rule on one metric, which is at least its ``limit`` if higher is better, and at most that otherwise."""
 
-    limit_path: ClassVar[str] = ".value"  # the path within the rule of the field that has the limit
-
-    @property
-    def key(self) -> str:
-        """The key of the metric."""
-        raise NotImplementedError
+    limit_field: ClassVar[str] = "value"  # the field that has the limit
 
     @property
     def limit(self) -> float:
         """The number that the value is compared with, in the metric's own unit."""
-        raise NotImplementedError
-
-    @property
-    def read(self) -> tuple[str, ...]:
-        """The metric."""
-        return (self.key,)
+        return float(getattr(self, self.limit_field))
 
     def faults_with(self, metric: Metric) -> Iterator[tuple[str, str]]:
         """Yield that the other direction is better, or that the limit is off the metric's scale or at its worst end."""
@@ -75,23 +65,24 @@ class OneScoreRule(ScoreRule, frozen=True, kw_only=True, gc=False):
             other = names_of(MaxScore if metric.better == "lower" else MinScore)[0]
             yield self.path_of(0), f"of {metric.key}, {metric.better} is better: write {other}"
         elif not metric.scale.low <= self.limit <= metric.scale.high:
-            yield self.limit_path, f"expected a number from {scale}, found {self.limit:g}"
+            yield f".{self.limit_field}", f"expected a number from {scale}, found {self.limit:g}"
         elif abs(self.limit - metric.worst) <= SAME:
             beyond, holds = ("above", "at least") if self.better == "higher" else ("below", "at most")
             never = f"every value from {scale}, is {holds} that, so the rule can never be broken"
-            yield self.limit_path, f"expected a number {beyond} {metric.worst:g}, found {self.limit:g}: {never}"
+            yield f".{self.limit_field}", f"expected a number {beyond} {metric.worst:g}, found {self.limit:g}: {never}"
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002 (the seam's)
         """Yield a violation if the value is beyond its limit, unrounded and with a tolerance of 1e-9."""
-        least, value = self.better == "higher", context.metrics.get(self.key)
+        (key,) = self.read
+        least, value = self.better == "higher", context.metrics.get(key)
         if value is None:  # only for a query without a row, which is evaluated as if the row were empty
             measured = "no value"
         elif (self.limit - value if least else value - self.limit) > SAME:
             measured = fixed(value, digits_beside(value, self.limit))
         else:
             return
-        expected = f"{self.key} of {'at least' if least else 'at most'} {as_written(self.limit)}"
-        yield Violation(rule=names_of(type(self))[0], expected=(expected,), actual=(measured,), metrics=self.read)
+        expected = f"{key} of {'at least' if least else 'at most'} {as_written(self.limit)}"
+        yield self.broken((expected,), (measured,), metrics=self.read)
 
 
 class NamedScoreRule(OneScoreRule, frozen=True, kw_only=True, gc=False):
@@ -101,17 +92,10 @@ class NamedScoreRule(OneScoreRule, frozen=True, kw_only=True, gc=False):
     value: float
 
     @property
-    def key(self) -> str:
-        """The key of the metric."""
-        return self.metric
-
-    @property
-    def limit(self) -> float:
-        """What the value is compared with."""
-        return self.value
+    def read(self) -> tuple[str, ...]:
+        return (self.metric,)
 
     def path_of(self, number: int) -> str:  # noqa: ARG002 (there is one)
-        """Return the path of the field that names the metric."""
         return ".metric"
 
 
@@ -131,24 +115,18 @@ class MaxHallucinationRisk(OneScoreRule, frozen=True, kw_only=True, gc=False, ta
     """The metric ``faithfulness`` has at least the ``threshold``: another name of ``min_score``."""
 
     better: ClassVar[Direction | None] = "higher"
-    limit_path: ClassVar[str] = ".threshold"
+    limit_field: ClassVar[str] = "threshold"
     threshold: Fraction = 0.7
 
     @property
-    def key(self) -> str:
-        """The key of the metric."""
-        return "faithfulness"
-
-    @property
-    def limit(self) -> float:
-        """What the value is compared with."""
-        return self.threshold
+    def read(self) -> tuple[str, ...]:
+        return ("faithfulness",)
 
     def faults_with(self, metric: Metric) -> Iterator[tuple[str, str]]:
         """Yield what is wrong with the threshold. It is a fraction, so the metric must have the scale from 0 to 1."""
         if metric.better == self.better and metric.scale != Scale():
             scale = f"{metric.scale.low:g} to {metric.scale.high:g}"
-            yield self.limit_path, f"is a fraction, but the scale of {metric.key} is {scale}: write min_score"
+            yield f".{self.limit_field}", f"is a fraction, but the scale of {metric.key} is {scale}: write min_score"
         else:
             yield from super().faults_with(metric)
 
@@ -164,11 +142,9 @@ class CompositeMinimum(ScoreRule, frozen=True, kw_only=True, gc=False, tag="comp
 
     @property
     def read(self) -> tuple[str, ...]:
-        """The metrics."""
         return self.metrics
 
     def path_of(self, number: int) -> str:
-        """Return the path of the metric's name in the list."""
         return f".metrics[{number}]"
 
     def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:
@@ -178,7 +154,6 @@ class CompositeMinimum(ScoreRule, frozen=True, kw_only=True, gc=False, tag="comp
         return super().lacking(query, row, context)
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002 (the seam's)
-        """Yield a violation if the mean is lower."""
         known = [key for key in self.metrics if key in context.metrics]
         if not known:
             return
@@ -186,12 +161,8 @@ class CompositeMinimum(ScoreRule, frozen=True, kw_only=True, gc=False, tag="comp
         if self.minimum - mean > SAME:
             digits = digits_beside(mean, self.minimum)
             values = ", ".join(f"{context.settings.metrics[key].label} {context.metrics[key]:.4g}" for key in known)
-            yield Violation(
-                rule="composite",
-                expected=(f"a mean of {' and '.join(known)} of at least {as_written(self.minimum)}",),
-                actual=(f"{fixed(mean, digits)} ({values})",),
-                metrics=tuple(known),
-            )
+            expected = f"a mean of {' and '.join(known)} of at least {as_written(self.minimum)}"
+            yield self.broken((expected,), (f"{fixed(mean, digits)} ({values})",), metrics=tuple(known))
 
 
 def quality(metric: Metric, value: float) -> float:

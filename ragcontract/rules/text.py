@@ -1,23 +1,27 @@
-"""The rules about texts in answers: must_contain, answer_must_include, must_not_contain and max_chars."""
+"""The rules about the text of answers: texts that they contain, patterns, a length, and JSON that fits a schema."""
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import chain
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
+import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
-from ragcontract.answers.matchers import faults, finds, spans
+from ragcontract.answers.matchers import faults, finds, pattern_fault, pattern_of, pattern_spans, spans
+from ragcontract.answers.regexes import Pattern
 from ragcontract.core import bounds
-from ragcontract.core.answer_settings import Matcher, Wanted
+from ragcontract.core.answer_settings import AnswerSettings, Matcher, Wanted
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.phrase import Phrase, joined
-from ragcontract.core.rule import Fault, RowContext, Violation
+from ragcontract.core.phrase import Name, excerpt, joined
+from ragcontract.core.rule import NO_ANSWER, Fault, RowContext, Violation
 from ragcontract.core.run import RunRow
+from ragcontract.core.safe_text import shorten
 from ragcontract.rules.answered import (
     AnswerRule,
     Flagging,
     Place,
+    Search,
     answer_in,
     begins,
     places,
@@ -52,16 +56,13 @@ class _Texts(AnswerRule, frozen=True, kw_only=True, gc=False):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The texts."""
         return (self.value,) if isinstance(self.value, str) else self.value or self.any or ()
 
     @property
     def sought(self) -> int:
-        """How many texts there are."""
         return len(self.texts)
 
     def matcher(self, text: str) -> Matcher:
-        """Return the matcher of one of the texts."""
         return Matcher(text=text, ignore_case=self.ignore_case, word=self.word)
 
 
@@ -69,17 +70,13 @@ class Contains(_Texts, frozen=True, kw_only=True, gc=False):
     """The answer contains the texts, or one of them."""
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield one violation with all texts that are missing."""
         answer, normalise = answer_in(row), context.settings.answers.normalise
         missing = [text for text in self.texts if not finds(self.matcher(text), answer, normalise=normalise)]
         if not missing or (self.any is not None and len(missing) < len(self.any)):
             return
-        yield Violation(
-            rule=str(type(self).__struct_config__.tag),
-            expected=_all_or_any(missing, "any of " if self.any and len(self.any) > 1 else ""),
-            actual=begins(answer),
-            causes=tuple(missing),
-        )
+        expected = joined(([quoted(text)] for text in missing[: bounds.LISTED]), len(missing) - bounds.LISTED)
+        any_of = ("any of ",) if self.any and len(self.any) > 1 else ()
+        yield self.broken((*any_of, *expected), begins(answer), *missing)
 
 
 class MustContain(Contains, frozen=True, kw_only=True, gc=False, tag="must_contain"):
@@ -95,19 +92,13 @@ class AnswerMustInclude(Contains, frozen=True, kw_only=True, gc=False, tag="answ
 class MustNotContain(_Texts, Flagging, frozen=True, kw_only=True, gc=False, tag="must_not_contain"):
     """What the user was shown contains none of the texts in ``value``; with ``any``, none of those either."""
 
-    def matches(self, row: RunRow, context: RowContext) -> Iterator[tuple[Matcher, Violation, Iterator[Place]]]:
-        """Yield the matcher of each text in the answer, its violation, and all its places."""
-        for text in self.texts:
-            matcher = self.matcher(text)
-            matches = places(row, partial(spans, matcher, normalise=context.settings.answers.normalise))
-            if place := next(matches, None):
-                violation = Violation(
-                    rule="must_not_contain",
-                    expected=("no ", quoted(text)),
-                    actual=(place.excerpt,),
-                    causes=(text,),
-                )
-                yield matcher, violation, chain([place], matches)
+    def searches(self, settings: AnswerSettings) -> Iterator[tuple[Matcher, Search]]:
+        for matcher in map(self.matcher, self.texts):
+            yield matcher, partial(spans, matcher, normalise=settings.normalise)
+
+    def broken_by(self, matcher: Matcher, place: Place) -> Violation:
+        text = matcher.text or ""
+        return self.broken(("no ", quoted(text)), (place.excerpt,), text)
 
 
 class MaxChars(AnswerRule, frozen=True, kw_only=True, gc=False, tag="max_chars"):
@@ -116,14 +107,97 @@ class MaxChars(AnswerRule, frozen=True, kw_only=True, gc=False, tag="max_chars")
     value: Annotated[int, Meta(ge=1, le=bounds.ANSWER - 1, title=f"a whole number from 1 to {bounds.ANSWER - 1:,}")]
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield a violation if the answer is longer."""
         length = len(row.response) if isinstance(row.response, str) else 0
         if length > self.value:
-            yield Violation(
-                rule="max_chars", expected=(f"at most {self.value:,} characters",), actual=(f"{length:,} characters",)
-            )
+            yield self.broken((f"at most {self.value:,} characters",), (f"{length:,} characters",))
 
 
-def _all_or_any(texts: list[str], prefix: str) -> Phrase:
-    shown = joined(([quoted(text)] for text in texts[: bounds.LISTED]), len(texts) - bounds.LISTED)
-    return (prefix, *shown) if prefix else shown
+class _Regex(AnswerRule, frozen=True, kw_only=True, gc=False):
+    """A pattern that is searched for."""
+
+    pattern: Annotated[Wanted, Meta(description="A regular expression (RE2).")]
+    ignore_case: Annotated[bool, Meta(description="Whether upper and lower case are the same.")] = True
+    dot_all: Annotated[bool, Meta(description="Whether a dot matches line breaks, too.")] = False
+
+    def faults(self) -> Iterable[Fault]:
+        """Return what is wrong with the pattern."""
+        fault = pattern_fault(self.pattern, ignore_case=self.ignore_case, dot_all=self.dot_all)
+        return [(("pattern",), fault)] if fault else []
+
+    @property
+    def sought(self) -> int:
+        return 1
+
+    @property
+    def compiled(self) -> Pattern:
+        return pattern_of(self.pattern, ignore_case=self.ignore_case, dot_all=self.dot_all)
+
+
+class RegexMustMatch(_Regex, frozen=True, kw_only=True, gc=False, tag="regex_must_match"):
+    """The pattern matches somewhere in the answer."""
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
+        answer = answer_in(row)
+        if not self.compiled.finds(answer):
+            yield self.broken(("a match of ", quoted(self.pattern)), begins(answer))
+
+
+class RegexMustNotMatch(_Regex, frozen=True, kw_only=True, gc=False, tag="regex_must_not_match"):
+    """The pattern matches nowhere in what the user was shown."""
+
+    needs: ClassVar[frozenset[str]] = AnswerRule.needs | {"refusal"}
+    forbids: ClassVar[bool] = True
+    in_any_turn: ClassVar[bool] = False
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
+        search = partial(pattern_spans, self.compiled, normalise=context.settings.answers.normalise)
+        if place := next(places(row, search), None):
+            yield self.broken(("no match of ", quoted(self.pattern)), (place.excerpt,))
+
+
+_EXPECTED = ("JSON that fits the schema",)
+
+
+class JsonSchema(AnswerRule, frozen=True, kw_only=True, gc=False, tag="json_schema"):
+    """The answer is JSON, alone or in one fenced block, has no key twice, and fits the schema (draft 2020-12)."""
+
+    schema: Annotated[dict[str, Any] | bool, Meta(description="A JSON Schema.")]
+
+    def __hash__(self) -> int:
+        """Return the hash of the schema, which is an object."""
+        return hash(msgspec.json.encode(self.schema, order="deterministic"))
+
+    def faults(self) -> Iterable[Fault]:
+        """Return what is wrong with the schema."""
+        from ragcontract.answers.json_fit import schema_fault
+
+        fault = schema_fault(self.schema)
+        return [(("schema",), fault)] if fault else []
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
+        from ragcontract.answers.json_answer import NotJsonError, parsed, unfenced
+        from ragcontract.answers.json_fit import TooMuchWorkError, first_failure
+        from ragcontract.files.json_text import doubled_key
+
+        answer = answer_in(row)
+        try:
+            document = parsed(answer.text)
+            if (key := doubled_key(unfenced(answer.text).encode())) is not None:
+                twice = " twice: some programs read its first value and some its last"
+                yield self.broken(("each key once in an object",), ("the key ", excerpt(key), twice), "duplicate key")
+                return
+            failure = first_failure(document, self.schema)
+        except NotJsonError as error:
+            begun = begins(answer)
+            instead = begun if begun == NO_ANSWER else (f"an answer that {error}: ", *begun)
+            yield self.broken(_EXPECTED, instead, "no JSON")
+            return
+        except TooMuchWorkError:
+            steps = (f"an answer that takes more than {bounds.SCHEMA_STEPS:,} steps to check",)
+            yield self.broken(_EXPECTED, steps, "too much work")
+            return
+        if failure:
+            place = ("at ", Name(shorten(failure.path, bounds.EXCERPT), said=True), ": ") if failure.path else ()
+            wanted = quoted(f"{failure.keyword}: {failure.wanted}")
+            actual = replace(excerpt(failure.actual), quoted=False)  # it is JSON
+            yield self.broken((*_EXPECTED, ": ", wanted), (*place, actual), f"{failure.path} {failure.keyword}")

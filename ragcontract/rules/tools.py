@@ -6,25 +6,26 @@ forbids a call, because it would never be found.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, ValidationError, convert
 
+from ragcontract.answers.json_answer import TooDeepError, comparable
+from ragcontract.answers.matchers import faults, matcher
+from ragcontract.answers.metric_options import CannotScoreError, uncalled
+from ragcontract.answers.tool_calls import CalledTools, ToolCall, brief
 from ragcontract.core import bounds
+from ragcontract.core.answer_settings import Matcher
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import TextId
+from ragcontract.core.invisible import is_visible
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import count as counted
 from ragcontract.core.phrase import Name, Phrase, joined
-from ragcontract.core.rule import Fault, RowContext, RowRule, Violation
+from ragcontract.core.rule import NO_CALLS, Fault, RowContext, RowRule, Violation
 from ragcontract.core.run import RunRow
-from ragcontract.rules.answered import NO_CALLS
-
-if TYPE_CHECKING:
-    from ragcontract.answers.metric_options import CannotScoreError
-    from ragcontract.answers.tool_calls import CalledTools, ToolCall
-
+from ragcontract.files.schema import mismatches
 
 PATTERN = "regex"
 OPTIONS = frozenset({"ignorecase", "word", "dotall"})
@@ -116,8 +117,6 @@ class ToolRule(RowRule, frozen=True, kw_only=True, gc=False):
 
     def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002
         """Return that the row has no calls, or why they cannot be read; after an error, no rule holds."""
-        from ragcontract.answers.metric_options import CannotScoreError, uncalled
-
         if row.tool_calls is None:
             if row.error is not None:
                 return None
@@ -143,8 +142,6 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
 
     def __hash__(self) -> int:
         """Return a hash of the JSON values; Python takes some values for equal that are not, such as 1 and true."""
-        from ragcontract.answers.json_answer import TooDeepError, comparable
-
         try:
             arguments = comparable(self.arguments)
         except TooDeepError:
@@ -153,9 +150,6 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
 
     def faults(self) -> Iterable[Fault]:
         """Return the faults: a tool without a name, wrong patterns, too many arguments or too deeply nested ones."""
-        from ragcontract.answers.json_answer import TooDeepError, comparable
-        from ragcontract.core.invisible import is_visible
-
         if not is_visible(self.tool):
             return [(("tool",), "has nothing but blanks and invisible characters; write the name of the tool")]
         if (count := len(self.arguments)) > bounds.ARGUMENTS:
@@ -172,7 +166,7 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
                 wrong.append((("arguments", name, key), "is not known; did you mean 'regex'?"))
         return wrong
 
-    def fitting(self, called: "CalledTools", calls: Sequence["ToolCall"], *, unreadable: bool) -> Sequence["ToolCall"]:
+    def fitting(self, called: CalledTools, calls: Sequence[ToolCall], *, unreadable: bool) -> Sequence[ToolCall]:
         """Return the calls that have the arguments.
 
         With ``unreadable``, these include calls whose arguments cannot be read, have their names in another form, or
@@ -193,7 +187,7 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
 
         return [call for call in calls if fits(call)]
 
-    def _possible(self, called: "CalledTools") -> Sequence["ToolCall"]:
+    def _possible(self, called: CalledTools) -> Sequence[ToolCall]:
         """Return the calls that may be of the tool, under its name in any form, with these arguments.
 
         Arguments that cannot be read, and those that stand beside the name of the tool, may be the ones that are
@@ -206,8 +200,6 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
 
     def described(self) -> Phrase:
         """Return the call as people write it."""
-        from ragcontract.answers.tool_calls import ToolCall, brief
-
         return (Name(brief(ToolCall(self.tool, self.arguments)) if self.arguments else self.tool),)
 
 
@@ -238,9 +230,9 @@ class MustCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_call_
         else:
             return
         expected: Phrase = ("a call of ", *self.described(), times) if times else ("a call of ", *self.described())
-        yield Violation(rule="must_call_tool", expected=expected, actual=instead, causes=(cause,))
+        yield self.broken(expected, instead, cause)
 
-    def _instead(self, called: "CalledTools", count: int) -> Phrase:
+    def _instead(self, called: CalledTools, count: int) -> Phrase:
         """Return the calls that were made where there are too few; a name that is nearly the tool's is pointed out."""
         called_instead = _listed(called, called.calls)
         near = _under_other_names(self.tool, called.resembling(self.tool))
@@ -272,12 +264,11 @@ class MustNotCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_no
         """Yield one violation with all such calls; without a row, yield one because the calls are unknown."""
         expected: Phrase = ("no call of ", *self.described())
         if row.tool_calls is None:
-            yield Violation(rule="must_not_call_tool", expected=expected, actual=NO_CALLS, causes=NO_CALLS)
+            yield self.broken(expected, NO_CALLS, *NO_CALLS)
             return
         called = calls_of(row, context)
         if calls := self._possible(called):
-            listed, causes = _listed(called, calls, self.tool), _causes(called, calls)
-            yield Violation(rule="must_not_call_tool", expected=expected, actual=listed, causes=causes)
+            yield self.broken(expected, _listed(called, calls, self.tool), *_causes(called, calls))
 
 
 class ToolArgumentsValid(ToolRule, frozen=True, kw_only=True, gc=False, tag="tool_arguments_valid"):
@@ -287,35 +278,29 @@ class ToolArgumentsValid(ToolRule, frozen=True, kw_only=True, gc=False, tag="too
         """Yield one violation with all calls whose arguments are invalid, or because they are unknown without a row."""
         expected = ("a JSON object as the arguments of every call",)
         if row.tool_calls is None:
-            yield Violation(rule="tool_arguments_valid", expected=expected, actual=NO_CALLS, causes=NO_CALLS)
+            yield self.broken(expected, NO_CALLS, *NO_CALLS)
             return
         called = calls_of(row, context)
         if invalid := [call for call in called.calls if call.arguments is None]:
-            listed, causes = _listed(called, invalid), _causes(called, invalid)
-            yield Violation(rule="tool_arguments_valid", expected=expected, actual=listed, causes=causes)
+            yield self.broken(expected, _listed(called, invalid), *_causes(called, invalid))
 
 
-def calls_of(row: RunRow, context: RowContext) -> "CalledTools":
+def calls_of(row: RunRow, context: RowContext) -> CalledTools:
     """Return the calls of a row, which are none for a golden query without a row; raises CannotScoreError."""
-    from ragcontract.answers.metric_options import CannotScoreError
-
     made = context.once.made(_read, row)
     if isinstance(made, CannotScoreError):
         raise made
     return made
 
 
-def _read(row: RunRow) -> "CalledTools | CannotScoreError":
-    from ragcontract.answers.metric_options import CannotScoreError
-    from ragcontract.answers.tool_calls import CalledTools
-
+def _read(row: RunRow) -> CalledTools | CannotScoreError:
     try:
         return CalledTools(row.tool_calls or ())
     except CannotScoreError as error:
         return error
 
 
-def _listed(called: "CalledTools", calls: Sequence["ToolCall"], tool: str | None = None) -> Phrase:
+def _listed(called: CalledTools, calls: Sequence[ToolCall], tool: str | None = None) -> Phrase:
     """Return the first calls; with ``tool``, names of it in another form are pointed out."""
     if not calls:
         return ("no tool was called",)
@@ -326,7 +311,7 @@ def _listed(called: "CalledTools", calls: Sequence["ToolCall"], tool: str | None
     return joined(shown, len(calls) - bounds.LISTED)
 
 
-def _under_other_names(tool: str, calls: Sequence["ToolCall"]) -> Phrase:
+def _under_other_names(tool: str, calls: Sequence[ToolCall]) -> Phrase:
     """Return that some calls have the name of a tool in another form."""
     names = dict.fromkeys(call.name for call in calls if call.name != tool)
     if not names:
@@ -335,7 +320,7 @@ def _under_other_names(tool: str, calls: Sequence["ToolCall"]) -> Phrase:
     return ("; under another name: ", *listed)
 
 
-def _causes(called: "CalledTools", calls: Sequence["ToolCall"]) -> tuple[str, ...]:
+def _causes(called: CalledTools, calls: Sequence[ToolCall]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(called.brief, calls)))
 
 
@@ -344,12 +329,6 @@ def _times(count: int) -> str:
 
 
 def _pattern_faults(value: dict[str, Any]) -> Iterator[Fault]:
-    from msgspec import ValidationError, convert
-
-    from ragcontract.answers.matchers import faults
-    from ragcontract.core.answer_settings import Matcher
-    from ragcontract.files.schema import mismatches
-
     try:
         pattern = convert(value, Matcher)
     except ValidationError:
@@ -358,17 +337,12 @@ def _pattern_faults(value: dict[str, Any]) -> Iterator[Fault]:
     yield from faults(pattern, "regex", of_answers=False)  # any value of an argument may be wanted
 
 
-def _search(called: "CalledTools", written: dict[str, Any], *, anywhere: bool) -> "Callable[[object], bool]":
+def _search(called: CalledTools, written: dict[str, Any], *, anywhere: bool) -> Callable[[object], bool]:
     """Return a function that says whether a pattern is found in an argument; it searches equal texts once.
 
     With ``anywhere``, the pattern is also searched for in numbers, booleans, lists and objects, and a text that is too
     long to be searched counts as a match.
     """
-    from msgspec import convert
-
-    from ragcontract.answers.matchers import matcher
-    from ragcontract.core.answer_settings import Matcher
-
     pattern = matcher(convert(written, Matcher), "regex")
     known: dict[tuple[str, ...], bool] = {}
 

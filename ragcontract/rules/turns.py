@@ -23,7 +23,6 @@ class InTurns(RowRule, frozen=True, kw_only=True, gc=False, tag="in_turns"):
 
     @property
     def inner(self) -> RowRule:
-        """The rule that is applied to the turns."""
         return self.rule
 
     def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002

@@ -1,15 +1,14 @@
-"""What a baseline remembers of the contract at that time, and of the baseline that it replaced. It has no texts."""
+"""What a baseline remembers of the contract at that time, and how a contract differs from it. It has no texts."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.finding import ContractChange, Value
 from ragcontract.core.golden import ExpectedAnswer, GoldenQuery, Severity
 from ragcontract.core.ids import Rank
 from ragcontract.core.run import Means
@@ -26,6 +25,91 @@ REFERENCES = (
 )
 RunCount: TypeAlias = Annotated[int, Meta(ge=1, le=bounds.GOOD_RUNS)]
 DIGEST = 32  # hexadecimal digits: 128 bits, so that nobody finds two contracts with the same digest
+
+
+Effect = Literal["weaker", "changed", "stricter"]
+Value: TypeAlias = bool | int | float | str | None
+
+
+class _Change(NamedTuple):
+    """What a kind of change does to the contract, and how people read of it."""
+
+    effect: Effect  # a weaker contract accepts runs that it did not accept before
+    noun: str  # of what is counted
+    sentence: str = ""  # with a place for the number; without one, each item is shown with its values
+    unit: str = ""  # of the values of its items
+
+
+# The ways in which a contract changes, in the order of reports.
+CHANGES: dict[str, _Change] = {
+    "queries_removed": _Change("weaker", "query", "{} removed"),
+    "questions_changed": _Change("weaker", "question", "{} changed"),
+    "references_removed": _Change("weaker", "query", "reference removed from {}"),
+    "references_changed": _Change("weaker", "query", "reference changed for {}"),
+    "rules_removed": _Change("weaker", "rule", "{} removed"),
+    "relabelled_with_fewer": _Change("weaker", "query", "{} relabelled with fewer relevant documents", " documents"),
+    "judged_fewer": _Change("weaker", "query", "fewer judged documents for {}", " documents"),
+    "must_include_any_added": _Change("weaker", "query", "must_include_any added to {}"),
+    "rank_raised": _Change("weaker", "query", "must_rank_at_most raised for {}"),
+    "forbidden_fewer": _Change("weaker", "query", "fewer forbidden documents for {}", " documents"),
+    "severity_lowered": _Change("weaker", "query", "severity lowered to warn for {}"),
+    "as_evaluated_added": _Change("weaker", "query", "as_evaluated added to {}"),
+    "limits_removed": _Change("weaker", "limit", "{} removed"),
+    "limits_weakened": _Change("weaker", "limit"),
+    "settings_weakened": _Change("weaker", "setting"),
+    "waivers_added": _Change("weaker", "waiver", "{} added"),
+    "waivers_extended": _Change("weaker", "waiver", "{} extended"),
+    "relabelled": _Change("changed", "query", "{} relabelled", " documents"),
+    "judged_changed": _Change("changed", "query", "other judged documents for {}", " documents"),
+    "rules_changed": _Change("changed", "rule", "{} changed"),
+    "forbidden_changed": _Change("changed", "query", "other forbidden documents for {}", " documents"),
+    "weights_changed": _Change("changed", "query", "weight changed for {}"),
+    "tags_changed": _Change("changed", "query", "tags changed for {}"),
+    "tiers_changed": _Change("changed", "query", "tier changed for {}"),
+    "grades_changed": _Change("changed", "query", "grades changed for {}"),
+    "limits_changed": _Change("changed", "limit"),
+    "settings_changed": _Change("changed", "setting"),
+    "rules_added": _Change("stricter", "rule", "{} added"),
+    "references_added": _Change("stricter", "query", "reference added to {}"),
+    "must_include_any_removed": _Change("stricter", "query", "must_include_any removed from {}"),
+    "rank_lowered": _Change("stricter", "query", "must_rank_at_most lowered for {}"),
+    "forbidden_more": _Change("stricter", "query", "more forbidden documents for {}", " documents"),
+    "severity_raised": _Change("stricter", "query", "severity raised to error for {}"),
+    "as_evaluated_removed": _Change("stricter", "query", "as_evaluated removed from {}"),
+    "limits_added": _Change("stricter", "limit", "{} added"),
+    "limits_tightened": _Change("stricter", "limit"),
+    "settings_tightened": _Change("stricter", "setting"),
+    "waivers_removed": _Change("stricter", "waiver", "{} removed"),
+    "waivers_shortened": _Change("stricter", "waiver", "{} shortened"),
+}
+if TYPE_CHECKING:
+    ChangeKind: TypeAlias = str
+else:
+    ChangeKind = Literal[tuple(CHANGES)]
+
+
+class ChangedItem(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """A query, a limit, a setting or a waiver that changed; null stands for a value that it does not have.
+
+    The values of a query are what changed: a rank, a weight, or how many documents are relevant, judged or forbidden.
+    """
+
+    id: str
+    before: Value = None
+    after: Value = None
+
+
+class ContractChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One way in which the contract changed; ``weaker`` means that it accepts runs that it did not accept before.
+
+    ``count`` is the number of rules for ``rules_…``, otherwise of ``items``. Queries that were removed are only
+    counted, because the report lists them among those that are not compared.
+    """
+
+    kind: ChangeKind
+    effect: Effect
+    count: Annotated[int, Meta(ge=1)]
+    items: tuple[ChangedItem, ...] = ()
 
 
 class Documents(Struct, frozen=True, gc=False, array_like=True):

@@ -22,7 +22,7 @@ from ragcontract.core.run import RunRow, SourceFile, row_type
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.paths import existing_files
 from ragcontract.files.problems import Batch, Collector, Event, FileRead, Problem, Problems, located
-from ragcontract.files.rows import PARQUET, is_parquet, parquet_columns, read_rows
+from ragcontract.files.rows import format_of, is_parquet, parquet_columns, read_rows
 from ragcontract.runs.baseline_file import StoredEvent, stored_events
 from ragcontract.runs.row_encoder import Id, Result, RowEncoder
 
@@ -32,7 +32,6 @@ UNREAD = ("results.chunk_id", "results.metadata")
 # Fields not read from Parquet. A column of structs has the fields of all of its rows, so each call would have the
 # arguments of all others, as nulls.
 OBJECTS = ("tool_calls", "messages", "checks")
-RUN_SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz", PARQUET)
 IN_MEMORY = "(in memory)"
 AGAIN = "run `rag-contract record` again, which goes on where it ended, or delete that file"
 RunEvent: TypeAlias = Event[RunRow] | StoredEvent
@@ -55,7 +54,6 @@ class RunFiles(Struct, frozen=True, kw_only=True):
     progress: Progress = no_progress
 
     def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[Event[RunRow]]:  # noqa: ARG002
-        """Yield the events of all files."""
         files, problems = existing_files(self.paths)
         yield from problems
         yield from (Problem(path, problem) for path in files if (problem := unfinished(path)) is not None)
@@ -93,7 +91,6 @@ class StoredFile(Struct, frozen=True, kw_only=True):
     progress: Progress = no_progress
 
     def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[RunEvent]:  # noqa: ARG002
-        """Yield the events of the file."""
         files, problems = existing_files(self.paths)
         yield from problems
         if len(files) > 1:
@@ -135,7 +132,7 @@ class InMemory(Struct, frozen=True, kw_only=True):
 
 def is_run(path: str) -> bool:
     """Return whether a baseline is a run file according to its name."""
-    return path.lower().endswith(RUN_SUFFIXES)
+    return format_of(path) is not None
 
 
 def open_run(paths: Sequence[str], progress: Progress = no_progress) -> Reader:
@@ -225,21 +222,18 @@ class OrderCheck:
         self._first = ""
 
     def note(self, scores: Scores, location: str) -> None:
-        """Note the scores of the row at ``location``."""
         if descending(scores):
             self.falling = self.falling or falls(scores)
         else:
             self.out_of_order(scores, location)
 
     def out_of_order(self, scores: Scores, location: str) -> None:
-        """Count a row whose scores do not descend."""
         self._unordered += 1
         self._first = self._first or location
         self._rising += rises(scores)
 
     @property
     def distances(self) -> bool:
-        """Whether the scores look like distances."""
         return look_like_distances(self._unordered, self._rising, falling=self.falling)
 
     def warning(self) -> str | None:

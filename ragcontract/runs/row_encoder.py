@@ -64,7 +64,6 @@ class RowEncoder:
         self._encoded({"query_id": "any", "results": []}, name)
 
     def location(self, query_id: object) -> str:
-        """Return the prefix of messages about a row."""
         return f"{self._name}: query {shown(query_id) if isinstance(query_id, str | int) else repr(query_id)}"
 
     def row(

@@ -21,9 +21,9 @@ from ragcontract.runs.row_encoder import Further, Id, Result, RowEncoder
 class Stream(Protocol):
     """Destination of encoded lines: a file, or a stream that compresses or converts them on the way to it."""
 
-    def write(self, line: bytes, /) -> object: ...  # noqa: D102
+    def write(self, line: bytes, /) -> object: ...
 
-    def close(self) -> None: ...  # noqa: D102
+    def close(self) -> None: ...
 
 
 class RunWriter:

@@ -20,7 +20,7 @@ from ragcontract.core.safe_text import encodable, shorten
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.paths import existing_files
 from ragcontract.files.problems import Batch, Collector, FileRead, Problems
-from ragcontract.files.rows import read_rows
+from ragcontract.files.rows import FILE_BITS, Places, read_rows
 
 
 class Check(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
@@ -43,7 +43,6 @@ class ScoresRow(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True)
     scored_by: Annotated[str | None, Meta(description="What computed them, and its version.")] = None
 
 
-FILE_BITS = 40
 NOWHERE = -1
 EXAMPLE = '{"query_id": "q1", "scores": {"faithfulness": 0.9}}'
 ONCE = " (several rows per query are averaged with --repeats)"
@@ -62,6 +61,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     # The scores of several rows of a query in one file are averaged, and each of its checks must pass. A score or a
     # check that one of these rows lacks was not measured.
     repeats: bool = False
+    reasons: bool = True  # whether the reasons of the worst scores are held; they quote answers
 
 
 class Reason(NamedTuple):
@@ -86,14 +86,6 @@ class GivenScores(Struct, frozen=True, kw_only=True):
     scored_by: tuple[str, ...] = ()
     reasons: Mapping[str, tuple[Reason, ...]]  # by metric: those of its worst scores, worst first
     table: "Table"
-
-    def merged(self, query_id: str, row: RunRow) -> RunRow | list[Invalid]:
-        """Return a run row with the scores and checks of its query; names that both have are problems."""
-        return self.table.merged(query_id, row)
-
-    def repeated(self, query_id: str) -> list[dict[str, float]]:
-        """Return the scores of each row of a query that has several rows; those with one row are left out."""
-        return self.table.repeated(query_id)
 
     def reason(self, metric: str, query_id: str) -> str | None:
         """Return the reason of a query's score, if the score is among the worst."""
@@ -149,7 +141,7 @@ class _Reader:
                 if len(self._unknown) < bounds.NAMES:
                     self._unknown[query_id] = None
             return
-        at = self._table.at(path, line)
+        at = self._table.places.at(path, line)
         self._note_names(number, row)
         for name, value in (row.scores or NOTHING).items():
             if name not in wanted.metrics:
@@ -159,7 +151,7 @@ class _Reader:
                 self._table.note_null(query_id, name, at)
             else:
                 self._score(query_id, name, value, at)
-                if text := (row.reasons or NOTHING).get(name, "").strip():
+                if wanted.reasons and (text := (row.reasons or NOTHING).get(name, "").strip()):
                     self._hold(name, value, query_id, text)
         self._note_unread(row.checks or NOTHING, wanted.checks_read.get(query_id, ()))
         if wanted.checks:
@@ -174,7 +166,6 @@ class _Reader:
                 self._unread_checks[name] = self._unread_checks.get(name, 0) + 1
 
     def end(self, file: SourceFile) -> None:
-        """Note that a file was read to its end."""
         self.files.append(file)
         self._names.clear()
         if self._without_any and not self.problems.collected():
@@ -195,7 +186,7 @@ class _Reader:
             self._names[number] = (before[0] | scores, before[1] | checks)
 
     def _score(self, query_id: str, name: str, value: float, at: int) -> None:
-        location = f"{self._table.location(at)}: scores.{name}"
+        location = f"{self._table.places.text(at)}: scores.{name}"
         if why := self._wanted.metrics[name].scale.fault(value):
             self.problems.problem(location, why)
         elif (first := self._table.note(query_id, name, value, at)) is not None:
@@ -205,15 +196,14 @@ class _Reader:
         if isinstance(check, bool):
             check = Check(passed=check, reason=reason)
         if (first := self._table.note_check(query_id, name, check, at)) is not None:
-            self._refuse(f"{self._table.location(at)}: checks.{shorten(name, bounds.NAME)}", query_id, first, at)
+            self._refuse(f"{self._table.places.text(at)}: checks.{shorten(name, bounds.NAME)}", query_id, first, at)
 
     def _refuse(self, location: str, query_id: str, first: int, at: int) -> None:
         same_file = first >> FILE_BITS == at >> FILE_BITS
         once = ONCE if same_file and not self._wanted.repeats else "; leave one of them out"
-        self.problems.problem(location, f"query {query_id!r} has it at {self._table.location(first)} already{once}")
+        self.problems.problem(location, f"query {query_id!r} has it at {self._table.places.text(first)} already{once}")
 
     def _hold(self, name: str, value: float, query_id: str, text: str) -> None:
-        """Hold the reason of a score if it is among the worst."""
         held = self._reasons.setdefault(name, [])
         badness = -value if self._wanted.metrics[name].better == "higher" else value
         entry = (badness, -self._rows, Reason(query_id, value, shorten(text, bounds.REASON)))
@@ -255,18 +245,7 @@ class Table:
         self._columns = {name: _Column(len(self.numbers)) for name in wanted.metrics}
         self._checks: dict[str, dict[str, tuple[Check, int]]] = {}
         self._lacking_checks: dict[int, frozenset[str]] = {}  # of queries that have them in other rows
-        self._paths: list[str] = []
-
-    def at(self, path: str, line: int) -> int:
-        """Return the location of a row as one integer, to save memory."""
-        if path not in self._paths[-1:]:
-            self._paths.append(path)
-        return (len(self._paths) - 1 << FILE_BITS) + line
-
-    def location(self, at: int) -> str:
-        """Return a location as text."""
-        file, line = divmod(at, 1 << FILE_BITS)
-        return f"{encodable(self._paths[file])}:{line}"
+        self.places = Places()
 
     def note(self, query_id: str, name: str, value: float, at: int) -> int | None:
         """Store a score, or return where the query's score was read already."""
@@ -349,7 +328,7 @@ class Table:
     def _clashes(self, field: str, where: Mapping[str, int], own: Iterable[str]) -> list[Invalid]:
         both = [name for name in own if name in where]
         return [
-            Invalid(f"{field}.{name}", f"{self.location(where[name])} has it, too; leave one of them out")
+            Invalid(f"{field}.{name}", f"{self.places.text(where[name])} has it, too; leave one of them out")
             for name in both
         ]
 

@@ -72,17 +72,14 @@ class Change(Struct, frozen=True, kw_only=True):
 
     @property
     def losses(self) -> int:
-        """The number of queries that got worse."""
         return sum(self.sign * difference > 0 for _, difference in self.changed.values())
 
     @property
     def wins(self) -> int:
-        """The number of queries that got better."""
         return len(self.changed) - self.losses
 
     @property
     def ties(self) -> int:
-        """The number of queries whose value is the same."""
         return self.weights.count - len(self.changed)
 
 

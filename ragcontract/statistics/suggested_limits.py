@@ -13,8 +13,7 @@ from msgspec import Struct
 
 from ragcontract.core.metric import Metric, Scale
 from ragcontract.core.numbers import SAME
-from ragcontract.statistics.intervals import exceeded_by, t_quantile
-from ragcontract.statistics.significance import ALPHA, fewest_changed
+from ragcontract.statistics.significance import ALPHA, exceeded_by, fewest_changed, t_quantile
 
 Z_ALPHA, Z_POWER = exceeded_by(ALPHA), exceeded_by(0.2)  # a break by chance, and a real change that breaks no limit
 DIGITS = 2

@@ -68,7 +68,7 @@ def test_the_odds_are_those_of_votes_that_are_drawn_one_by_one(settings: VoteSet
         right = [chance.random() < accuracy]
         while (found := decided([Vote(verdict=vote == is_good) for vote in right], settings)) is None:
             right.append(right[0] if chance.random() < judge_gate.ALIKE else chance.random() < accuracy)
-        in_favour += bool(found.vote and found.vote.verdict)
+        in_favour += isinstance(found, Vote) and bool(found.verdict)
     one = judge(accuracy, settings)
     assert in_favour / trials == pytest.approx(one.good if is_good else one.bad, abs=0.012)
 

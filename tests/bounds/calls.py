@@ -7,8 +7,7 @@ import pytest
 from ragcontract.github.context import GitHubError
 from ragcontract.net.sending import HttpCall
 from ragcontract.record.adapters.chat import resolve
-from ragcontract.record.adapters.http_answers import AnswerMapping, Fields
-from ragcontract.record.adapters.service_client import ServiceClient, keys_in
+from ragcontract.record.adapters.service_client import AnswerMapping, Fields, ServiceClient, keys_in
 from ragcontract.record.interface import CallFailed, Surroundings
 from ragcontract.record.returned.result_forms import DocumentIds
 from tests.bounds.lab import Case, Cases, Lab, all_of

@@ -15,11 +15,10 @@ from ragcontract.judge.claims_run import split_reference
 from ragcontract.judge.endpoint import asked_judge, fingerprint
 from ragcontract.judge.interface import Reply, VoteSettings
 from ragcontract.judge.judge_case import judge_case
-from ragcontract.judgments.calibration_file import CalibrationFile, read_calibration, write_calibration
+from ragcontract.judgments.calibration import CalibrationFile, calibrated, read_calibration, write_calibration
 from ragcontract.judgments.items import AskedJudge, asked_how
 from ragcontract.judgments.judgments_file import lines_of, read_judgments, size_of_texts
 from ragcontract.judgments.replay import Evidence, Replay
-from ragcontract.judgments.trust import calibrated
 from ragcontract.report.judge_report import JudgedItem, JudgedQuery
 from ragcontract.report.judge_section import WORDS, items_of
 from ragcontract.rules.answered import Place, different

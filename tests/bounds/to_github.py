@@ -20,8 +20,7 @@ from ragcontract.github.pull_request import PullRequest, changed_here
 from ragcontract.github.relay import BAREST
 from ragcontract.github.runner_output import annotation, of_report
 from ragcontract.github.settings import ActionSettings
-from ragcontract.net.pacing import JITTER
-from ragcontract.net.stopping import Timing
+from ragcontract.net.pacing import JITTER, Timing
 from ragcontract.report.record import Report
 from tests import scenarios
 from tests.bounds.lab import Case, Cases, Lab, all_of

@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from ragcontract.cluster.frames import parts_of
-from ragcontract.cluster.spark_source import OnSpark
+from ragcontract.cluster.spark_source import OnSpark, parts_of
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.ids import unpacked
 from ragcontract.evaluation.plan import Plan

@@ -11,8 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ragcontract import InputError, pipeline
 from ragcontract import spark as on_spark
-from ragcontract.cluster.frames import is_json_lines, parts_of
-from ragcontract.cluster.spark_source import OnSpark
+from ragcontract.cluster.spark_source import OnSpark, is_json_lines, parts_of
 from ragcontract.cluster.workers import FEW
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.lines import Line
@@ -215,7 +214,7 @@ def test_what_is_about_answers_is_refused_with_the_first_such_row(
     fields: Row, named: str, spark: SparkSession, tmp_path: Path
 ) -> None:
     path = write_jsonl(tmp_path / "golden.jsonl", [golden("q1"), golden("q2", **fields), golden("q3", **fields)])
-    request = pipeline.Request(golden=[str(path)], run=OnSpark(spark, [str(write_jsonl(tmp_path / "r.jsonl", [HIT]))]))
+    request = pipeline.Inputs(golden=[str(path)], run=OnSpark(spark, [str(write_jsonl(tmp_path / "r.jsonl", [HIT]))]))
     registry = replace(TOYS, metrics=(*BUILT_IN.metrics, Line(home=same, always=True)))
     with pytest.raises(InputError) as refused:
         pipeline.check(request, now=NOW, registry=registry)

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 import msgspec
 from hypothesis import strategies as st
 
-from ragcontract.convert.collection import Collection, Part, Query, Ranking, Retrieved
+from ragcontract.convert.collection import Collection, Part, Query, Ranking, Retrieved, Source
 from ragcontract.convert.file_formats import FORMATS
-from ragcontract.files.opening import no_progress
 from ragcontract.files.problems import Collector, Problems
 from tests.process import rag_contract
 
@@ -40,17 +39,16 @@ def read(
 ) -> tuple[Collection, Problems]:
     """Read files of a format, whatever is wrong with them."""
     problems = Collector()
-    collection = (
-        FORMATS[form]
-        .load()
-        .read(write(folder, **texts), {"golden", "run"} if wanted is None else wanted, problems, no_progress)
-    )
-    return collection, problems.collected()
+    parts: set[Part] = {"golden", "run"} if wanted is None else wanted
+    source = Source(files=write(folder, **texts), wanted=parts, problems=problems)
+    return FORMATS[form].load().read(source), problems.collected()
 
 
 def read_all(form: str, folder: Path, texts: Mapping[str, str]) -> Collection:
     """Read both parts of a format from texts by the names of their options."""
-    return FORMATS[form].load().read(write(folder, **texts), {"golden", "run"}, Collector(), no_progress)
+    return (
+        FORMATS[form].load().read(Source(files=write(folder, **texts), wanted={"golden", "run"}, problems=Collector()))
+    )
 
 
 def written(form: str, name: str, collection: Collection) -> tuple[str, Problems]:

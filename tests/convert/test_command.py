@@ -4,9 +4,8 @@ from pathlib import Path
 import pytest
 
 from ragcontract import load_run
-from ragcontract.convert.collection import Part
+from ragcontract.convert.collection import Part, Source
 from ragcontract.convert.file_formats import FORMATS
-from ragcontract.files.opening import no_progress
 from ragcontract.files.problems import Collector
 from tests.convert.builders import QRELS, RUN, TOPICS, lines_of, packed
 from tests.process import files_in, rag_contract, spawn
@@ -212,7 +211,9 @@ def test_samples_without_what_was_retrieved_are_golden_queries(tmp_path: Path, m
 def test_a_file_that_is_gone_when_it_is_opened_is_reported(form: str, name: str, part: Part, tmp_path: Path) -> None:
     paths: dict[str, list[str]] = {other: [] for other in INPUTS}
     problems = Collector()
-    FORMATS[form].load().read(paths | {name: [str(tmp_path / "gone")]}, {part}, problems, no_progress)
+    files = paths | {name: [str(tmp_path / "gone")]}
+    options = {"score_column": ["f"]}
+    FORMATS[form].load().read(Source(files=files, wanted={part}, problems=problems, options=options))
     assert lines_of(problems.collected(), tmp_path)[0] == "gone: cannot be read (No such file or directory)"
 
 

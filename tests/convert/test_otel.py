@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract.core import bounds
-from ragcontract.record.traces.spans import Span
+from ragcontract.record.traces.retrievals import Span
 from tests.builders import golden, write_jsonl
 from tests.process import Ended, rag_contract
 from tests.record.traces.spans import otlp, retriever, sdk, span

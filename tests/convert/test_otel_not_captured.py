@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ragcontract.record.traces.spans import Span
+from ragcontract.record.traces.retrievals import Span
 from tests.builders import write_jsonl
 from tests.process import Ended, rag_contract
 from tests.record.traces.spans import otlp, retriever, span

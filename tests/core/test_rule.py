@@ -1,7 +1,7 @@
 """The seam for rules: a toy rule that is written in golden rows and needs the row of the run."""
 
 from collections.abc import Iterator
-from datetime import date
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -48,13 +48,13 @@ def test_a_rule_is_named_by_its_tag_unless_it_says_otherwise() -> None:
 
 
 def test_what_a_row_violates_is_a_finding_like_any_other() -> None:
-    decision = decide(evaluate([ASKED], MANY, config={"k": 2}, registry=REGISTRY), NOW.date())
+    decision = decide(evaluate([ASKED], MANY, config={"k": 2}, registry=REGISTRY), NOW)
     assert [(finding.ids, sentence(finding)) for finding in decision.findings] == [
         (("must_include",), "expected A in top 2; found: rank 3"),
         (("most_results",), "expected at most 2 results; found: 3"),
     ]
     assert decision.verdict == "fail"
-    assert decide(evaluate([ASKED], {"q1": ["A"]}, registry=REGISTRY), NOW.date()).findings == ()
+    assert decide(evaluate([ASKED], {"q1": ["A"]}, registry=REGISTRY), NOW).findings == ()
 
 
 @pytest.mark.parametrize(
@@ -71,20 +71,20 @@ def test_it_is_switched_off_and_waived_by_its_name(config: Config, status: str) 
     people = {"reason": "known", "owner": "ann", "expires": "2026-12-31"}
     config = {**config, "waivers": [{**people, **waiver} for waiver in config.get("waivers", [])]}
     evaluation = evaluate([ASKED], MANY, config=config, registry=REGISTRY)
-    assert decide(evaluation, date(2026, 12, 31)).status(evaluation.contract.queries["q1"]) == status
+    assert decide(evaluation, datetime(2026, 12, 31, tzinfo=UTC)).status(evaluation.contract.queries["q1"]) == status
 
 
 def test_what_a_baseline_violates_is_known_and_not_held_against_it() -> None:
     evaluation = evaluate([ASKED], {"q1": ["A"]}, MANY, registry=REGISTRY)
     assert evaluation.baseline is not None
     assert [one.rule for one in evaluation.baseline.violations["q1"]] == ["most_results"]
-    assert decide(evaluation, NOW.date()).findings == ()
+    assert decide(evaluation, NOW).findings == ()
 
 
 def test_a_rule_that_the_baseline_violates_for_the_same_reason_is_marked() -> None:
-    (broken,) = decide(evaluate([ASKED], MANY, MANY, config={"k": 5}, registry=REGISTRY), NOW.date()).violations["q1"]
+    (broken,) = decide(evaluate([ASKED], MANY, MANY, config={"k": 5}, registry=REGISTRY), NOW).violations["q1"]
     assert (broken.rule, broken.in_baseline) == ("most_results", True)
-    (broken,) = decide(evaluate([ASKED], MANY, config={"k": 5}, registry=REGISTRY), NOW.date()).violations["q1"]
+    (broken,) = decide(evaluate([ASKED], MANY, config={"k": 5}, registry=REGISTRY), NOW).violations["q1"]
     assert not broken.in_baseline
 
 
@@ -93,7 +93,7 @@ def test_it_is_read_from_golden_rows_and_holds_for_each_of_several_rows(tmp_path
     asked = write_jsonl(tmp_path / "golden.jsonl", [golden("q", "a", rules=rules), golden("p", "a")])
     assert read_golden([str(asked)], REGISTRY).queries["q"].rules == (MostResults(count=2),)
     rows = [run("q", "a"), run("p", *"abcd"), run("q", *"abcd"), run("q", *"abcd")]
-    request = pipeline.Request(
+    request = pipeline.Inputs(
         golden=[str(asked)],
         run=Local(RunFiles(paths=[str(write_jsonl(tmp_path / "run.jsonl", rows))])),
         repeats=True,

@@ -15,7 +15,7 @@ WORSE = {"q1": ["x", "A"], "q2": ["B"]}
 
 
 def judge(evaluation: Evaluation) -> Decision:
-    return decide(evaluation, NOW.date())
+    return decide(evaluation, NOW)
 
 
 def problems_of(evaluation: Evaluation) -> list[str]:

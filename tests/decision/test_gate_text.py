@@ -28,7 +28,7 @@ def said(
 
 def result(observed: float = 0.1, **fields: Any) -> GateReport:
     """Return the result of a limit of 0.05."""
-    given: dict[str, Any] = {"status": "pass", "message": "", "kind": "drop", "limit": 0.05, **fields}
+    given: dict[str, Any] = {"status": "pass", "message": "", "kind_in_json": "drop", "limit": 0.05, **fields}
     return GateReport(id="limit", location="ragcontract.yml:7", metric="mrr_at_5", observed=observed, **given)
 
 

@@ -204,7 +204,7 @@ def test_a_looser_limit_never_breaks_what_a_tighter_one_passed(baseline: float, 
 def test_what_is_observed_and_allowed_is_said(asked: Gate, amount: float, kind: str, message: str) -> None:
     found = judged(asked, amount)
     assert found.message == message
-    assert (found.id, found.location, found.metric, found.kind, found.limit, found.observed) == (
+    assert (found.id, found.location, found.metric, found.kind_in_json, found.limit, found.observed) == (
         asked.id,
         asked.location,
         asked.quantity.key,

@@ -1,6 +1,6 @@
 """What is broken is new, or the baseline breaks it already: then the contract can let it pass."""
 
-from datetime import date
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -12,7 +12,7 @@ from ragcontract.report.headline import headline
 from ragcontract.report.terminal import check_text
 from tests.records import Docs, Rows, evaluate, query, report
 
-TODAY = date(2026, 12, 31)
+TODAY = datetime(2026, 12, 31, tzinfo=UTC)
 ONLY_NEW = {"per_query": {"fail_on": "new"}}
 BOTH = query("q", "A", "B")
 FIRST = query("q", "A", "B", must_rank_at_most=1, must_include_any=True)

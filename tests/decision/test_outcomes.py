@@ -33,7 +33,7 @@ def judged(queries: list[GoldenQuery], lost: str, baseline: str | None = None, *
     """Check a run that lost the document of the queries in ``lost``, as the baseline did of those in ``baseline``."""
     now = {one.id: LOST if one.id in lost.split() else FOUND for one in queries}
     before = None if baseline is None else {one.id: LOST if one.id in baseline.split() else FOUND for one in queries}
-    return decide(evaluate(queries, now, before, config), NOW.date())
+    return decide(evaluate(queries, now, before, config), NOW)
 
 
 def rate(decision: Decision) -> tuple[float | None, int, int]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragcontract.evaluation.columns import Column
+from ragcontract.evaluation.side import Column
 from tests.work import work
 
 

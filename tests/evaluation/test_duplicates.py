@@ -38,7 +38,7 @@ def reported(folder: Path, config: str, *rows: str) -> Report:
     (folder / "c.yml").write_text(config)
     golden_file = write_jsonl(folder / "g.jsonl", (golden(f"q{n}", "a") for n in range(len(rows))))
     run_file = write_jsonl(folder / "r.jsonl", (run(f"q{n}", *row) for n, row in enumerate(rows)))
-    request = pipeline.Request(
+    request = pipeline.Inputs(
         golden=[str(golden_file)], run=Local(RunFiles(paths=[str(run_file)])), config=str(folder / "c.yml")
     )
     return pipeline.check(request, now=datetime(2026, 7, 1, tzinfo=UTC)).report

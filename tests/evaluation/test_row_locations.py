@@ -1,18 +1,19 @@
 """Where the rows of a run are."""
 
 from ragcontract.core.run import RunRow
-from ragcontract.evaluation.fold import RowLocations, location_of
+from ragcontract.evaluation.fold import location_of
 from ragcontract.files.problems import Batch
+from ragcontract.files.rows import Places
 
 ROWS = [RunRow(query_id=query_id, results=[]) for query_id in ("a", "b")]
 
 
 def test_a_query_has_the_location_of_its_row_in_any_of_the_files() -> None:
-    locations = RowLocations()
+    places, lines = Places(), dict[str, int]()
     for path, line, names in (("one", 1, "ab"), ("one", 3, "cd"), ("two", 2_000_000_000, "ef")):
-        start = locations.start_of(Batch(path, line, ROWS))
-        locations.lines |= {name: start + number for number, name in enumerate(names)}
-    assert [locations.of(name) for name in "adf"] == ["one:1", "one:4", "two:2000000001"]
+        start = places.at(path, line)
+        lines |= {name: start + number for number, name in enumerate(names)}
+    assert [places.text(lines[name]) for name in "adf"] == ["one:1", "one:4", "two:2000000001"]
 
 
 def test_a_row_in_memory_is_named_by_its_query() -> None:

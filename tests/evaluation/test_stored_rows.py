@@ -58,7 +58,7 @@ def check(folder: Path, queries: list[Row], rows: list[Row], config: str = "", *
     """Check a run; against the folder's baseline, if there is one."""
     (folder / "ragcontract.yml").write_text(config or "k: 5\n")
     baseline = folder / "baseline.json"
-    request = pipeline.Request(
+    request = pipeline.Inputs(
         golden=[str(write_jsonl(folder / "golden.jsonl", queries))],
         config=str(folder / "ragcontract.yml"),
         run=Local(open_run([str(write_jsonl(folder / "run.jsonl", rows))])),

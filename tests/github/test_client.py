@@ -5,7 +5,7 @@ import requests
 
 from ragcontract.github.context import GitHubError, Token
 from ragcontract.github.http import Client, Http
-from ragcontract.net.stopping import Timing
+from ragcontract.net.pacing import Timing
 from tests.github.standin import TOKEN, Fault, GitHub
 
 

@@ -12,7 +12,7 @@ from ragcontract.github.http import Client, Http
 from ragcontract.github.marker import State, head
 from ragcontract.github.pull_request import PullRequest
 from ragcontract.github.settings import CommentWhen
-from ragcontract.net.stopping import Timing
+from ragcontract.net.pacing import Timing
 from tests.github.standin import ACTIONS_BOT, TOKEN, Fault, GitHub, Sent
 
 NOT_ALLOWED = "Resource not accessible by integration"

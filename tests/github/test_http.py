@@ -13,7 +13,7 @@ import requests
 from ragcontract.core import bounds
 from ragcontract.github.context import GitHubError, Token, within
 from ragcontract.github.http import Client, GitHubAnswer, Http
-from ragcontract.net.stopping import Timing
+from ragcontract.net.pacing import Timing
 from tests.github.standin import TOKEN, Fault, GitHub
 from tests.local_server import LocalServer, QuietHandler
 

@@ -9,7 +9,7 @@ import requests
 from ragcontract.github.context import Context, GitHubError, Token
 from ragcontract.github.http import Client, Http
 from ragcontract.github.pull_request import NoPullRequest, PullRequest, find, of_workflow_run
-from ragcontract.net.stopping import Timing
+from ragcontract.net.pacing import Timing
 from tests.github.standin import TOKEN, Fault, GitHub
 
 SHA, OTHER = "a" * 40, "b" * 40

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ragcontract.evaluation.source import Inputs
 from ragcontract.github.settings import ActionSettings
 from tests.runner import declared_inputs
 
@@ -18,7 +19,7 @@ def test_the_defaults_of_action_yml_are_the_defaults_of_the_record() -> None:
 
 def test_each_line_is_a_path_and_empty_lines_are_none() -> None:
     found = settings(golden=" a.jsonl \n\n b c.jsonl\r\n", run="x", baseline="\n")
-    assert (found.golden, found.run, found.baseline) == (("a.jsonl", "b c.jsonl"), ("x",), ())
+    assert (found.inputs.golden, found.inputs.run, found.inputs.baseline) == (("a.jsonl", "b c.jsonl"), ("x",), None)
 
 
 def test_every_input_is_read() -> None:
@@ -49,18 +50,22 @@ def test_every_input_is_read() -> None:
     )
     assert found == ActionSettings(
         mode="check",
-        golden=("g",),
-        run=("r",),
-        baseline=("b",),
-        config="c.yml",
-        k=7,
-        repeats=True,
+        inputs=Inputs.named(
+            golden=("g",),
+            run=("r",),
+            baseline=("b",),
+            config="c.yml",
+            judgments=(),
+            calibration=None,
+            k=7,
+            repeats=True,
+            no_answers=True,
+        ),
         report_md="r.md",
         report_json="r.json",
         report_json_detail="changed",
         junit="j.xml",
         report_html="r.html",
-        no_answers=True,
         comment="on-change",
         comment_required=True,
         comment_body_file="body.md",
@@ -77,7 +82,7 @@ def test_every_input_is_read() -> None:
 @pytest.mark.parametrize("value", ["0", "-1", "1.5", "x", "1e3", "٣", "1000000001", "9" * 5000])
 def test_what_is_no_whole_number_in_range_is_a_problem_and_counts_as_not_given(value: str) -> None:
     found = settings(k=value)
-    assert found.k is None
+    assert found.inputs.k is None
     assert len(found.problems) == 1
     assert found.problems[0].startswith("input k: expected a whole number from 1 to 1,000,000,000, found ")
 

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from ragcontract.judge.endpoint import find_endpoint
 from ragcontract.judge.interface import VoteSettings
-from ragcontract.judge.judging_run import JudgingOutcome, JudgingSettings, judge_cases
+from ragcontract.judge.judging_run import JudgingOutcome, judge_cases
+from ragcontract.judge.judging_session import JudgingSettings
 from ragcontract.judgments.items import Item, JudgeCase
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)

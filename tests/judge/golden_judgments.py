@@ -17,9 +17,8 @@ from ragcontract.core.judge_settings import LabelCounts
 from ragcontract.judge.interface import VoteSettings
 from ragcontract.judge.judge_case import judge_case
 from ragcontract.judge.run_cases import read_cases
-from ragcontract.judgments.calibration_file import FORMAT_VERSION, CalibrationFile
+from ragcontract.judgments.calibration import FORMAT_VERSION, CalibrationFile, calibrated
 from ragcontract.judgments.judgments_file import Judgment, write_judgments
-from ragcontract.judgments.trust import calibrated
 from ragcontract.registry import BUILT_IN
 from tests.judge.judges import Model, honestly
 

@@ -4,13 +4,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ragcontract.judge.chat_api import OllamaChat, OpenAIChat
-from ragcontract.judge.chat_model import ChatModel, Dialect
+from ragcontract.judge.chat_model import ChatModel, Dialect, OllamaChat, OpenAIChat
 from ragcontract.judge.endpoint import find_endpoint
 from ragcontract.judge.interface import Ask, NoReply
-from ragcontract.judge.model_calls import CallLimits, ModelCalls
-from ragcontract.judge.spending import Budget, Spending
-from ragcontract.net.stopping import Timing
+from ragcontract.judge.model_calls import Budget, CallLimits, ModelCalls, Spending
+from ragcontract.net.pacing import Timing
 
 SCHEMA = {"type": "object", "properties": {"verdicts": {"type": "array"}}, "required": ["verdicts"]}
 NOW = 1_800_000_000.0

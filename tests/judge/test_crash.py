@@ -6,8 +6,8 @@ from tests.judge.crash import CONCURRENCY, crash
 
 
 def test_judgments_are_the_same_however_often_the_judging_was_killed(tmp_path: Path) -> None:
-    came = crash(tmp_path, queries=40, kills=3, seed=7)
-    assert came.kills >= 2
+    came = crash(tmp_path, queries=40, kills=6, seed=7)
+    assert came.kills >= 5
     assert came.again == 0
     assert not came.differs
     assert came.left == []

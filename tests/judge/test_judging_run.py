@@ -14,9 +14,8 @@ from ragcontract.judge.endpoint import find_endpoint
 from ragcontract.judge.interface import VoteSettings
 from ragcontract.judge.judging_run import expected_judging, judge_cases
 from ragcontract.judge.judging_session import JudgingProgress
-from ragcontract.judge.model_calls import CallLimits
-from ragcontract.judge.spending import Budget
-from ragcontract.net.stopping import Stop
+from ragcontract.judge.model_calls import Budget, CallLimits
+from ragcontract.net.pool import Stop
 from tests.builders import write_jsonl
 from tests.judge.desk import CONTEXT, NOW, Desk, a_case, cases
 from tests.judge_server import Fault, JudgeServer

@@ -7,7 +7,7 @@ import pytest
 from ragcontract.core.errors import InputError, OutputError
 from ragcontract.judge.judging_run import expected_judging
 from ragcontract.judge.judgment_journal import open_journal
-from ragcontract.judge.spending import Budget
+from ragcontract.judge.model_calls import Budget
 from tests.judge.desk import Desk, a_case, cases
 from tests.judge_server import JudgeServer
 

@@ -10,9 +10,8 @@ import pytest
 
 from ragcontract.core import bounds
 from ragcontract.judge.interface import NoReply
-from ragcontract.judge.model_calls import CallLimits
-from ragcontract.judge.spending import Budget
-from ragcontract.net.stopping import Timing
+from ragcontract.judge.model_calls import Budget, CallLimits
+from ragcontract.net.pacing import Timing
 from tests.judge.lab import NOW, Judge, an_ask
 from tests.judge_server import Fault, JudgeServer
 from tests.net.service import refused

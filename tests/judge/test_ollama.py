@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ragcontract.judge.chat_api import STEP, context_length
+from ragcontract.judge.chat_model import STEP, context_length
 from tests.judge.lab import SCHEMA, Judge, an_ask
 from tests.judge_server import MODEL, Fault, JudgeServer
 

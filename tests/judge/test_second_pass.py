@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ragcontract.judge.chat_api import USUAL_CONTEXT
+from ragcontract.judge.chat_model import USUAL_CONTEXT
 from tests.builders import golden, write_jsonl
 from tests.judge_characters import honest
 from tests.judge_server import JudgeServer

@@ -6,7 +6,7 @@ from contextlib import ExitStack, suppress
 import pytest
 
 from ragcontract.judge.interface import NoReply
-from ragcontract.judge.spending import Budget, Spending
+from ragcontract.judge.model_calls import Budget, Spending
 from tests.judge.lab import Clock
 
 

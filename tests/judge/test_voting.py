@@ -22,7 +22,7 @@ SHORT: dict[Any, Vote | Withheld] = {
 def decision(votes: str, number: int, confirm: Any) -> Any:
     """Return the verdict, why there is none, or "more"."""
     found = decided([SHORT[vote] for vote in votes], VoteSettings(votes=number, confirm=confirm))
-    return "more" if found is None else found.vote.verdict if found.vote else found.status
+    return "more" if found is None else found.verdict if isinstance(found, Vote) else found.status
 
 
 @pytest.mark.parametrize(

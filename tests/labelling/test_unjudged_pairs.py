@@ -26,7 +26,7 @@ def found(evaluation: Evaluation, run: Docs, top: int = 10_000) -> UnjudgedPairs
     first = FirstResults(evaluation)
     for query_id, doc_ids in run.items():
         first.note(query_id, list(doc_ids))
-    return unjudged_pairs(evaluation, decide(evaluation, NOW.date()).gates, first.result(), top)
+    return unjudged_pairs(evaluation, decide(evaluation, NOW).gates, first.result(), top)
 
 
 def pairs(

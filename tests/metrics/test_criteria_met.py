@@ -10,8 +10,7 @@ from ragcontract.core.judge_settings import JUDGED_METRICS, JudgeSettings
 from ragcontract.core.metric import MetricSettings, Missing
 from ragcontract.core.run import Result, RunRow
 from ragcontract.judgments.items import criteria_case
-from ragcontract.judgments.judged_metrics import CriteriaMet, criteria_met
-from ragcontract.judgments.judgments_file import Judgment
+from ragcontract.judgments.judged_metrics import CriteriaMet, JudgedValues, criteria_met
 from ragcontract.judgments.replay import Replay
 from ragcontract.metrics.named_scores import DeclaredScore
 from ragcontract.registry import BUILT_IN
@@ -27,28 +26,29 @@ def row(response: Any = ANSWER, **fields: Any) -> RunRow:
     return RunRow(query_id="q1", results=[], response=response, **fields)
 
 
-def family(
-    found: dict[str, tuple[tuple[Judgment, ...], ...]] | None = None, judged: RunRow | None = None
-) -> CriteriaMet:
+def family(judged: RunRow | None = None) -> CriteriaMet:
     case = criteria_case(ASKED, judged or row(), 1)
     assert case is not None
     assert not isinstance(case, str)
     replay = Replay(judgments_on(case), JudgeSettings())
-    return CriteriaMet(1).replaying(replay, {"q1": ASKED}, {} if found is None else found)
+    return CriteriaMet(1).replaying(replay, {"q1": ASKED})
 
 
-def test_it_is_the_share_of_the_criteria_that_are_met_and_notes_what_was_said() -> None:
-    found: dict[str, tuple[tuple[Judgment, ...], ...]] = {}
-    assert family(found).values(ASKED, row()) == (0.5,)
-    assert [(one.item, one.verdict) for one in found["q1"][0]] == [("criterion:1", True), ("criterion:tone", False)]
+def test_it_is_the_share_of_the_criteria_that_are_met_and_has_what_was_said() -> None:
+    values = family().values(ASKED, row())
+    assert values == (0.5,)
+    assert isinstance(values, JudgedValues)
+    said = [(judgment.item, judgment.verdict) for judgment in values.judgments]
+    assert said == [("criterion:1", True), ("criterion:tone", False)]
 
 
 @pytest.mark.parametrize("nothing", [None, "", " \n"])
 def test_no_answer_meets_no_criterion_and_needs_no_judgment(nothing: str | None) -> None:
-    found: dict[str, tuple[tuple[Judgment, ...], ...]] = {}
-    assert family(found).values(ASKED, row(nothing)) == (0.0,)
-    assert family().values(ASKED, row(UNSET, error="timeout")) == (0.0,)
-    assert found == {"q1": ((),)}
+    for of_row in (row(nothing), row(UNSET, error="timeout")):
+        values = family().values(ASKED, of_row)
+        assert values == (0.0,)
+        assert isinstance(values, JudgedValues)
+        assert values.judgments == ()
 
 
 def test_a_row_that_does_not_say_what_was_answered_cannot_be_judged() -> None:

@@ -89,7 +89,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[Report, Lists, Li
     write_jsonl(folder / "run.jsonl", [run(query_id, *now[query_id]) for query_id in questions])
     write_jsonl(folder / "baseline.jsonl", [run(query_id, *before[query_id]) for query_id in questions])
     (folder / "ragcontract.yml").write_text(f"k: {K}\nfail_on: {{mrr_drop_gt: 0.5}}\n", encoding="utf-8")
-    request = pipeline.Request(
+    request = pipeline.Inputs(
         golden=[str(folder / "golden.jsonl")],
         run=Local(RunFiles(paths=[str(folder / "run.jsonl")])),
         baseline=Local(RunFiles(paths=[str(folder / "baseline.jsonl")])),

@@ -9,7 +9,7 @@ from ragcontract.answers.metric_options import TextRecallOptions
 from ragcontract.core.golden import ExpectedAnswer, GoldenQuery
 from ragcontract.core.metric import MetricSettings, Missing
 from ragcontract.core.run import Result, RunRow
-from ragcontract.metrics.context_recall import ContextRecallIds, ContextRecallText, context_recall
+from ragcontract.metrics.context_recall import CONTEXT_RECALL_IDS, ContextRecallText, context_recall
 from tests.records import query
 
 K = 2
@@ -30,8 +30,8 @@ def family(k: int = K, **options: Any) -> ContextRecallText:
 
 def test_recall_of_ids_has_no_cut_off_and_needs_relevant_documents() -> None:
     found = RunRow(query_id="q", results=[Result(doc_id=doc_id) for doc_id in [*"xxxxxxxxx", "a", 7]])
-    assert ContextRecallIds().values(query("q", "a", "b", "7", "c"), found) == (0.5,)
-    assert ContextRecallIds().values(query("q"), found) == ()
+    assert CONTEXT_RECALL_IDS.values(query("q", "a", "b", "7", "c"), found) == (0.5,)
+    assert CONTEXT_RECALL_IDS.values(query("q"), found) == ()
 
 
 def test_the_texts_of_the_first_k_results_are_compared() -> None:

@@ -6,8 +6,7 @@ from ragcontract.core.golden import ExpectedAnswer, GoldenQuery
 from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.metric import MetricSettings, Missing
 from ragcontract.core.run import Result, RunRow
-from ragcontract.judgments.judged_metrics import SupportedClaims, supported_claims
-from ragcontract.judgments.judgments_file import Judgment
+from ragcontract.judgments.judged_metrics import JudgedValues, SupportedClaims, supported_claims
 from ragcontract.judgments.replay import Replay
 from ragcontract.metrics.named_scores import DeclaredScore
 from tests.judgment_files import CONTEXT, FALSE, FINGERPRINT, TRUE, case_of, judgments_on
@@ -20,19 +19,20 @@ def case(*contexts: str) -> Any:
     return case_of({"id": "q1", "query": ASKED.query, "reference_claims": [TRUE, FALSE]}, contexts)
 
 
-def family(found: dict[str, tuple[tuple[Judgment, ...], ...]] | None = None, *contexts: str) -> SupportedClaims:
+def family(*contexts: str) -> SupportedClaims:
     replay = Replay(judgments_on(case(*(contexts or (CONTEXT,)))), JudgeSettings())
-    return SupportedClaims(1).replaying(replay, {"q1": ASKED}, {} if found is None else found)
+    return SupportedClaims(1).replaying(replay, {"q1": ASKED})
 
 
 def row(*texts: str, **fields: Any) -> RunRow:
     return RunRow(query_id="q1", results=[Result(doc_id=str(at), text=text) for at, text in enumerate(texts)], **fields)
 
 
-def test_it_is_the_fraction_of_the_claims_that_are_supported_and_notes_what_was_said() -> None:
-    found: dict[str, tuple[tuple[Judgment, ...], ...]] = {}
-    assert family(found).values(ASKED, row(CONTEXT, "below the cut-off")) == (0.5,)
-    assert [one.verdict for one in found["q1"][0]] == [True, False]
+def test_it_is_the_fraction_of_the_claims_that_are_supported_and_has_what_was_said() -> None:
+    values = family().values(ASKED, row(CONTEXT, "below the cut-off"))
+    assert values == (0.5,)
+    assert isinstance(values, JudgedValues)
+    assert [judgment.verdict for judgment in values.judgments] == [True, False]
 
 
 def test_what_was_in_the_prompt_is_judged_where_the_row_says_it() -> None:
@@ -41,10 +41,11 @@ def test_what_was_in_the_prompt_is_judged_where_the_row_says_it() -> None:
 
 
 def test_nothing_but_blanks_supports_nothing_and_needs_no_judgment() -> None:
-    found: dict[str, tuple[tuple[Judgment, ...], ...]] = {}
     for nothing in (row(), row(" ", "x"), row(retrieved_contexts=["", "\n"])):
-        assert family(found).values(ASKED, nothing) == (0.0,)
-    assert found == {"q1": ((), (), ())}, "each row is noted"
+        values = family().values(ASKED, nothing)
+        assert values == (0.0,)
+        assert isinstance(values, JudgedValues)
+        assert values.judgments == ()
 
 
 def test_without_claims_or_without_judgments_a_query_has_no_part_in_it() -> None:

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from ragcontract.net.stopping import Stop, by_signals
+from ragcontract.net.pool import Stop, by_signals
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -6,7 +6,7 @@ from statistics import stdev
 import pytest
 
 from ragcontract.core.judge_settings import LabelCounts
-from ragcontract.judgments.trust import cohen_kappa
+from ragcontract.judgments.calibration import cohen_kappa
 from tests.oracles.outside import asked
 
 pytestmark = pytest.mark.oracles

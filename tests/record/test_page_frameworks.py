@@ -9,7 +9,7 @@ import msgspec
 import pytest
 import yaml
 
-from ragcontract.record.target_registry import kind
+from ragcontract.record.target_registry import module
 from scripts.docs import block
 from tests.runner import ROOT
 
@@ -19,7 +19,7 @@ PAGE = (ROOT / "docs" / "record.md").read_text()
 @pytest.mark.parametrize("name", ["langchain", "llamaindex", "chroma"])
 def test_a_file_shows_every_option_that_there_is(name: str) -> None:
     shown = re.sub(r"^  # ", "  ", block(PAGE, f"{name}.yml"), flags=re.MULTILINE)
-    options = kind(name).OPTIONS
+    options = module(name).OPTIONS
     made = msgspec.convert(yaml.safe_load(shown)[name], options)
     defaults = {field.name: field.default for field in msgspec.structs.fields(options)}
     assert all(getattr(made, field) != default for field, default in defaults.items())

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from ragcontract import CallFailed, Context, InputError, OutputError, Response, check
-from ragcontract.net.stopping import Stop
+from ragcontract.net.pool import Stop
 from ragcontract.record.events import End, QuestionDone, Retry, Start
-from ragcontract.record.golden_questions import Selection
 from ragcontract.record.recording import Recording
 from tests.builders import golden
 from tests.process import files_in
@@ -59,7 +58,7 @@ def test_rows_are_in_order_whichever_answer_comes_first(tmp_path: Path) -> None:
 def test_a_system_is_told_what_belongs_to_the_question(tmp_path: Path) -> None:
     place = Workplace(tmp_path, [golden("q1", metadata={"lang": "de"})])
     toy = Toy()
-    place.record(toy, manner={"top": 7, "seconds": 5})
+    place.record(toy, manner={"top": 7, "timeout": 5})
     ((query, context),) = toy.asked
     assert query == "What about q1?"
     assert (context.query_id, context.top, context.metadata) == ("q1", 7, {"lang": "de"})
@@ -334,7 +333,7 @@ def test_rows_without_results_are_warned_about_where_the_contract_names_document
 
 def test_a_part_says_that_it_is_one_and_is_refused_as_incomplete(tmp_path: Path) -> None:
     place = Workplace(tmp_path)
-    recording = place.record(always, selection=Selection(limit=2))
+    recording = place.record(always, limit=2)
     assert recording.warnings == (
         "the run has only 2 of 3 golden queries; `check` refuses it as incomplete, unless --tag names the same part",
     )

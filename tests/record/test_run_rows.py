@@ -6,8 +6,8 @@ import pytest
 
 from ragcontract import CallFailed, InputError, Response
 from ragcontract.net.secrets import NO_SECRETS, Secrets
+from ragcontract.record.asking import failure_of
 from ragcontract.record.events import Failure
-from ragcontract.record.loop import failure_of
 from ragcontract.record.run_rows import FIELDS, Rows, usable_versions
 from ragcontract.runs.row_encoder import FURTHER
 from tests.record.workplace import finds

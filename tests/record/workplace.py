@@ -5,12 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ragcontract.net.stopping import Stop
+from ragcontract.net.pool import Stop
 from ragcontract.record.events import Event
-from ragcontract.record.golden_questions import Selection
 from ragcontract.record.interface import Context, Response
-from ragcontract.record.loop import CallSettings
-from ragcontract.record.record_options import RecordSettings, begun
+from ragcontract.record.record_options import RecordOptions, settled
 from ragcontract.record.recording import Recording, record
 from ragcontract.record.target import Target
 from tests.builders import Row, golden, write_jsonl
@@ -91,11 +89,10 @@ class Workplace:
     ) -> Recording:
         """Record a system; ``manner`` and ``wanted`` replace defaults."""
         toy = system if isinstance(system, Toy) else Toy(system)
-        how = {"top": 10, "concurrency": toy.concurrency, "seconds": 30.0, **(manner or {})}
-        selection, out = wanted.pop("selection", Selection()), wanted.pop("out", str(self.out))
-        beginning = begun([str(self.folder / "golden.jsonl")], out, selection, folder=self.folder)
+        how = {"top": 10, "concurrency": toy.concurrency, **(manner or {})}
+        options = {"golden": [str(self.folder / "golden.jsonl")], "out": str(self.out), **how, **wanted}
         return record(
-            RecordSettings(beginning=beginning, calls=CallSettings(**how), **wanted),
+            settled(RecordOptions(**options), folder=self.folder),
             Target(name=name, sha256=sha256, system=toy),
             stop=self.stop,
             watch=self.events.append,

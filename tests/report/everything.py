@@ -9,13 +9,22 @@ import yaml
 from msgspec import Struct
 from msgspec.structs import fields, replace
 
-from ragcontract.core.finding import ChangedItem, ContractChange, Message, Said, ToolCall
+from ragcontract.core.finding import Message, Said, ToolCall
 from ragcontract.core.judge_settings import Task
 from ragcontract.core.run import Latency, SourceFile
 from ragcontract.report.answer_report import ModesReport, TierReport
 from ragcontract.report.judge_report import JudgedItem, JudgedQuery, JudgeReport, TaskReport
 from ragcontract.report.record import AnswerReport, Provenance, QueryReport, Report, RetrievedReport, ScopeReport
-from ragcontract.runs.baseline_contract import Documents, Expected, PastContract, PastWaiver, Replaced, expected_of
+from ragcontract.runs.baseline_contract import (
+    ChangedItem,
+    ContractChange,
+    Documents,
+    Expected,
+    PastContract,
+    PastWaiver,
+    Replaced,
+    expected_of,
+)
 from ragcontract.runs.baseline_file import Accepted
 from ragcontract.statistics.means import RepeatsReport, Spread
 from ragcontract.statistics.quantities import ClassMeasures

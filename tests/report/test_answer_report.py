@@ -26,7 +26,7 @@ def report(folder: Path, golden: list[Row], run: list[Row], config: str = "", **
     """Check a run, against the rows of a ``baseline`` if there is one."""
     (folder / "ragcontract.yml").write_text(config or "k: 5\n")
     before = fields.pop("baseline", None)
-    request = pipeline.Request(
+    request = pipeline.Inputs(
         golden=[str(write_jsonl(folder / "golden.jsonl", golden))],
         config=str(folder / "ragcontract.yml"),
         run=Local(open_run([str(write_jsonl(folder / "run.jsonl", run))])),

@@ -14,7 +14,7 @@ NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
 
 def made_of(folder: Path, golden_rows: list[dict[str, Any]], run_rows: list[dict[str, Any]]) -> bytes:
     """Return the baseline file of a run."""
-    request = pipeline.Request(
+    request = pipeline.Inputs(
         golden=[str(write_jsonl(folder / "golden.jsonl", golden_rows))],
         run=Local(open_run([str(write_jsonl(folder / "run.jsonl", run_rows))])),
         k=2,

@@ -54,7 +54,7 @@ def made(detail: Detail | None, *, more: int = 0, compared: bool = True) -> Outc
     found = {one.id: ["A"] for one in others}
     evaluation = evaluate([*QUERIES, *others], NOW_FOUND | found, BEFORE | found if compared else None, RULES)
     report = report_on(evaluation)
-    decision = decide(evaluation, NOW.date())
+    decision = decide(evaluation, NOW)
     return Outcome(
         report=report,
         evaluation=evaluation,

@@ -19,7 +19,7 @@ def decided(folder: Path, asked: Row, answered: Row, config: str = "", plugins: 
     golden = write_jsonl(folder / "golden.jsonl", [{"id": "q", "query": "Q?", **asked}])
     run = write_jsonl(folder / "run.jsonl", [{"query_id": "q", **answered}])
     (folder / "ragcontract.yml").write_text(config or "k: 5\n")
-    request = pipeline.Request(
+    request = pipeline.Inputs(
         golden=[str(golden)],
         run=Local(open_run([str(run)])),
         config=str(folder / "ragcontract.yml"),

@@ -9,7 +9,7 @@ from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.phrase import render
 from ragcontract.core.rule import RowContext, RuleSettings
 from ragcontract.core.run import RunRow
-from ragcontract.rules.modes import ExpectedMode
+from ragcontract.rules.answered import ExpectedMode
 from tests.builders import run
 from tests.records import query
 from tests.rules.answers import broken, says

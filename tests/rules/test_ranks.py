@@ -9,15 +9,14 @@ from hypothesis import strategies as st
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Name, render
 from ragcontract.core.rule import RuleSettings, Violation
-from ragcontract.decision.evaluated import violations_of
 from ragcontract.decision.input_problems import input_problems
 from ragcontract.rules.ranks import (
     ABSENT,
     ForbiddenDocs,
     MustInclude,
+    MustRankAtMost,
     RankRules,
     located,
-    may_be_violated,
     within,
 )
 from ragcontract.rules.text import MaxChars
@@ -29,7 +28,7 @@ def broken(asked: GoldenQuery, results: str, k: int = 5, **switches: Any) -> lis
     """Judge a query that returned one document a letter, ``x`` being any other document."""
     doc_ids = [f"x{rank}" if doc == "x" else doc for rank, doc in enumerate(results)]
     evaluation = evaluate([asked], {asked.id: doc_ids}, config={"k": k, "per_query": switches})
-    return list(violations_of(evaluation).get(asked.id, ()))
+    return list(evaluation.violations.get(asked.id, ()))
 
 
 def names(violations: list[Violation]) -> list[str]:
@@ -202,17 +201,17 @@ def test_no_query_that_breaks_a_rule_looks_as_if_it_held(
     for score in (*scores, averaged(scores)):
         if any(rules.violations(asked, score)):
             assert rules.may_be_violated(asked, score)
-            assert may_be_violated(asked, score)
 
 
 def test_queries_whose_documents_are_all_where_they_should_be_need_no_second_look() -> None:
     good, low = query("good", "A", must_rank_at_most=2), query("low", "A", must_rank_at_most=1)
-    assert not may_be_violated(good, score_query(good, ["x", "A"]))
-    assert may_be_violated(low, score_query(low, ["x", "A"]))
+    rules = RankRules((ForbiddenDocs, MustRankAtMost, MustInclude), RuleSettings(k=5))
+    assert not rules.may_be_violated(good, score_query(good, ["x", "A"]))
+    assert rules.may_be_violated(low, score_query(low, ["x", "A"]))
     own = query("own", "A", rules=(MustInclude(k=5),))
-    assert may_be_violated(own, score_query(own, ["A"]))
+    assert rules.may_be_violated(own, score_query(own, ["A"]))
     answered = query("answered", "A", rules=(MaxChars(value=5),))
-    assert not may_be_violated(answered, score_query(answered, ["A"]))
+    assert not rules.may_be_violated(answered, score_query(answered, ["A"]))
 
 
 def test_a_query_has_the_rules_that_its_fields_ask_for() -> None:

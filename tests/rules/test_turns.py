@@ -47,7 +47,7 @@ def check(folder: Path, query: Row, row: Row, config: str = "k: 5\n", baseline: 
     """Check one row."""
     (folder / "ragcontract.yml").write_text(config)
     before = [str(write_jsonl(folder / "base.jsonl", [baseline]))] if baseline else []
-    request = pipeline.Request(
+    request = pipeline.Inputs(
         golden=[str(write_jsonl(folder / "golden.jsonl", [query]))],
         config=str(folder / "ragcontract.yml"),
         run=Local(open_run([str(write_jsonl(folder / "run.jsonl", [row]))])),

@@ -8,8 +8,13 @@ import pytest
 
 from ragcontract.core.errors import InputError
 from ragcontract.core.judge_settings import LabelCounts
-from ragcontract.judgments.calibration_file import FORMAT_VERSION, CalibrationFile, read_calibration, write_calibration
-from ragcontract.judgments.trust import calibrated
+from ragcontract.judgments.calibration import (
+    FORMAT_VERSION,
+    CalibrationFile,
+    calibrated,
+    read_calibration,
+    write_calibration,
+)
 from tests.runs.judgment_lines import AT
 
 ONE = calibrated(

@@ -34,7 +34,7 @@ def scored(query_id: str | int, **fields: Any) -> dict[str, Any]:
 
 
 def joined(given: GivenScores, query_id: str = "q1", **own: Any) -> RunRow | list[Invalid]:
-    return given.merged(query_id, RunRow(query_id=query_id, results=[], **own))
+    return given.table.merged(query_id, RunRow(query_id=query_id, results=[], **own))
 
 
 def scores_of(given: GivenScores, query_id: str = "q1", **own: Any) -> Any:

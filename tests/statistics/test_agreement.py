@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ragcontract.core.judge_settings import LabelCounts
-from ragcontract.judgments.trust import Kappa, cohen_kappa, rogan_gladen, wilson
+from ragcontract.judgments.calibration import Kappa, cohen_kappa, rogan_gladen, wilson
 
 COUNT = st.integers(min_value=0, max_value=200)
 POSITIVE = st.integers(min_value=1, max_value=200)

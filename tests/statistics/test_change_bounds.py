@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from benchmarks import coverage
 from ragcontract.core.metric import Scale
-from ragcontract.statistics.intervals import change_bounds, exceeded_by
 from ragcontract.statistics.sign_flips import Change, Weights
+from ragcontract.statistics.significance import change_bounds, exceeded_by
 from tests.statistics.paired_runs import change_of
 
 Z = exceeded_by(0.05)

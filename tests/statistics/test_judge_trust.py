@@ -9,8 +9,16 @@ from msgspec.structs import replace
 
 from ragcontract.core.errors import InputError
 from ragcontract.core.judge_settings import LabelCounts
-from ragcontract.judgments.calibration_file import FORMAT_VERSION, Calibration, CalibrationFile, write_calibration
-from ragcontract.judgments.trust import calibrated, checked_calibrations, cohen_kappa, why_not
+from ragcontract.judgments.calibration import (
+    FORMAT_VERSION,
+    Calibration,
+    CalibrationFile,
+    calibrated,
+    checked_calibrations,
+    cohen_kappa,
+    why_not,
+    write_calibration,
+)
 from tests.runs.judgment_lines import AT
 
 GOOD = (45, 5, 5, 45)

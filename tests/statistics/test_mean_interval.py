@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragcontract.core.metric import Scale
-from ragcontract.statistics.intervals import mean_interval
+from ragcontract.statistics.significance import mean_interval
 
 UNIT = Scale()
 queries = st.lists(st.tuples(st.floats(0.01, 100), st.floats(0, 1), st.integers(1, 50)), min_size=1, max_size=30)

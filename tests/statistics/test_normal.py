@@ -1,7 +1,7 @@
 import pytest
 import scipy.stats
 
-from ragcontract.statistics.intervals import exceeded_by
+from ragcontract.statistics.significance import exceeded_by
 
 
 @pytest.mark.parametrize("share", [0.001, 0.025, 0.05, 0.5, 0.8, 0.999])

@@ -1,6 +1,6 @@
 """Limits on latency, which is no metric: what is observed, where the limit lies, what cannot be judged."""
 
-from datetime import date
+from datetime import UTC, datetime
 
 import pytest
 
@@ -133,7 +133,7 @@ def test_a_waiver_names_it_by_its_id() -> None:
     waiver = {"gate": "latency.p95_ms", "reason": "slow", "owner": "me", "expires": "2026-12-31"}
     config = {"latency": {"p95_ms": 400, "max_ms": 800}, "waivers": [waiver]}
     evaluation = evaluate([query("q1", "a")], rows(NOW_MS), None, config)
-    decision = decide(evaluation, date(2026, 7, 1))
+    decision = decide(evaluation, datetime(2026, 7, 1, tzinfo=UTC))
     assert [(gate.id, gate.status) for gate in decision.gates] == [
         ("latency.p95_ms", "waived"),
         ("latency.max_ms", "fail"),

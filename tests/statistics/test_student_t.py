@@ -1,6 +1,6 @@
 import pytest
 
-from ragcontract.statistics.intervals import t_quantile
+from ragcontract.statistics.significance import t_quantile
 
 # From tables of the distribution, as in any textbook.
 TABLED = {

@@ -1,6 +1,5 @@
 """``rag-contract baseline``: stores a known-good run as the baseline, or updates an existing one."""
 
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import click
 from msgspec.structs import replace
 
 from ragcontract import pipeline
-from ragcontract.cli.console import progress_over, say, warn
+from ragcontract.cli.console import say, warn
 from ragcontract.cli.options import (
     CALIBRATION,
     CONFIG,
@@ -20,18 +19,18 @@ from ragcontract.cli.options import (
     K,
     clock,
     files_option,
-    find_paths,
+    find_files,
+    opened,
     out_option,
     refuse_outputs,
-    sources_of,
+    takes,
 )
 from ragcontract.contract import defaults
-from ragcontract.contract.defaults import InputPaths
 from ragcontract.core.errors import ExitCode, InputError, OutputError
 from ragcontract.core.invisible import is_visible
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import visible
-from ragcontract.evaluation.source import GoodRuns, Local
+from ragcontract.evaluation.source import Inputs
 from ragcontract.files.locking import Digest, file_digest, rewrite
 from ragcontract.files.writing import goes_to_stdout
 from ragcontract.report.baseline import (
@@ -48,7 +47,7 @@ from ragcontract.report.baseline import (
 from ragcontract.report.notes import fewer_runs
 from ragcontract.runs.baseline_contract import Replaced
 from ragcontract.runs.baseline_file import read_stored
-from ragcontract.runs.readers import is_run, open_run, open_stored
+from ragcontract.runs.readers import is_run
 
 
 def _reason(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
@@ -58,18 +57,20 @@ def _reason(_context: click.Context, _option: click.Parameter, value: str | None
 
 
 @click.command("baseline")
-@GOLDEN
-@files_option(
-    "--run",
-    "What the retriever returned. Files that each have all queries are several good runs, and the baseline has their "
-    f"means; files without a common query form one run. [{defaults.RUN}]",
+@takes(
+    GOLDEN,
+    files_option(
+        "--run",
+        "What the retriever returned. Files that each have all queries are several good runs, and the baseline has "
+        f"their means; files without a common query form one run. [{defaults.RUN}]",
+    ),
+    SCORES,
+    JUDGMENTS,
+    CALIBRATION,
+    CONFIG,
+    K,
+    REPEATS,
 )
-@SCORES
-@JUDGMENTS
-@CALIBRATION
-@CONFIG
-@K
-@REPEATS
 @out_option("--out", defaults.BASELINE, "Where to write the baseline.")
 @click.option("--update", is_flag=True, help="Judge the run against the existing baseline, and show what changes.")
 @click.option("--force", is_flag=True, help="Replace an existing file without judging the run.")
@@ -81,22 +82,7 @@ def _reason(_context: click.Context, _option: click.Parameter, value: str | None
     help="With --update, store the run although it breaks the contract, with the reason.",
 )
 @NO_ANSWERS
-def command(
-    *,
-    golden: Sequence[str],
-    run: Sequence[str],
-    scores: Sequence[str],
-    judgments: Sequence[str],
-    calibration: str | None,
-    config: str | None,
-    k: int | None,
-    out: str,
-    reason: str | None,
-    repeats: bool,
-    update: bool,
-    force: bool,
-    no_answers: bool,
-) -> int:
+def command(*, inputs: Inputs, out: str, reason: str | None, update: bool, force: bool, no_answers: bool) -> int:
     """Store a known-good run, or several, as the baseline.
 
     The run must cover the whole golden set. The file is written completely or not at all, and an existing one only
@@ -107,43 +93,41 @@ def command(
         raise click.UsageError("--update checks the run and --force does not: give one of them")
     if reason is not None and not update:
         raise click.UsageError("--accept-regressions needs --update: without it, nothing is checked")
-    paths = find_paths(golden, run, config, scores=scores, judgments=judgments, calibration=calibration)
-    refuse_outputs({"out": out}, paths.all)
+    inputs = replace(find_files(inputs), store=True, no_answers=no_answers)
+    refuse_outputs({"out": out}, inputs.all)
     if is_run(out):
         raise OutputError([f"{out}: a file with this name is read as a run; use a name that ends in .json"])
     read = file_digest(out)  # before anything else is
     if update:
-        return _update(paths, k=k, repeats=repeats, out=out, read=read, reason=reason, no_answers=no_answers)
+        return _update(inputs, out=out, read=read, reason=reason)
     exists = not goes_to_stdout(out) and Path(out).is_file()
     if exists and not force:
         raise OutputError(
             [f"{out}: exists; check the run against it with --update, or replace it without a verdict with --force"]
         )
-    with sources_of(paths, good_runs=not repeats) as sources:
-        request = sources.request(paths, k=k, repeats=repeats)
-        request = replace(request, gates=False, store=True, no_answers=no_answers)
-        outcome = pipeline.check(request, now=clock())
-    _refuse_scores(outcome, paths)
+    with opened(inputs, good_runs=not inputs.repeats) as sources:
+        outcome = pipeline.check(replace(sources, gates=False), now=clock())
+    _refuse_scores(outcome, inputs)
     warn(outcome.report.warnings)
-    replaces = _replaced(paths, out, k=k, repeats=repeats) if exists else None
+    replaces = _replaced(inputs, out) if exists else None
     rewrite(out, render_baseline(outcome.evaluation, clock(), replaces), read)
-    say(_stored_text(outcome, paths, out, replaces), err=goes_to_stdout(out))
+    say(_stored_text(outcome, inputs, out, replaces), err=goes_to_stdout(out))
     return ExitCode.PASS
 
 
-def _refuse_scores(outcome: pipeline.Outcome, paths: InputPaths) -> None:
-    if paths.scores and outcome.evaluation.run.runs > 1:
+def _refuse_scores(outcome: pipeline.Outcome, inputs: Inputs) -> None:
+    if inputs.scores and outcome.evaluation.run.runs > 1:
         raise click.UsageError("--scores is about one run; give one --run, or export the scores in the rows of each")
 
 
-def _stored_text(outcome: pipeline.Outcome, paths: InputPaths, out: str, replaces: Replaced | None) -> str:
+def _stored_text(outcome: pipeline.Outcome, inputs: Inputs, out: str, replaces: Replaced | None) -> str:
     """Return the text on what was stored, with a warning about fewer runs and the queries that it already breaks."""
     contract = outcome.evaluation.contract
     queries = count(len(contract.queries), "query")
     known = already_broken_text(
         outcome.report,
         only_new=contract.only_new,
-        config=paths.config or defaults.CONFIG,
+        config=inputs.config or defaults.CONFIG,
         today=clock().date(),
     )
     runs = outcome.evaluation.run.runs
@@ -152,18 +136,15 @@ def _stored_text(outcome: pipeline.Outcome, paths: InputPaths, out: str, replace
     return f"baseline of {of} in {visible(out)}\n" + (f"Fewer good runs: {fewer}\n" if fewer else "") + known
 
 
-def _replaced(paths: InputPaths, old: str, *, k: int | None, repeats: bool) -> Replaced | None:
+def _replaced(inputs: Inputs, old: str) -> Replaced | None:
     """Return the record of the baseline in ``old``; None if it is not a baseline, or cannot be compared."""
-    with suppress(InputError), sources_of(paths, good_runs=not repeats) as sources:
-        request = replace(sources.request(paths, k=k, repeats=repeats), decides=False)
-        outcome = pipeline.check(replace(request, baseline=Local(open_stored(old))), now=clock())
-        return replaced_by(outcome.evaluation)
+    measured = replace(inputs, baseline=[old], store=False, decides=False)
+    with suppress(InputError), opened(measured, good_runs=not inputs.repeats) as sources:
+        return replaced_by(pipeline.check(sources, now=clock()).evaluation)
     return None
 
 
-def _update(
-    paths: InputPaths, *, k: int | None, repeats: bool, out: str, read: Digest, reason: str | None, no_answers: bool
-) -> int:
+def _update(inputs: Inputs, *, out: str, read: Digest, reason: str | None) -> int:
     """Replace the baseline in ``out`` with the run, unless it breaks the contract and there is no ``reason``.
 
     The file is not replaced either if somebody else has changed it since it was ``read``, or if it would not change.
@@ -172,25 +153,9 @@ def _update(
     if goes_to_stdout(out) or not Path(out).is_file():
         raise InputError([f"{out}: there is no baseline to update; leave --update out to make one"])
     now = clock()
-    with progress_over([*paths.large, out]) as progress:
-        run_files = Local(open_run(paths.run, progress))
-        request = pipeline.Request(
-            golden=paths.golden,
-            config=paths.config,
-            other_configs=paths.other_configs,
-            run=run_files if repeats else GoodRuns(run_files.reader),
-            baseline=Local(open_stored(out, progress)),
-            scores=paths.scores,
-            judgments=paths.judgments,
-            calibration=paths.calibration,
-            k=k,
-            repeats=repeats,
-            no_answers=no_answers,
-            store=True,
-            progress=progress,
-        )
-        outcome = pipeline.check(request, now=now)
-    _refuse_scores(outcome, paths)
+    with opened(replace(inputs, baseline=[out]), good_runs=not inputs.repeats) as sources:
+        outcome = pipeline.check(sources, now=now)
+    _refuse_scores(outcome, inputs)
     report, evaluation = outcome.report, outcome.evaluation
     stored = read_stored(out, evaluation.baseline.files[0] if evaluation.baseline else None)
     broken = report.verdict == "fail" or bool(waived_changes(report))

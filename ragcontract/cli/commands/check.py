@@ -32,15 +32,16 @@ from ragcontract.cli.options import (
     TAG,
     K,
     clock,
-    find_paths,
+    find_files,
+    opened,
     refuse_outputs,
-    sources_of,
+    takes,
 )
-from ragcontract.contract import defaults
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError, OutputError, RagContractError
 from ragcontract.core.rule import Plugin
 from ragcontract.core.safe_text import encodable, shorten
+from ragcontract.evaluation.source import NAMES, Inputs
 from ragcontract.files.writing import goes_to_stdout, write_files
 from ragcontract.report import terminal
 from ragcontract.report.build import error_report
@@ -61,17 +62,7 @@ def _report_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command("check")
-@GOLDEN
-@RUN
-@SCORES
-@JUDGMENTS
-@CALIBRATION
-@BASELINE
-@CONFIG
-@K
-@TAG
-@REPEATS
-@ENGINE
+@takes(GOLDEN, RUN, SCORES, JUDGMENTS, CALIBRATION, BASELINE, CONFIG, K, TAG, REPEATS, ENGINE)
 @_report_options
 @click.option("--name", default="", metavar="TEXT", help="The name of the contract in the reports. [none]")
 @click.option(
@@ -91,20 +82,11 @@ def _report_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--quiet", is_flag=True, help="Print only the verdict, warnings and errors; the reports are complete.")
 def command(
     *,
-    golden: Sequence[str],
-    run: Sequence[str],
-    scores: Sequence[str],
-    judgments: Sequence[str],
-    calibration: str | None,
-    baseline: Sequence[str],
-    config: str | None,
-    k: int | None,
-    tags: Sequence[str],
+    inputs: Inputs,
     engine: str,
     report_json_detail: Detail | None,
     name: str,
     plugins: Sequence[str],
-    repeats: bool,
     no_answers: bool,
     quiet: bool,
     **reports: str,
@@ -119,19 +101,12 @@ def command(
     options = {form.name.replace("-", "_"): form for form in FORMATS}
     wanted = [(option, form, out) for option, form in options.items() if (out := reports[option])]
     source = _source(name)
-    inputs = [*golden, *run, *scores, *judgments, *baseline, config or "", calibration or ""]
-    with replaced_on_error(wanted, inputs, clock(), source):
-        paths = find_paths(golden, run, config, baseline, scores, judgments=judgments, calibration=calibration)
-        refuse_outputs({option: out for option, _, out in wanted}, paths.all, pages={"report_html"})
-        with sources_of(paths, engine) as sources:
-            request = replace(
-                sources.request(paths, k=k, repeats=repeats, tags=tags),
-                detail=report_json_detail,
-                source=source,
-                plugins=load_plugins(plugins),
-                no_answers=no_answers,
-            )
-            outcome = pipeline.check(request, now=clock())
+    with replaced_on_error(wanted, inputs.all, clock(), source):
+        inputs = find_files(inputs)
+        refuse_outputs({option: out for option, _, out in wanted}, inputs.all, pages={"report_html"})
+        with opened(inputs, engine) as sources:
+            wanted_inputs = replace(sources, plugins=load_plugins(plugins), no_answers=no_answers)
+            outcome = pipeline.check(wanted_inputs, now=clock(), detail=report_json_detail, source=source)
     report = outcome.report
     warn(other_warnings(report))
     files = [out for _, _, out in wanted if not goes_to_stdout(out)]
@@ -168,7 +143,7 @@ def replaced_on_error(
 
 
 def _replace(wanted: Wanted, inputs: Collection[str], report: ErrorReport) -> None:
-    protected = [*filter(None, inputs), *defaults.NAMES]
+    protected = [*filter(None, inputs), *NAMES]
     for option, form, path in wanted:
         if goes_to_stdout(path) or not _is_file(path):
             continue
@@ -234,7 +209,6 @@ class InPlace:
         self._plugin = plugin
 
     def evaluate(self, output: str, tool_calls: list[Any], rule: dict[str, Any]) -> tuple[bool, str]:
-        """Return the result of the plugin."""
         with same_folder():
             return self._plugin.evaluate(output, tool_calls, rule)
 

@@ -16,7 +16,7 @@ from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.judge.claims_run import Splits, expected_splits, split_all, to_split
 from ragcontract.labelling.labels import read_golden_rows
-from ragcontract.net.stopping import Stop
+from ragcontract.net.pool import Stop
 
 
 @click.command("claims")

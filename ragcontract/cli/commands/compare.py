@@ -3,24 +3,21 @@
 from collections.abc import Callable, Iterable, Sequence
 
 import click
+from msgspec.structs import replace
 
 from ragcontract import pipeline
 from ragcontract.cli.console import progress_over, say, say_json, warn
-from ragcontract.cli.options import CONFIG, GOLDEN, JUDGMENTS, REPEATS, K, clock, find_paths, refuse_outputs
-from ragcontract.contract.defaults import InputPaths
+from ragcontract.cli.options import CONFIG, GOLDEN, JUDGMENTS, REPEATS, K, clock, find_files, refuse_outputs, takes
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
-from ragcontract.decision.evaluated import Evaluation
+from ragcontract.decision.evaluated import Evaluation, judged, plan_of
 from ragcontract.decision.gate_report import named
 from ragcontract.decision.input_problems import input_problems
 from ragcontract.evaluation.aggregates import aggregate
-from ragcontract.evaluation.plan import plan_for
 from ragcontract.evaluation.side import Side
-from ragcontract.evaluation.source import Local
-from ragcontract.files.opening import Progress
+from ragcontract.evaluation.source import Inputs, Local
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.files.writing import goes_to_stdout, write_files
-from ragcontract.registry import BUILT_IN
 from ragcontract.report import comparison, comparison_text
 from ragcontract.report.comparison import RunComparison, comparison_of
 from ragcontract.report.terminal import without_colours
@@ -51,26 +48,11 @@ FORMATS: dict[str, Callable[[RunComparison], Content]] = {
 
 @click.command("compare")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN…")
-@GOLDEN
-@JUDGMENTS
-@CONFIG
-@K
-@REPEATS
+@takes(GOLDEN, JUDGMENTS, CONFIG, K, REPEATS)
 @click.option("--tag", metavar="TAG", help="Compare only the golden queries with this tag.")
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), default="text", help="The output format. [text]")
 @click.option("--out", metavar="FILE", help="Where to write it. [standard output; html needs a file]")
-def command(
-    *,
-    runs: Sequence[str],
-    golden: Sequence[str],
-    judgments: Sequence[str],
-    config: str | None,
-    k: int | None,
-    repeats: bool,
-    tag: str | None,
-    form: str,
-    out: str | None,
-) -> int:
+def command(*, inputs: Inputs, runs: Sequence[str], tag: str | None, form: str, out: str | None) -> int:
     """Compare several runs over one golden set.
 
     Each RUN is a run, a quoted glob of its files, or a baseline.json. Shows the mean of each metric with its 95 %
@@ -83,10 +65,11 @@ def command(
         )
     if form == "html" and not out:
         raise click.UsageError("--format html needs --out FILE")
-    paths = find_paths(golden, runs, config, judgments=judgments)
-    refuse_outputs({"out": out} if out else {}, paths.all, pages={"out"} if form == "html" else ())
-    with progress_over([*paths.golden, *runs]) as progress:
-        made = _compared(paths, k, tag, repeats=repeats, progress=progress)
+    named = replace(inputs, run=runs, tags=[] if tag is None else [tag], decides=False)
+    inputs = find_files(named)
+    refuse_outputs({"out": out} if out else {}, inputs.all, pages={"out"} if form == "html" else ())
+    with progress_over([*inputs.golden, *runs]) as progress:
+        made = _compared(replace(inputs, progress=progress))
     warn(made.warnings)
     if out:
         write_files({out: FORMATS[form](made)})
@@ -98,26 +81,14 @@ def command(
     return ExitCode.PASS
 
 
-def _compared(paths: InputPaths, k: int | None, tag: str | None, *, repeats: bool, progress: Progress) -> RunComparison:
+def _compared(inputs: Inputs) -> RunComparison:
     """Read and score all runs; raises :class:`InputError` with the problems of all of them."""
-    sources = [Local(open_baseline([path], progress)) for path in paths.run]
-    request = pipeline.Request(
-        golden=paths.golden,
-        config=paths.config,
-        other_configs=paths.other_configs,
-        judgments=paths.judgments,
-        run=sources[0],
-        k=k,
-        tags=[] if tag is None else [tag],
-        decides=False,
-        progress=progress,
-    )
-    contract, replayed = pipeline.with_judgments(pipeline.load(request, BUILT_IN), request, clock())
-    contract = contract.without_diagnostics()
-    plan = plan_for(contract, repeats=repeats)
+    sources = [Local(open_baseline([path], inputs.progress)) for path in inputs.paths("run")]
+    contract, judge = judged(pipeline.load(inputs).without_diagnostics(), inputs, clock())
+    plan = plan_of(contract, inputs, judge)
     sides = [source.evaluate(plan) for source in sources]
     evaluations: list[Evaluation] = []
-    problems = contract.problems + (replayed.problems if replayed else Problems())
+    problems = contract.problems + (judge.problems if judge else Problems())
     for side in sides:
         first = sides[0] if evaluations else None
         aggregates = aggregate(plan, side, first)
@@ -126,7 +97,7 @@ def _compared(paths: InputPaths, k: int | None, tag: str | None, *, repeats: boo
         evaluations.append(Evaluation(contract=contract, run=side, baseline=first, aggregates=aggregates))
     _without_repeats(problems).raise_if_any()
     warnings = list(dict.fromkeys(problems.warnings))
-    return comparison_of(evaluations, paths.run, warnings=warnings, now=clock())
+    return comparison_of(evaluations, inputs.paths("run"), warnings=warnings, now=clock())
 
 
 def _about_questions(side: Side) -> Problems:

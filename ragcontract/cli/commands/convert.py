@@ -8,15 +8,12 @@ import click
 from msgspec.structs import replace
 
 from ragcontract.cli.console import progress_over, say, warn
-from ragcontract.convert import fitz_gov, fitz_gov_cases, otel, score_table, spreadsheet
-from ragcontract.convert.collection import Collection, Companion, Format, Part, companion
-from ragcontract.convert.file_formats import CSV, FITZ_GOV, FORMATS, OTEL, OWN, TABLE
-from ragcontract.convert.measured import with_scored_by
+from ragcontract.convert.collection import Collection, Companion, Format, Part, Source, companion
+from ragcontract.convert.file_formats import FORMATS, OWN
 from ragcontract.core.errors import ExitCode, OutputError
 from ragcontract.core.golden import PLACEHOLDER, RELEVANT_GRADE
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import count
-from ragcontract.files.opening import Progress
 from ragcontract.files.paths import existing_files
 from ragcontract.files.problems import Collector
 from ragcontract.files.rows import is_parquet, needs_pyarrow
@@ -67,18 +64,6 @@ def _spellings(name: str, suffix: str = "") -> list[str]:
 
 SOURCE = click.Choice(list(FORMATS))
 TARGET = click.Choice([name for name, line in FORMATS.items() if line.load().outputs])
-# The formats that each option without a file is for.
-OF_FORMAT = {
-    "question_column": (CSV,),
-    "ids_column": (CSV,),
-    "id_column": (CSV, TABLE),
-    "separator": (CSV,),
-    "score_column": (TABLE,),
-    "as_evaluated": (FITZ_GOV,),
-    "doc_id": (OTEL,),
-    "use": (OTEL,),
-    "retrieved": (OTEL,),
-}
 
 
 @click.command("convert")
@@ -119,23 +104,29 @@ def command(*, source: str, target: str, force: bool, **options: Any) -> int:
     """
     if source == target:
         raise click.UsageError(f"there is nothing to convert from {source} to {target}: give --from or --to")
+    reads = FORMATS[source].load()
     patterns = {name: options[name] for name in INPUTS if options[name]}
     outs = {name: options[f"{name}_out"] for name in OUTPUTS if options[f"{name}_out"] is not None}
     wanted = _plan(source, target, patterns, list(outs))
     if options["scored_by"] and "scores" not in wanted:
         raise click.UsageError("--scored-by is for --scores-out")
     problems = Collector()
-    if "cases" in patterns:
-        patterns["cases"] = fitz_gov_cases.in_folders(patterns["cases"], problems)
+    if reads.in_folders:
+        patterns = {name: reads.in_folders(paths, problems) for name, paths in patterns.items()}
     files = {name: _resolved(patterns.get(name, ()), problems) for name in INPUTS}
     every = [path for paths in files.values() for path in paths]
     if wrong := check_outputs(outs.values(), every) or ([] if force else check_existing(outs.values())):
         raise OutputError(wrong)
     _refuse_parquet({out for name, out in outs.items() if (target, name) != (OWN, "run")})
+    _refuse_options(source, options)
     with progress_over(every) as progress:
-        collection = _read(_format(source, options), files, wanted, problems, progress)
+        collection = reads.read(
+            Source(files=files, wanted=wanted, problems=problems, progress=progress, options=options)
+        )
+    problems.collected().raise_if_any()
     if options["scored_by"]:
-        collection = with_scored_by(collection, options["scored_by"])
+        scores = [replace(row, scored_by=options["scored_by"]) for row in collection.scores or []]
+        collection = replace(collection, scores=scores)
     contents = {out: _rendered(FORMATS[target].load(), name, out, collection, problems) for name, out in outs.items()}
     all_problems = problems.collected()
     all_problems.raise_if_any()
@@ -147,31 +138,17 @@ def command(*, source: str, target: str, force: bool, **options: Any) -> int:
     return ExitCode.PASS
 
 
-def _format(source: str, options: Mapping[str, Any]) -> Format:
-    """Return the format to read, with its options; raises UsageError if they are for another format."""
-    for name, formats in OF_FORMAT.items():
-        if options[name] not in {None, ()} and source not in formats:
-            raise click.UsageError(f"--{name.replace('_', '-')} is for --from {' and --from '.join(formats)}")
-    if source == CSV:
-        return replace(FORMATS[CSV].load(), read=spreadsheet.reader(_columns(options)))
-    if options["as_evaluated"] is False:
-        return replace(FORMATS[FITZ_GOV].load(), read=fitz_gov.reader(as_evaluated=False))
-    if source == OTEL:
-        return replace(FORMATS[OTEL].load(), read=otel.reader(options["doc_id"], options["use"], options["retrieved"]))
-    if source == TABLE:
-        if not options["score_column"]:
-            raise click.UsageError("name the columns of the scores: --score NAME, once for each")
-        return replace(FORMATS[TABLE].load(), read=score_table.reader(options["id_column"], options["score_column"]))
-    return FORMATS[source].load()
-
-
-def _columns(options: Mapping[str, Any]) -> spreadsheet.Columns:
-    separator = options["separator"]
-    if separator == "":
+def _refuse_options(source: str, options: Mapping[str, Any]) -> None:
+    """Raise UsageError for options that are for another format, are empty, or are missing."""
+    formats = {name: line.load() for name, line in FORMATS.items()}
+    for name in dict.fromkeys(option for form in formats.values() for option in form.options):
+        having = sorted(form for form in formats if name in formats[form].options)
+        if options[name] not in {None, ()} and source not in having:
+            raise click.UsageError(f"--{name.replace('_', '-')} is for --from {' and --from '.join(having)}")
+    if options["separator"] == "":
         raise click.UsageError("--separator is empty; name what separates the ids in a cell")
-    return spreadsheet.Columns(
-        question=options["question_column"], ids=options["ids_column"], id=options["id_column"], separator=separator
-    )
+    if "score_column" in formats[source].options and not options["score_column"]:
+        raise click.UsageError("name the columns of the scores: --score NAME, once for each")
 
 
 def _resolved(patterns: Sequence[str], problems: Collector) -> list[str]:
@@ -179,15 +156,6 @@ def _resolved(patterns: Sequence[str], problems: Collector) -> list[str]:
     for problem in wrong:
         problems.add(problem)
     return paths
-
-
-def _read(
-    source: Format, files: Mapping[str, Sequence[str]], wanted: set[Part], problems: Collector, progress: Progress
-) -> Collection:
-    """Read the files; raises InputError with all their problems."""
-    collection = source.read(files, wanted, problems, progress)
-    problems.collected().raise_if_any()
-    return collection
 
 
 def _rendered(target: Format, name: str, out: str, collection: Collection, problems: Collector) -> bytes:

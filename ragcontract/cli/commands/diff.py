@@ -1,7 +1,5 @@
 """``rag-contract diff``: prints how ranks changed since the baseline, as text, Markdown or JSON."""
 
-from collections.abc import Sequence
-
 import click
 
 from ragcontract.cli.console import say, say_json
@@ -15,50 +13,32 @@ from ragcontract.cli.options import (
     RUN,
     SCORES,
     K,
-    find_paths,
+    find_files,
     measure,
+    takes,
 )
 from ragcontract.contract import defaults
 from ragcontract.core.errors import ExitCode
+from ragcontract.evaluation.source import Inputs
 from ragcontract.report import rank_changes, terminal
 from ragcontract.report.markdown import comparisons
 
 
 @click.command("diff")
-@GOLDEN
-@RUN
-@SCORES
-@JUDGMENTS
-@CALIBRATION
-@BASELINE
-@CONFIG
-@K
-@REPEATS
+@takes(GOLDEN, RUN, SCORES, JUDGMENTS, CALIBRATION, BASELINE, CONFIG, K, REPEATS)
 @click.option(
     "--format", "form", type=click.Choice(["text", "md", "json"]), default="text", help="The output format. [text]"
 )
-def command(
-    *,
-    golden: Sequence[str],
-    run: Sequence[str],
-    scores: Sequence[str],
-    judgments: Sequence[str],
-    calibration: str | None,
-    baseline: Sequence[str],
-    config: str | None,
-    k: int | None,
-    repeats: bool,
-    form: str,
-) -> int:
+def command(*, inputs: Inputs, form: str) -> int:
     """Print how ranks changed since the baseline.
 
     Lists the worst changes first, then queries that improved, are new, have another question or are gone. For those
     that break a rule, also lists what was retrieved, before and now. Gives no verdict.
     """
-    paths = find_paths(golden, run, config, baseline, scores, judgments=judgments, calibration=calibration)
-    if paths.baseline is None:
+    inputs = find_files(inputs)
+    if inputs.baseline is None:
         raise click.UsageError(f"there is nothing to compare with: give --baseline, or have {defaults.BASELINE} here")
-    report = measure(paths, k, repeats=repeats, rules=True)
+    report = measure(inputs)
     if form == "json":
         say_json(rank_changes.render(report))
     elif form == "md":

@@ -34,18 +34,20 @@ from ragcontract.cli.options import (
     K,
     configured,
     files_option,
-    find_paths,
+    find_files,
     out_option,
     refuse_empty,
     refuse_links_away,
     refuse_outputs,
 )
 from ragcontract.contract.config_file import read_config
+from ragcontract.contract.defaults import CALIBRATION, JUDGMENTS
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError, OutputError
 from ragcontract.core.judge_settings import Task
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import shorten, visible
+from ragcontract.evaluation.source import Inputs
 from ragcontract.judge.calibration_run import (
     PASSES,
     LabelsFile,
@@ -57,7 +59,7 @@ from ragcontract.judge.calibration_run import (
 from ragcontract.judge.calibration_run import sample as draw
 from ragcontract.judge.judging_run import expected_judging, judge_cases
 from ragcontract.judge.run_cases import TASKS, read_cases
-from ragcontract.judgments.calibration_file import read_calibration
+from ragcontract.judgments.calibration import read_calibration
 from ragcontract.registry import BUILT_IN
 
 NARROWEST, INDENT = 20, "  "
@@ -68,7 +70,7 @@ QUESTIONS: dict[Task, str] = {
     "criteria": "Does the response meet the criterion? [y]es, [n]o or only in part, [s]kip, [q]uit",
 }
 NAMES: dict[Task, str] = {"attribution": "Claim", "confirmation": "Flagged", "criteria": "Criterion"}
-JUDGMENTS, LABELS, CALIBRATION = "judgments.jsonl", "labels.jsonl", "judge-calibration.json"
+LABELS = "labels.jsonl"
 TASK = click.option(
     "--task", "tasks", multiple=True, type=click.Choice(TASKS), help="Judge only this; may be repeated. [everything]"
 )
@@ -114,18 +116,18 @@ def _judge(
     *, golden: Sequence[str], run: Sequence[str], config: str | None, k: int | None, judgments: str, **values: Any
 ) -> int:
     gc.enable()  # other commands are short
-    paths = find_paths(golden, run, config)
-    read = read_config(paths.config, BUILT_IN, k=k, others=paths.other_configs)
+    inputs = find_files(Inputs.named(golden=golden, run=run, config=config))
+    read = read_config(inputs.config, BUILT_IN, k=k, others=inputs.other_configs)
     read.problems.raise_if_any()
     options, endpoint = judge_from(values, read.config.judge)
-    refuse_outputs({"judgments": judgments}, paths.all)
+    refuse_outputs({"judgments": judgments}, inputs.all)
     if problem := _cannot_keep(Path(judgments)):
         raise OutputError([f"{judgments}: {problem}"])
     tasks = values["tasks"] or TASKS
-    with progress_over(paths.large) as progress:
+    with progress_over(inputs.large) as progress:
         run_cases = read_cases(
-            paths.golden,
-            paths.run,
+            inputs.golden,
+            inputs.paths("run"),
             read,
             tags=values["tags"],
             tasks=tasks,
@@ -134,7 +136,7 @@ def _judge(
         )
     warn(run_cases.warnings)
     if not run_cases.cases and not run_cases.can_be_flagged:
-        raise nothing_to_judge(paths.golden, tasks)
+        raise nothing_to_judge(inputs.golden, tasks)
     judging = judging_settings(options, endpoint, judgments)
     if values["dry_run"]:
         say_expected(*expected_judging(run_cases.cases, judging), options.budget, options.votes)
@@ -233,9 +235,9 @@ def label_command(
     if not 1 <= sample <= bounds.LABEL_SAMPLE:
         raise InputError([f"--sample: expected a whole number from 1 to {bounds.LABEL_SAMPLE:,}, found {sample}"])
     refuse_outputs({"labels": labels}, [])
-    paths = find_paths(golden, run, config)
-    config_file = read_config(paths.config, BUILT_IN, k=k, others=paths.other_configs)
-    run_cases = read_cases(paths.golden, paths.run, config_file, tasks=tasks or TASKS, repeats=True)
+    inputs = find_files(Inputs.named(golden=golden, run=run, config=config))
+    config_file = read_config(inputs.config, BUILT_IN, k=k, others=inputs.other_configs)
+    run_cases = read_cases(inputs.golden, inputs.paths("run"), config_file, tasks=tasks or TASKS, repeats=True)
     file = LabelsFile(labels)
     items = draw(run_cases.cases, file, size=sample, seed=seed)
     answered = ask_all(items, file, labeler)

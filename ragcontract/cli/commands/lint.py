@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 import click
+from msgspec.structs import replace
 
 from ragcontract.cli.console import progress_over, say, warn
-from ragcontract.cli.options import CONFIG, GOLDEN, WITHOUT_RUN, files_option, find_paths, refuse_run
+from ragcontract.cli.options import CONFIG, GOLDEN, WITHOUT_RUN, files_option, find_files, refuse_run, takes
 from ragcontract.contract import defaults
 from ragcontract.contract.config_file import read_config
-from ragcontract.contract.defaults import InputPaths
 from ragcontract.contract.golden_file import contract_warnings, read_golden
 from ragcontract.contract.resolve import resolve
 from ragcontract.contract.review import (
@@ -30,7 +30,7 @@ from ragcontract.core.safe_text import shorten, visible
 from ragcontract.decision.input_problems import no_patterns
 from ragcontract.evaluation.id_diagnostics import ForbiddenForms, PatternIds
 from ragcontract.evaluation.plan import Plan, plan_for
-from ragcontract.files.opening import Progress
+from ragcontract.evaluation.source import Inputs
 from ragcontract.files.problems import Collector
 from ragcontract.registry import BUILT_IN
 from ragcontract.rules.ranks import ForbiddenDocs
@@ -38,12 +38,14 @@ from ragcontract.runs.readers import doc_id_rows
 
 
 @click.command("lint")
-@GOLDEN
-@files_option("--run", f"What the retriever returned; each file is a separate run. [{defaults.RUN}, if it exists]")
-@CONFIG
+@takes(
+    GOLDEN,
+    files_option("--run", f"What the retriever returned; each file is a separate run. [{defaults.RUN}, if it exists]"),
+    CONFIG,
+)
 @WITHOUT_RUN
 @click.option("--strict", is_flag=True, help="Exit 1 if there are warnings, or findings other than notes.")
-def command(golden: Sequence[str], run: Sequence[str], config: str | None, *, without_run: bool, strict: bool) -> int:
+def command(*, inputs: Inputs, without_run: bool, strict: bool) -> int:
     """Review the contract itself for likely mistakes.
 
     Finds duplicate questions, documents that are both relevant and forbidden, placeholders, tags with few queries,
@@ -52,11 +54,13 @@ def command(golden: Sequence[str], run: Sequence[str], config: str | None, *, wi
     the reference or another rule contradicts, and texts that are found within other words. With a run, also finds
     relevant documents that it never returns, and ranks beyond its depth. Exits 0 without --strict.
     """
-    refuse_run(run, without_run=without_run)
-    paths = find_paths(golden, run if run or not without_run else None, config)
-    runs = paths.run if run or (os.path.lexists(defaults.RUN) and not without_run) else ()
-    with progress_over([*paths.golden, *runs]) as progress:
-        findings, warnings = _findings(paths, runs, progress)
+    refuse_run(inputs.paths("run"), without_run=without_run)
+    if without_run or not os.path.lexists(defaults.RUN):
+        inputs = replace(inputs, unnamed=inputs.unnamed - {"run"})
+    inputs = find_files(inputs)
+    runs = inputs.paths("run")
+    with progress_over([*inputs.golden, *runs]) as progress:
+        findings, warnings = _findings(replace(inputs, progress=progress))
     warn(warnings)
     say("".join(f"{visible(line)}\n" for line in _lines(findings)))
     serious = sum(not finding.is_note for finding in findings)
@@ -64,16 +68,16 @@ def command(golden: Sequence[str], run: Sequence[str], config: str | None, *, wi
     return ExitCode.BROKEN if strict and (serious or warnings) else ExitCode.PASS
 
 
-def _findings(paths: InputPaths, run_paths: Sequence[str], progress: Progress) -> tuple[list[ReviewNote], list[str]]:
+def _findings(inputs: Inputs) -> tuple[list[ReviewNote], list[str]]:
     """Read all files and return findings and warnings; raises :class:`InputError` with all problems."""
-    config = read_config(paths.config, BUILT_IN, others=paths.other_configs)
+    config = read_config(inputs.config, BUILT_IN, others=inputs.other_configs)
     level, own = config.config.relevance_level, config.config.allow_fields
-    golden = read_golden(paths.golden, BUILT_IN, progress, level=level, allow_fields=own)
+    golden = read_golden(inputs.golden, BUILT_IN, inputs.progress, level=level, allow_fields=own)
     problems = Collector()
     contract = resolve(golden, config, BUILT_IN, has_baseline=True)  # which a review does without
     problems.include(contract.problems)
     problems.include(contract.limit_problems)
-    rows = doc_id_rows(run_paths, problems, progress, results_required=golden.all_documents)
+    rows = doc_id_rows(inputs.paths("run"), problems, inputs.progress, results_required=golden.all_documents)
     plan = plan_for(contract)
     patterns = PatternIds(plan)
     exports = read_exports(_compared(rows, plan, problems, patterns), golden.queries, config.config)
@@ -83,7 +87,7 @@ def _findings(paths: InputPaths, run_paths: Sequence[str], progress: Progress) -
     all_problems.raise_if_any()
     reviewed = {shorten(warning, bounds.MESSAGE) for warning in contract_warnings(golden.queries.values())}
     warnings = [warning for warning in all_problems.warnings if warning not in reviewed]
-    findings = review(golden.queries, config.config, config.cutoffs[0], exports if run_paths else None)
+    findings = review(golden.queries, config.config, config.cutoffs[0], exports if inputs.run else None)
     limits = too_few_queries(without_enough(contract))
     notes = [ReviewNote(location=location, rule="limit-needs-queries", message=message) for location, message in limits]
     held = always_held(contract)
@@ -91,7 +95,7 @@ def _findings(paths: InputPaths, run_paths: Sequence[str], progress: Progress) -
     unused = unused_fields(contract)
     notes += [ReviewNote(location=location, rule="field-not-used", message=message) for location, message in unused]
     if nothing_fails(contract):
-        location = paths.config or paths.golden[0]
+        location = inputs.config or inputs.golden[0]
         notes.append(ReviewNote(location=location, rule="nothing-can-fail", message=NOTHING_FAILS))
     return [*notes, *findings], warnings
 

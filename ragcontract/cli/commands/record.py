@@ -9,20 +9,27 @@ import click
 from msgspec.structs import replace
 
 from ragcontract.cli.console import say, warn
-from ragcontract.cli.options import CONFIG, GOLDEN, Decorate, find_paths, out_option, refuse_outputs
+from ragcontract.cli.options import CONFIG, GOLDEN, Decorate, find_files, out_option, refuse_outputs
 from ragcontract.contract import defaults
 from ragcontract.contract.config_file import read_config
-from ragcontract.contract.defaults import InputPaths
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import shorten, visible
+from ragcontract.evaluation.source import Inputs
 from ragcontract.files.paths import AnchoredPath
-from ragcontract.net.stopping import Stop
+from ragcontract.net.pool import Stop
 from ragcontract.record.adapters.framework import redacting
-from ragcontract.record.journal import begun
-from ragcontract.record.record_options import TOP, OnFailure, RecordOptions, RecordSettings, wrong_numbers
+from ragcontract.record.record_options import (
+    TOP,
+    OnFailure,
+    RecordOptions,
+    RecordSettings,
+    settled,
+    wrong_numbers,
+)
 from ragcontract.record.recording import Recording, RecordingPlan, planned, record
+from ragcontract.record.recording_journal import begun
 from ragcontract.record.target import Target, read_target
 from ragcontract.record.watching import Format, WatchOptions, watchers
 from ragcontract.registry import BUILT_IN
@@ -111,11 +118,11 @@ def command(target: str, *, golden: Sequence[str], config: str | None, **values:
     on where it ended. Exits 0 if the run is written, 2 if it is not, 130 if it was interrupted, never 1.
     """
     gc.enable()  # other commands are short; users' code may make garbage for hours
-    paths = find_paths(golden, None, config)
-    asked = _record_options(values, paths)
+    inputs = find_files(Inputs.named(golden=golden, config=config))
+    asked = _record_options(values, inputs)
     secrets = asked.known(os.environ)
     outputs = {name: values[name] for name in ("out", "details", "stream_out") if values[name] is not None}
-    refuse_outputs(outputs, [*paths.golden, *([paths.config] if paths.config else [])])
+    refuse_outputs(outputs, inputs.all)
     watched = WatchOptions(
         every=values["progress_every_seconds"],
         stream=_anchored(values["stream_out"]),
@@ -124,30 +131,29 @@ def command(target: str, *, golden: Sequence[str], config: str | None, **values:
         details=_anchored(values["details"]),
     )
     with redacting(secrets):
-        beginning = asked.beginning(*filter(None, (watched.details, watched.stream)))
-    with begun(None if values["plan"] else beginning.journal):
+        settings = settled(asked, *filter(None, (watched.details, watched.stream)))
+    with begun(None if values["plan"] else settings.journal):
         with redacting(secrets):
-            surroundings = asked.surroundings(os.environ, beginning.sources)
+            surroundings = asked.surroundings(os.environ, settings.sources)
             system = read_target(target, replace(surroundings, say=lambda text: warn([text])))
-        settings = asked.settings(beginning, system.system)
         if values["plan"]:
             _say_plan(planned(settings, system), settings, system)
             return ExitCode.PASS
-        watching = watchers(watched, system, beginning.commit, secrets, lambda warning: warn([warning]))
+        watching = watchers(watched, system, settings.commit, secrets, lambda warning: warn([warning]))
         with redacting(secrets), watching as watch:
             recording = record(settings, system, stop=Stop(), watch=watch, secrets=secrets)
     with redacting(secrets):
         return _finished(recording, settings)
 
 
-def _record_options(values: Mapping[str, Any], paths: InputPaths) -> RecordOptions:
+def _record_options(values: Mapping[str, Any], inputs: Inputs) -> RecordOptions:
     """Return the options; raises InputError with all problems."""
     options = {name: values[name] for name in RecordOptions.__struct_fields__ if name in values}
     options["top"] = (
-        values["top"] if values["top"] is not None else max(TOP, *read_config(paths.config, BUILT_IN).cutoffs)
+        values["top"] if values["top"] is not None else max(TOP, *read_config(inputs.config, BUILT_IN).cutoffs)
     )
     versions = dict(pair.split("=", 1) for pair in values["versions"] if "=" in pair)
-    asked = RecordOptions(**{**options, "golden": paths.golden, "versions": versions})
+    asked = RecordOptions(**{**options, "golden": inputs.golden, "versions": versions})
     wrong = [*asked.wrong(os.environ), *wrong_numbers({name: values[name] for name in SHOWN})]
     problems = [f"--{NAMES.get(name, name.replace('_', '-') + ':')} {problem}" for name, problem in wrong]
     if odd := [pair for pair in values["versions"] if "=" not in pair]:
@@ -162,17 +168,18 @@ def _anchored(typed: str | None) -> AnchoredPath | None:
 
 
 def _say_plan(plan: RecordingPlan, settings: RecordSettings, target: Target) -> None:
-    calls = settings.calls
+    options = settings.options
+    calls = options.concurrency or target.system.concurrency
     part = f" of {plan.of:,}" if plan.questions < plan.of else ""
-    rounds = f" × {settings.repeats}" if settings.repeats > 1 else ""
+    rounds = f" × {options.repeats}" if options.repeats > 1 else ""
     kept = f"; {plan.kept:,} are in {settings.journal}" if plan.kept else ""
-    rate = f", at most {calls.rate:g} a second" if calls.rate else ""
+    rate = f", at most {options.calls_per_second:g} a second" if options.calls_per_second else ""
     lines = [
         f"target     {target.name}",
         f"questions  {plan.questions:,}{part}{rounds}{kept}",
         f"to ask     {plan.answers - plan.kept:,}",
-        f"calls      {calls.concurrency} at a time{rate}, {calls.seconds:g} s each, {count(calls.retries, 'retry')}",
-        f"results    {calls.top}",
+        f"calls      {calls} at a time{rate}, {options.timeout:g} s each, {count(options.retries, 'retry')}",
+        f"results    {options.top}",
         f"run        {settings.out}",
     ]
     say("".join(f"{visible(line)}\n" for line in lines))
@@ -190,6 +197,6 @@ def _finished(recording: Recording, settings: RecordSettings) -> int:
         raise recording.error
     retried = details["answered_after_retries"]
     after = f", {retried:,} of them after retries" if retried else ""
-    how = "; check it with --repeats" if settings.repeats > 1 else ""
+    how = "; check it with --repeats" if settings.options.repeats > 1 else ""
     say(f"recorded {count(answers, 'answer')} in {visible(str(settings.out))}{after}{how}\n")
     return ExitCode.PASS

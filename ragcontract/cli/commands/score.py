@@ -1,42 +1,35 @@
 """``rag-contract score``: prints the metrics of one run."""
 
-from collections.abc import Sequence
-
 import click
+from msgspec.structs import replace
 
 from ragcontract.cli.console import say, say_json
-from ragcontract.cli.options import CONFIG, ENGINE, GOLDEN, JUDGMENTS, REPEATS, RUN, SCORES, K, find_paths, measure
+from ragcontract.cli.options import (
+    CONFIG,
+    ENGINE,
+    GOLDEN,
+    JUDGMENTS,
+    REPEATS,
+    RUN,
+    SCORES,
+    K,
+    find_files,
+    measure,
+    takes,
+)
 from ragcontract.core.errors import ExitCode
+from ragcontract.evaluation.source import Inputs
 from ragcontract.report import json_report, terminal
 
 
 @click.command("score")
-@GOLDEN
-@RUN
-@SCORES
-@JUDGMENTS
-@CONFIG
-@K
-@REPEATS
-@ENGINE
+@takes(GOLDEN, RUN, SCORES, JUDGMENTS, CONFIG, K, REPEATS, ENGINE)
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", help="The output format. [table]"
 )
-def command(
-    *,
-    golden: Sequence[str],
-    run: Sequence[str],
-    scores: Sequence[str],
-    judgments: Sequence[str],
-    config: str | None,
-    k: int | None,
-    engine: str,
-    form: str,
-    repeats: bool,
-) -> int:
+def command(*, inputs: Inputs, engine: str, form: str) -> int:
     """Print the metrics of one run, overall and by tag."""
-    paths = find_paths(golden, run, config, scores=scores, judgments=judgments)
-    report = measure(paths, k, repeats=repeats, engine=engine)
+    report = measure(replace(find_files(inputs), decides=False), engine)
     if form == "json":
         say_json(json_report.render_score(report))
     else:

@@ -7,14 +7,25 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import click
+from msgspec.structs import replace
 
 from ragcontract import pipeline
 from ragcontract.cli.console import progress_over, say, warn
-from ragcontract.cli.options import CONFIG, GOLDEN, JUDGMENTS, REPEATS, SCORES, K, clock, files_option, find_paths
+from ragcontract.cli.options import (
+    CONFIG,
+    GOLDEN,
+    JUDGMENTS,
+    REPEATS,
+    SCORES,
+    K,
+    clock,
+    files_option,
+    find_files,
+    takes,
+)
 from ragcontract.contract import defaults
 from ragcontract.contract.config import enforced
 from ragcontract.contract.config_file import ConfigFile
-from ragcontract.contract.defaults import InputPaths
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.gate import Kind, every_run_keeps
@@ -23,12 +34,11 @@ from ragcontract.core.metric import Direction, Metric
 from ragcontract.core.numbers import as_written, count, fixed
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.decision.evaluated import Evaluation
-from ragcontract.evaluation.source import Local
+from ragcontract.evaluation.source import Inputs
 from ragcontract.files.paths import existing_files
 from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.report.terminal import aligned
 from ragcontract.rules.ranks import MustInclude
-from ragcontract.runs.readers import open_run
 from ragcontract.statistics.significance import ALPHA, fewest_changed
 from ragcontract.statistics.suggested_limits import Suggested, round_up, suggested
 
@@ -39,36 +49,29 @@ NO_CONFIG = ConfigFile()
 
 
 @click.command("suggest")
-@GOLDEN
-@files_option("--run", f"Known-good runs of the same questions; each file is a separate run. [{defaults.RUN}]")
-@SCORES
-@JUDGMENTS
-@CONFIG
-@K
-@REPEATS
-def command(
-    *,
-    golden: Sequence[str],
-    run: Sequence[str],
-    scores: Sequence[str],
-    judgments: Sequence[str],
-    config: str | None,
-    k: int | None,
-    repeats: bool,
-) -> int:
+@takes(
+    GOLDEN,
+    files_option("--run", f"Known-good runs of the same questions; each file is a separate run. [{defaults.RUN}]"),
+    SCORES,
+    JUDGMENTS,
+    CONFIG,
+    K,
+    REPEATS,
+)
+def command(*, inputs: Inputs) -> int:
     """Propose limits from known-good runs.
 
     Prints a configuration to start from, and what it promises. Several runs of the same retriever show how much its own
     results vary: give three or more, if they do.
     """
-    paths = find_paths(golden, run, config, scores=scores, judgments=judgments)
-    evaluations = list(good_runs(paths, k, repeats=repeats))
+    inputs = find_files(inputs)
+    evaluations = list(good_runs(inputs))
     suggested_limits = suggestions(evaluations)
     say(
         render(
             suggested_limits,
-            files=paths.run,
-            judgments=paths.judgments,
+            files=inputs.paths("run"),
+            judgments=() if "judgments" in inputs.unnamed else inputs.judgments,
             config_file=evaluations[0].contract.config_file,
         )
     )
@@ -77,35 +80,21 @@ def command(
     return ExitCode.PASS
 
 
-def good_runs(
-    paths: InputPaths, k: int | None, *, repeats: bool = False, registry: Registry = BUILT_IN
-) -> Iterator[Evaluation]:
+def good_runs(inputs: Inputs, *, registry: Registry = BUILT_IN) -> Iterator[Evaluation]:
     """Yield the evaluation of each run file, without limits; prints the warnings at the end.
 
     Raises :class:`InputError` at the end, with the problems of all files.
     """
-    files, wrong = existing_files(paths.run)
-    if paths.scores and len(files) > 1:
+    files, wrong = existing_files(inputs.paths("run"))
+    if inputs.scores and len(files) > 1:
         raise click.UsageError("--scores is about one run; give one --run, or export the scores in the rows of each")
     problems, more = dict.fromkeys(map(str, wrong)), 0
     warnings: dict[str, None] = {}
-    with progress_over([*list(paths.golden) * len(files), *files]) as progress:
+    with progress_over([*list(inputs.golden) * len(files), *files]) as progress:
+        measured = replace(inputs, decides=False, store=True, progress=progress)
         for file in files:
-            request = pipeline.Request(
-                golden=paths.golden,
-                config=paths.config,
-                other_configs=paths.other_configs,
-                run=Local(open_run([file], progress)),
-                scores=paths.scores,
-                judgments=paths.judgments,
-                k=k,
-                repeats=repeats,
-                decides=False,
-                store=True,
-                progress=progress,
-            )
             try:
-                outcome = pipeline.check(request, now=clock(), registry=registry)
+                outcome = pipeline.check(replace(measured, run=[file]), now=clock(), registry=registry)
             except InputError as error:
                 problems |= dict.fromkeys(error.problems)
                 warnings |= dict.fromkeys(error.warnings)

@@ -24,12 +24,12 @@ from ragcontract.cli.options import (
     TAG,
     K,
     clock,
-    find_paths,
-    sources_of,
+    find_files,
+    opened,
+    takes,
     top_option,
 )
 from ragcontract.contract import defaults
-from ragcontract.contract.defaults import InputPaths
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.golden import GoldenQuery
@@ -37,6 +37,7 @@ from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import SAME, count, percent, signed
 from ragcontract.core.run import row_type
 from ragcontract.core.safe_text import shorten, visible
+from ragcontract.evaluation.source import Inputs
 from ragcontract.labelling.checklist import OPEN, item, quoted_id
 from ragcontract.labelling.labels import Candidate
 from ragcontract.labelling.sheet import FirstResults, candidates_of
@@ -75,14 +76,7 @@ IDS, TEXTS = frozenset[str](), frozenset({"results.text"})
 
 
 @click.command("unjudged")
-@GOLDEN
-@RUN
-@SCORES
-@BASELINE
-@CONFIG
-@K
-@TAG
-@REPEATS
+@takes(GOLDEN, RUN, SCORES, BASELINE, CONFIG, K, TAG, REPEATS)
 @top_option("How many pairs of query and document to list.", TOP_PAIRS)
 @click.option(
     "--format",
@@ -91,19 +85,7 @@ IDS, TEXTS = frozenset[str](), frozenset({"results.text"})
     default="table",
     help="A table, lines to tick for `label --ticked`, or JSON lines. [table]",
 )
-def command(
-    *,
-    golden: Sequence[str],
-    run: Sequence[str],
-    scores: Sequence[str],
-    baseline: Sequence[str],
-    config: str | None,
-    k: int | None,
-    tags: Sequence[str],
-    repeats: bool,
-    top: int,
-    form: str,
-) -> int:
+def command(*, inputs: Inputs, top: int, form: str) -> int:
     """List the documents that nobody has judged.
 
     These are documents in the top k that have no label, and were not in the top k of the baseline when the labels of
@@ -111,15 +93,14 @@ def command(
     `--format checklist`, the list is a file to tick, and `label --ticked` writes what is decided into the golden file.
     Gives no verdict.
     """
-    paths = find_paths(golden, run, config, baseline, scores)
-    with sources_of(paths) as sources:
-        request = sources.request(paths, k=k, repeats=repeats, tags=tags)
-        # Labels of documents do not change what a judge says about texts, so this needs no judgments.
-        outcome = pipeline.check(replace(request, awaits_baseline=True, replays=False), now=clock())
+    # Labels of documents do not change what a judge says about texts, so this needs no judgments.
+    inputs = replace(find_files(inputs), awaits_baseline=True, replays=False)
+    with opened(inputs) as sources:
+        outcome = pipeline.check(sources, now=clock())
         unjudged = unjudged_pairs(outcome.evaluation, outcome.decision.gates, _first_ids(outcome), top)
         texts = _texts(outcome, unjudged.pairs)
     warn(outcome.report.warnings)
-    _print(unjudged, outcome, texts, paths, form)
+    _print(unjudged, outcome, texts, inputs, form)
     return ExitCode.PASS
 
 
@@ -153,7 +134,7 @@ def _print(
     unjudged: UnjudgedPairs,
     outcome: pipeline.Outcome,
     texts: Mapping[tuple[str, str], Candidate],
-    paths: InputPaths,
+    inputs: Inputs,
     form: str,
 ) -> None:
     queries, lines = outcome.evaluation.contract.queries, summary(unjudged)
@@ -165,13 +146,13 @@ def _print(
         say_json("".join(json_lines(unjudged, queries, texts)))
         say(footer, err=True)
     else:
-        say("".join(lines_to_tick(unjudged, queries, texts, _options(paths))))
+        say("".join(lines_to_tick(unjudged, queries, texts, _options(inputs))))
 
 
-def _options(paths: InputPaths) -> str:
+def _options(inputs: Inputs) -> str:
     """Return the options with which `label` finds the same files."""
-    golden = "" if list(paths.golden) == [defaults.GOLDEN] else f" --golden {visible(' '.join(paths.golden))}"
-    config = "" if paths.config in {None, defaults.CONFIG, defaults.CONFIG_ALIAS} else f" --config {paths.config}"
+    golden = "" if list(inputs.golden) == [defaults.GOLDEN] else f" --golden {visible(' '.join(inputs.golden))}"
+    config = "" if inputs.config in {None, defaults.CONFIG, defaults.CONFIG_ALIAS} else f" --config {inputs.config}"
     return golden + visible(config)
 
 

@@ -20,11 +20,11 @@ from ragcontract.cli.options import (
     TAG,
     WITHOUT_RUN,
     clock,
-    find_paths,
+    find_files,
+    opened,
     refuse_run,
-    sources_of,
+    takes,
 )
-from ragcontract.contract.defaults import InputPaths
 from ragcontract.contract.resolve import Contract
 from ragcontract.contract.scope import gates_within
 from ragcontract.contract.warnings import never_passing
@@ -33,49 +33,27 @@ from ragcontract.core.gate import Gate
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import listed, render
 from ragcontract.core.safe_text import visible
-from ragcontract.evaluation.plan import plan_for
+from ragcontract.decision.evaluated import plan_of
 from ragcontract.evaluation.side import Side
+from ragcontract.evaluation.source import Inputs, of_judge
 from ragcontract.files.problems import Collector, Problems
-from ragcontract.registry import BUILT_IN
-from ragcontract.runs.scores_files import read_scores
 
 
 @click.command("validate")
-@GOLDEN
-@RUN
-@SCORES
-@JUDGMENTS
-@CALIBRATION
-@BASELINE
-@CONFIG
-@TAG
-@REPEATS
+@takes(GOLDEN, RUN, SCORES, JUDGMENTS, CALIBRATION, BASELINE, CONFIG, TAG, REPEATS)
 @WITHOUT_RUN
 @click.option("--quiet", is_flag=True, help="Print nothing but warnings and errors.")
-def command(
-    *,
-    golden: Sequence[str],
-    run: Sequence[str],
-    scores: Sequence[str],
-    judgments: Sequence[str],
-    calibration: str | None,
-    baseline: Sequence[str],
-    config: str | None,
-    tags: Sequence[str],
-    repeats: bool,
-    without_run: bool,
-    quiet: bool,
-) -> int:
+def command(*, inputs: Inputs, without_run: bool, quiet: bool) -> int:
     """Report what is wrong with the files, or what they contain.
 
     Exits 2 if `check` could not judge them, except that limits which need a baseline are only noted where there is none
     yet. Gives no verdict. With --without-run, all files but the run are read.
     """
-    refuse_run(run, without_run=without_run)
-    paths = find_paths(
-        golden, None if without_run else run, config, baseline, scores, judgments=judgments, calibration=calibration
-    )
-    content = _contract(paths, tags, repeats=repeats) if without_run else _all(paths, tags, repeats=repeats)
+    refuse_run(inputs.paths("run"), without_run=without_run)
+    if without_run:
+        inputs = replace(inputs, unnamed=inputs.unnamed - {"run"})
+    inputs = replace(find_files(inputs), awaits_baseline=True)
+    content = _contract(inputs) if without_run else _all(inputs)
     if not quiet:
         say(f"valid: {', '.join(content.parts)}\n{awaiting(content.gates)}")
     return ExitCode.PASS
@@ -88,54 +66,56 @@ class _Content(Struct, frozen=True, kw_only=True):
     gates: Sequence[Gate]
 
 
-def _all(paths: InputPaths, tags: Sequence[str], *, repeats: bool) -> _Content:
+def _all(inputs: Inputs) -> _Content:
     """Read all files as a check does; raises InputError with all problems."""
-    with sources_of(paths) as sources:
-        request = sources.request(paths, repeats=repeats, tags=tags)
-        outcome = pipeline.check(replace(request, awaits_baseline=True), now=clock())
+    with opened(inputs) as sources:
+        outcome = pipeline.check(sources, now=clock())
     warn(outcome.report.warnings)
     evaluation = outcome.evaluation
-    return _content(evaluation.contract, count(evaluation.run.queries, "run row"), evaluation.baseline, paths)
+    return _content(evaluation.contract, count(evaluation.run.queries, "run row"), evaluation.baseline, inputs)
 
 
-def _contract(paths: InputPaths, tags: Sequence[str], *, repeats: bool) -> _Content:
+def _contract(inputs: Inputs) -> _Content:
     """Read all files but the run, which no other file needs; raises InputError with all problems."""
-    with sources_of(replace(paths, run=[])) as sources:
-        contract = pipeline.load(replace(sources.request(paths, tags=tags), awaits_baseline=True), BUILT_IN)
-        plan = plan_for(contract, repeats=repeats)
-        baseline = sources.baseline.evaluate(plan.for_baseline()) if sources.baseline else None
-        scores = read_scores(paths.scores, plan.wanted_scores).problems if paths.scores else Problems()
+    with opened(inputs) as sources:
+        contract = pipeline.load(sources)
+        plan = plan_of(contract, sources)
+        _, source = sources.sources()
+        baseline = source.evaluate(plan.for_baseline()) if source else None
+        scores = plan.scores_files.problems if plan.scores_files else Problems()
     problems = contract.problems + contract.limit_problems + scores + (baseline.problems if baseline else Problems())
-    problems += _of_judge(paths)
+    problems += _of_judge(inputs, contract)
     problems.raise_if_any()
     warn([*problems.warnings, *never_passing(contract.queries, contract.config, contract.k)])
-    return _content(contract, "no run", baseline, paths)
+    return _content(contract, "no run", baseline, inputs)
 
 
-def _of_judge(paths: InputPaths) -> Problems:
+def _of_judge(inputs: Inputs, contract: Contract) -> Problems:
     """Return the problems of judgments and calibration; without a run, it is not known which texts they are about."""
     problems = Collector()
-    if paths.judgments:
+    inputs, unused = of_judge(inputs, needed=contract.needs_judgments)
+    problems.include(unused)
+    if inputs.judgments:
         from ragcontract.judgments.judgments_file import read_judgments
 
-        problems.include(read_judgments(paths.judgments, now=clock()).problems)
-    if paths.calibration:
-        from ragcontract.judgments.trust import checked_calibrations
+        problems.include(read_judgments(inputs.judgments, now=clock()).problems)
+    if inputs.calibration:
+        from ragcontract.judgments.calibration import checked_calibrations
 
         try:
-            checked_calibrations(paths.calibration)
+            checked_calibrations(inputs.calibration)
         except InputError as error:
             problems.include(Problems(problems=tuple(error.problems)))
     return problems.collected()
 
 
-def _content(contract: Contract, run: str, baseline: Side | None, paths: InputPaths) -> _Content:
+def _content(contract: Contract, run: str, baseline: Side | None, inputs: Inputs) -> _Content:
     answerable = sum(query.answerable for query in contract.queries.values())
     parts = [
         f"{count(len(contract.queries), 'golden query')} ({answerable:,} with relevant documents)",
         run,
         "no baseline" if baseline is None else f"a baseline of {count(baseline.queries, 'query')}",
-        "a config" if paths.config else "no config",
+        "a config" if inputs.config else "no config",
     ]
     return _Content(
         parts=parts, gates=gates_within(contract.config_file.gates, contract.scope) if baseline is None else ()

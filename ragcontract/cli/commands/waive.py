@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ragcontract.cli.console import say, warn
-from ragcontract.cli.options import CONFIG, GOLDEN, clock, find_paths, refuse_links
+from ragcontract.cli.options import CONFIG, GOLDEN, clock, find_files, refuse_links
 from ragcontract.contract import defaults
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.golden_file import read_golden
@@ -16,6 +16,7 @@ from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.invisible import is_visible
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.safe_text import encodable, visible
+from ragcontract.evaluation.source import Inputs, find_inputs
 from ragcontract.files.locking import digest_of, in_turn, require_unchanged
 from ragcontract.files.opening import UTF8_BOM
 from ragcontract.files.writing import write_files
@@ -64,13 +65,13 @@ def command(
 
     Adds a waiver to the configuration. Its comments and everything else in it stay as they are.
     """
-    refuse_links({} if config else {"config": defaults.find_inputs(golden=(), run=()).config or defaults.CONFIG})
-    paths = find_paths(golden, None, config)
-    path = paths.config or defaults.CONFIG
+    refuse_links({} if config else {"config": find_inputs(Inputs.named(config=None)).config or defaults.CONFIG})
+    inputs = find_files(Inputs.named(golden=golden, config=config))
+    path = inputs.config or defaults.CONFIG
     wanted = {"query": query, "rule": rule, "reason": reason, "owner": owner, "expires": until}
     waiver = {name: value for name, value in wanted.items() if value is not None}
-    config_file = read_config(paths.config, BUILT_IN, others=paths.other_configs)
-    _refuse_unknown(paths.golden, query, config_file.config.allow_fields)
+    config_file = read_config(inputs.config, BUILT_IN, others=inputs.other_configs)
+    _refuse_unknown(inputs.golden, query, config_file.config.allow_fields)
     config_file.problems.raise_if_any()
     warn(config_file.problems.warnings)
     with in_turn(path):

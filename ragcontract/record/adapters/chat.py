@@ -19,13 +19,10 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.net.sending import HttpAnswer, HttpCall, header, header_problems, reason_in, shown, url_problems
-from ragcontract.net.sessions import TrustEnv
-from ragcontract.record.adapters.service_client import ServiceClient, keys_in
+from ragcontract.record.adapters.service_client import ProxyOption, ServiceClient, Text, keys_in
 from ragcontract.record.adapters.templates import Template, values_of
-from ragcontract.record.interface import CallFailed, Context, Response, Surroundings, System
+from ragcontract.record.interface import CallFailed, Context, Response, Surroundings, System, Wrapping
 from ragcontract.record.returned.returned_messages import answer_in
-
-Text = Annotated[str, Meta(title="text; quote numbers")]
 
 
 class ChatOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -46,9 +43,7 @@ class ChatOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         "Context:\n{context}\n\nQuestion: {query}"
     )
     extra: Annotated[dict[str, Any], Meta(description="Further fields of the request.")] = {}
-    trust_env: Annotated[
-        TrustEnv, Meta(description="Whether proxies of the environment are used; auto: except for this machine.")
-    ] = "auto"
+    trust_env: ProxyOption = "auto"
 
 
 OPTIONS = ChatOptions
@@ -59,12 +54,11 @@ def around(options: ChatOptions, system: System, surroundings: Surroundings) -> 
     return Chat(options, system, surroundings)
 
 
-class Chat:
+class Chat(Wrapping):
     """A system of a retriever and a model that answers from its results."""
 
     def __init__(self, options: ChatOptions, retriever: System, surroundings: Surroundings) -> None:
-        self.concurrency = retriever.concurrency
-        self._retriever = retriever
+        super().__init__(retriever)
         self._options = options
         self._url = options.base_url.rstrip("/")
         keys = {} if options.api_key is None else {"Authorization": f"Bearer {options.api_key}"}
@@ -75,7 +69,7 @@ class Chat:
             *header_problems("chat.headers", options.headers),
             *headers.problems,
             *extra.problems,
-            *prompt_problems(options.prompt),
+            *(f"chat.prompt: has no {name} in it" for name in ("{context}", "{query}") if name not in options.prompt),
         ]
         if problems:
             raise InputError(problems)
@@ -87,7 +81,7 @@ class Chat:
 
     def setup(self) -> None:
         """Prepare the retriever and, with ``model: auto``, ask which models the server has; raises InputError."""
-        self._retriever.setup()
+        super().setup()
         if self._options.model == "auto":
             headers = self._filled_headers(values_of("", Context(query_id="", top=0)))
             call = HttpCall(method="GET", url=f"{self._url}/models", headers=headers)
@@ -96,7 +90,7 @@ class Chat:
     def ask(self, query: str, context: Context) -> Response:
         """Return the retrieval and the model's answer; raises CallFailed, with the retrieval if there is one."""
         end = time.monotonic() + context.seconds
-        retrieved = self._retriever.ask(query, context)
+        retrieved = super().ask(query, context)
         written = self._prompt.context(retrieved.results)
         seen = retrieved.retrieved_contexts if written.seen is None else written.seen
         kept = replace(retrieved, context_chars=len(written.text), retrieved_contexts=seen)
@@ -148,24 +142,18 @@ class Chat:
             usage=usage if isinstance(usage, dict) else None,
         )
 
-    def versions(self) -> Mapping[str, str]:
-        """Return the versions of the retriever; each response names its model."""
-        return self._retriever.versions()
-
     def facts(self) -> Mapping[str, Any]:
-        """Return the facts of the retriever, and those of the model as ``llm``."""
         llm = {
             "base_url": shown(self._url),
             "model_arg": self._options.model,
             "model_field": self._model.model,
             "model_resolve": self._model.how,
         }
-        return {**self._retriever.facts(), "llm": llm}
+        return {**super().facts(), "llm": llm}
 
     def teardown(self) -> None:
-        """Close the connections, and the retriever."""
         try:
-            self._retriever.teardown()
+            super().teardown()
         finally:
             self._service.close()
 
@@ -227,7 +215,8 @@ def resolve(models: Callable[[], Any]) -> Resolved:
         how = {"server_models": [], "chosen_because": why, "fallback": "auto", "error": str(failure)}
         return Resolved(model="auto", how=how)
     rows = content.get("data") if isinstance(content, dict) else None
-    ids = [row["id"] for row in rows if _has_id(row)] if isinstance(rows, list) else []
+    named = [_at(row, "id") for row in rows] if isinstance(rows, list) else []
+    ids = [name for name in named if isinstance(name, str) and name]
     fit = [name for name in ids if not any(part in name.lower() for part in NO_CHAT)]
     preferred = [name for name in fit if any(part in name.lower() for part in PREFERRED)]
     if not fit:
@@ -241,10 +230,6 @@ def resolve(models: Callable[[], Any]) -> Resolved:
         "error": None,
     }
     return Resolved(model=(preferred or fit)[0], how=details)
-
-
-def _has_id(row: Any) -> bool:
-    return isinstance(row, dict) and isinstance(row.get("id"), str) and bool(row["id"])
 
 
 Message = Mapping[str, Any]
@@ -333,9 +318,3 @@ def _call_ids(message: Message) -> set[Any]:
     return (
         {call.get("id") if isinstance(call, Mapping) else None for call in calls} if isinstance(calls, list) else set()
     )
-
-
-def prompt_problems(prompt: str) -> list[str]:
-    """Return what is wrong with the template of the last message."""
-    missing = [name for name in ("context", "query") if f"{{{name}}}" not in prompt]
-    return [f"chat.prompt: has no {{{name}}} in it" for name in missing]

@@ -24,7 +24,7 @@ from ragcontract.core.safe_text import shorten, visible
 from ragcontract.files.writing import unwritable_temporary
 from ragcontract.record.adapters.framework import FrameworkSystem, bases, named, redacting, text_at
 from ragcontract.record.adapters.user_code import imported
-from ragcontract.record.interface import Context, Response, Surroundings, System
+from ragcontract.record.interface import Context, DocIdExpression, Response, Surroundings, System
 from ragcontract.record.returned.result_forms import chroma_results
 
 FORMS = "default, sentence-transformers:MODEL, openai:MODEL or module:attribute"
@@ -40,9 +40,7 @@ class ChromaOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     path: Annotated[Text, Meta(description="The folder, relative to the target file.")]
     collection: Annotated[Text, Meta(description="The name of the collection.")]
-    doc_id: Annotated[
-        str | None, Meta(description="A JMESPath expression over `id`, `metadata` and `text` of a result.")
-    ] = None
+    doc_id: DocIdExpression = None
     embedding: Annotated[
         Text | None, Meta(description=f"How questions are embedded: {FORMS}; by default, as the collection says.")
     ] = None
@@ -108,7 +106,6 @@ class OpenCollection(FrameworkSystem):
         self._where: Mapping[str, Any] | None = None
 
     def setup(self) -> None:
-        """Count the items of the collection; raises InputError if it is empty."""
         with explained("chroma: the collection cannot be read"):
             self._count = self.target.count()
         if not self._count:
@@ -117,17 +114,14 @@ class OpenCollection(FrameworkSystem):
         super().setup()
 
     def question(self, query: str) -> dict[str, Any]:
-        """Return the arguments of a query for a question."""
         return {"query_texts": [query]}
 
     def search(self, asked: Mapping[str, Any], top: int) -> Any:
-        """Return what Chroma finds."""
         # Some versions warn of each query that wants more results than the collection has.
         wanted = min(top, self._count)
         return self.target.query(**asked, n_results=wanted, where=self._where, include=INCLUDE)
 
     def ask(self, query: str, context: Context) -> Response:
-        """Return the results for a question."""
         with self.failures():
             returned = self.search(self.question(query), context.top)
             results = chroma_results(returned, self.doc_ids)
@@ -140,11 +134,9 @@ class OpenCollection(FrameworkSystem):
         return -distance if self._space == "l2" else 1 - distance
 
     def versions(self) -> Mapping[str, str]:
-        """Return the id of the collection and its number of items as the version of the index."""
         return {"index_version": f"chroma:{self.target.id}:{self._count}"}
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the name, the number of items and the measure of the collection."""
         known = {"collection": self.target.name, "count": self._count, "space": self._space}
         return {"chroma": known}
 
@@ -183,29 +175,20 @@ class Chroma(OpenCollection):
     def _chosen(self) -> Embedding:
         options, surroundings = self._options, self._surroundings
         if options.embedding is None:
-            return stored(self.target, surroundings, surroundings.say)
+            return stored(self.target, surroundings)
         with explained(f"chroma.embedding: {options.embedding}: cannot be made"):
-            return embedding_of(
-                options.embedding,
-                device=options.device,
-                api_key=options.api_key,
-                surroundings=surroundings,
-                say=surroundings.say,
-            )
+            return embedding_of(options.embedding, options, surroundings)
 
     def question(self, query: str) -> dict[str, Any]:
-        """Return the vector of a question as the arguments of a query."""
         if self._embedding is None:
             raise RuntimeError("setup() comes before the first question")
         return {"query_embeddings": [self._embedding.vector(query)]}
 
     def versions(self) -> Mapping[str, str]:
-        """Return the embedding model, if its name is known, and the version of the index."""
         model = self._embedding.model if self._embedding else None
         return {**super().versions(), **({"embedding_model": model} if model else {})}
 
     def teardown(self) -> None:
-        """Close the collection and remove the copy."""
         if self._folder is not None:
             self._folder.close()
             self._folder = None
@@ -245,7 +228,6 @@ class ChromaFolder:
             return self._client.get_collection(name)
 
     def close(self) -> None:
-        """Close the client and remove the copy."""
         close = getattr(self._client, "close", None)  # since 1.5
         if callable(close):
             close()
@@ -315,27 +297,26 @@ MODEL_FILES = (
 )
 
 
-def embedding_of(
-    name: str, *, device: str | None, api_key: str | None, surroundings: Surroundings, say: Callable[[str], None]
-) -> Embedding:
+def embedding_of(name: str, options: ChromaOptions, surroundings: Surroundings) -> Embedding:
     """Return the embedding that the target file names under ``embedding``; raises InputError if there is none."""
     kind, _, model = name.partition(":")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # about keys in arguments: they are not stored
         if name == "default":
-            return default(surroundings, say)
+            return default(surroundings)
         if kind == "sentence-transformers" and model:
-            made = _sentence_transformer({"model_name": model, "device": device or "cpu"}, surroundings)
+            made = _sentence_transformer({"model_name": model, "device": options.device or "cpu"}, surroundings)
             return Embedding(embed=_of_questions(made), model=model)
         if kind == "openai" and model:
             from chromadb.utils.embedding_functions import OpenAIEmbeddingFunction
 
-            made = OpenAIEmbeddingFunction(api_key=surroundings.secrets.filled(api_key or ""), model_name=model)
+            api_key = surroundings.secrets.filled(options.api_key or "")
+            made = OpenAIEmbeddingFunction(api_key=api_key, model_name=model)
             return Embedding(embed=_of_questions(made), model=model)
     return _of_object(imported(name, surroundings.folder), name)
 
 
-def stored(collection: Any, surroundings: Surroundings, say: Callable[[str], None]) -> Embedding:
+def stored(collection: Any, surroundings: Surroundings) -> Embedding:
     """Return the embedding of a collection's documents, as the collection names it; raises InputError."""
     hint = f"say `embedding:` in the target file: {FORMS}"
     known = _configuration(collection).get("embedding_function")
@@ -343,7 +324,7 @@ def stored(collection: Any, surroundings: Surroundings, say: Callable[[str], Non
         raise InputError([f"chroma: the collection does not say how its documents were embedded; {hint}"])
     name, config = known["name"], known.get("config") or {}
     if name in DEFAULT:
-        return default(surroundings, say)
+        return default(surroundings)
     shown = shorten(visible(repr(name)), bounds.NAME)
     # A folder must not decide which secrets are read, nor whose code is run.
     if any(str(key).endswith("_env_var") for key in config):
@@ -372,7 +353,7 @@ def space_of(collection: Any) -> str:
     return str(index.get("space") or (collection.metadata or {}).get("hnsw:space") or "l2")
 
 
-def default(surroundings: Surroundings, say: Callable[[str], None]) -> Embedding:
+def default(surroundings: Surroundings) -> Embedding:
     """Return Chroma's default embedding; raises InputError if its model is missing and must not be downloaded."""
     from chromadb.utils.embedding_functions import ONNXMiniLM_L6_V2
 
@@ -381,7 +362,7 @@ def default(surroundings: Surroundings, say: Callable[[str], None]) -> Embedding
         what = f"Chroma's default embedding function is a model of 80 MB, which is not in {folder}"
         if surroundings.offline:
             raise InputError([f"chroma: {what}, and must not be downloaded (--offline)"])
-        say(f"{what}: Chroma downloads it")
+        surroundings.say(f"{what}: Chroma downloads it")
     return Embedding(embed=ONNXMiniLM_L6_V2(), model=ONNXMiniLM_L6_V2.MODEL_NAME)
 
 

@@ -26,7 +26,7 @@ from ragcontract.net.secrets import PLACEHOLDER
 from ragcontract.record.adapters.framework import redacting
 from ragcontract.record.adapters.process_serve import ServedProcess
 from ragcontract.record.adapters.program import Program, kill, last_words, question, response_in
-from ragcontract.record.interface import CallFailed, Context, Response, Surroundings, System
+from ragcontract.record.interface import CallFailed, Context, DocIdExpression, Response, Surroundings, System
 from ragcontract.record.returned.result_forms import DocumentIds
 from ragcontract.record.returned.returned_messages import decoded_json
 
@@ -51,9 +51,7 @@ class CommandOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         dict[str, Annotated[str, Meta(title="text; quote numbers")]],
         Meta(description="Variables for its environment; the place for secrets."),
     ] = {}
-    doc_id: Annotated[
-        str | None, Meta(description="A JMESPath expression over `id`, `metadata` and `text` of a result.")
-    ] = None
+    doc_id: DocIdExpression = None
 
 
 OPTIONS = CommandOptions
@@ -82,7 +80,7 @@ def system(options: CommandOptions, surroundings: Surroundings) -> System:
     return Serve(program, ids, surroundings, says_ready=options.ready)
 
 
-class Each:
+class Each(System):
     """A system that runs the program once for each question."""
 
     concurrency = 4
@@ -97,7 +95,6 @@ class Each:
         """Do nothing: if the program is missing, the first question reports it."""
 
     def ask(self, query: str, context: Context) -> Response:
-        """Run the program and return its answer."""
         line = json.dumps(question(query, context)).encode() + b"\n"
         program = self._program
         if context.traceparent:  # programs with OpenTelemetry read it there
@@ -114,23 +111,15 @@ class Each:
                 raise CallFailed("not_json", f"wrote something else than JSON ({error}): {shown}") from error
             return response_in(answer, self._ids)
 
-    def versions(self) -> Mapping[str, str]:
-        """Return nothing: a command does not report versions."""
-        return {}
-
     def facts(self) -> Mapping[str, Any]:
-        """Return the program and its arguments."""
         return {"command": {"each": list(self._program.arguments)}}
 
     def teardown(self) -> None:
-        """Kill the programs that still run."""
         self._programs.stop()
 
 
-class Serve:
+class Serve(System):
     """A system that keeps the program running and exchanges lines with it."""
-
-    concurrency = 1  # the others would wait for a program that answers one line after the other
 
     def __init__(
         self, program: Program, ids: DocumentIds, surroundings: Surroundings, *, says_ready: bool = False
@@ -141,25 +130,17 @@ class Serve:
         self._serving = ServedProcess(program, says_ready=says_ready, secrets=surroundings.secrets)
 
     def setup(self) -> None:
-        """Start the program; raises InputError if it cannot be started or does not get ready."""
         with redacting(self._secrets):
             self._serving.start()
 
     def ask(self, query: str, context: Context) -> Response:
-        """Send the question to the program and return its answer."""
         with redacting(self._secrets):
             return response_in(self._serving.exchange(question(query, context), context.seconds), self._ids)
 
-    def versions(self) -> Mapping[str, str]:
-        """Return nothing: a command does not report versions."""
-        return {}
-
     def facts(self) -> Mapping[str, Any]:
-        """Return the program and its arguments, and how many of its lines were not answers."""
         return {"command": {"serve": list(self._program.arguments), "stray_lines": self._serving.stray}}
 
     def teardown(self) -> None:
-        """Stop the program."""
         self._serving.stop()
 
 
@@ -195,7 +176,6 @@ class Programs:
             return _output(process, until, seconds)
 
     def stop(self) -> None:
-        """Kill all programs that run or are being started."""
         self._stopped = True
         for process in list(self._running):
             kill(process)

@@ -21,15 +21,13 @@ from ragcontract.net.pacing import asked_pause
 from ragcontract.net.secrets import Secrets
 from ragcontract.net.sending import may_succeed_later
 from ragcontract.record.adapters.user_code import described, place_of
-from ragcontract.record.interface import CallFailed, Surroundings
+from ragcontract.record.interface import CallFailed, Surroundings, System
 from ragcontract.record.returned.result_forms import DocumentIds, Retrieved, that_counts
 from ragcontract.record.returned.returned_messages import part
 
 
-class FrameworkSystem:
+class FrameworkSystem(System):
     """A system that asks an object of a framework. What it prints goes to standard error until the teardown."""
-
-    concurrency = 1  # many are not made for threads, and a latency is only honest for one question at a time
 
     def __init__(self, target: Any, surroundings: Surroundings, doc_id: str | None = None) -> None:
         """Store the object; the command line's ``doc_id`` wins over this one, from the target file."""

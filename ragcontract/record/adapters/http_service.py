@@ -9,20 +9,25 @@ from msgspec.structs import replace
 
 from ragcontract.core.errors import InputError
 from ragcontract.net.sending import HttpAnswer, HttpCall, header, header_problems, shown, url_problems
-from ragcontract.net.sessions import TrustEnv
-from ragcontract.record.adapters.http_answers import AnswerMapping, EmptyResults, Fields, searching
 from ragcontract.record.adapters.program import response_in
-from ragcontract.record.adapters.service_client import ServiceClient, keys_in, read_stream
+from ragcontract.record.adapters.service_client import (
+    AnswerMapping,
+    EmptyResults,
+    Fields,
+    ProxyOption,
+    ServiceClient,
+    Text,
+    keys_in,
+    read_stream,
+    searching,
+)
 from ragcontract.record.adapters.templates import Template, values_of
-from ragcontract.record.interface import CallFailed, Context, Response, Surroundings
+from ragcontract.record.interface import CallFailed, Context, DocIdExpression, Response, Surroundings, System
 from ragcontract.record.returned.result_forms import DocumentIds
 from ragcontract.record.returned.returned_messages import decoded_json
 
 CONCURRENCY = 8
 METHODS = {"GET", "POST", "PUT", "PATCH"}
-
-
-Text = Annotated[str, Meta(title="text; quote numbers")]
 
 
 class HttpOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -51,12 +56,8 @@ class HttpOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             description="The data of the last event, as `[DONE]`; a streamed answer without it was cut off, and fails."
         ),
     ] = None
-    trust_env: Annotated[
-        TrustEnv, Meta(description="Whether proxies of the environment are used; auto: except for this machine.")
-    ] = "auto"
-    doc_id: Annotated[
-        str | None, Meta(description="A JMESPath expression over `id`, `metadata` and `text` of a result.")
-    ] = None
+    trust_env: ProxyOption = "auto"
+    doc_id: DocIdExpression = None
 
 
 OPTIONS = HttpOptions
@@ -67,7 +68,7 @@ def system(options: HttpOptions, surroundings: Surroundings) -> "HttpService":
     return HttpService(options, surroundings)
 
 
-class HttpService:
+class HttpService(System):
     """A service that is asked with one call per question."""
 
     concurrency = CONCURRENCY
@@ -114,7 +115,6 @@ class HttpService:
         """Do nothing: a connection is made with the first question."""
 
     def ask(self, query: str, context: Context) -> Response:
-        """Return what the service answers to a question; raises CallFailed."""
         values = values_of(query, context)
         headers = {name: header(text) for name, text in self._headers.filled(values).items()}
         if context.traceparent and "traceparent" not in {name.lower() for name in headers}:
@@ -153,16 +153,10 @@ class HttpService:
             return decoded_json(answered.content)
         return read_stream(answered, self._text_of, self._end)
 
-    def versions(self) -> Mapping[str, str]:
-        """Return nothing: the versions of the service are not known."""
-        return {}
-
     def facts(self) -> Mapping[str, Any]:
-        """Return the address and the method."""
         return {"url": shown(self._url), "method": self._method}
 
     def teardown(self) -> None:
-        """Close the connections."""
         self._service.close()
 
 

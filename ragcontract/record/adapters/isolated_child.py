@@ -54,11 +54,9 @@ class IsolatedChild:
         return True
 
     def take(self, line: Mapping[str, Any]) -> None:
-        """Start to answer a line."""
         threading.Thread(target=self._answer, args=(line,), daemon=True).start()
 
     def stop(self) -> None:
-        """Tear the target down."""
         self._system.teardown()
 
     def _answer(self, line: Mapping[str, Any]) -> None:

@@ -169,7 +169,6 @@ class Listening:
         self._lock = Lock()  # steps that run side by side call back from several threads
 
     def on_chain_start(self, *_: Any, run_id: Step, parent_run_id: Step = None, **__: Any) -> None:
-        """Note the step that this one is part of."""
         self._noted.parents[run_id] = parent_run_id
 
     def on_chat_model_start(
@@ -184,12 +183,10 @@ class Listening:
     on_llm_start = on_chain_start
 
     def on_retriever_start(self, *_: Any, run_id: Step, parent_run_id: Step = None, **__: Any) -> None:
-        """Note that a retriever was asked."""
         self._noted.parents[run_id] = parent_run_id
         self._noted.retrievals.append(Called(step=run_id))
 
     def on_retriever_end(self, documents: Sequence[Any], *, run_id: Step, **_: Any) -> None:
-        """Note the documents that the retriever returned."""
         for call in self._noted.retrievals:
             if call.step == run_id:
                 call.returned = list(documents)
@@ -204,7 +201,6 @@ class Listening:
         inputs: Mapping[str, Any] | None = None,
         **more: Any,
     ) -> None:
-        """Note that a tool was called, and its arguments."""
         self._noted.parents[run_id] = parent_run_id
         name = (serialized or {}).get("name") or more.get("name") or "unknown"
         arguments = inputs if isinstance(inputs, Mapping) else {"input": input_str}
@@ -303,16 +299,13 @@ class LangChain(FrameworkSystem):
         )
 
     def versions(self) -> Mapping[str, str]:
-        """Return the embedding model of a retriever whose vector store names it."""
         model = text_at(self.target, "vectorstore.embeddings.model_name", "vectorstore.embeddings.model")
         return {"embedding_model": model} if model else {}
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the class of the object that was asked."""
         return {"langchain": {"object": self.name}}
 
     def teardown(self) -> None:
-        """Stop what still runs of the asynchronous calls."""
         self._loop.close()
         super().teardown()
 

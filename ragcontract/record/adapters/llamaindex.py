@@ -81,7 +81,6 @@ class LlamaIndex(FrameworkSystem):
         self._loop = EventLoop()
 
     def ask(self, query: str, context: Context) -> Response:
-        """Return what is retrieved for a question and, unless a retriever is asked, the answer."""
         with self.failures():
             if RETRIEVER in self._bases:
                 return Response(results=results_of(self.target.retrieve(query), self.doc_ids))
@@ -108,7 +107,10 @@ class LlamaIndex(FrameworkSystem):
         steps = [event for event in events if STEP in bases(event)]
         messages = [as_message(step.response) for step in (*steps, output)]
         calls = together(
-            *([_selected(call) for call in step.tool_calls] for step in (*steps, output)),
+            *(
+                [{"name": call.tool_name, "arguments": plain(call.tool_kwargs)} for call in step.tool_calls]
+                for step in (*steps, output)
+            ),
             *map(calls_in, messages),
             *(calls_in(as_message(part(choice, "message"))) for step in steps for choice in _choices(step)),
         )
@@ -154,7 +156,6 @@ class LlamaIndex(FrameworkSystem):
         )
 
     def versions(self) -> Mapping[str, str]:
-        """Return the models that the retriever and the engine name."""
         embedding = text_at(self.target, *(f"{inner}_embed_model.model_name" for inner in INNER))
         at = [f"{inner}{name}" for inner in INNER for name in ("_llm", "_response_synthesizer._llm")]
         llm = text_at(self.target, *(f"{path}.metadata.model_name" for path in at))
@@ -162,12 +163,10 @@ class LlamaIndex(FrameworkSystem):
         return {name: value for name, value in models.items() if value}
 
     def teardown(self) -> None:
-        """Stop what still runs of the agents."""
         self._loop.close()
         super().teardown()
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the class of the object that was asked."""
         return {"llamaindex": {"object": self.name}}
 
 
@@ -190,10 +189,6 @@ def _choices(step: Any) -> list[Any]:
     raw = getattr(step, "raw", None)
     lists = [part(raw, name) for name in ("choices", "candidates")]
     return [choices[0] for choices in lists if isinstance(choices, list | tuple) and choices]
-
-
-def _selected(call: Any) -> dict[str, Any]:
-    return {"name": call.tool_name, "arguments": plain(call.tool_kwargs)}
 
 
 def _are_nodes(value: Any) -> bool:

@@ -1,7 +1,7 @@
 """Exchange lines with a long-lived process, which answers in any order, each line with the id of its question.
 
 A process that does not answer in time is killed with all processes that it started, and is started again. After three
-starts in a row without an answer, it is not started again.
+starts in a row without an answer, it is not started again. Python code that is isolated runs in such a process.
 """
 
 import itertools
@@ -15,7 +15,11 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -23,9 +27,12 @@ from ragcontract.core.numbers import mebibytes
 from ragcontract.core.safe_text import printable, shorten, visible
 from ragcontract.files.streams import Unfailing
 from ragcontract.net.secrets import NO_SECRETS, Secrets
-from ragcontract.record.adapters.program import Program, kill, last_words, pipe_of
-from ragcontract.record.interface import CallFailed
+from ragcontract.record.adapters.framework import redacting
+from ragcontract.record.adapters.program import Program, kill, last_words, pipe_of, question, response_in
+from ragcontract.record.interface import CallFailed, Context, Response, Surroundings, System
+from ragcontract.record.returned.result_forms import DocumentIds
 from ragcontract.record.returned.returned_messages import decoded_json
+from ragcontract.record.sources import Source
 
 log = logging.getLogger(__name__)
 Line = Mapping[str, Any]
@@ -137,7 +144,6 @@ class _Process:
 
     @property
     def lives(self) -> bool:
-        """Whether it can be asked."""
         return not self._ended
 
     @property
@@ -266,3 +272,64 @@ def _fields(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         value = None
     return value if isinstance(value, dict) else {}
+
+
+DESCRIBING = 30  # s; how long the process may take to report its versions
+
+
+class IsolatedCode(System):
+    """A system whose Python code runs in :mod:`ragcontract.record.adapters.isolated_child`."""
+
+    def __init__(self, named: str, surroundings: Surroundings) -> None:
+        options = {"folder": str(surroundings.folder.resolve()), "doc_id": surroundings.doc_id}
+        arguments = [
+            sys.executable,
+            "-m",
+            "ragcontract.record.adapters.isolated_child",
+            named,
+            json.dumps(options),
+        ]
+        program = Program(arguments=arguments, folder=Path.cwd())
+        self._serving = ServedProcess(program, says_ready=True, secrets=surroundings.secrets)
+        self._ids = DocumentIds(None)  # the process has found the ids already
+        self._secrets = surroundings.secrets
+        self._sources = surroundings.sources
+        self._is_set_up = False
+
+    def setup(self) -> None:
+        with redacting(self._secrets):
+            if isinstance(problems := self._serving.start().get("unusable"), list):
+                self._serving.stop()
+                raise InputError([str(problem) for problem in problems])
+        self._is_set_up = True
+
+    def ask(self, query: str, context: Context) -> Response:
+        with redacting(self._secrets):
+            return response_in(self._exchange(question(query, context), context.seconds), self._ids)
+
+    def versions(self) -> Mapping[str, str]:
+        versions: dict[str, str] = self._description.get("versions", {})
+        return versions
+
+    def facts(self) -> Mapping[str, Any]:
+        return {**self._description.get("facts", {}), "stray_lines": self._serving.stray}
+
+    def teardown(self) -> None:
+        self._serving.stop()
+
+    def _exchange(self, line: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+        """Send a line and return its answer, without the modules that the process has imported since the last one."""
+        answer = {**self._serving.exchange(line, seconds)}
+        imported = msgspec.convert(answer.pop("sources", []), list[Source])
+        if self._sources is not None:
+            self._sources.add(imported)
+        return answer
+
+    @cached_property
+    def _description(self) -> Mapping[str, Any]:
+        if not self._is_set_up:  # somebody interrupted the setup, and must not wait until the imports end
+            return {}
+        try:
+            return self._exchange({"describe": True}, DESCRIBING)
+        except (CallFailed, InputError):
+            return {}

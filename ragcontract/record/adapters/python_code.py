@@ -7,7 +7,7 @@ import asyncio
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import redirect_stdout
+from contextlib import ExitStack, redirect_stdout
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -19,7 +19,7 @@ from ragcontract.core.safe_text import shorten
 from ragcontract.record import target_registry as targets
 from ragcontract.record.adapters.framework import EventLoop, failed_attempt, redacting
 from ragcontract.record.adapters.user_code import described, imported
-from ragcontract.record.interface import CallFailed, Context, Response, Surroundings, System
+from ragcontract.record.interface import CallFailed, Context, DocIdExpression, Response, Surroundings, System
 from ragcontract.record.returned.response_forms import response_of
 from ragcontract.record.returned.result_forms import DocumentIds
 
@@ -30,9 +30,7 @@ class PythonOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Python code that is called with each question."""
 
     object: Annotated[Name, Meta(description="The function, class or object, as `my_app.search:retrieve`.")]
-    doc_id: Annotated[
-        str | None, Meta(description="A JMESPath expression over `id`, `metadata` and `text` of a result.")
-    ] = None
+    doc_id: DocIdExpression = None
     isolate: Annotated[bool, Meta(description="Run it in a process of its own, which can be stopped.")] = False
 
 
@@ -43,7 +41,7 @@ def system(options: PythonOptions, surroundings: Surroundings) -> System:
     """Import the object that the options name, and return it as a system; raises InputError."""
     here = replace(surroundings, doc_id=surroundings.doc_id or options.doc_id)
     if options.isolate or surroundings.isolate:
-        from ragcontract.record.adapters.isolated import IsolatedCode
+        from ragcontract.record.adapters.process_serve import IsolatedCode
 
         return IsolatedCode(options.object, here)
     return of_object(imported(options.object, surroundings.folder), here, name=options.object)
@@ -80,13 +78,11 @@ def name_of(target: object) -> str:
     return f"{named.__module__}:{named.__qualname__}"
 
 
-class PythonCode:
+class PythonCode(System):
     """A system that calls a function or an object with ``run``. What it prints goes to standard error.
 
     An object may also have ``setup``, ``teardown`` and ``versions``. Each of these functions may be asynchronous.
     """
-
-    concurrency = 1  # most code is not thread-safe, and a latency is only honest for one question at a time
 
     def __init__(self, target: object, run: Callable[..., Any], surroundings: Surroundings, name: str) -> None:
         """Store the code; ``name`` is for messages. Raises InputError if ``run`` does not take a question."""
@@ -97,20 +93,17 @@ class PythonCode:
         self._name = name
         self._secrets = surroundings.secrets
         self._loop = EventLoop()
-        self._stdout: Any = None
+        self._aside = ExitStack()
 
     def setup(self) -> None:
-        """Call the object's own ``setup``; raises InputError if it fails."""
-        self._stdout = redirect_stdout(sys.stderr)
-        self._stdout.__enter__()
+        self._aside.enter_context(redirect_stdout(sys.stderr))
         try:
             self._call("setup")
         except BaseException:
-            self._give_stdout_back()
+            self._aside.close()
             raise
 
     def ask(self, query: str, context: Context) -> Response:
-        """Call the code, and return its response."""
         with redacting(self._secrets):
             try:
                 returned = self._style.call(self._run, query, context)
@@ -123,7 +116,6 @@ class PythonCode:
                 raise failed_attempt(error) from error
 
     def versions(self) -> Mapping[str, str]:
-        """Return what the object's own ``versions`` returns."""
         versions = self._call("versions") or {}
         if not isinstance(versions, Mapping):
             raise InputError(
@@ -131,22 +123,12 @@ class PythonCode:
             )
         return {str(name): str(value) for name, value in versions.items() if value is not None}
 
-    def facts(self) -> Mapping[str, Any]:
-        """Return nothing: the versions have all that is known of the code."""
-        return {}
-
     def teardown(self) -> None:
-        """Call the object's own ``teardown``, then end its asynchronous code."""
         try:
             self._call("teardown")
         finally:
             self._loop.close()
-            self._give_stdout_back()
-
-    def _give_stdout_back(self) -> None:
-        if self._stdout is not None:
-            self._stdout.__exit__(None, None, None)
-            self._stdout = None
+            self._aside.close()
 
     def _call(self, method: str) -> Any:
         function = getattr(self._target, method, None)
@@ -173,7 +155,6 @@ class Style(Struct, frozen=True, kw_only=True):
     named: Mapping[str, str] = {}  # the fields of the context by parameter; "" is the context itself
 
     def call(self, function: Callable[..., Any], query: str, context: Context) -> Any:
-        """Call the function with a question."""
         first: tuple[Any, ...] = (query,) if self.query is None else ()
         keywords: dict[str, Any] = {} if self.query is None else {self.query: query}
         for name, field in self.named.items():

@@ -20,12 +20,11 @@ from ragcontract.answers.tool_calls import written
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.safe_text import shorten, visible
-from ragcontract.record.interface import CallFailed, Context, Json, Response, Surroundings, System
+from ragcontract.record.interface import CallFailed, Context, Json, Response, Surroundings, System, Wrapping
 from ragcontract.record.returned.result_forms import DocumentIds, Retrieved
 from ragcontract.record.traces import span_receiver
-from ragcontract.record.traces.retrievals import SEVERAL, Reading, Use
+from ragcontract.record.traces.retrievals import SEVERAL, Reading, Span, SpanError, Use
 from ragcontract.record.traces.span_receiver import Receiver
-from ragcontract.record.traces.spans import Span, SpanError
 from ragcontract.record.traces.trace_response import embedding_model, response_of_trace, trace_of
 
 UNITS = {"": 1.0, "s": 1.0, "ms": 0.001}
@@ -73,13 +72,12 @@ def around(options: ReceiverOptions, system: System, surroundings: Surroundings)
     return Traced(system, reading, address, seconds)
 
 
-class Traced:
+class Traced(Wrapping):
     """A system whose spans are received."""
 
     def __init__(self, system: System, reading: Reading, address: tuple[str, int], seconds: float) -> None:
         """Store the system; ``seconds`` is how long spans are waited for after an answer."""
-        self.concurrency = system.concurrency
-        self._system = system
+        super().__init__(system)
         self._reading = reading
         self._address = address
         self._seconds = seconds
@@ -90,7 +88,7 @@ class Traced:
     def setup(self) -> None:
         """Listen, then set the system up, which may send spans at once."""
         self._receiver = Receiver(*self._address, self._store.add)
-        self._system.setup()
+        super().setup()
 
     def ask(self, query: str, context: Context) -> Response:
         """Ask the system, wait for the spans of the call, and return the response with what they say."""
@@ -98,7 +96,7 @@ class Traced:
         self._store.expect(trace)
         try:
             started = perf_counter()
-            response = self._system.ask(query, context)
+            response = super().ask(query, context)
             took = perf_counter() - started
             seconds = max(0.0, min(self._seconds, context.seconds - took))
             spans = self._store.wait(trace, seconds, lambda spans: self._is_whole(spans, entry))
@@ -150,27 +148,23 @@ class Traced:
     def _nothing(self, seconds: float) -> CallFailed:
         host, port = self._address
         name = f"[{host}]" if ":" in host else host
-        if others := self._store.arrived.others:
+        if others := self._store.others:
             why = f"{others:,} of other traces did: the service must continue the trace of the traceparent that it gets"
         else:
             why = f"set OTEL_EXPORTER_OTLP_ENDPOINT=http://{name}:{port} where the service runs"
         return CallFailed("no_spans", f"no spans of the call arrived within {seconds:.3g} s after its answer; {why}")
 
     def versions(self) -> Mapping[str, str]:
-        """Return the versions of the system, and the embedding model if the spans named exactly one."""
         models = self._embedding_models
         named = {"embedding_model": next(iter(models))} if len(models) == 1 else {}
-        return {**named, **self._system.versions()}
+        return {**named, **super().versions()}
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the facts of the system, and how many spans arrived."""
-        arrived = self._store.arrived
-        return {**self._system.facts(), "traces": {"spans": arrived.expected, "others": arrived.others}}
+        return {**super().facts(), "traces": {"spans": self._store.expected, "others": self._store.others}}
 
     def teardown(self) -> None:
-        """Release the system, and stop listening."""
         try:
-            self._system.teardown()
+            super().teardown()
         finally:
             if self._receiver is not None:
                 self._receiver.close()
@@ -220,25 +214,13 @@ def _name(call: Json) -> str:
     return name if isinstance(name, str) else ""
 
 
-class Arrived(Struct, frozen=True, kw_only=True):
-    """How many spans arrived."""
-
-    expected: int  # of calls under way
-    others: int
-
-
 class SpanStore:
     """Keeps the spans of expected traces, and counts all others."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._spans: dict[str, list[Span]] = {}
-        self._expected = self._others = 0
-
-    @property
-    def arrived(self) -> Arrived:
-        """How many spans have arrived."""
-        return Arrived(expected=self._expected, others=self._others)
+        self.expected = self.others = 0  # spans of calls under way, and other ones
 
     def expect(self, trace: str) -> None:
         """Keep the spans of a trace from now on."""
@@ -256,9 +238,9 @@ class SpanStore:
             for span in spans:
                 kept = self._spans.get(span.trace)
                 if kept is None:
-                    self._others += 1
+                    self.others += 1
                 else:
-                    self._expected += 1
+                    self.expected += 1
                     if len(kept) <= bounds.TRACE_SPANS:
                         kept.append(span)
             self._changed.notify_all()

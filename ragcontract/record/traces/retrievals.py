@@ -1,19 +1,110 @@
-"""Find the results of a trace: which of its retrievals counts, and the documents in it.
+"""Define the spans of a trace, and find its results: which of its retrievals counts, and the documents in it.
 
 The attributes are those of OpenInference (spec at 1fe497f) and of OpenTelemetry's GenAI conventions
-(open-telemetry/semantic-conventions-genai, in development).
+(open-telemetry/semantic-conventions-genai, in development). They are flat, as on the wire, or nested, as some tools
+write them.
 """
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from ragcontract.core import bounds
 from ragcontract.core.safe_text import shorten, visible
+from ragcontract.files.json_text import check_nesting
 from ragcontract.record.interface import CallFailed
 from ragcontract.record.returned.result_forms import DocumentIds, Retrieved, that_counts
-from ragcontract.record.traces.spans import Attributes, Span, ancestors, at, listed_at, parsed
+
+Attributes = Mapping[str, Any]
+REDACTED = "__REDACTED__"  # what OpenInference has in place of a value that it hides
+
+
+class SpanError(ValueError):
+    """Something is not a span, or is too large to be read as one; the message says what was expected."""
+
+
+class Span(Struct, frozen=True, kw_only=True):
+    """What is read of a span. Ids are hexadecimal."""
+
+    trace: str
+    id: str
+    parent: str = ""  # empty if it has none
+    name: str = ""
+    start: int = 0  # ns
+    end: int = 0  # ns
+    error: str | None = None  # the message if the span failed
+    dropped: int = 0  # how many attributes the sender left out, because there were too many
+    attributes: Attributes = {}
+
+
+def at(attributes: Attributes, path: str) -> Any:
+    """Return the attribute ``a.b.c``, however it is split into keys; None if it is missing or hidden."""
+    if path in attributes:
+        return None if attributes[path] == REDACTED else attributes[path]
+    head, dot, rest = path.partition(".")
+    while dot:
+        if isinstance(inner := attributes.get(head), Mapping) and (value := at(inner, rest)) is not None:
+            return value
+        more, dot, rest = rest.partition(".")
+        head = f"{head}.{more}"
+    return None
+
+
+def text_at(attributes: Attributes, *paths: str) -> str | None:
+    """Return the first of several attributes that is a text and not empty."""
+    return next((value for path in paths if isinstance(value := at(attributes, path), str) and value), None)
+
+
+def listed_at(attributes: Attributes, path: str) -> list[Attributes] | None:
+    """Return the objects that an attribute lists; None if there is no such attribute.
+
+    They may be a list, a list as JSON, or flat keys such as ``path.0.name``. Raises SpanError if there are too many.
+    """
+    items = parsed(at(attributes, path))
+    if not isinstance(items, Sequence) or isinstance(items, str):
+        items = _flat(attributes, path)
+    elif len(items) > bounds.RETURNED:
+        raise SpanError(f"{path}: lists more than {bounds.RETURNED:,} items")
+    return None if items is None else [item for item in items if isinstance(item, Mapping)]
+
+
+def _flat(attributes: Attributes, path: str) -> list[Attributes] | None:
+    items: dict[int, dict[str, Any]] = {}
+    start = f"{path}."
+    for name, value in attributes.items():
+        if name.startswith(start):
+            number, _, rest = name[len(start) :].partition(".")
+            if rest and number.isascii() and number.isdecimal() and len(number) <= len(str(bounds.RETURNED)):
+                items.setdefault(int(number), {})[rest] = value
+    if len(items) > bounds.RETURNED:
+        raise SpanError(f"{path}: lists more than {bounds.RETURNED:,} items")
+    return [items[number] for number in sorted(items)] if items else None
+
+
+def parsed(value: Any) -> Any:
+    """Return the list or the object that a text is as JSON; other values as they are."""
+    if not isinstance(value, str) or value.lstrip()[:1] not in {"[", "{"}:
+        return value
+    try:
+        data = value.encode()
+        check_nesting(data)
+        return msgspec.json.decode(data)
+    except (ValueError, RecursionError):  # among them texts that only begin like JSON
+        return value
+
+
+def ancestors(span: Span, by_id: Mapping[str, Span]) -> Iterator[Span]:
+    """Yield the spans around a span, from the inside out; stop at a circle, which hostile traces may have."""
+    seen = {span.id}
+    while (parent := by_id.get(span.parent)) is not None and parent.id not in seen:
+        seen.add(parent.id)
+        yield parent
+        span = parent
+
 
 KIND, OPERATION = "openinference.span.kind", "gen_ai.operation.name"
 RETRIEVED, RANKED = "retrieval.documents", "reranker.output_documents"
@@ -165,17 +256,11 @@ def _filled(ranked: Sequence[_Document], retrieved: Sequence[_Ranking]) -> list[
     filled = []
     for document in ranked:
         same = by_own.get(document.own or "") or by_text.get(document.text or "")
-        filled.append(document if same is None else _completed(document, same))
+        if same is not None:
+            own, text = document.own or same.own, document.text or same.text
+            document = replace(document, own=own, text=text, metadata=document.metadata or same.metadata)  # noqa: PLW2901
+        filled.append(document)
     return filled
-
-
-def _completed(document: _Document, same: _Document) -> _Document:
-    return _Document(
-        own=document.own or same.own,
-        text=document.text or same.text,
-        score=document.score,
-        metadata=document.metadata or same.metadata,
-    )
 
 
 def _results(documents: Iterable[_Document], reading: Reading) -> list[dict[str, Any]]:
@@ -230,7 +315,7 @@ def _with_ids(documents: Iterable[_Document], span: Span) -> Iterator[_Document]
     for number, document in enumerate(listed):
         other = from_output[number] if isinstance(from_output, list) and len(from_output) == len(listed) else None
         if isinstance(other, Mapping) and other.get("page_content") == document.text and (own := _own(other.get("id"))):
-            yield _Document(own=own, text=document.text, score=document.score, metadata=document.metadata)
+            yield replace(document, own=own)
         else:
             yield document
 

@@ -19,7 +19,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import mebibytes
 from ragcontract.record.traces import trace_files
-from ragcontract.record.traces.spans import Span, SpanError
+from ragcontract.record.traces.retrievals import Span, SpanError
 from ragcontract.record.traces.trace_files import FAILED
 
 
@@ -96,7 +96,6 @@ class Receiver:
         threading.Thread(target=self._server.serve_forever, args=(POLL,), name="receiving", daemon=True).start()
 
     def close(self) -> None:
-        """Stop listening; open connections go on to their ends."""
         self._server.shutdown()
         self._server.server_close()
 

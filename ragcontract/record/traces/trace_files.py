@@ -20,7 +20,7 @@ from ragcontract.files.json_lines import UNDECODABLE
 from ragcontract.files.json_text import check_nesting, malformed
 from ragcontract.files.opening import READ_ERRORS, Progress, read_problem, read_within
 from ragcontract.files.problems import Collector
-from ragcontract.record.traces.spans import Span, SpanError, at, text_at
+from ragcontract.record.traces.retrievals import Span, SpanError, at, text_at
 
 OTHER_SIGNALS = ("resourceMetrics", "resourceLogs", "resourceProfiles")
 EXPECTED = "expected OTLP as JSON lines (resourceSpans), as the collector's file exporter writes it, or spans as JSON"

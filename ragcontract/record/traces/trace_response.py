@@ -17,8 +17,18 @@ from ragcontract.core import bounds
 from ragcontract.record.interface import CallFailed, Response
 from ragcontract.record.returned.response_forms import FIELDS
 from ragcontract.record.returned.returned_messages import error_of
-from ragcontract.record.traces.retrievals import Reading, kind_of, results_of_spans
-from ragcontract.record.traces.spans import Attributes, Span, ancestors, at, listed_at, parsed, text_at
+from ragcontract.record.traces.retrievals import (
+    Attributes,
+    Reading,
+    Span,
+    ancestors,
+    at,
+    kind_of,
+    listed_at,
+    parsed,
+    results_of_spans,
+    text_at,
+)
 
 ANSWERING = {"CHAIN", "AGENT", "LLM"}
 ANSWERS = ("answer", "result", "output", "response", "content", "text")
@@ -79,10 +89,8 @@ def query_id_of(trace: Trace) -> str | None:
     """Return the id of the golden query that an application or its baggage names; None if there is none."""
     for span in trace.spans:
         metadata = parsed(at(span.attributes, "metadata"))
-        for query_id in (
-            at(span.attributes, QUERY_ID),
-            metadata.get(QUERY_ID) if isinstance(metadata, Mapping) else None,
-        ):
+        in_metadata = metadata.get(QUERY_ID) if isinstance(metadata, Mapping) else None
+        for query_id in (at(span.attributes, QUERY_ID), in_metadata):
             if isinstance(query_id, str | int) and not isinstance(query_id, bool) and query_id != "":
                 return str(query_id)
     return None
@@ -230,7 +238,6 @@ class AskedCall(Struct, frozen=True, kw_only=True):
 
     @property
     def is_captured(self) -> bool:
-        """Whether the trace has its arguments."""
         return bool(self.arguments != NOT_CAPTURED)
 
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.metric import Scale
 from ragcontract.core.numbers import count, fixed, signed
-from ragcontract.decision.gate_report import COMPARING, GateReport
+from ragcontract.decision.gate_report import GateReport
 from ragcontract.report.html.page_text import Badge, badge, of_scale, shown
 from ragcontract.report.limit_text import ends_of, outcomes_of, p_of, tested_together, whole_of
 from ragcontract.report.metric_table import (
@@ -152,13 +152,13 @@ def _marks(gates: Sequence[GateReport], metric: MetricReport) -> Iterable[str]:
 
 def _worst_allowed(gate: GateReport, metric: MetricReport) -> float | None:
     """Return the worst value that a limit allows; None if that depends on a baseline value and there is none."""
-    if gate.kind not in COMPARING:
+    if not gate.compares:
         return gate.limit
     before, whole = metric.baseline, whole_of(metric)
     if before is None or whole is None:
         return None
-    allowed = gate.limit * whole if gate.kind.startswith("relative") else gate.limit
-    return before - allowed if gate.kind.endswith("drop") else before + allowed
+    allowed = gate.limit * whole if gate.relative else gate.limit
+    return before - allowed if gate.kind == "drop" else before + allowed
 
 
 class TagMetric(Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ import yaml
 from ragcontract import action
 from ragcontract.github.delivery import World
 from ragcontract.guard import guarded
-from ragcontract.net.stopping import Timing
+from ragcontract.net.pacing import Timing
 from tests.fuzz import expectations
 from tests.fuzz.expectations import Broken, expect
 from tests.fuzz.generate.kinds import LABEL, SHA

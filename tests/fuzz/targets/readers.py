@@ -11,7 +11,7 @@ from ragcontract.core.run import row_type
 from ragcontract.files.problems import Collector, MoreProblems, Problem, Problems, Warned
 from ragcontract.github.context import Context
 from ragcontract.judge.calibration_run import read_labels
-from ragcontract.judgments.calibration_file import read_calibration
+from ragcontract.judgments.calibration import read_calibration
 from ragcontract.judgments.judgments_file import read_judgments
 from ragcontract.registry import BUILT_IN
 from ragcontract.runs.readers import RunEvent, open_baseline, open_run

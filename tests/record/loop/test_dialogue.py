@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract import CallFailed, Context, Response, check
-from ragcontract.record.attempts import Conversation
+from ragcontract.record.asking import Conversation
 from ragcontract.record.golden_questions import Question
 from tests.builders import Row, golden
 from tests.record.test_recording import problems, rows_of

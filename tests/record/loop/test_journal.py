@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from ragcontract import CallFailed, Context, InputError, OutputError, Response, __version__
-from ragcontract.record import journal as journals
+from ragcontract.net.journal import Lines, opened
 from ragcontract.record.events import Start
-from ragcontract.record.golden_questions import Selection
-from ragcontract.record.journal import Entry
+from ragcontract.record.recording_journal import Entry, Journal
 from tests.builders import golden
 from tests.record.workplace import Toy, Workplace, always, finds
 
@@ -172,17 +171,17 @@ def test_a_run_of_a_part_does_not_throw_away_the_answers_to_the_other_questions(
     place = Workplace(tmp_path)
     before = interrupted(place, "q3")
     with pytest.raises(InputError, match=r"has 2 answers to other questions.*give this part another --out"):
-        place.record(always, selection=Selection(ids=("q3",)))
+        place.record(always, queries=("q3",))
     assert place.journal.read_bytes().splitlines(keepends=True) == before
     assert asked_next(place) == ["q3"]
 
 
 def test_two_recordings_do_not_share_a_journal(tmp_path: Path) -> None:
     place = Workplace(tmp_path)
-    held = journals.opened(place.journal)
+    held = opened(place.journal, "recording")
     with pytest.raises(InputError, match=r"another recording writes it; wait for its end, or give another --out"):
         place.record(always)
-    held.close()
+    held.close(remove=True)
     assert asked_next(place) == ["q1", "q2", "q3"]
 
 
@@ -203,7 +202,7 @@ def test_what_repeats_are_lacking_is_known(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_reported_and_what_was_written_is_kept(tmp_path: Path) -> None:
     full = Path("/dev/full").open("r+b")  # noqa: SIM115 (the journal closes it)
-    journal = journals.Journal(full, tmp_path / "journal", read_only=True)
+    journal = Journal(Lines(full, tmp_path / "journal", read_only=True))
     with pytest.raises(OutputError, match=r"journal: cannot be written \(No space left on device\)"):
         journal.add(Entry(query_id="q1", question_sha="0", repeat=1, attempts=1, ms=1.0))
     journal.close()

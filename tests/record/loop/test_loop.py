@@ -11,7 +11,7 @@ import pytest
 
 from ragcontract import CallFailed, Context, InputError, Response
 from ragcontract.core import bounds
-from ragcontract.record.attempts import GRACE
+from ragcontract.net.pool import GRACE
 from ragcontract.record.events import QuestionDone, RecordingProgress, Retry
 from tests.record.test_recording import problems
 from tests.record.workplace import Toy, Workplace, finds
@@ -79,7 +79,7 @@ def test_a_question_that_waits_for_another_attempt_keeps_its_place(tmp_path: Pat
 def test_a_call_that_takes_too_long_is_given_up_and_the_others_go_on(tmp_path: Path) -> None:
     place = Workplace(tmp_path, 5)
     with hanging("q2") as answer:
-        recording = place.record(Toy(answer, concurrency=2), manner={"seconds": 0.5})
+        recording = place.record(Toy(answer, concurrency=2), manner={"timeout": 0.5})
     assert problems(recording)[1] == "timeout: 1, such as query 'q2': no answer within 0.5 s; --timeout allows more"
     assert len(place.of_kind(QuestionDone)) == 5
     (slow,) = [case for case in place.of_kind(QuestionDone) if not case.ok]
@@ -91,13 +91,13 @@ def test_an_answer_that_comes_a_little_too_late_is_none(tmp_path: Path) -> None:
         threading.Event().wait(context.seconds + GRACE / 5)
         return finds()
 
-    assert problems(Workplace(tmp_path, 1).record(answer, manner={"seconds": 0.05}))[1].startswith("timeout: 1")
+    assert problems(Workplace(tmp_path, 1).record(answer, manner={"timeout": 0.05}))[1].startswith("timeout: 1")
 
 
 def test_recording_stops_when_as_many_calls_hang_as_there_may_be(tmp_path: Path) -> None:
     with hanging("q1", "q2") as answer:
         toy = Toy(answer, concurrency=2)
-        recording = Workplace(tmp_path, 9).record(toy, manner={"seconds": 0.1})
+        recording = Workplace(tmp_path, 9).record(toy, manner={"timeout": 0.1})
     (problem,) = problems(recording)
     assert problem.startswith("2 calls still running after more than 0.1 s cannot be stopped; raise --timeout")
     assert sorted(toy.ids) == ["q1", "q2"]
@@ -111,7 +111,7 @@ def test_a_call_that_was_given_up_and_then_ended_is_in_nobodys_way(tmp_path: Pat
         return finds()
 
     place, toy = Workplace(tmp_path, 3), Toy(answer)
-    assert problems(place.record(toy, manner={"seconds": 0.5}))[0].startswith("1 of 3 questions")
+    assert problems(place.record(toy, manner={"timeout": 0.5}))[0].startswith("1 of 3 questions")
     assert toy.ids == ["q1", "q2", "q3"]
 
 
@@ -133,7 +133,7 @@ def test_a_pause_that_a_server_asks_for_is_for_everyone(tmp_path: Path) -> None:
 
 def test_calls_keep_to_a_rate(tmp_path: Path) -> None:
     began = monotonic()
-    assert Workplace(tmp_path, 5).record(Toy(concurrency=5), manner={"rate": 20}).error is None
+    assert Workplace(tmp_path, 5).record(Toy(concurrency=5), manner={"rate": "20/s"}).error is None
     assert monotonic() - began >= 4 / 20  # at least, on any machine
 
 

@@ -4,7 +4,7 @@ import http.client
 import json
 from collections.abc import Sequence
 
-from ragcontract.record.traces.spans import Span
+from ragcontract.record.traces.retrievals import Span
 from tests.record.traces.spans import otlp
 
 

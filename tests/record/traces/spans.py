@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ragcontract.record.returned.result_forms import DocumentIds
-from ragcontract.record.traces.retrievals import Reading
-from ragcontract.record.traces.spans import Span
+from ragcontract.record.traces.retrievals import Reading, Span
 from ragcontract.record.traces.trace_response import Trace, trace_of
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from ragcontract.record.interface import CallFailed
 from ragcontract.record.returned.result_forms import DocumentIds
-from ragcontract.record.traces.retrievals import Reading
-from ragcontract.record.traces.spans import Span, SpanError
+from ragcontract.record.traces.retrievals import Reading, Span, SpanError
 from ragcontract.record.traces.trace_response import (
     embedding_model,
     query_id_of,

@@ -13,7 +13,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.record.interface import CallFailed, Context, Response, Surroundings
 from ragcontract.record.traces import span_receiver
 from ragcontract.record.traces.receiving import ReceiverOptions, around
-from ragcontract.record.traces.spans import Span
+from ragcontract.record.traces.retrievals import Span
 from tests.record.free_port import free_port
 from tests.record.traces.sending import send
 from tests.record.traces.spans import retriever, span

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from ragcontract.record.interface import CallFailed
-from ragcontract.record.traces.retrievals import SEVERAL, results_of_spans
-from ragcontract.record.traces.spans import Span
+from ragcontract.record.traces.retrievals import SEVERAL, Span, results_of_spans
 from tests.record.traces.spans import documents, of, reading, retriever, span
 
 

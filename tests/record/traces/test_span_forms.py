@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.record.traces import span_receiver, trace_files
-from ragcontract.record.traces.spans import SpanError, ancestors, at, listed_at, parsed
+from ragcontract.record.traces.retrievals import SpanError, ancestors, at, listed_at, parsed
 from ragcontract.record.traces.trace_files import span_of
 from tests.record.traces.spans import KIND, TRACE, of, otlp, protobuf, retriever, sdk, span
 

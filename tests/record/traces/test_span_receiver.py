@@ -12,8 +12,8 @@ import pytest
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
+from ragcontract.record.traces.retrievals import Span
 from ragcontract.record.traces.span_receiver import Receiver
-from ragcontract.record.traces.spans import Span
 from tests.record.traces.spans import otlp, protobuf, span
 
 SPANS = [span(1), span(2, "LLM", 1)]

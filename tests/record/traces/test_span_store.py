@@ -4,7 +4,7 @@ import pytest
 
 from ragcontract.core import bounds
 from ragcontract.record.interface import CallFailed
-from ragcontract.record.traces.receiving import Arrived, SpanStore
+from ragcontract.record.traces.receiving import SpanStore
 from tests.record.traces.spans import TRACE, span
 
 
@@ -16,7 +16,7 @@ def test_spans_that_nobody_expects_are_only_counted() -> None:
     assert store.wait(TRACE, 0, lambda _: True) == [span(2)]
     store.forget(TRACE)
     store.add([span(3)])
-    assert store.arrived == Arrived(expected=1, others=2)
+    assert (store.expected, store.others) == (1, 2)
 
 
 def test_of_too_many_spans_one_more_than_allowed_is_held(monkeypatch: pytest.MonkeyPatch) -> None:

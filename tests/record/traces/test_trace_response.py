@@ -7,7 +7,7 @@ import pytest
 from msgspec import UNSET
 
 from ragcontract.record.interface import Response
-from ragcontract.record.traces.spans import Span
+from ragcontract.record.traces.retrievals import Span
 from ragcontract.record.traces.trace_response import embedding_model, query_id_of, questions_of, response_of_trace
 from tests.record.traces.spans import reading, retriever, span, trace
 

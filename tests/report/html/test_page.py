@@ -145,7 +145,7 @@ def test_many_tags_with_limits_are_folded() -> None:
 @pytest.mark.parametrize("labels", [STATUS, markdown_metrics.STATUS, terminal.STATUS])
 def test_every_status_has_a_label_in_every_report(labels: dict[str, str]) -> None:
     records = schema_of("report")["$defs"]
-    names = ("GateReport", "TierReport", *(["QueryReport"] if labels is not markdown_metrics.STATUS else []))
+    names = ("MetricReport", *(["QueryReport"] if labels is not markdown_metrics.STATUS else []))
     assert {status for name in names for status in records[name]["properties"]["status"]["enum"]} == labels.keys()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from ragcontract.record.adapters.http_answers import AnswerMapping, EmptyResults, Fields
+from ragcontract.record.adapters.service_client import AnswerMapping, EmptyResults, Fields
 from ragcontract.record.interface import CallFailed, Response
 from ragcontract.record.returned.result_forms import DocumentIds
 

@@ -8,9 +8,9 @@ import pytest
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
+from ragcontract.net.pacing import Timing
 from ragcontract.net.secrets import Secrets
 from ragcontract.net.sending import HttpCall, shown
-from ragcontract.net.stopping import Timing
 from ragcontract.record.adapters.service_client import ServiceClient, keys_in
 from ragcontract.record.interface import CallFailed, Surroundings
 from tests.net import service as stand_in

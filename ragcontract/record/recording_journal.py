@@ -10,19 +10,18 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import replace
 
 from ragcontract.core import bounds
-from ragcontract.core.errors import InputError, OutputError
+from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import shorten
-from ragcontract.files.locking import locked, not_ours
 from ragcontract.files.paths import AnchoredPath
-from ragcontract.files.writing import temporary_file, unwritable_temporary
+from ragcontract.net.journal import Lines
 from ragcontract.record.events import Failure
 from ragcontract.record.golden_questions import Question, Questions
 from ragcontract.record.sources import Source, Sources
@@ -80,13 +79,8 @@ WHAT = {"git": "the commit", "tool": "rag-contract", "doc_id": "--doc-id", "watc
 class Journal:
     """Keeps rows on disk and returns them in the order of the questions; close it at the end."""
 
-    def __init__(self, file: IO[bytes], path: os.PathLike[str] | None, *, read_only: bool = False) -> None:
-        """Use an open file, which is empty or the journal at ``path``; see :func:`opened`."""
-        self._file = file
-        self._path = path
-        self._read_only = read_only
-        self._end = 0
-        self._unsynced = False
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
         self._offsets = array("q")
         self._numbers: dict[str, int] = {}
         self._questions: Sequence[Question] = ()
@@ -103,11 +97,11 @@ class Journal:
     ) -> Self:
         """Prepare to add rows to those that :meth:`read` finds; with ``fresh``, throw those away."""
         if fresh:
-            self._file.truncate(0)
+            self._lines.cut(0)
         self.read(header, questions, sources, partial=partial)
-        self._file.truncate(self._end)
-        if not self._end:
-            self._append(msgspec.json.encode(header) + b"\n")
+        self._lines.cut(self._lines.end)
+        if not self._lines.end:
+            self._append(header)
         return self
 
     def read(self, header: Header, questions: Questions, sources: Sources, *, partial: bool = False) -> Self:
@@ -123,12 +117,11 @@ class Journal:
         self._questions, self._repeats = questions.chosen, header.repeats
         self._numbers = {question.id: number for number, question in enumerate(self._questions)}
         self._offsets = array("q", [ABSENT]) * (len(self._questions) * header.repeats)
-        first = self._file.readline(bounds.LINE)
-        if first.endswith(b"\n"):
-            self._end = len(first)
-            self._load()
+        following = self._lines.following()
+        if (first := next(following, None)) is not None:
+            self._load(following)
             if self._rows:
-                self._compare(header, first)
+                self._compare(header, first[1])
                 self._refuse([*sources.differences(self._sources.values())])
                 self._earlier_modules = {
                     source.module: source.file for source in self._sources.values() if source.module
@@ -136,7 +129,7 @@ class Journal:
                 if questions.are_a_part:
                     self._refuse_others()
             else:  # nothing to lose
-                self._end, self._versions, self._sources = 0, None, {}
+                self._lines.end, self._versions, self._sources = 0, None, {}
         self.kept = sum(offset != ABSENT for offset in self._offsets)
         return self
 
@@ -147,7 +140,7 @@ class Journal:
             recorded = {}
         if recorded.get("journal") != VERSION:
             problem = "is not a journal that this version of rag-contract can go on with; throw it away with --fresh"
-            raise InputError([f"{self._path}: {problem}"])
+            raise InputError([f"{self._lines.path}: {problem}"])
         self._refuse_other(recorded, msgspec.structs.asdict(header))
 
     def _refuse_other(self, recorded: Mapping[str, Any], now: Mapping[str, Any]) -> None:
@@ -164,7 +157,7 @@ class Journal:
             others = len(differs) - bounds.NAMES
             listed = ", ".join(differs[: bounds.NAMES]) + (f", and {others:,} more" if others > 0 else "")
             has = f"has {count(self._rows, 'answer')} of a recording that did not end, but {listed}"
-            raise InputError([f"{self._path}: {has}; undo that to go on, or throw them away with --fresh"])
+            raise InputError([f"{self._lines.path}: {has}; undo that to go on, or throw them away with --fresh"])
 
     def depend_on(self, sources: Sequence[Source]) -> None:
         """Write down files before the rows that may depend on them.
@@ -178,7 +171,7 @@ class Journal:
         changed = [replace(source, sha256=None) for source in sources if known[source.file].sha256 != source.sha256]
         if lines := [*added, *changed]:
             self._sources = known | {source.file: source for source in changed}
-            self._append(msgspec.json.encode(Used(sources=lines)) + b"\n")
+            self._append(Used(sources=lines))
         if changed:
             listed = ", ".join(map(str, changed[: bounds.NAMES]))
             two = f"{listed}: changed while it was in use, so the answers are of two versions"
@@ -197,19 +190,18 @@ class Journal:
             self._refuse_other(self._versions, versions)
         else:
             self._versions = dict(versions)
-            self._append(msgspec.json.encode(Prepared(versions=self._versions)) + b"\n")
+            self._append(Prepared(versions=self._versions))
 
     def _refuse_others(self) -> None:
         """Raise InputError if there are rows of other questions: they would be lost when the journal is deleted."""
         if self._others:
             has = f"has {count(self._others, 'answer')} to other questions, of a recording that did not end"
             way = "end that first, give this part another --out, or throw them away with --fresh"
-            raise InputError([f"{self._path}: {has}; {way}"])
+            raise InputError([f"{self._lines.path}: {has}; {way}"])
 
-    def _load(self) -> None:
+    def _load(self, following: Iterator[tuple[int, bytes]]) -> None:
         decode = msgspec.json.Decoder(Entry).decode
-        while (line := self._file.readline(2 * bounds.LINE)).endswith(b"\n"):
-            offset, self._end = self._end, self._end + len(line)
+        for offset, line in following:
             if self._versions is None and line.startswith(PREPARED):
                 with suppress(msgspec.DecodeError, UnicodeError):
                     self._versions = msgspec.json.decode(line, type=Prepared).versions
@@ -245,54 +237,28 @@ class Journal:
                     yield question, repeat
 
     def add(self, entry: Entry) -> None:
-        """Write a line; raises OutputError if that fails."""
-        offset = self._end
-        self._append(msgspec.json.encode(replace(entry, sources=len(self._sources))) + b"\n")
+        offset = self._append(replace(entry, sources=len(self._sources)))
         if entry.row is not UNSET:
             self._rows += 1
             self._offsets[self._at(self._numbers[entry.query_id], entry.repeat)] = offset
 
-    def _append(self, line: bytes) -> None:
-        try:
-            self._file.seek(self._end)
-            self._file.write(line)
-            self._file.flush()
-        except OSError as error:
-            raise self._unwritable(error) from error
-        self._end += len(line)
-        self._unsynced = True
+    def _append(self, line: Header | Used | Prepared | Entry) -> int:
+        return self._lines.append(msgspec.json.encode(line) + b"\n")
 
     def sync(self) -> None:
-        """Flush what is written to the disk, so that it survives if the machine stops."""
-        if self._unsynced and self._path is not None:
-            try:
-                os.fsync(self._file.fileno())
-            except OSError as error:
-                raise self._unwritable(error) from error
-        self._unsynced = False
-
-    def _unwritable(self, error: OSError) -> OutputError:
-        if self._path is None:
-            return unwritable_temporary(error)
-        return OutputError([f"{self._path}: cannot be written ({error.strerror or error})"])
+        self._lines.sync()
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the rows in the order of the questions, with the repeats of each together."""
         decode = msgspec.json.Decoder(Entry).decode
         for offset in self._offsets:
             if offset != ABSENT:
-                self._file.seek(offset)
-                row: dict[str, Any] = msgspec.json.decode(decode(self._file.readline()).row or b"{}")
+                row: dict[str, Any] = msgspec.json.decode(decode(self._lines.at(offset)).row or b"{}")
                 yield row
 
     def close(self, *, remove: bool = False) -> None:
         """Close the file; delete it with ``remove``, and if it has no row."""
-        with suppress(OSError, OutputError):  # a failure to write was reported when it happened
-            self.sync()
-            if (remove or not self._rows) and self._path is not None and not self._read_only:
-                Path(self._path).unlink(missing_ok=True)
-        with suppress(OSError):
-            self._file.close()
+        self._lines.close(remove=remove or not self._rows)
 
 
 def path_beside(out: str) -> AnchoredPath:
@@ -322,32 +288,6 @@ def _made(path: Path) -> bool:
         path.open("xb").close()
         return True
     return False
-
-
-def opened(path: os.PathLike[str]) -> Journal:
-    """Open or create a journal and lock it; raises InputError if another recording has it, or OutputError."""
-    try:
-        file = locked(Path(path))
-    except OSError as error:
-        raise OutputError([f"{path}: cannot be written ({error.strerror or error})"]) from error
-    if file is None:
-        raise InputError([f"{path}: another recording writes it; wait for its end, or give another --out"])
-    return Journal(file, path)
-
-
-def to_read(path: os.PathLike[str]) -> Journal:
-    """Open a journal for reading, even while another recording writes it; raises InputError if that fails."""
-    try:
-        if problem := not_ours(Path(path)):
-            raise InputError([f"{path}: cannot be read ({problem}; delete it)"])
-        return Journal(Path(path).open("rb"), path, read_only=True)
-    except OSError as error:
-        raise InputError([f"{path}: cannot be read ({error.strerror or error})"]) from error
-
-
-def temporary() -> Journal:
-    """Return a journal in a temporary file, for a run that is not written."""
-    return Journal(temporary_file(), None)
 
 
 def _difference(name: str, then: object, now: object) -> str:

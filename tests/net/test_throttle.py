@@ -2,7 +2,7 @@
 
 from contextlib import ExitStack
 
-from ragcontract.judge.model_calls import PATIENCE, Throttle
+from ragcontract.net.pacing import PATIENCE, Throttle
 
 
 class Now:

@@ -1,13 +1,12 @@
-"""Attempts within a time limit, and the conversations that they belong to.
+"""Ask a system many questions: within its limits, and again where that may help.
 
-Each attempt has a thread, which is abandoned if it takes too long. A conversation is a golden query on its way: one
-question, or several turns, each of which is asked until it is answered.
+A conversation is a golden query on its way: one question, or several turns, each of which is asked until it is
+answered.
 """
 
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
-from queue import SimpleQueue
 from time import monotonic, perf_counter
 from typing import Any
 
@@ -17,147 +16,155 @@ from msgspec.structs import replace
 from ragcontract.answers.conversation import DECLARED, beside_turn, content_of_turn, starts_in
 from ragcontract.answers.messages import UNKNOWN_CALLS, with_role
 from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
 from ragcontract.core.safe_text import shorten
+from ragcontract.net.pacing import FIRST_BACKOFF, backoff
+from ragcontract.net.pool import Ended, Pool, Stop
+from ragcontract.net.secrets import Secrets
+from ragcontract.record.events import Failure, Retry, Watch
 from ragcontract.record.golden_questions import Question
 from ragcontract.record.interface import CallFailed, Context, Json, Response, System
+from ragcontract.record.record_options import RecordOptions
 from ragcontract.record.returned.returned_messages import ASSISTANT, refusal_in
 
-GRACE = 0.5  # s; a system that watches its own time says more about why it took too long
 
-
-class Ended(Struct, frozen=True, kw_only=True):
+class Attempt(Struct, frozen=True, kw_only=True):
     """An attempt that is over, with the response or the exception."""
 
-    token: int  # the number that `Pool.start` returned
     ms: float
     response: Response | None = None
     error: BaseException | None = None
 
 
-class _Job(Struct, frozen=True, kw_only=True):
-    token: int
-    query: str
-    context: Context
+Done = Callable[["Conversation", Response | CallFailed], None]
 
 
-class _Worker:
-    """A thread that makes one attempt after another. It is kept, because systems keep connections for each thread."""
-
-    def __init__(self, system: System, ended_attempts: "SimpleQueue[Ended | None]", number: int) -> None:
-        self.inbox: SimpleQueue[_Job | None] = SimpleQueue()
-        self.due = 0.0
-        self.abandoned = False
-        self._system = system
-        self._ended = ended_attempts
-        self.thread = threading.Thread(target=self._work, name=f"asking-{number}", daemon=True)
-        self.thread.start()
-
-    def leave(self) -> None:
-        """Let the thread end after its attempt, whose result is dropped."""
-        self.abandoned = True
-        self.inbox.put(None)
-
-    def _work(self) -> None:
-        while not self.abandoned and (job := self.inbox.get()) is not None:
-            ended = _made(self._system, job)
-            if not self.abandoned:
-                self._ended.put(ended)
-
-
-def _made(system: System, job: _Job) -> Ended:
-    started = perf_counter()
-    response, raised = None, None
-    try:
-        response = system.ask(job.query, job.context)
-    except BaseException as error:  # noqa: BLE001 (whatever users' code raises, the recording goes on)
-        raised = error
-    ms = (perf_counter() - started) * 1000
-    if response is not None and ms > job.context.seconds * 1000:
-        response, raised = None, too_long(job.context.seconds)
-    if isinstance(response, Response) and response.latency_ms is not None:
-        own = response.latency_ms
-        if isinstance(own, int | float) and 0 <= own <= bounds.MILLISECONDS:
-            ms = float(own)
-        else:
-            why = f"latency_ms: expected milliseconds, found {shorten(repr(own), bounds.RETURNED_SHOWN)}"
-            response, raised = None, CallFailed("invalid", why)
-    return Ended(token=job.token, ms=ms, response=response, error=raised)
-
-
-def too_long(seconds: float) -> CallFailed:
-    """Return the failure of an attempt that was given up."""
-    return CallFailed("timeout", f"no answer within {seconds:g} s; --timeout allows more")
-
-
-class Pool:
-    """Makes at most ``size`` attempts at a time, and puts those that end into a queue. Only one thread may use it."""
+class Asking:
+    """Asks questions from worker threads, and calls everything else, such as ``watch``, from one thread."""
 
     def __init__(
-        self, system: System, *, size: int, seconds: float, ended_attempts: "SimpleQueue[Ended | None]"
+        self,
+        system: System,
+        options: RecordOptions,
+        *,
+        watch: Watch,
+        stop: Stop,
+        tick: Callable[[], None],
+        secrets: Secrets,
     ) -> None:
+        """Prepare to ask; ``tick`` is called at least once a second."""
         self._system = system
-        self._size = size
-        self._seconds = seconds
-        self._ended_attempts = ended_attempts
-        self._idle: list[_Worker] = []
-        self._busy: dict[int, _Worker] = {}
-        self._abandoned: list[_Worker] = []
-        self._started = self._token = 0
+        self._options = options
+        self._watch = watch
+        self._secrets = secrets
+        self._pool = Pool(
+            self._ask,
+            size=options.concurrency or system.concurrency,
+            stop=stop,
+            seconds=options.timeout,
+            rate=options.calls_per_second,
+            tick=tick,
+            when_stuck="raise --timeout or --concurrency, or use --isolate",
+        )
+        self.close = self._pool.close
 
-    @property
-    def has_room(self) -> bool:
-        """Whether another attempt may start; too many abandoned threads that still run prevent it."""
-        return len(self._busy) < self._size and not self.is_stuck
+    def ask_all(self, conversations: Iterator["Conversation"], done: Done) -> None:
+        """Ask questions until all are done, or until somebody asks to stop.
 
-    @property
-    def busy(self) -> int:
-        """How many attempts are under way."""
-        return len(self._busy)
+        ``done`` is called with each conversation and its response, or the failure of its last attempt. Raises
+        InputError if no other attempt can succeed, and what ``done`` raises. First it waits for the attempts under way,
+        as it does if somebody asks to stop.
+        """
+        self._pool.run(conversations, lambda conversation, ended: self._settle(conversation, ended, done))
 
-    @property
-    def is_stuck(self) -> bool:
-        """Whether as many abandoned threads still run as there may be attempts."""
-        if self._abandoned:
-            self._abandoned = [worker for worker in self._abandoned if worker.thread.is_alive()]
-        return len(self._abandoned) >= self._size
+    def _ask(self, conversation: "Conversation") -> Attempt:
+        context = Context(
+            query_id=conversation.question.id,
+            top=self._options.top,
+            messages=conversation.messages,
+            metadata=conversation.question.metadata,
+            seconds=self._options.timeout,
+            traceparent=f"00-{os.urandom(16).hex()}-{os.urandom(8).hex()}-01",
+            attempt=conversation.attempt,
+            repeat=conversation.repeat,
+        )
+        started = perf_counter()
+        response, raised = None, None
+        try:
+            response = self._system.ask(conversation.query, context)
+        except BaseException as error:  # noqa: BLE001 (whatever users' code raises, the recording goes on)
+            raised = error
+        ms = (perf_counter() - started) * 1000
+        if response is not None and ms > self._options.timeout * 1000:
+            response, raised = None, self._too_long()
+        if isinstance(response, Response) and response.latency_ms is not None:
+            own = response.latency_ms
+            if isinstance(own, int | float) and 0 <= own <= bounds.MILLISECONDS:
+                ms = float(own)
+            else:
+                why = f"latency_ms: expected milliseconds, found {shorten(repr(own), bounds.RETURNED_SHOWN)}"
+                response, raised = None, CallFailed("invalid", why)
+        return Attempt(ms=ms, response=response, error=raised)
 
-    @property
-    def due(self) -> float:
-        """When the next attempt is given up, by ``time.monotonic``; infinite if none is under way."""
-        return min((worker.due for worker in self._busy.values()), default=float("inf"))
+    def _too_long(self) -> CallFailed:
+        seconds = f"{self._options.timeout:g} s"
+        return CallFailed("timeout", f"no answer within {seconds}; --timeout allows more")
 
-    def start(self, query: str, context: Context) -> int:
-        """Start an attempt and return its number. There must be room for it."""
-        if self._idle:
-            worker = self._idle.pop()
-        else:
-            self._started += 1
-            worker = _Worker(self._system, self._ended_attempts, self._started)
-        worker.due = monotonic() + self._seconds + GRACE
-        self._token += 1
-        self._busy[self._token] = worker
-        worker.inbox.put(_Job(token=self._token, query=query, context=context))
-        return self._token
+    def _settle(self, conversation: "Conversation", ended: Ended[Attempt], done: Done) -> float | None:
+        """Return the time of the next attempt or turn; None if the question is done."""
+        attempt = ended.made or Attempt(ms=self._options.timeout * 1000, error=ended.error or self._too_long())
+        try:
+            response = conversation.took(answered(attempt), attempt.ms)
+        except CallFailed as failed:
+            due = self._again(conversation, failed)
+            if due is None:
+                conversation.ms += attempt.ms
+                done(conversation, failed)
+            return due
+        if response is None:
+            return 0.0
+        done(conversation, response)
+        return None
 
-    def took(self, ended: Ended) -> bool:
-        """Note that an attempt has ended; returns False if it was given up before."""
-        worker = self._busy.pop(ended.token, None)
-        if worker is not None:
-            self._idle.append(worker)
-        return worker is not None
+    def _again(self, conversation: "Conversation", failed: CallFailed) -> float | None:
+        """Return the time of another attempt, if that may help and is allowed; otherwise None."""
+        now, limiter = monotonic(), self._pool.limiter
+        if failed.pause is not None:
+            limiter.pause(failed.pause, now)
+        if not failed.again or conversation.attempt > self._options.retries:
+            return None
+        if self._pool.is_ending:
+            return now  # neither answered nor given up: the next recording asks again
+        wait = backoff(conversation.attempt, first=FIRST_BACKOFF, longest=bounds.BACKOFF)
+        due = max(now + wait, limiter.next if failed.pause is not None else now)
+        self._watch(
+            Retry(
+                query_id=conversation.question.id,
+                repeat=conversation.repeat,
+                attempt=conversation.attempt,
+                pause=round(due - now, 3),
+                failure=failure_of(failed, self._secrets),
+            )
+        )
+        conversation.again()
+        return due
 
-    def overdue(self, now: float) -> Iterator[Ended]:
-        """Give up the attempts that have taken too long, and yield how they ended."""
-        for token in [token for token, worker in self._busy.items() if worker.due <= now]:
-            worker = self._busy.pop(token)
-            worker.leave()
-            self._abandoned.append(worker)
-            yield Ended(token=token, ms=self._seconds * 1000, error=too_long(self._seconds))
 
-    def close(self) -> None:
-        """Let the idle threads end now, and the others after their attempts."""
-        for worker in (*self._idle, *self._busy.values()):
-            worker.leave()
+def answered(attempt: Attempt) -> Response:
+    """Return the response of an attempt; raises CallFailed if there is none, InputError if there will be none."""
+    if isinstance(attempt.error, CallFailed | InputError):
+        raise attempt.error
+    if attempt.error is not None:
+        raise CallFailed("exception", f"{type(attempt.error).__name__}: {attempt.error}") from attempt.error
+    if not isinstance(attempt.response, Response):
+        raise CallFailed("invalid", f"expected a Response, found {type(attempt.response).__name__}")
+    return attempt.response
+
+
+def failure_of(failed: CallFailed, secrets: Secrets) -> Failure:
+    """Return a failure as it is written to files, without secrets."""
+    detail = None if failed.detail is None else secrets.redacted(dict(failed.detail))
+    return Failure(kind=failed.kind, message=shorten(secrets.redacted(str(failed)), bounds.FAILURE), detail=detail)
 
 
 UNSENT = frozenset({*DECLARED, "error", UNKNOWN_CALLS})
@@ -178,7 +185,6 @@ class Conversation:
 
     @property
     def query(self) -> str:
-        """The user's message in this turn."""
         return self.question.user_messages[len(self._turns)]
 
     @property
@@ -188,7 +194,6 @@ class Conversation:
         return tuple({name: value for name, value in message.items() if name not in UNSENT} for message in sent)
 
     def again(self) -> None:
-        """Count another attempt at this turn."""
         self.attempt += 1
         self.attempts += 1
 
