@@ -8,13 +8,13 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract.github.runner_output import of_report
-from ragcontract.report import junit, report_v2
+from ragcontract.report import junit
 from ragcontract.report.headline import headline
 from ragcontract.report.html import page
 from ragcontract.report.markdown.document import Layout, render
 from ragcontract.report.record import Report
 from ragcontract.report.terminal import check_text, without_colours
-from tests.records import query, report
+from tests.records import query, rendered, report
 from tests.report.page import Page
 from tests.report.ranked import found_at, noisy
 from tests.runner import parse_annotations
@@ -57,7 +57,7 @@ def test_a_drop_that_is_not_proven_stands_with_its_reason_wherever_people_look(m
     assert [suite.get(name) for name in ("failures", "skipped")] == ["0", "1"]
     (skipped,) = suite.iter("skipped")
     assert str(skipped.get("message")).startswith(sentence.replace(": over", "; over"))
-    version_2 = json.loads(b"".join(report_v2.render(made, lambda: (), answers=True)))
+    version_2 = json.loads(rendered(made)["report-v2"])
     (item,) = version_2["items"]
     assert (item["status_label"], version_2["summary"]["overall_status_label"]) == ("WARN", "PASS")
     assert item["message"].startswith(sentence)

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -12,7 +11,6 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract import pipeline
-from ragcontract.cli.commands.suggest import good_runs, render, suggestions
 from ragcontract.core.errors import InputError
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.lines import Line
@@ -166,15 +164,6 @@ def test_the_schemas_know_both() -> None:
 def test_what_nobody_registered_is_in_no_schema() -> None:
     assert "must_say" not in json.dumps(schema_of("golden"))
     assert "toxicity" not in json.dumps(schema_of("config"))
-
-
-def test_suggestions_go_by_the_metrics_direction(folder: Path) -> None:
-    again = shutil.copy(folder / "good.jsonl", folder / "again.jsonl")
-    inputs = pipeline.Inputs(golden=[str(folder / "golden.jsonl")], run=[str(folder / "good.jsonl"), str(again)])
-    text = render(suggestions(list(good_runs(inputs, registry=REGISTRY))), files=inputs.paths("run"))
-    assert "  toxicity_rise_gt: " in text
-    assert "\nmaximums:\n  toxicity: " in text
-    assert "named@5: 4 queries cannot carry a minimum; add queries" in text
 
 
 def test_a_rule_can_be_turned_off(folder: Path) -> None:

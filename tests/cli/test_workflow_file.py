@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from ragcontract.cli.commands.init import template
 from ragcontract.cli.workflow_file import WORKFLOW, for_folder, repository_root, workflow_file
 from tests.process import Ended, files_in, rag_contract
-from tests.runner import ROOT
+from tests.runner import ROOT, TEMPLATES
 
 
 def git(folder: Path, *argv: str) -> None:
@@ -122,7 +121,7 @@ def test_at_the_root_and_outside_of_a_repository_nothing_names_a_folder(
 ) -> None:
     folder = repository(tmp_path / "repo") if at == "root" else tmp_path
     init_in(folder, monkeypatch)
-    assert (folder / WORKFLOW).read_text() == template("workflow.yml")
+    assert (folder / WORKFLOW).read_text() == (TEMPLATES / "workflow.yml").read_text()
 
 
 def test_a_worktree_and_a_submodule_are_repositories_of_their_own(tmp_path: Path) -> None:
@@ -168,7 +167,7 @@ NAMES = [
 
 @pytest.mark.parametrize("folder", NAMES)
 def test_a_workflow_names_its_folder_whatever_it_is_called(folder: str, tmp_path: Path) -> None:
-    text = for_folder(template("workflow.yml"), folder)
+    text = for_folder((TEMPLATES / "workflow.yml").read_text(), folder)
     assert "${{ github.token" not in text, "an expression in the name of a folder"
     job = yaml.safe_load(text)["jobs"]["rag-contract"]
     named = folder.replace("${{", "${{ '${{' }}")

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from ragcontract import pipeline
 from ragcontract.core.errors import InputError
-from ragcontract.core.finding import ContractChange
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.lines import Line
 from ragcontract.core.metric import Metric, MetricSettings, Missing
@@ -19,6 +18,7 @@ from ragcontract.evaluation.source import Local
 from ragcontract.pipeline import Outcome
 from ragcontract.registry import BUILT_IN
 from ragcontract.report import baseline
+from ragcontract.runs.baseline_contract import ContractChange
 from ragcontract.runs.readers import open_baseline, open_run
 from tests.builders import Row, golden, run, write_jsonl
 from tests.records import NOW

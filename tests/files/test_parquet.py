@@ -15,13 +15,13 @@ import pytest
 from ragcontract import InputError, check, load_golden, load_run
 from ragcontract.core.run import RunRow, row_type
 from ragcontract.files.opening import BUFFER
-from ragcontract.files.parquet import ROWS
 from ragcontract.files.problems import Batch
 from ragcontract.files.rows import read_rows
 from tests.builders import golden, run, write_jsonl
 from tests.process import Ended, files_in, rag_contract, spawn
 from tests.runs.sides import problems_in, read_run, side_of
 
+ROWS = 1_000  # that are read at once
 ID_TYPES = [
     pa.string(),
     pa.large_string(),
