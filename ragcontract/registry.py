@@ -1,7 +1,8 @@
 """The registry of metrics, rules and limited quantities. A new one needs a module and a line here.
 
 The registry is passed as an argument; there is no global registration. Other things that can be added have tables of
-the same lines where they belong: commands, report formats, targets of ``record``, formats of ``convert``.
+the same lines where they belong: commands, report formats, formats of rows, targets of ``record``, formats of
+``convert``.
 """
 
 from collections.abc import Container, Mapping

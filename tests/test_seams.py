@@ -106,7 +106,7 @@ def test_a_good_run_passes_and_its_metrics_are_in_the_report(folder: Path) -> No
 
 def test_limits_go_by_the_metrics_direction_overall_and_by_tag(folder: Path) -> None:
     report = check(folder, "bad.jsonl").report
-    gates = {gate.id: (gate.kind, gate.status, gate.message) for gate in report.gates}
+    gates = {gate.id: (gate.kind_in_json, gate.status, gate.message) for gate in report.gates}
     assert gates == {
         "minimums.named_at_k": ("minimum", "pass", "named@5 is 0.20, minimum 0.10"),
         "fail_on.named_drop_gt": ("drop", "pass", "named@5 did not fall, allowed drop 0.50"),
@@ -252,25 +252,29 @@ class EveryOther(RankRule, frozen=True, kw_only=True, gc=False, tag="every_other
     """A rule of ranks that no built-in shortcut knows: the best document is at an even rank."""
 
     in_rows: ClassVar[bool] = False
+    asked: ClassVar[list[str]] = []  # the queries about which it was asked
 
     @classmethod
     def of(cls, query: GoldenQuery, settings: RuleSettings) -> Iterable[Self]:  # noqa: ARG003 (the seam's)
         """Return the rule, which every query has."""
         return [cls()]
 
-    def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:  # noqa: ARG002 (the seam's)
+    def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
         """Yield a violation for odd ranks."""
+        self.asked.append(query.id)
         if any(rank and rank % 2 for rank in score.ranks):
             yield Violation(rule="every_other", expected=("an even rank",), actual=("an odd one",))
 
 
-def test_a_rule_of_ranks_is_asked_about_every_query(folder: Path) -> None:
+def test_a_rule_of_ranks_is_asked_about_every_query_once(folder: Path) -> None:
+    EveryOther.asked.clear()
     request = pipeline.Inputs(
         golden=[str(folder / "golden.jsonl")], config=None, run=Local(open_run([str(folder / "good.jsonl")]))
     )
     registry = replace(REGISTRY, rules=(*REGISTRY.rules, Line(names=("every_other",), home=EveryOther, always=True)))
     report = pipeline.check(request, now=NOW, registry=registry).report
     assert [[one.rule for one in query.violations] for query in report.queries] == [["every_other"]] * 4
+    assert EveryOther.asked == ["q1", "q2", "q3", "q4"]
 
 
 def test_a_run_that_lacks_what_a_rule_of_rows_reads_is_refused(folder: Path) -> None:

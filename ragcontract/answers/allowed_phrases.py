@@ -83,7 +83,6 @@ def _window(form: Answer, start: int, end: int) -> Span | None:
 
 
 def _within(phrase: Matcher | Single, form: Answer, window: Span, *, normalise: bool) -> Iterator[Span]:
-    """Yield the matches of a phrase in a part of a form of the answer."""
     if isinstance(phrase, Matcher) and phrase.any is not None:
         for alternative in phrase.any:
             if isinstance(alternative, Single):

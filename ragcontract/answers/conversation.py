@@ -101,7 +101,7 @@ def content_of_turn(messages: Sequence[Json]) -> tuple[str, Hashable, frozenset[
     own = [message for message in messages if message["role"] == "assistant"]
     made = [call for message in own for call in calls_in(message)]
     try:
-        calls: Hashable = frozenset(Counter(map(_identity, tool_calls(made))).items())
+        calls: Hashable = frozenset(Counter(call.identity for call in tool_calls(made)).items())
     except CannotScoreError:
         calls = repr(made)
     refusals = (text for message in own for kind, text in texts_in(message) if kind == "refusal")
@@ -216,18 +216,13 @@ def _other_calls(called: Sequence[Json], messages: Sequence[Json], *, in_turns: 
 
 def _without(calls: Sequence[ToolCall], others: Sequence[ToolCall]) -> list[ToolCall]:
     """Return the calls that are not among others; each of the others stands for one call."""
-    left = Counter(map(_identity, others))
+    left = Counter(call.identity for call in others)
     missing: list[ToolCall] = []
     for call in calls:
-        left[_identity(call)] -= 1
-        if left[_identity(call)] < 0:
+        left[call.identity] -= 1
+        if left[call.identity] < 0:
             missing.append(call)
     return missing
-
-
-def _identity(call: ToolCall) -> Hashable:
-    arguments = call.comparable()
-    return call.name, None if arguments is None else frozenset(arguments.items())
 
 
 def _reads(row: RunRow, field: str) -> bool:

@@ -4,14 +4,26 @@ Characters are of three kinds, which are letters as ``\b`` knows them, line ends
 Its edges ask for a kind of character, or for what is before and after a place. A part that is on no way through the
 graph can never match. Where the kind is not sure, as in a class of Unicode, it may be any. A part that may be left out
 does no harm, so ``end$\s*`` is fine.
+
+The graph also shows letters outside ASCII beside a ``\b``, where RE2 sees no word: ``\bцена\b`` would never match.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from ragcontract.answers.regexes import CODE, QUANTIFIER, TOKEN
+CODE = r"\\(?:x\{[0-9a-fA-F]+\}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"
+_LETTERS = r"\\p(?:\{(?:L\w?|\w{3,})\}|L)"  # all letters, or those of a script
+_OTHERS = r"\\[pP](?:\{\^?\w*\}|.)"
+TOKEN = re.compile(
+    rf"(?P<bound>\\[bB])|(?P<edge>\\[AzZQE]|\^|\$|\(\?[a-zA-Z-]+\))|{CODE}|{_LETTERS}|{_OTHERS}"
+    r"|(?P<class>\[\^?\]?(?:\\.|\[:\^?[a-z]+:\]|[^\]\\])*\])|(?P<open>\((?:\?(?:P?<\w+>|[a-zA-Z-]*:))?)"
+    r"|(?P<close>\))|(?P<or>\|)|\\.|.",
+    re.DOTALL,
+)
+QUANTIFIER = re.compile(r"(?:(?P<optional>[*?]|\{0?,[0-9]*\}|\{0\})|\+|\{[0-9]+(?:,[0-9]*)?\})\??")
+_IN_CLASS = re.compile(rf"{CODE}|{_LETTERS}|{_OTHERS}|\\.|.", re.DOTALL)
 
 _EDGE, _LETTER, _OTHER, _LINE_END = 1, 2, 4, 8  # kinds of characters; the first is the end of a text
 _ANY, _ANYTHING = _LETTER | _OTHER | _LINE_END, 15
@@ -36,7 +48,8 @@ class _Edge(Struct, frozen=True, gc=False):
     to: int  # the node
     kinds: int = 0  # of the character
     asserts: Assertion = ""  # without a character
-    at: int = -1  # in the pattern
+    at: int = -1  # where the character is in the pattern
+    again: bool = False  # whether it leads back, to repeat a part
 
 
 class _Graph:
@@ -45,6 +58,8 @@ class _Graph:
     def __init__(self) -> None:
         self.edges: list[list[_Edge]] = []
         self.needed: set[int] = set()  # the places of the characters that some alternative needs
+        self.letters: dict[int, str] = {}  # outside ASCII, a letter or a class of letters, by its place
+        self.bounds: list[tuple[int, int, int]] = []  # the places where words begin or end, with their nodes
 
     def node(self) -> int:
         self.edges.append([])
@@ -57,8 +72,8 @@ class _Graph:
             self.needed.add(at)
         return start, end
 
-    def join(self, start: int, end: int) -> None:
-        self.edges[start].append(_Edge(end))
+    def join(self, start: int, end: int, *, again: bool = False) -> None:
+        self.edges[start].append(_Edge(end, again=again))
 
     def either(self, parts: Iterable[tuple[int, int]]) -> tuple[int, int]:
         start, end = self.node(), self.node()
@@ -81,8 +96,37 @@ def dead_part(pattern: str, *, dot_all: bool = False) -> str | None:
     return pattern[min(dead) :] if dead else None
 
 
+def letter_beside_bound(pattern: str) -> str | None:
+    r"""Return the character or class of letters outside ASCII directly beside a ``\b`` or ``\B``, or None."""
+    if r"\b" not in pattern.lower():
+        return None
+    graph = _Graph()
+    _parsed(pattern, graph, dot_all=False)
+    after = [[(edge.to, edge) for edge in edges if not edge.again] for edges in graph.edges]
+    before: list[list[tuple[int, _Edge]]] = [[] for _ in graph.edges]
+    for node, steps in enumerate(after):
+        for to, edge in steps:
+            before[to].append((node, edge))
+    beside: list[tuple[int, int, str]] = []
+    for bound, start, end in graph.bounds:
+        places = {*_nearest_characters(before, start), *_nearest_characters(after, end)} & graph.letters.keys()
+        beside += [(max(bound, place), -place, graph.letters[place]) for place in places]
+    return min(beside)[2] if beside else None
+
+
+def _nearest_characters(steps: Sequence[Sequence[tuple[int, _Edge]]], node: int) -> Iterator[int]:
+    """Yield the places of the characters that can be reached from a node without another one between."""
+    nodes, seen = [node], {node}
+    while nodes:
+        for other, edge in steps[nodes.pop()]:
+            if edge.at >= 0:
+                yield edge.at
+            elif not edge.kinds and other not in seen:
+                seen.add(other)
+                nodes.append(other)
+
+
 def _parsed(pattern: str, graph: _Graph, *, dot_all: bool) -> tuple[int, int]:
-    """Return the part of the graph that is the whole pattern."""
     multiline = re.search(r"\(\?[a-zA-Z]*m", pattern) is not None
     dot = _ANY if dot_all or re.search(r"\(\?[a-zA-Z]*s", pattern) else _LETTER | _OTHER
     open_groups: list[tuple[list[tuple[int, int]], tuple[int, int], int]] = []
@@ -106,7 +150,7 @@ def _parsed(pattern: str, graph: _Graph, *, dot_all: bool) -> tuple[int, int]:
             item = _item(token, graph, dot, multiline=multiline)
         while quantifier := QUANTIFIER.match(pattern, at):
             at = quantifier.end()
-            graph.join(item[1], item[0])  # whatever the number is: once more is allowed
+            graph.join(item[1], item[0], again=True)  # whatever the number is: once more is allowed
             if quantifier["optional"]:
                 item = graph.either([item, graph.step()])
                 graph.needed.difference_update(range(begin, at))
@@ -118,7 +162,9 @@ def _parsed(pattern: str, graph: _Graph, *, dot_all: bool) -> tuple[int, int]:
 def _item(token: re.Match[str], graph: _Graph, dot: int, *, multiline: bool) -> tuple[int, int]:
     text = token[0]
     if token.lastgroup == "bound":
-        return graph.step(asserts=text)
+        part = graph.step(asserts=text)
+        graph.bounds.append((token.start(), *part))
+        return part
     if token.lastgroup == "edge":
         if text.startswith("(?"):
             return graph.step()
@@ -132,12 +178,13 @@ def _item(token: re.Match[str], graph: _Graph, dot: int, *, multiline: bool) -> 
             graph.join(either[1], end[0])
             return either[0], end[1]
         return graph.step(asserts="line end" if text == "$" else "end")
+    if _in_class(text) if token.lastgroup == "class" else _is_letter(text):
+        graph.letters[token.start()] = text
     kinds = _kinds_in(text) if token.lastgroup == "class" else dot if text == "." else _kinds_of(text)
     return graph.step(kinds, at=token.start())
 
 
 def _kinds_in(written: str) -> int:
-    """Return the kinds of characters of a class."""
     if written.startswith("[^"):
         return 0 if any(both in written for both in _ALL_OF_IT) else _ANY
     members = _MEMBER.findall(written[1:-1])
@@ -161,6 +208,18 @@ def _kinds_of(text: str) -> int:
     if not (char.isascii() and (char.isalnum() or char == "_")):
         return _OTHER
     return _LETTER | _OTHER if char in _FOLDED else _LETTER
+
+
+def _in_class(written: str) -> bool:
+    """Return whether a class names letters outside ASCII."""
+    return not written.startswith("[^") and any(map(_is_letter, _IN_CLASS.findall(written)))
+
+
+def _is_letter(token: str) -> bool:
+    if re.fullmatch(_LETTERS, token):
+        return True
+    char = chr(int(token[2:].strip("{}"), 16)) if re.fullmatch(CODE, token) else token[-1:]
+    return not char.isascii() and char.isalnum()
 
 
 def _alive(before: dict[Place, list[tuple[Place, _Edge]]], end: int) -> set[int]:

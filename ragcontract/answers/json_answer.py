@@ -5,6 +5,7 @@ Numbers are compared by value, objects regardless of the order of their keys, an
 
 import json
 import re
+from collections.abc import Hashable
 from math import isfinite
 
 import msgspec
@@ -71,6 +72,7 @@ def parsed(answer: str) -> object:
 
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,3})?")
+_AS_IT_IS = (str, bool, type(None))
 _WORDS = {"true": True, "false": False, "null": None}
 
 
@@ -78,23 +80,25 @@ class TooDeepError(ValueError):
     """A value is nested too deeply to be compared."""
 
 
-def comparable(value: object, *, lenient: bool = False, levels: float = bounds.ARGUMENT_LEVELS) -> str:
-    """Return a text that is equal for equal JSON values, and only for these.
+def comparable(value: object, *, lenient: bool = False, levels: float = bounds.ARGUMENT_LEVELS) -> Hashable:
+    """Return something that is equal for equal JSON values, and only for these.
 
     A boolean is not a number, 1 is 1.0, and "1" is neither. If ``lenient``, a text that is a JSON number, true, false
-    or null is that value. Unlike with numbers, nobody can choose texts whose hashes collide. Raises TooDeepError for
-    more than so many ``levels``.
+    or null is that value. Raises TooDeepError for more than so many ``levels``.
     """
     if levels < 0:
         raise TooDeepError(f"is nested more than {bounds.ARGUMENT_LEVELS} levels deep")
-    if isinstance(value, dict):
-        inner = ((name, comparable(item, lenient=lenient, levels=levels - 1)) for name, item in value.items())
-        return f"{{{','.join(sorted(f'{name!r}:{item}' for name, item in inner))}}}"
-    if isinstance(value, list):
-        return f"[{','.join([comparable(item, lenient=lenient, levels=levels - 1) for item in value])}]"
     if lenient and isinstance(value, str):
         value = _lenient_scalar(value)
-    return repr(int(value) if isinstance(value, float) and value.is_integer() else value)
+    if isinstance(value, _AS_IT_IS):
+        return value
+    if isinstance(value, dict):
+        inner = [(name, comparable(item, lenient=lenient, levels=levels - 1)) for name, item in value.items()]
+        return "object", frozenset(inner)
+    if isinstance(value, list):
+        return "list", tuple([comparable(item, lenient=lenient, levels=levels - 1) for item in value])
+    # As text: unlike with numbers, nobody can choose texts whose hashes collide.
+    return "number", repr(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 def _lenient_scalar(text: str) -> str | float | bool | None:

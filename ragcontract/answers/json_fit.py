@@ -12,6 +12,8 @@ from math import inf
 from typing import Any, TypeAlias
 
 import msgspec
+from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema.exceptions import SchemaError
 from msgspec import Struct
 
 from ragcontract.answers.answer_text import Answer
@@ -103,7 +105,6 @@ class _Fit:
             raise TooMuchWorkError
 
     def _size_of(self, wanted: object) -> int:
-        """Return the size of a part of the schema, which is computed once."""
         if id(wanted) not in self._sizes:
             self._sizes[id(wanted)] = _size(wanted)
         return self._sizes[id(wanted)]
@@ -299,9 +300,6 @@ def _accepts(root: Schema, schema: Schema, value: object) -> bool:
 
 def schema_fault(schema: Schema) -> str | None:
     """Return what is wrong with a schema, or None."""
-    from jsonschema import Draft202012Validator, FormatChecker
-    from jsonschema.exceptions import SchemaError
-
     if len(msgspec.json.encode(schema)) > bounds.SCHEMA:
         return f"is longer than {bounds.SCHEMA:,} bytes; check the answer in your own code, and export `checks`"
     try:

@@ -182,7 +182,6 @@ def _forms(answer: Answer, form: Form, *, word: bool) -> tuple[Form, ...]:
 
 
 def _texts_of(answer: Answer) -> Iterator[Answer]:
-    """Yield the forms of an answer in which texts are searched for."""
     yield answer
     yield from answer.reworded
     if decoded := answer.decoded:
@@ -190,7 +189,6 @@ def _texts_of(answer: Answer) -> Iterator[Answer]:
 
 
 def _searched(pattern: str, answer: Answer) -> Iterator[Answer]:
-    """Yield the forms of an answer in which a pattern is searched for."""
     is_anchored = _ANCHOR.search(pattern) is not None
     for form in _forms_of_patterns(pattern, answer):
         yield form

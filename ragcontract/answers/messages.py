@@ -60,28 +60,17 @@ TEXT_FIELDS = (
 )  # fmt: skip
 # The names that other formats give to fields that are read here.
 MISNAMED = {
-    "toolcall": "tool_calls",
-    "toolcalls": "tool_calls",
-    "tooluse": "tool_calls",
-    "tooluses": "tool_calls",
-    "toolinvocations": "tool_calls",
-    "toolscalled": "tool_calls",
-    "tool": "tool_calls",
-    "toolname": "tool_calls",
-    "toolinput": "tool_calls",
-    "action": "tool_calls",
-    "actions": "tool_calls",
-    "calls": "tool_calls",
-    "steps": "tool_calls",
-    "intermediatesteps": "tool_calls",
+    **dict.fromkeys(
+        (
+            "toolcall", "toolcalls", "tooluse", "tooluses", "toolinvocations", "toolscalled", "tool", "toolname",
+            "toolinput", "action", "actions", "calls", "steps", "intermediatesteps", "functioncalls", "function",
+            *(name.replace("_", "") for name in ARGUMENTS),
+        ),
+        "tool_calls",
+    ),
     "functioncall": "function_call",
-    "functioncalls": "tool_calls",
-    "function": "tool_calls",
-    **{name.replace("_", ""): "tool_calls" for name in ARGUMENTS},
-    "parts": "content",
-    "blocks": "content",
-    **dict.fromkeys(TEXT_FIELDS, "content"),
-}
+    **dict.fromkeys(("parts", "blocks", *TEXT_FIELDS), "content"),
+}  # fmt: skip
 CALL_FIELDS = ("tool_calls", "invalid_tool_calls", "function_call", "tool_call_chunks")
 MESSAGE = frozenset({"role", "content", *CALL_FIELDS})  # fields that are not part of the call in a message that is one
 RESULT_IDS = ("tool_call_id", "call_id", "tool_use_id")

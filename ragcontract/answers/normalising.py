@@ -55,7 +55,6 @@ class Step(Struct, frozen=True):
         return self._old(start)[0], self._old(end - 1)[1] if end > start else self._old(start)[0]
 
     def _old(self, position: int) -> Span:
-        """Return the old span of one character of the new text."""
         at = bisect_right(self.new, position) - 1
         if at >= 0 and (offset := position - self.new[at]) < self.lengths[at]:
             return self.old[at] + offset, self.old[at] + offset + 1

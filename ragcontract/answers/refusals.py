@@ -26,33 +26,14 @@ _VERBS = ("answer", "assist", "comply", "discuss", "help", "provide", "share", "
 PHRASES = (
     *(f"{cannot} {verb}" for cannot in _CANNOT[:2] for verb in _VERBS),
     *_CANNOT[2:],
-    "i can not help",
-    "i won't be able to",
-    "i will not be able to",
-    "i won't answer",
-    "i will not answer",
-    "i won't help",
-    "i will not help",
-    "i must decline",
-    "i have to decline",
-    "i need to decline",
-    "i must refuse",
-    "i refuse to",
-    "i am not allowed to",
-    "i'm not allowed to",
-    "i am not permitted to",
-    "i'm not permitted to",
-    "i do not have access to",
-    "i don't have access to",
-    "i do not have enough information",
-    "i don't have enough information",
-    "i do not have information",
-    "i don't have information",
-    "i do not have any information",
-    "i don't have any information",
-    "i do not know the answer",
+    "i can not help", "i won't be able to", "i will not be able to", "i won't answer", "i will not answer",
+    "i won't help", "i will not help", "i must decline", "i have to decline", "i need to decline", "i must refuse",
+    "i refuse to", "i am not allowed to", "i'm not allowed to", "i am not permitted to", "i'm not permitted to",
+    "i do not have access to", "i don't have access to", "i do not have enough information",
+    "i don't have enough information", "i do not have information", "i don't have information",
+    "i do not have any information", "i don't have any information", "i do not know the answer",
     "i don't know the answer",
-)
+)  # fmt: skip
 # The letters of what programs and models write into `refusal` if there was none: nothing, also after a name of the
 # field (`refused: false`), that there was none (`not refused`), or that there was an answer. "no" is one of them, and
 # "No." is a refusal.
@@ -119,7 +100,6 @@ def _common(answer: Answer) -> Evidence | None:
 
 
 def _first_common(answer: Answer) -> Span | None:
-    """Return the span of the first common phrase at the beginning of an answer."""
     form = Form()
     beginning = answer.normal(form)[:BEGINNING]
     matches = [span for phrase in PHRASES if (span := next(occurrences(phrase, beginning, word=True), None))]

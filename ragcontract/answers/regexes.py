@@ -2,8 +2,7 @@ r"""Regular expressions on RE2, which searches any answer in a time that is line
 
 Python's own engine can hang on hostile patterns, and on hostile answers with ordinary patterns. RE2 cannot, but its
 ``\d``, ``\s`` and ``\w`` are ASCII only and a few escapes have other names. A pattern is translated, so that it means
-the same as in Python's ``re``. Only ``\b`` and ``\B`` stay ASCII. They are refused beside other letters, where RE2 sees
-no word, because ``\bцена\b`` would never match. Such a pattern is read once, from left to right, after RE2 accepted it.
+the same as in Python's ``re``. Only ``\b`` and ``\B`` stay ASCII. They are refused beside other letters.
 """
 
 import re
@@ -12,9 +11,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from msgspec import Struct
-
 from ragcontract.answers.answer_text import Answer
+from ragcontract.answers.dead_patterns import letter_beside_bound
 from ragcontract.answers.metric_options import CannotScoreError
 from ragcontract.answers.normalising import Span
 from ragcontract.core import bounds
@@ -164,7 +162,6 @@ def _engine() -> Any:
 
 
 def _explained(message: str) -> str:
-    """Return what is wrong with a pattern, from RE2's message."""
     hint = next((hint for pattern, hint in _HINTS if re.search(pattern, message)), _AS_TEXT)
     return f"is not an RE2 pattern ({shorten(visible(message), bounds.VALUE)}); {hint}"
 
@@ -233,108 +230,3 @@ def _all_but(letter: str) -> str:
     surrogates = range(0xD800, 0xE000)
     every = "".join(" " if code in surrogates and letter == "S" else chr(code) for code in range(sys.maxunicode + 1))
     return "".join(rf"\x{{{run.start():x}}}-\x{{{run.end() - 1:x}}}" for run in re.finditer(rf"\{letter}+", every))
-
-
-CODE = r"\\(?:x\{[0-9a-fA-F]+\}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"
-_LETTERS = r"\\p(?:\{(?:L\w?|\w{3,})\}|L)"  # all letters, or those of a script
-_OTHERS = r"\\[pP](?:\{\^?\w*\}|.)"
-TOKEN = re.compile(
-    rf"(?P<bound>\\[bB])|(?P<edge>\\[AzZQE]|\^|\$|\(\?[a-zA-Z-]+\))|{CODE}|{_LETTERS}|{_OTHERS}"
-    r"|(?P<class>\[\^?\]?(?:\\.|\[:\^?[a-z]+:\]|[^\]\\])*\])|(?P<open>\((?:\?(?:P?<\w+>|[a-zA-Z-]*:))?)"
-    r"|(?P<close>\))|(?P<or>\|)|\\.|.",
-    re.DOTALL,
-)
-QUANTIFIER = re.compile(r"(?:(?P<optional>[*?]|\{0?,[0-9]*\}|\{0\})|\+|\{[0-9]+(?:,[0-9]*)?\})\??")
-_IN_CLASS = re.compile(rf"{CODE}|{_LETTERS}|{_OTHERS}|\\.|.", re.DOTALL)
-
-
-class _Part(Struct, frozen=True):
-    """A part of a pattern."""
-
-    first: str = ""  # letters outside ASCII with which its matches may begin
-    last: str = ""  # letters outside ASCII with which its matches may end
-    empty: bool = True  # whether its matches may be empty
-    bound_first: bool = False  # whether \b may be at their beginning
-    bound_last: bool = False  # whether \b may be at their end
-
-    def then(self, other: "_Part") -> "_Part":
-        """Return this part followed by another."""
-        return _Part(
-            first=self.first or (other.first if self.empty else ""),
-            last=other.last or (self.last if other.empty else ""),
-            empty=self.empty and other.empty,
-            bound_first=self.bound_first or (self.empty and other.bound_first),
-            bound_last=other.bound_last or (other.empty and self.bound_last),
-        )
-
-    def or_(self, other: "_Part") -> "_Part":
-        """Return either of two parts."""
-        return _Part(
-            first=self.first or other.first,
-            last=self.last or other.last,
-            empty=self.empty or other.empty,
-            bound_first=self.bound_first or other.bound_first,
-            bound_last=self.bound_last or other.bound_last,
-        )
-
-
-_BOUND, _EDGE, _OTHER = _Part(bound_first=True, bound_last=True), _Part(), _Part(empty=False)
-
-
-def letter_beside_bound(pattern: str) -> str | None:
-    r"""Return the character or class of letters outside ASCII directly beside a ``\b`` or ``\B``, or None."""
-    if r"\b" not in pattern.lower():
-        return None
-    groups: list[tuple[_Part | None, _Part]] = []  # the open ones: the alternatives, and what is before the group
-    either: _Part | None = None
-    part = _EDGE
-    at = 0
-    while token := TOKEN.match(pattern, at):
-        at = token.end()
-        if token.lastgroup == "open":
-            groups.append((either, part))
-            either, part = None, _EDGE
-            continue
-        if token.lastgroup == "or":
-            either, part = (either.or_(part) if either else part), _EDGE
-            continue
-        if token.lastgroup == "close" and groups:
-            item = either.or_(part) if either else part
-            either, part = groups.pop()
-        else:
-            item = _item(token)
-        if quantifier := QUANTIFIER.match(pattern, at):
-            at = quantifier.end()
-            item = item.or_(_EDGE) if quantifier["optional"] else item
-        if letter := (item.first if part.bound_last else "") or (part.last if item.bound_first else ""):
-            return letter
-        part = part.then(item)
-    return None
-
-
-def _item(token: re.Match[str]) -> _Part:
-    match token.lastgroup:
-        case "bound":
-            return _BOUND
-        case "edge":
-            return _EDGE
-        case "class":
-            letter = _in_class(token[0])
-        case _:
-            letter = token[0] if _is_letter(token[0]) else ""
-    return _Part(first=letter, last=letter, empty=False) if letter else _OTHER
-
-
-def _in_class(written: str) -> str:
-    """Return a class if it names letters outside ASCII."""
-    if written.startswith("[^"):
-        return ""
-    return written if any(map(_is_letter, _IN_CLASS.findall(written))) else ""
-
-
-def _is_letter(token: str) -> bool:
-    """Return whether a character, its code or the name of a class stands for letters outside ASCII."""
-    if re.fullmatch(_LETTERS, token):
-        return True
-    char = chr(int(token[2:].strip("{}"), 16)) if re.fullmatch(CODE, token) else token[-1:]
-    return not char.isascii() and char.isalnum()

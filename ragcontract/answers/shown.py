@@ -19,6 +19,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache, partial
+from html import unescape
 from itertools import permutations
 from typing import TypeAlias
 
@@ -329,8 +330,6 @@ def _end_of_hidden(text: str, match: re.Match[str], closes: dict[str, int], *, l
 
 
 def _decoded(match: re.Match[str], *, literal: bool = False) -> str:
-    from html import unescape
-
     meant = unescape(match[0])
     # Some applications encode entities twice.
     return "&".join(map(stand_ins, meant.split("&"))) if literal else meant
@@ -353,7 +352,6 @@ def _only_groups(pattern: re.Pattern[str], text: str, *, group: int = 1) -> Iter
 
 
 def _without_definitions(text: str) -> Iterator[Change]:
-    """Yield the changes that remove definitions of links."""
     for match in _DEFINITION.finditer(text):
         yield *match.span("all"), ""
 
@@ -434,7 +432,6 @@ def mixed_word(text: str) -> tuple[Span, list[str]] | None:
 
 @lru_cache(maxsize=4096)
 def _alphabet(char: str) -> str:
-    """Return the name of a letter's alphabet; empty if there is none."""
     return next((name for name, letters in _LETTERS.items() if letters.match(char)), "")
 
 

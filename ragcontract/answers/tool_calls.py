@@ -69,11 +69,17 @@ class ToolCall(Struct, frozen=True, gc=False):
         None  # if written without arguments, the call with the fields beside the name as arguments
     )
 
-    def comparable(self, *, lenient: bool = False) -> dict[str, str] | None:
+    def comparable(self, *, lenient: bool = False) -> dict[str, Hashable] | None:
         """Return the arguments as values that are equal if the JSON values are; None if they are not valid."""
         if self.arguments is None:
             return None
         return {name: comparable(value, lenient=lenient) for name, value in self.arguments.items()}
+
+    @property
+    def identity(self) -> Hashable:
+        """A key that is equal for equal calls."""
+        arguments = self.comparable()
+        return self.name, None if arguments is None else frozenset(arguments.items())
 
 
 def tool_calls(called: Sequence[Mapping[str, Any]]) -> tuple[ToolCall, ...]:
@@ -325,9 +331,10 @@ class CalledTools:
         return self._keys.setdefault(value, len(self._keys))
 
     @staticmethod
+    @lru_cache(maxsize=4096)
     def form_of(name: str) -> str:
         """Return the name of an argument in the form in which forbidden ones are compared: orderId is order_id."""
-        return _form_of_argument(name)
+        return _SEPARATORS.sub("", folded(name)) or name
 
     def texts(self, value: object) -> tuple[str, ...]:
         """Return all texts in the value of an argument, which patterns search."""
@@ -377,12 +384,6 @@ def parts_of(name: str) -> tuple[str, ...]:
     seen = _KINDS.sub(r"\1.", _NUMBER.sub("", seen))
     parts = (_JOINTS.sub("", part) for part in _NAMESPACES.split(seen))
     return tuple(filter(None, parts)) or (name,)
-
-
-@lru_cache(maxsize=4096)
-def _form_of_argument(name: str) -> str:
-    seen = folded(name)
-    return _SEPARATORS.sub("", seen) or name
 
 
 def _texts_in(value: object) -> Iterator[str]:

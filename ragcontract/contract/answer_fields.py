@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ragcontract.answers.metric_options import ABSTAIN
 from ragcontract.answers.tool_calls import ARGUMENTS, NAMES, ToolCall, tool_calls
-from ragcontract.contract.golden_row import TURN_FIELDS, AnswerFields, CriterionJson, GoldenRow, present
+from ragcontract.contract.golden_row import NO_FIELDS, TURN_FIELDS, AnswerFields, CriterionJson, GoldenRow, present
 from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AsWritten, Matcher, Reading
 from ragcontract.core.golden import PLACEHOLDER, Criterion, ExpectedAnswer
@@ -61,7 +61,7 @@ def fields_of(row: GoldenRow) -> AnswerFields:
     of_row = list(_of_row(fields.rules, without, len(own)))
     if not wrong and not of_turns and not of_row:
         wrong = [Mismatch(("turns",), ALL_OWN if fields.rules else NO_RULES)]
-    if not wrong and not without and any(_is_for_others(rule) for rule in fields.rules):
+    if not wrong and not without and any(rule.in_turns is None for rule in _written(fields.rules)):
         wrong = [Mismatch(("turns",), ALL_OWN)]
     return AnswerFields(
         rules=(*of_row, *of_turns),
@@ -74,13 +74,11 @@ def _own_rules(row: GoldenRow, number: int, turn: Any) -> AnswerFields:
     """Convert the fields of a turn as if it were a row."""
     values = {name: getattr(turn, name) for name in ("rules", *TURN_FIELDS) if hasattr(turn, name)}
     as_row = type(row)(id=row.id, query=turn.query, as_evaluated=row.as_evaluated, **values)
-    fields = answer_fields(as_row) if present(as_row) or any(value is not None for value in values.values()) else None
-    wrong = [*(fields.mismatches if fields else ()), *_turn_faults(values.get("rules") or ())]
-    at = ("turns", number)
-    return AnswerFields(
-        rules=fields.rules if fields and not wrong else (),
-        mismatches=tuple([Mismatch((*at, *mismatch.path), mismatch.message) for mismatch in wrong]),
-    )
+    is_empty = not present(as_row) and all(value is None for value in values.values())
+    fields = NO_FIELDS if is_empty else answer_fields(as_row)
+    wrong = [*fields.mismatches, *_turn_faults(values.get("rules") or ())]
+    moved = tuple([Mismatch(("turns", number, *mismatch.path), mismatch.message) for mismatch in wrong])
+    return AnswerFields(rules=() if wrong else fields.rules, mismatches=moved)
 
 
 def _turn_faults(rules: Sequence[Rule]) -> Iterator[Mismatch]:
@@ -101,11 +99,6 @@ def _in_faults(row: GoldenRow) -> Iterator[Mismatch]:
             yield Mismatch(("rules", number, "in"), "does not apply: the rule is about the whole row")
         elif rule.in_turns == "any" and not rule.in_any_turn:
             yield Mismatch(("rules", number, "in"), NOT_IN_ANY)
-
-
-def _is_for_others(rule: Rule) -> bool:
-    """Return whether somebody wrote a rule that is for the turns without rules of their own."""
-    return any(inner.in_turns is None for inner in _written([rule]))
 
 
 def _written(rules: Iterable[Rule]) -> Iterator[RowRule]:
@@ -218,7 +211,6 @@ def _rules(row: GoldenRow) -> Iterator[Rule]:
 
 
 def _expected(row: GoldenRow, calls: tuple[Struct, ...] | None) -> ExpectedAnswer | None:
-    """Return what the row expects of the answer apart from its rules, or None."""
     expected = ExpectedAnswer(
         reference=row.reference,
         reference_claims=_tuple(row.reference_claims),

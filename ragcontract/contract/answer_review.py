@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Any, Literal, TypeAlias
 
+from msgspec import Struct
+
 from ragcontract.answers.answer_text import Answer, answer_of
 from ragcontract.answers.matchers import finds
 from ragcontract.answers.metric_options import ABSTAIN
@@ -40,20 +42,16 @@ from ragcontract.rules.text import (
     RegexMustNotMatch,
 )
 
-AnswerName: TypeAlias = Literal[
-    "forbidden-and-required",
-    "forbidden-in-question",
-    "forbidden-in-reference",
-    "loose-number",
-    "no-abstention",
-    "reference-breaks-rule",
-    "refuse-and-answer",
-    "repeated-element",
-    "schema-without-type",
-    "short-text",
-]
+Name: TypeAlias = Literal[
+    "todo-placeholder", "duplicate-question", "forbidden-and-relevant", "more-than-k", "small-tag", "never-retrieved",
+    "rank-beyond-depth", "limit-needs-queries", "limit-never-fails", "field-not-used", "nothing-can-fail",
+    # about answers
+    "short-text", "loose-number", "repeated-element", "schema-without-type", "forbidden-and-required",
+    "forbidden-in-question", "forbidden-in-reference", "reference-breaks-rule", "refuse-and-answer", "no-abstention",
+]  # fmt: skip
 Queries = Mapping[str, GoldenQuery]  # by id
 Found = Iterator[tuple[GoldenQuery, str]]
+Find: TypeAlias = "Callable[[Reviewed], Found]"
 
 UNTYPED: Line[Callable[[Any], str | None]] = Line(home="ragcontract.answers.json_fit:untyped")  # few contracts need it
 FORBIDDING = (MustNotContain, RegexMustNotMatch, ForbiddenClaims, ForbiddenElements)
@@ -79,52 +77,50 @@ _WITH_BLANK = (
 _AS_PATTERN = 'which is searched for as it is written, not as a pattern; write {"regex": …}'
 
 
-def answer_findings(queries: Queries, config: Config) -> dict[AnswerName, Callable[[], Found]]:
-    """Return the function that finds each kind of mistake; one only if the contract expects nothing of answers."""
-    if not any(query.rules or query.answer for query in queries.values()):
-        return {"no-abstention": lambda: _no_abstention(filter(_expects_nothing, queries.values()))}
-    asked = _Asked(config)
-    imported = {query.id for query in queries.values() if query.answer and query.answer.as_evaluated}
-    own = [query for query in queries.values() if query.id not in imported]
-    return {
-        "short-text": lambda: _of_rules(own, asked, _short),
-        "loose-number": lambda: _of_rules(own, asked, _loose_numbers),
-        "repeated-element": lambda: _of_rules(own, asked, _repeated),
-        "schema-without-type": lambda: _of_rules(own, asked, _without_type),
-        "forbidden-and-required": lambda: _forbidden_and_required(own, asked),
-        "forbidden-in-question": lambda: _forbidden_in_question(own, asked),
-        "forbidden-in-reference": lambda: _forbidden_in_reference(own, asked),
-        "reference-breaks-rule": lambda: _reference_breaks(own, asked),
-        "refuse-and-answer": lambda: _refuse_and_answer(own, asked),
-        "no-abstention": lambda: _no_abstention(own),
-    }
+class Exports(Struct, frozen=True, kw_only=True):
+    """A summary of all runs."""
+
+    depth: int  # the length of the longest list of results
+    never: frozenset[str]  # the relevant documents that no run returns
+    doc_ids: frozenset[str]  # some of the ids that occur, to suggest spellings from
 
 
-class _Asked:
-    """Asks the rules of a contract about a text as if it were the answer."""
+class Reviewed(Struct, frozen=True, kw_only=True):
+    """What is reviewed."""
 
-    def __init__(self, config: Config) -> None:
-        self._config = config
-        self._context = RowContext(settings=RuleSettings(k=config.cutoffs[0], answers=config.answers))
+    queries: Queries
+    config: Config
+    k: int
+    exports: Exports | None = None  # None without a run
+
+    @property
+    def own(self) -> list[GoldenQuery]:
+        """The queries that were not imported from a benchmark."""
+        return [query for query in self.queries.values() if not (query.answer and query.answer.as_evaluated)]
 
     def rules(self, query: GoldenQuery) -> list[RowRule]:
         """Return the enforced rules of a query about its answer, or about one of its turns."""
         rules = [rule.inner for rule in query.rules if isinstance(rule, RowRule)]
-        return [rule for rule in rules if enforced(self._config, type(rule))]
+        return [rule for rule in rules if enforced(self.config, type(rule))]
 
     def broken(self, query: GoldenQuery, text: str, kinds: tuple[type[RowRule], ...]) -> Iterator[Violation]:
         """Yield the violations of a query's rules of these kinds by an answer with this text."""
         row = RunRow(query_id=query.id, results=[], response=text)
+        context = RowContext(settings=RuleSettings(k=self.config.cutoffs[0], answers=self.config.answers))
         for rule in self.rules(query):
             if isinstance(rule, kinds):
-                yield from rule.violations(query, row, self._context)
+                yield from rule.violations(query, row, context)
 
 
-def _of_rules(queries: Iterable[GoldenQuery], asked: _Asked, find: Callable[[RowRule], Iterator[str]]) -> Found:
-    for query in queries:
-        for rule in asked.rules(query):
-            for message in find(rule):
-                yield query, f"{query.id!r} {message}"
+def _of_rules(find: Callable[[RowRule], Iterator[str]]) -> Find:
+    """Return a function that looks at each rule on its own."""
+
+    def found(reviewed: Reviewed) -> Found:
+        for query in reviewed.own:
+            for rule in reviewed.rules(query):
+                yield from ((query, f"{query.id!r} {message}") for message in find(rule))
+
+    return found
 
 
 def _short(rule: RowRule) -> Iterator[str]:
@@ -192,53 +188,52 @@ def _without_type(rule: RowRule) -> Iterator[str]:
         yield f"has a json_schema that accepts null, texts and numbers, because there is no type {place}; {advice}"
 
 
-def _forbidden_and_required(queries: Iterable[GoldenQuery], asked: _Asked) -> Found:
-    for query in queries:
-        required = [text for rule in asked.rules(query) for text in _required(rule)]
-        for violation in asked.broken(query, BETWEEN.join(required), FORBIDDING) if required else ():
+def _forbidden_and_required(reviewed: Reviewed) -> Found:
+    for query in reviewed.own:
+        required = [text for rule in reviewed.rules(query) for text in _required(rule)]
+        for violation in reviewed.broken(query, BETWEEN.join(required), FORBIDDING) if required else ():
             yield query, f"{query.id!r} requires and forbids the same: {_said(violation)}; take one out"
 
 
 def _required(rule: RowRule) -> Iterator[str]:
-    """Yield the texts that a rule requires."""
     if isinstance(rule, MustContain | AnswerMustInclude) and (rule.value is not None or len(rule.texts) == 1):
         yield from rule.texts
     if isinstance(rule, RequiredElements) and rule.least == len(rule.elements):
         yield from (element.text for element in rule.elements if element.text is not None)
 
 
-def _forbidden_in_question(queries: Iterable[GoldenQuery], asked: _Asked) -> Found:
-    for query in queries:
-        for violation in asked.broken(query, query.query, FORBIDDING):
+def _forbidden_in_question(reviewed: Reviewed) -> Found:
+    for query in reviewed.own:
+        for violation in reviewed.broken(query, query.query, FORBIDDING):
             advice = "an answer that repeats the question breaks it; forbid only what a wrong answer says"
             yield query, f"{query.id!r} forbids what its own question says: {_said(violation)}; {advice}"
 
 
-def _forbidden_in_reference(queries: Iterable[GoldenQuery], asked: _Asked) -> Found:
-    for query in queries:
+def _forbidden_in_reference(reviewed: Reviewed) -> Found:
+    for query in reviewed.own:
         for field in ("reference_contexts", "reference_claims"):
             texts: Sequence[str] = getattr(query.answer, field, None) or ()
-            for violation in asked.broken(query, BETWEEN.join(texts), FORBIDDING) if texts else ():
+            for violation in reviewed.broken(query, BETWEEN.join(texts), FORBIDDING) if texts else ():
                 advice = "an answer that quotes them breaks it; forbid only what a wrong answer says"
                 yield query, f"{query.id!r} forbids what its {field} say: {_said(violation)}; {advice}"
 
 
-def _reference_breaks(queries: Iterable[GoldenQuery], asked: _Asked) -> Found:
-    for query in queries:
+def _reference_breaks(reviewed: Reviewed) -> Found:
+    for query in reviewed.own:
         reference = query.answer and query.answer.reference
-        for violation in asked.broken(query, reference, (*FORBIDDING, *REQUIRING)) if reference else ():
+        for violation in reviewed.broken(query, reference, (*FORBIDDING, *REQUIRING)) if reference else ():
             yield (
                 query,
                 f"{query.id!r} has a reference that breaks {violation.rule}: {_said(violation)}; correct one of them",
             )
 
 
-def _refuse_and_answer(queries: Iterable[GoldenQuery], asked: _Asked) -> Found:
+def _refuse_and_answer(reviewed: Reviewed) -> Found:
     """Yield queries that must refuse and expect a mode of answers; reading the contract finds other contradictions."""
-    for query in queries:
+    for query in reviewed.own:
         if query.answer and query.answer.turns:
             continue  # one turn may refuse and another one answer
-        rules = asked.rules(query)
+        rules = reviewed.rules(query)
         modes = [rule.mode for rule in rules if isinstance(rule, ExpectedMode) and rule.mode != ABSTAIN]
         if modes and any(isinstance(rule, MustRefuse) for rule in rules):
             yield (
@@ -247,8 +242,12 @@ def _refuse_and_answer(queries: Iterable[GoldenQuery], asked: _Asked) -> Found:
             )
 
 
-def _no_abstention(queries: Iterable[GoldenQuery]) -> Found:
-    for query in queries:
+def _no_abstention(reviewed: Reviewed) -> Found:
+    """Yield queries that nothing answers; if none expects anything of answers, only those that forbid nothing, too."""
+    about_answers = any(query.rules or query.answer for query in reviewed.queries.values())
+    for query in reviewed.own:
+        if not about_answers and (not _has_only_zeros(query) or query.forbidden_doc_ids):
+            continue
         says = query.answer and (query.answer.expected_mode or query.answer.expected_label or query.answer.reference)
         wants = any(isinstance(rule, SAYING) for rule in query.rules)
         if query.names_documents and not query.relevant_doc_ids and not says and not wants:
@@ -258,13 +257,23 @@ def _no_abstention(queries: Iterable[GoldenQuery]) -> Found:
             yield query, f"{query.id!r} {why}, and may be answered all the same; {advice}"
 
 
-def _expects_nothing(query: GoldenQuery) -> bool:
-    """Return whether a query about documents has only some that are not relevant, and forbids none."""
-    return _has_only_zeros(query) and not query.forbidden_doc_ids
-
-
 def _has_only_zeros(query: GoldenQuery) -> bool:
     return query.relevance is not None and not any(query.relevance.values())
+
+
+# What is found in contracts that expect something of answers, by the name of the finding.
+FINDINGS: Mapping[Name, Find] = {
+    "short-text": _of_rules(_short),
+    "loose-number": _of_rules(_loose_numbers),
+    "repeated-element": _of_rules(_repeated),
+    "schema-without-type": _of_rules(_without_type),
+    "forbidden-and-required": _forbidden_and_required,
+    "forbidden-in-question": _forbidden_in_question,
+    "forbidden-in-reference": _forbidden_in_reference,
+    "reference-breaks-rule": _reference_breaks,
+    "refuse-and-answer": _refuse_and_answer,
+    "no-abstention": _no_abstention,
+}
 
 
 def _said(violation: Violation) -> str:

@@ -264,7 +264,6 @@ def _fields(sections: dict[str, type[Struct]]) -> dict[str, tuple[Any, Any]]:
 
 
 def _extended(record: type[Struct], fields: dict[str, tuple[Any, Any]]) -> type[Struct]:
-    """Return a record of the same name with added or replaced fields."""
     listed = [(name, kind, default) for name, (kind, default) in fields.items()]
     return msgspec.defstruct(record.__name__, listed, bases=(record,), namespace={"__doc__": record.__doc__}, **_STRICT)
 

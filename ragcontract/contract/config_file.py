@@ -235,7 +235,6 @@ def names_in(value: object) -> frozenset[str]:
 
 
 def _explanations(value: Any, shape: _Shape) -> list[Mismatch]:
-    """Return the reasons why a configuration does not have a shape."""
     wrong = [_explain(mismatch, value, shape) for mismatch in mismatches(value, shape.record)]
     return wrong + list(keys_without_value(value, {path for path, _ in wrong}))
 

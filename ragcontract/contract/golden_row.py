@@ -23,49 +23,13 @@ Question = Annotated[
     str, Meta(min_length=1, max_length=bounds.QUESTION, title=f"text of 1 to {bounds.QUESTION:,} characters")
 ]
 Text = Annotated[AnswerText, Meta(min_length=1, title=f"text of 1 to {bounds.ANSWER:,} characters")]
-# A row needs any of these: the documents that it wants, or what it expects of the answer.
-ANSWER_FIELDS = (
-    "rules",
-    "answer_must_include",
-    "forbidden_claims",
-    "required_elements",
-    "forbidden_elements",
-    "expected_mode",
-    "expected_label",
-    "reference",
-    "reference_claims",
-    "reference_contexts",
-    "reference_tool_calls",
-    "criteria",
-    "turns",
-)
 # The fields of a turn beside its question and its rules.
 TURN_FIELDS = (
-    "answer_must_include",
-    "forbidden_claims",
-    "allowed_phrases",
-    "required_elements",
-    "min_required",
+    "answer_must_include", "forbidden_claims", "allowed_phrases", "required_elements", "min_required",
     "forbidden_elements",
-)
+)  # fmt: skip
 # Names that other tools give to a good answer, in the form of :attr:`RunRow.other_names`.
 REFERENCES = dict.fromkeys(("expected_answer", "reference_answer"), ("reference", "did you mean 'reference'?"))
-OPTIONS = ("tier", "as_evaluated", "allowed_phrases", "min_required")
-ENOUGH = ("relevant_doc_ids", "relevance", *ANSWER_FIELDS)
-# The fields and types that rules are written with. If one is misspelled, its rule is off.
-RULE_FIELDS = frozenset(
-    (
-        *ENOUGH,
-        "must_rank_at_most",
-        "must_include_any",
-        "forbidden_doc_ids",
-        "as_evaluated",
-        "allowed_phrases",
-        "min_required",
-        *(name for line in BUILT_IN.entries for name in line.names),
-    )
-)
-
 # The bounds keep sums from overflowing and products from underflowing to 0.
 Weight = Annotated[float, Meta(ge=bounds.WEIGHT_LEAST, le=bounds.WEIGHT, title="a number from 1e-9 to a billion")]
 Grade = Annotated[float, Meta(ge=0, le=bounds.GRADE, title="a number of at least 0, at most a billion")]
@@ -142,9 +106,21 @@ class GoldenRow(Struct, frozen=True, kw_only=True):
     ] = None
 
     own_fields: ClassVar[str] = "put a field of your own into metadata, or name it in allow_fields of the configuration"
-    schema_extra: ClassVar[dict[str, Any]] = {
-        "anyOf": [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in ENOUGH]
-    }
+
+
+OPTIONS = ("tier", "as_evaluated", "allowed_phrases", "min_required")
+OF_DOCUMENTS = GoldenRow.__struct_fields__[: GoldenRow.__struct_fields__.index("answer_must_include")]
+ANSWER_FIELDS = tuple(
+    dict.fromkeys(name for name in ("rules", *GoldenRow.__struct_fields__) if name not in {*OF_DOCUMENTS, *OPTIONS})
+)
+ENOUGH = ("relevant_doc_ids", "relevance", *ANSWER_FIELDS)  # a row needs any: documents, or what the answer must be
+# The fields and types that rules are written with. If one is misspelled, its rule is off.
+RULE_FIELDS = frozenset(
+    (
+        *ENOUGH, "must_rank_at_most", "must_include_any", "forbidden_doc_ids", "as_evaluated", "allowed_phrases",
+        "min_required", *(name for line in BUILT_IN.entries for name in line.names),
+    )
+)  # fmt: skip
 
 
 class RuleEntry(ABC):
@@ -195,11 +171,21 @@ def _record(rule: Any, names: Iterable[str], **more: Any) -> type[GoldenRow]:
             GoldenRow.__name__,
             [rules, ("turns", Annotated[Annotated[turns, several] | None, about], None)],
             bases=(GoldenRow,),
-            namespace={"__doc__": GoldenRow.__doc__, "other_names": REFERENCES, "entries": entries, **more},
+            namespace={
+                "__doc__": GoldenRow.__doc__,
+                "other_names": REFERENCES,
+                "entries": entries,
+                "schema_extra": {"anyOf": [_has(name) for name in ENOUGH]},
+                **more,
+            },
             frozen=True,
             kw_only=True,
         ),
     )
+
+
+def _has(name: str) -> dict[str, Any]:
+    return {"required": [name], "properties": {name: {"not": {"type": "null"}}}}
 
 
 def _turn_record(rules: Any) -> type[Struct]:
@@ -225,8 +211,7 @@ NO_FIELDS = AnswerFields()
 
 def present(row: GoldenRow) -> list[str]:
     """Return the names of the row's fields about the answer; an empty list of rules asks for nothing."""
-    values = {name: getattr(row, name) for name in ANSWER_FIELDS}
-    return [name for name, value in values.items() if value is not None and (name != "rules" or value)]
+    return [name for name in ANSWER_FIELDS if getattr(row, name) is not None and (name != "rules" or row.rules)]
 
 
 def options_in(row: GoldenRow) -> list[str]:

@@ -181,7 +181,6 @@ def _rules(golden: Golden, registry: Registry) -> Iterator[type[Rule]]:
 
 
 def _families(settings: MetricSettings, registry: Registry) -> tuple[Ranking, list[Family], list[Family]]:
-    """Return the ranking metrics, the diagnostics and the families of rows."""
     families = [family for provider in registry.providers for family in provider(settings)]
     ranking = next(family for family in families if isinstance(family, Ranking))
     diagnostics: list[Family] = [family for family in families if isinstance(family, DIAGNOSTICS)]
@@ -201,7 +200,6 @@ def _settings(config_file: ConfigFile, gain: Gain) -> MetricSettings:
 
 
 def _named_in(config_file: ConfigFile) -> set[str]:
-    """Return the metrics that the configuration names."""
     limited = (gate.quantity.key for gate in config_file.gates)
     return {*config_file.declared, *config_file.config.judge.metrics, *limited}
 
@@ -285,7 +283,6 @@ def _impossible(
 
 
 def _problems(pairs: Iterable[tuple[str, str]]) -> Problems:
-    """Return the problems of pairs of a location and a message."""
     problems = Collector()
     for location, problem in pairs:
         problems.problem(location, problem)

@@ -5,17 +5,17 @@ golden rows that nothing uses. It is pure: it takes the golden queries and a sum
 findings.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Literal
 
 from msgspec import Struct
 
-from ragcontract.contract.answer_review import AnswerName, answer_findings
+from ragcontract.contract import answer_review
+from ragcontract.contract.answer_review import Exports, Find, Found, Name, Queries, Reviewed
 from ragcontract.contract.config import Config, enforced
 from ragcontract.contract.golden_file import FILL_IN
 from ragcontract.contract.resolve import Contract
-from ragcontract.contract.warnings import contradictions, more_than_k
+from ragcontract.contract.warnings import contradictions, more_than_k, too_few_queries, without_enough
 from ragcontract.core import bounds
 from ragcontract.core.gate import Gate, every_run_keeps
 from ragcontract.core.golden import PLACEHOLDER, GoldenQuery
@@ -29,27 +29,9 @@ from ragcontract.rules.ranks import MustRankAtMost
 from ragcontract.runs.baseline_contract import REFERENCES
 from ragcontract.statistics.quantities import LABEL_MACRO_F1
 
-Name = (
-    Literal[
-        "duplicate-question",
-        "todo-placeholder",
-        "forbidden-and-relevant",
-        "more-than-k",
-        "never-retrieved",
-        "rank-beyond-depth",
-        "small-tag",
-        "limit-needs-queries",
-        "limit-never-fails",
-        "field-not-used",
-        "nothing-can-fail",
-    ]
-    | AnswerName
-)
 NOTES: frozenset[Name] = frozenset(
     {"small-tag", "limit-needs-queries", "limit-never-fails", "field-not-used", "no-abstention"}
 )
-GoldenQueries = Mapping[str, GoldenQuery]
-Found = Iterator[tuple[GoldenQuery, str]]
 
 
 class ReviewNote(Struct, frozen=True, kw_only=True):
@@ -69,15 +51,7 @@ class ReviewNote(Struct, frozen=True, kw_only=True):
         return f"{self.location}: [{self.rule}] {self.message}"
 
 
-class Exports(Struct, frozen=True, kw_only=True):
-    """A summary of all runs."""
-
-    depth: int  # the length of the longest list of results
-    never: frozenset[str]  # the relevant documents that no run returns
-    doc_ids: frozenset[str]  # some of the ids that occur, to suggest spellings from
-
-
-def read_exports(rows: Iterable[tuple[str, list[str]]], queries: GoldenQueries, config: Config) -> Exports:
+def read_exports(rows: Iterable[tuple[str, list[str]]], queries: Queries, config: Config) -> Exports:
     """Summarize the rows of any number of runs; collects document ids until there are ``bounds.LINT_IDS``."""
     never = set(chain.from_iterable(query.relevant_doc_ids for query in queries.values()))
     doc_ids: set[str] = set()
@@ -91,36 +65,24 @@ def read_exports(rows: Iterable[tuple[str, list[str]]], queries: GoldenQueries, 
     return Exports(depth=depth, never=frozenset(never), doc_ids=frozenset(doc_ids))
 
 
-def review(queries: GoldenQueries, config: Config, k: int, exports: Exports | None = None) -> list[ReviewNote]:
+def review(queries: Queries, config: Config, k: int, exports: Exports | None = None) -> list[ReviewNote]:
     """Return the findings in the order of the golden set; without ``exports``, only those that need no run."""
-    rules: dict[Name, Callable[[], Found]] = {
-        "todo-placeholder": lambda: _placeholders(queries),
-        "duplicate-question": lambda: _duplicates(queries),
-        "forbidden-and-relevant": lambda: (
-            (query, message) for query, message, _ in contradictions(queries, config, k)
-        ),
-        "more-than-k": lambda: more_than_k(queries, config, k),
-        "small-tag": lambda: _small_tags(queries),
-    }
-    rules.update(answer_findings(queries, config).items())
-    if exports is not None:
-        rules["never-retrieved"] = lambda: _never_retrieved(queries, exports)
-        rules["rank-beyond-depth"] = lambda: _beyond_depth(queries, config, exports)
+    reviewed = Reviewed(queries=queries, config=config, k=k, exports=exports)
     order = {query_id: number for number, query_id in enumerate(queries)}
-    findings = [(order[query.id], query, rule, message) for rule, find in rules.items() for query, message in find()]
-    findings.sort(key=lambda finding: finding[0])
-    return [ReviewNote(location=query.location, rule=rule, message=message) for _, query, rule, message in findings]
+    findings = [(query, rule, message) for rule, find in FINDINGS.items() for query, message in find(reviewed)]
+    findings.sort(key=lambda finding: order[finding[0].id])
+    return [ReviewNote(location=query.location, rule=rule, message=message) for query, rule, message in findings]
 
 
-def _placeholders(queries: GoldenQueries) -> Found:
-    for query in queries.values():
+def _placeholders(reviewed: Reviewed) -> Found:
+    for query in reviewed.queries.values():
         if PLACEHOLDER in query.relevant_doc_ids:
             yield query, f"{query.id!r} has {PLACEHOLDER!r} for a relevant document, so it fails; {FILL_IN}"
 
 
-def _duplicates(queries: GoldenQueries) -> Found:
+def _duplicates(reviewed: Reviewed) -> Found:
     first: dict[str, GoldenQuery] = {}
-    for query in queries.values():
+    for query in reviewed.queries.values():
         other = first.setdefault(same_question(query.query), query)
         if other is not query:
             advice = _different(query, other)
@@ -139,9 +101,14 @@ def _different(query: GoldenQuery, other: GoldenQuery) -> str:
     return "remove one"
 
 
-def _small_tags(queries: GoldenQueries) -> Found:
+def _contradictions(reviewed: Reviewed) -> Found:
+    for query, message, _ in contradictions(reviewed.queries, reviewed.config, reviewed.k):
+        yield query, message
+
+
+def _small_tags(reviewed: Reviewed) -> Found:
     tagged: dict[str, list[GoldenQuery]] = {}
-    for query in queries.values():
+    for query in reviewed.queries.values():
         for tag in query.tags:
             tagged.setdefault(tag, []).append(query)
     advice = f"add queries until it has {bounds.TAGGED}, or read its numbers with care"
@@ -151,15 +118,17 @@ def _small_tags(queries: GoldenQueries) -> Found:
             yield having[0], f"tag {tag!r} is on {only} only, so its means say little; {advice}"
 
 
-def _never_retrieved(queries: GoldenQueries, exports: Exports) -> Found:
+def _never_retrieved(reviewed: Reviewed) -> Found:
     """Yield the queries whose documents no run returns; ids that are only written in another form are reported once."""
+    if (exports := reviewed.exports) is None:
+        return
     in_another_form = {match.wanted: match for match in matches(sorted(exports.never), sorted(exports.doc_ids))}
     example, matched = most_common(in_another_form.values())
     same_form_ids: set[str] = set()
     if example and matched > 1:
         same_form_ids = {wanted for wanted, match in in_another_form.items() if same_form(match, example)}
     reported, explained, retrieved = False, 0, NearNames(sorted(exports.doc_ids))
-    for query in queries.values():
+    for query in reviewed.queries.values():
         never = [doc_id for doc_id in query.relevant_doc_ids if doc_id in exports.never and doc_id != PLACEHOLDER]
         if not never:
             continue
@@ -190,13 +159,40 @@ def _meant(doc_id: str, query: GoldenQuery, in_another_form: Mapping[str, Match]
     return near if near and is_typo(doc_id, near) and near not in query.relevant_doc_ids else None
 
 
-def _beyond_depth(queries: GoldenQueries, config: Config, exports: Exports) -> Found:
-    for query in queries.values():
+def _beyond_depth(reviewed: Reviewed) -> Found:
+    if (exports := reviewed.exports) is None or not enforced(reviewed.config, MustRankAtMost):
+        return
+    for query in reviewed.queries.values():
         rank = query.must_rank_at_most
-        if rank is not None and rank > exports.depth and enforced(config, MustRankAtMost):
+        if rank is not None and rank > exports.depth:
             deepest = f"no run lists more than {count(exports.depth, 'result')}"
             advice = f"export at least {rank:,}, or lower it"
             yield query, f"{query.id!r} has must_rank_at_most {rank:,}, but {deepest}; {advice}"
+
+
+# What is found in queries, by the name of the finding.
+FINDINGS: Mapping[Name, Find] = {
+    "todo-placeholder": _placeholders,
+    "duplicate-question": _duplicates,
+    "forbidden-and-relevant": _contradictions,
+    "more-than-k": lambda reviewed: more_than_k(reviewed.queries, reviewed.config, reviewed.k),
+    "small-tag": _small_tags,
+    **answer_review.FINDINGS,
+    "never-retrieved": _never_retrieved,
+    "rank-beyond-depth": _beyond_depth,
+}
+
+
+def notes(contract: Contract, home: str) -> Iterator[ReviewNote]:
+    """Yield the findings about the contract as a whole; ``home`` is the file that it is in."""
+    found: dict[Name, Iterable[tuple[str, str]]] = {
+        "limit-needs-queries": too_few_queries(without_enough(contract)),
+        "limit-never-fails": always_held(contract),
+        "field-not-used": unused_fields(contract),
+        "nothing-can-fail": [(home, NOTHING_FAILS)] if nothing_fails(contract) else [],
+    }
+    for rule, pairs in found.items():
+        yield from (ReviewNote(location=location, rule=rule, message=message) for location, message in pairs)
 
 
 def always_held(contract: Contract) -> Iterator[tuple[str, str]]:

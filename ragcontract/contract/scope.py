@@ -5,6 +5,7 @@ A tag that looks like a tag of the configuration is reported, because its querie
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,10 +15,13 @@ from ragcontract.contract.golden_file import Golden
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery, named_in
 from ragcontract.core.invisible import folded
+from ragcontract.core.lines import Line
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import count
 from ragcontract.files.schema import Mismatch, shown
 from ragcontract.statistics.quantities import TIER_PASS_RATE
+
+GRAPHS: Line[Any] = Line(home="graphlib")  # few contracts have tiers
 
 
 class Scope(Struct, frozen=True, kw_only=True):
@@ -107,8 +111,6 @@ def wrong_tiers(tiers: Sequence[Tier]) -> Iterator[Mismatch]:
     """Yield the faults of tiers that are valid on their own: names that repeat or do not exist, and circles."""
     if not tiers:
         return
-    from graphlib import CycleError, TopologicalSorter
-
     first: dict[str, int] = {}
     for number, tier in enumerate(tiers):
         if tier.name in first:
@@ -123,8 +125,8 @@ def wrong_tiers(tiers: Sequence[Tier]) -> Iterator[Mismatch]:
                 advice = near.advice(gated, "add it to tiers, or leave it out")
                 yield Mismatch(("tiers", number, "gates", index), f"there is no tier {gated!r}; {advice}")
     try:
-        TopologicalSorter({tier.name: tier.gates for tier in tiers}).prepare()
-    except CycleError as error:
+        GRAPHS.load().TopologicalSorter({tier.name: tier.gates for tier in tiers}).prepare()
+    except GRAPHS.load().CycleError as error:
         circle: list[str] = error.args[1]
         path = " gates ".join(repr(name) for name in circle)
         yield Mismatch(("tiers", first[circle[0]], "gates"), f"gate each other in a circle: {path}")

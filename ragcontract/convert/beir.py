@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 
 from ragcontract.convert import trec
 from ragcontract.convert.collection import BOM, Collection, First, Format, Output, Pairs, Source, labelled
-from ragcontract.convert.trec import as_grade, rows, whole_grade
+from ragcontract.convert.trec import as_grade, judged, rows
 from ragcontract.core.ids import Id, as_id, some
 from ragcontract.files.json_lines import read_jsonl
 from ragcontract.files.problems import Collector, located
@@ -108,19 +108,10 @@ def doc_ids(collection: Collection) -> dict[str, None]:
 def write_qrels(collection: Collection, problems: Collector) -> Iterator[str]:
     """Yield the header and the labels as lines."""
     yield "\t".join(HEADER) + "\n"
-    unlabelled = []
-    for query in (collection.queries or {}).values():
-        _refuse_tabs(query.id, f"{query.location}: id", problems)
-        if not query.grades:
-            unlabelled.append(query.id)
-        for doc_id, grade in query.grades.items():
-            _refuse_tabs(doc_id, f"{query.location}: relevant_doc_ids", problems)
-            line = StringIO()
-            whole = whole_grade(grade, query.location, doc_id, problems)
-            csv.writer(line, delimiter="\t", lineterminator="\n").writerow([query.id, doc_id, whole])
-            yield line.getvalue()
-    if unlabelled:
-        problems.warning(f"{some(unlabelled)} without a judged document: left out, because qrels have no line for that")
+    for label in judged(collection, problems, _refuse_tabs, _refuse_tabs):
+        line = StringIO()
+        csv.writer(line, delimiter="\t", lineterminator="\n").writerow(label)
+        yield line.getvalue()
 
 
 def write_queries(collection: Collection, _problems: Collector) -> Iterator[str]:

@@ -18,6 +18,7 @@ from ragcontract.contract.golden_file import Golden, read_golden
 from ragcontract.core import bounds
 from ragcontract.core.golden import RELEVANT_GRADE
 from ragcontract.core.ids import some
+from ragcontract.core.lines import Line
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.problems import Collector
 from ragcontract.files.writing import is_device
@@ -217,3 +218,20 @@ class Format(Struct, frozen=True, kw_only=True):
 def of_scores(read: Callable[[Source], Collection], *options: str) -> Format:
     """Return a format that has scores only."""
     return Format(read=read, gives={"results": {"scores"}}, adds_to={"golden": "results"}, options=options)
+
+
+OWN = "rag-contract"
+# The file formats, each with the module that reads and writes it.
+FORMATS: dict[str, Line[Format]] = {
+    OWN: Line(home="ragcontract.convert.native:FORMAT"),
+    "trec": Line(home="ragcontract.convert.trec:FORMAT"),
+    "beir": Line(home="ragcontract.convert.beir:FORMAT"),
+    "ragas": Line(home="ragcontract.convert.ragas:FORMAT"),
+    "deepeval": Line(home="ragcontract.convert.deepeval:FORMAT"),
+    "promptfoo": Line(home="ragcontract.convert.promptfoo:FORMAT"),
+    "inspect": Line(home="ragcontract.convert.inspect_logs:FORMAT"),
+    "otel": Line(home="ragcontract.convert.otel:FORMAT"),
+    "table": Line(home="ragcontract.convert.score_table:FORMAT"),
+    "csv": Line(home="ragcontract.convert.spreadsheet:FORMAT"),
+    "fitz-gov": Line(home="ragcontract.convert.fitz_gov:FORMAT"),
+}

@@ -256,7 +256,6 @@ def _without_empty(**fields: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _compiles(pattern: str) -> bool:
-    """Return whether Python's own ``re``, which fitz-gov uses, can compile a pattern."""
     try:
         with warnings.catch_warnings(action="ignore"):
             re.compile(pattern)

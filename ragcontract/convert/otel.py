@@ -33,14 +33,6 @@ from ragcontract.runs.row_encoder import RowEncoder
 FIELDS = ("response", "error", "finish_reason", "tool_calls", "llm_model")
 
 
-class AmbiguousError(Exception):
-    """Several golden queries have the same question; ``ids`` are theirs."""
-
-    def __init__(self, ids: list[str]) -> None:
-        super().__init__()
-        self.ids = ids
-
-
 def read(source: Source) -> Collection:
     """Read traces; the options are those of :class:`Reading`."""
     if not source.files["golden"]:
@@ -79,14 +71,13 @@ class _Rows:
 
     def add(self, trace: Trace, location: str) -> None:
         """Add the row of a trace, or the problem with it; a trace without a golden query is counted."""
-        try:
-            query_id = self._query_of(trace)
-        except AmbiguousError as error:
-            which = some(error.ids, "golden query")
-            self._problems.problem(location, f"the question is that of {which}; set the attribute {QUERY_ID}")
-            return
-        if query_id is None:
+        query_ids = self._queries_of(trace)
+        query_id = query_ids[0] if query_ids else ""
+        if not query_ids:
             self._others.append(location)
+        elif len(query_ids) > 1:
+            which = some(query_ids, "golden query")
+            self._problems.problem(location, f"the question is that of {which}; set the attribute {QUERY_ID}")
         elif self._first.is_new(query_id, location, "trace", f"trace of the query {query_id!r}"):
             try:
                 self.rankings[query_id] = self._row(query_id, trace, location)
@@ -106,18 +97,12 @@ class _Rows:
             verb = "is" if many == 1 else "are"
             self._problems.warning(f"{self._others[0]}: {what} to no golden query and {verb} left out")
 
-    def _query_of(self, trace: Trace) -> str | None:
-        """Return the id of a trace's golden query; None if it has none. Raises AmbiguousError."""
+    def _queries_of(self, trace: Trace) -> list[str]:
+        """Return the ids of the golden queries that a trace may be about: the one that it names, or by the question."""
         named = query_id_of(trace)
         if named is not None and as_id(named) in self._texts:
-            return as_id(named)
-        for question in questions_of(trace):
-            ids = self._by_text.get(question, [])
-            if len(ids) > 1:
-                raise AmbiguousError(ids)
-            if ids:
-                return ids[0]
-        return None
+            return [as_id(named)]
+        return next((ids for question in questions_of(trace) if (ids := self._by_text.get(question))), [])
 
     def _row(self, query_id: str, trace: Trace, location: str) -> Ranking:
         response = response_of_trace(trace, self._reading)
@@ -131,7 +116,6 @@ class _Rows:
 
 
 def _fields(query_id: str, response: Response, trace: Trace) -> dict[str, Any]:
-    """Return the row for a response."""
     row: dict[str, Any] = {"query_id": query_id}
     if response.results is not None:
         row["results"] = response.results

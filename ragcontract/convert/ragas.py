@@ -114,7 +114,6 @@ INDEX = "Unnamed: 0"  # pandas' name for the row numbers that it has written to 
 
 
 def _read_scores(source: Source) -> Collection:
-    """Read ``results`` files."""
     problems = source.problems
     collected: list[tuple[TableRow, str | int | None, str | None, str | None]] = []
     texts: dict[str, str] = {}  # columns with anything but numbers, with its first location

@@ -25,7 +25,6 @@ from ragcontract.convert.collection import (
     Format,
     Output,
     Pairs,
-    Query,
     Ranking,
     Retrieved,
     Source,
@@ -43,6 +42,8 @@ RESULT = "qid Q0 docid rank score tag"
 TOPIC = "qid<TAB>text"
 TAG = "rag-contract"
 COMMENT = "#"
+Judged = tuple[str, str, int]
+Refuse = Callable[[str, str, Collector], None]
 _BLANKS = " \t\n\r\v\f"  # the whitespace of C's isspace(); an id may contain a no-break space
 _SPACE = re.compile(f"[{_BLANKS}]+")
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
@@ -90,14 +91,23 @@ def read_run(source: Source) -> dict[str, Ranking]:
 
 def write_qrels(collection: Collection, problems: Collector) -> Iterator[str]:
     """Yield the labels as lines."""
+    for query_id, doc_id, grade in judged(collection, problems, _refuse_query_id, _refuse_spaces):
+        yield f"{query_id} 0 {doc_id} {grade}\n"
+
+
+def judged(collection: Collection, problems: Collector, of_query: Refuse, of_document: Refuse) -> Iterator[Judged]:
+    """Yield the ids of query and document and the grade of each label; both functions check ids."""
     unlabelled = []
     for query in (collection.queries or {}).values():
-        _refuse_query_id(query.id, f"{query.location}: id", problems)
+        of_query(query.id, f"{query.location}: id", problems)
         if not query.grades:
             unlabelled.append(query.id)
         for doc_id, grade in query.grades.items():
-            _refuse_spaces(doc_id, f"{query.location}: relevant_doc_ids", problems)
-            yield f"{query.id} 0 {doc_id} {whole_grade(grade, query.location, doc_id, problems)}\n"
+            of_document(doc_id, f"{query.location}: relevant_doc_ids", problems)
+            if grade != int(grade):
+                why = f"{shown(doc_id)} has the grade {grade:g}; grades are whole numbers in this format"
+                problems.problem(f"{query.location}: relevance", why)
+            yield query.id, doc_id, int(grade)
     if unlabelled:
         problems.warning(f"{some(unlabelled)} without a judged document: left out, because qrels have no line for that")
 
@@ -106,7 +116,7 @@ def write_topics(collection: Collection, problems: Collector) -> Iterator[str]:
     """Yield the questions as lines, with line breaks and tabs replaced by spaces."""
     for query in (collection.queries or {}).values():
         _refuse_query_id(query.id, f"{query.location}: id", problems)
-        yield f"{query.id}\t{one_line(query)}\n"
+        yield f"{query.id}\t{' '.join(query.text.split())}\n"
 
 
 def write_run(collection: Collection, problems: Collector) -> Iterator[str]:
@@ -133,11 +143,6 @@ def write_run(collection: Collection, problems: Collector) -> Iterator[str]:
         )
     if repeated:
         problems.warning(f"{some(repeated)} with a document again: only its best rank is written")
-
-
-def one_line(query: Query) -> str:
-    """Return the question without line breaks and tabs."""
-    return " ".join(query.text.split())
 
 
 def _split_qrel(line: str) -> list[str]:
@@ -270,16 +275,6 @@ def as_grade(text: str, location: str, problems: Collector) -> float | None:
         return max(0, int(text))
     problems.problem(location, f"expected a whole number of at most a billion, found {shown(text)}")
     return None
-
-
-def whole_grade(grade: float, location: str, doc_id: str, problems: Collector) -> int:
-    """Return a grade as an integer; if it is fractional, add a problem."""
-    if grade != int(grade):
-        problems.problem(
-            f"{location}: relevance",
-            f"{shown(doc_id)} has the grade {grade:g}; grades are whole numbers in this format",
-        )
-    return int(grade)
 
 
 def as_trec_eval_keeps(scores: Sequence[float]) -> list[float]:

@@ -43,7 +43,9 @@ class Evaluation(Struct, frozen=True, kw_only=True, dict=True):
         broken: Violations = {}
         for query in contract.queries.values():
             violations = of_rows.get(query.id, ()) if of_rows else ()
-            if rules.may_be_violated(query, scores[query.id]):
+            if contract.rules and query.id in self.run.of_ranks:
+                violations = (*self.run.of_ranks[query.id], *violations)
+            elif rules.may_be_violated(query, scores[query.id]):
                 violations = (*_of_ranks(rules, query, scores[query.id]), *violations)
             if violations:
                 broken[query.id] = _compared(self, rules, query, violations)

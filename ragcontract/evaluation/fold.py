@@ -337,6 +337,7 @@ class _Builder:
             scores=scores,
             columns=(*self._columns, *self._diagnostics.columns(scores)),
             violations=self._violations,
+            of_ranks={key: broken for key, broken in self._listed.of_ranks.items() if key not in self._repeats},
             files=tuple(self.files),
             versions=stored.versions if stored else versions_of(self._versions),
             runs=stored.runs if stored else 1,

@@ -17,6 +17,7 @@ from ragcontract.core import bounds
 from ragcontract.core.finding import Message, Said, ToolCall, called
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id, unpacked
+from ragcontract.core.rule import Violation
 from ragcontract.core.run import Json, ListedResult, QueryScore, Result, RunRow
 from ragcontract.core.safe_text import shorten
 from ragcontract.evaluation.plan import Plan
@@ -42,6 +43,7 @@ class ListedResults:
 
     def __init__(self, plan: Plan) -> None:
         self.held: dict[str, tuple[ListedResult, ...]] = {}  # by query id
+        self.of_ranks: dict[str, tuple[Violation, ...]] = {}  # the broken rules about ranks, by query id
         self.said: dict[str, Said] = {}  # by query id; of as many queries as bounds.SAID_TEXTS has room for
         self._room = bounds.SAID_TEXTS if plan.shows_texts else 0
         self._plan = plan
@@ -59,8 +61,11 @@ class ListedResults:
         return len(self.held) < bounds.RETRIEVED_QUERIES
 
     def breaks(self, query: GoldenQuery, score: QueryScore) -> bool:
+        """Return whether the ranks of a row violate a rule, and note the violations, so that no rule is asked twice."""
         rules = self._rules
-        return rules.may_be_violated(query, score) and any(True for _ in rules.violations(query, score))
+        if violations := tuple(rules.violations(query, score)) if rules.may_be_violated(query, score) else ():
+            self.of_ranks[query.id] = violations
+        return bool(violations)
 
     def hold_row(self, query_id: str, row: RunRow) -> None:
         """Hold the top k of a row and its texts, unless another row of the query is held already."""

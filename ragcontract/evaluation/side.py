@@ -146,6 +146,7 @@ class Side(Struct, frozen=True, kw_only=True):
     scores: dict[str, QueryScore]  # by query id
     columns: tuple[ValuesByQuery, ...] = ()  # the values of each family except the ranking metrics
     violations: dict[str, tuple[Violation, ...]] = {}  # of rules that read the row, by query id
+    of_ranks: dict[str, tuple[Violation, ...]] = {}  # of rules about ranks, of queries with one row, if they were asked
     files: tuple[SourceFile, ...] = ()
     versions: dict[str, list[str]] = {}  # the distinct values of each version field
     problems: Problems = Problems()

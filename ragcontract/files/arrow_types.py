@@ -7,10 +7,9 @@ import msgspec
 import pyarrow as pa
 
 from ragcontract.core import bounds
-from ragcontract.core.nearest import nearest
 from ragcontract.core.safe_text import shorten
 from ragcontract.files.json_text import first_doubled
-from ragcontract.files.schema import Mismatch
+from ragcontract.files.schema import Mismatch, instead_of
 
 Path = tuple[str | int, ...]
 
@@ -83,22 +82,16 @@ def _alternatives(described: Any) -> Iterator[Any]:
 def column_mismatches(kind: Kind, columns: pa.DataType | pa.Schema, path: Path = ()) -> Iterator[Mismatch]:
     """Yield a mismatch for each column that does not fit its field, and for each required field without a column."""
     names = [field.name for field in columns]
+    strangers = [name for name in names if name not in kind.fields]
     for name, (wanted, required) in kind.fields.items():
         at = (*path, name)
         if name not in names:
             if required:
-                yield Mismatch(at, f"is missing{_instead(name, kind, names)}")
+                yield Mismatch(at, f"is missing{instead_of(name, strangers)}")
         elif names.count(name) > 1:
             yield Mismatch(at, "occurs more than once; rename one of the columns")
         else:
             yield from _type_mismatches(wanted, columns.field(name).type, at)
-
-
-def _instead(name: str, kind: Kind, names: list[str]) -> str:
-    strangers = [stranger for stranger in names if stranger not in kind.fields]
-    if near := nearest(name, strangers):
-        return f"; is {near!r} a misspelling of it?"
-    return f"; found instead: {', '.join(map(repr, strangers[: bounds.NAMES]))}" if strangers else ""
 
 
 def _type_mismatches(kind: Kind, arrow_type: pa.DataType, path: Path) -> Iterator[Mismatch]:

@@ -118,27 +118,20 @@ class _Reader(Generic[T]):
     def _line(self, line: bytes, path: str, number: int, rows_read: int) -> Iterator[Event[T]]:
         """Yield the row of one line, or its problems; raise UnreadableError if all other lines must fail too."""
         location = f"{path}:{number}"
-        try:
-            row = (self._decode_strictly or self._decode)(line)
-            if rows_read < self._to_spell_check:
-                yield from self._check_spelling(line, location)
-        except UNDECODABLE as error:
-            yield from self._second_look(line, location, error, first=not rows_read)
-        else:
-            yield Batch(path, number, [row])
-
-    def _second_look(self, line: bytes, location: str, error: Exception, *, first: bool) -> Iterator[Event[T]]:
-        """Decode a row again without refusing unknown fields, and report the problems if it is still invalid."""
-        if self._decode_strictly is not None:
+        error: Exception = ValueError()
+        for decode in filter(None, (self._decode_strictly, self._decode)):  # unknown fields are refused at first only
             try:
-                row = self._decode(line)
-                yield from self._check_spelling(line, location)
-            except UNDECODABLE as still_invalid:
-                error = still_invalid
+                row = decode(line)
+                if decode is self._decode and (self._decode_strictly or rows_read < self._to_spell_check):
+                    yield from self._check_spelling(line, location)
+            except UNDECODABLE as undecodable:
+                error = undecodable
             else:
-                path, _, number = location.rpartition(":")
-                yield Batch(path, int(number), [row])
+                yield Batch(path, number, [row])
                 return
+        yield from self._problems(line, location, error, first=not rows_read)
+
+    def _problems(self, line: bytes, location: str, error: Exception, *, first: bool) -> Iterator[Event[T]]:
         if first:
             self._refuse_other_file(line)
         if line.startswith(CONFLICT):
@@ -226,7 +219,6 @@ def _is_explained(line: bytes, error: Exception) -> bool:
 
 
 def _strict(record: type[T]) -> type[T]:
-    """Return a record type that refuses unknown fields."""
     return msgspec.defstruct(record.__name__, [], bases=(record,), forbid_unknown_fields=True)  # type: ignore[return-value]
 
 

@@ -121,7 +121,6 @@ def _as_rows(expected: str) -> str:
 
 
 def _names(head: bytes) -> frozenset[str]:
-    """Return the fields of the object in the first line, or of the document that starts there."""
     line = head.lstrip().split(b"\n", 1)[0]
     if not line.startswith(b"{"):
         return frozenset()

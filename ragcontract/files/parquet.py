@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from ragcontract.files.arrow_types import Kind, column_mismatches, is_text, kind_of, leaves
 from ragcontract.files.json_lines import How, unread_fields, whole_type
 from ragcontract.files.json_text import doubled_key, fault, first_doubled
-from ragcontract.files.opening import BUFFER, READ_ERRORS, InputFile, Progress, no_progress, read_problem
+from ragcontract.files.opening import BUFFER, READ_ERRORS, InputFile, no_progress, read_problem
 from ragcontract.files.problems import Batch, Event, FileRead, Problem, Warned
 from ragcontract.files.schema import Mismatch, mismatches
 
@@ -36,15 +36,19 @@ def read_parquet(paths: Sequence[str], row_type: type[Record], **how: Unpack[How
 
     There is one warning for each column name that looks like a misspelled field of ``known``.
     """
-    row_type, progress = whole_type(row_type), how.get("progress", no_progress)
-    spelled = _SpellCheck(row_type, how.get("known") or row_type)
+    row_type = whole_type(row_type)
+    warned: set[str] = set()
     for path in paths:
         try:
             with InputFile(path) as file:
                 if file.stream.peek(len(MAGIC))[: len(MAGIC)] != MAGIC:
                     yield Problem(path, _no_parquet(file))
                 else:
-                    yield from _events_of(path, row_type, how.get("unread", ()), progress, spelled)
+                    for event in _events_of(path, row_type, how):
+                        if not isinstance(event, Warned) or event.field not in warned:
+                            yield event
+                        if isinstance(event, Warned):
+                            warned.add(event.field)
                 while file.stream.read(BUFFER):  # the digest covers the whole file
                     pass
                 yield FileRead(file.source())
@@ -115,33 +119,18 @@ class Columns(Generic[Record]):
         return _dicts(list(known), [_values(batch.column(name), kind) for name, kind in known.items()])
 
 
-class _SpellCheck:
-    """Warns once about each column name that looks like a misspelled field."""
-
-    def __init__(self, row_type: type, known: type) -> None:
-        self._type, self._known = row_type, known
-        self._reported: set[str] = set()
-
-    def warnings(self, path: str, example: dict[str, Any]) -> Iterator[Warned]:
-        for name, meant, advice in unread_fields(example, self._type, self._known):
-            if name not in self._reported:
-                self._reported.add(name)
-                yield Warned.of_field(path, name, meant, advice)
-
-
-def _events_of(
-    path: str, row_type: type[Record], unread: Collection[str], progress: Progress, spelled: _SpellCheck
-) -> Iterator[Event[Record]]:
-    read = 0
+def _events_of(path: str, row_type: type[Record], how: How) -> Iterator[Event[Record]]:
+    read, progress = 0, how.get("progress", no_progress)
     try:
         # Pre-buffering would load the columns of a whole row group at once.
         with pq.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER, page_checksum_verification=True) as file:
-            columns = Columns(file.schema_arrow, row_type, unread)
+            columns = Columns(file.schema_arrow, row_type, how.get("unread", ()))
             for mismatch in columns.mismatches:
                 yield Problem.of(path, mismatch)
             if columns.mismatches:
                 return
-            yield from spelled.warnings(path, columns.example)
+            for name, meant, advice in unread_fields(columns.example, row_type, how.get("known") or row_type):
+                yield Warned.of_field(path, name, meant, advice)
             if not file.metadata.num_rows:
                 yield Problem(path, "has no rows")
                 return

@@ -17,6 +17,7 @@ INSTALL = "install it: pip install 'rag-contract[parquet]'"
 T = TypeVar("T", bound=msgspec.Struct)
 Reader: TypeAlias = Callable[..., Iterator[Event[Any]]]
 PARQUET: Line[Reader] = Line(names=(".parquet",), home="ragcontract.files.parquet:read_parquet")
+COLUMNS: Line[Callable[[str], list[str]]] = Line(home="ragcontract.files.parquet:column_names")
 # The formats of rows, by the ends of file names. A file with any other name is read as the first one.
 FORMATS: tuple[Line[Reader], ...] = (
     Line(names=(".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz"), home="ragcontract.files.json_lines:read_jsonl"),
@@ -68,10 +69,9 @@ def read_rows(paths: Sequence[str], row_type: type[T], **how: Unpack[How]) -> It
 def parquet_columns(path: str) -> list[str]:
     """Return the names of a Parquet file's columns, or none if it cannot be read, which ``read_rows`` reports."""
     try:
-        from ragcontract.files.parquet import column_names
+        return COLUMNS.load()(path)
     except ImportError:
         return []
-    return column_names(path)
 
 
 def needs_pyarrow(name: str) -> OutputError:

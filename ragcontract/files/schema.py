@@ -209,10 +209,14 @@ def _instead(missing: str, instance: dict[str, Any], schema: dict[str, Any], def
         for name, value in instance.items():
             if near := nearest(name, tags["mapping"]):
                 return f"; write {_as_tagged(near, value, tags, definitions)}"
-    strangers = [name for name in instance if name not in schema.get("properties", {})]
+    return instead_of(missing, [name for name in instance if name not in schema.get("properties", {})])
+
+
+def instead_of(missing: str, strangers: list[str]) -> str:
+    """Return what may be meant as a field that is missing, out of unknown names; completes ``is missing``."""
     if near := nearest(missing, strangers):
         return f"; is {near!r} a misspelling of it?"
-    return f"; found instead: {', '.join(repr(name) for name in strangers[: bounds.NAMES])}" if strangers else ""
+    return f"; found instead: {', '.join(map(repr, strangers[: bounds.NAMES]))}" if strangers else ""
 
 
 def _as_tagged(tag: str, value: object, tags: dict[str, Any], definitions: dict[str, Any]) -> str:

@@ -11,14 +11,16 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, TypeAlias, TypeVar
+from typing import IO, Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from ragcontract.core.errors import OutputError
+from ragcontract.core.lines import Line
 from ragcontract.core.safe_text import printable_json, printable_xml
 
+TEMPFILE: Line[Any] = Line(home="tempfile")  # slow to import, and few commands need it
 STDOUT, STDERR = 1, 2
 PART = 1 << 20  # bytes that are copied at once
 Content = bytes | Iterable[bytes]
@@ -187,10 +189,8 @@ def append(path: Path, data: bytes) -> None:
 
 def temporary_file() -> IO[bytes]:
     """Open a file that is gone when it is closed; raises OutputError."""
-    import tempfile  # slow to import, and few commands need it
-
     try:
-        return tempfile.TemporaryFile()
+        return TEMPFILE.load().TemporaryFile()  # type: ignore[no-any-return]
     except OSError as error:
         raise unwritable_temporary(error) from error
 

@@ -17,6 +17,7 @@ from ragcontract.core.safe_text import encodable, shorten
 from ragcontract.files.json_text import UTF16, UTF16_BOMS
 
 Path = tuple[str | int, ...]
+TOO_DEEP = f"is nested more than {bounds.CONFIG_DEPTH} levels deep"
 HALF = r"contains half of a surrogate pair (\ud800 to \udfff), which is not a character; write both halves"
 
 
@@ -65,12 +66,10 @@ def load(data: bytes, *, texts: Container[str] = ()) -> Document:
     value: Any = None
     try:
         value = tree.root(text)
-    except (RecursionError, _TooDeepError) as error:
-        line = error.line if isinstance(error, _TooDeepError) else 1
-        tree.problems.append(Problem(line=line, message=f"is nested more than {bounds.CONFIG_DEPTH} levels deep"))
-    except _TooManyError as error:
-        message = f"has more than {bounds.CONFIG_VALUES:,} keys and values"
-        tree.problems.append(Problem(line=error.line, message=message))
+    except RecursionError:
+        tree.problems.append(Problem(line=1, message=TOO_DEEP))
+    except _LimitError as error:
+        tree.problems.append(error.problem)
     return Document(value=value, lines=tree.lines, problems=tree.problems)
 
 
@@ -93,24 +92,17 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: Any, index: Any) -> Any:
         self.values += 1
         if self.values > bounds.CONFIG_VALUES:
-            raise _TooManyError(self.peek_event().start_mark.line + 1)  # type: ignore[no-untyped-call]
+            message = f"has more than {bounds.CONFIG_VALUES:,} keys and values"
+            raise _LimitError(self.peek_event().start_mark, message)  # type: ignore[no-untyped-call]
         return super().compose_node(parent, index)
 
 
-class _TooManyError(Exception):
-    """The document has too many values, from a line on."""
+class _LimitError(Exception):
+    """The document has too many values, or is nested too deeply, from a mark on."""
 
-    def __init__(self, line: int) -> None:
+    def __init__(self, mark: Any, message: str) -> None:
         super().__init__()
-        self.line = line
-
-
-class _TooDeepError(Exception):
-    """The document is nested too deeply at a line."""
-
-    def __init__(self, line: int) -> None:
-        super().__init__()
-        self.line = line
+        self.problem = Problem(line=mark.line + 1, message=message)
 
 
 class _Tree:
@@ -158,7 +150,7 @@ class _Tree:
             tag = node.tag.replace("tag:yaml.org,2002:", "!!")
             return self._refuse(node.start_mark, path, f"has a tag ({tag}), which is not read here; leave it out")
         if len(path) > bounds.CONFIG_DEPTH:
-            raise _TooDeepError(node.start_mark.line + 1)
+            raise _LimitError(node.start_mark, TOO_DEEP)
         if node.id == "mapping":
             return self._mapping(node, path)
         if node.id == "sequence":

@@ -58,7 +58,7 @@ NEEDS: Mapping[Task, tuple[str, ...]] = {"attribution": (), "confirmation": ("re
 PASSES = 2
 
 
-class LabelRow(Struct, frozen=True, kw_only=True):
+class LabelRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A line of a labels file: an item with the texts to judge it by, and a person's label."""
 
     task: Annotated[Task, Meta(description="What is judged.")]
@@ -225,7 +225,7 @@ class LabelsFile:
 
     def add(self, row: LabelRow) -> None:
         """Write a line; raise OutputError, also if another program has changed the file meanwhile."""
-        data = (b"\n" if self._line_is_open else b"") + msgspec.json.encode(_without_nulls(row)) + b"\n"
+        data = (b"\n" if self._line_is_open else b"") + msgspec.json.encode(row) + b"\n"
         with in_turn(self.path):
             require_unchanged(self.path, self._hash.digest())
             try:
@@ -284,10 +284,6 @@ def _about(row: LabelRow) -> bytes:
     return msgspec.json.encode(
         [row.task, row.question, row.contexts or [], row.response, row.reference, row.text, row.why or ""]
     )
-
-
-def _without_nulls(row: LabelRow) -> dict[str, object]:
-    return {name: value for name, value in msgspec.structs.asdict(row).items() if value is not None}
 
 
 def _pass(

@@ -5,7 +5,7 @@ calls. If both are empty, that is a perfect match.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from typing import TypeAlias, cast
 
@@ -93,7 +93,7 @@ def score_of(key: str, options: Struct) -> Score:
     return order if key == "tool_order" else step_efficiency
 
 
-Arguments = dict[str, str] | None
+Arguments = dict[str, Hashable] | None
 
 
 def precision(called: Sequence[ToolCall], wanted: Sequence[ToolCall], match: Match, *, lenient: bool) -> float | None:

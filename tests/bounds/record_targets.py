@@ -15,7 +15,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.files.paths import AnchoredPath
 from ragcontract.record.adapters.framework import EventLoop
-from ragcontract.record.adapters.program import response_in
+from ragcontract.record.adapters.process_serve import response_in
 from ragcontract.record.adapters.python_code import of_object
 from ragcontract.record.adapters.user_code import described
 from ragcontract.record.events import Failure

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 from hypothesis import strategies as st
 
-from ragcontract.convert.collection import Collection, Part, Query, Ranking, Retrieved, Source
-from ragcontract.convert.file_formats import FORMATS
+from ragcontract.convert.collection import FORMATS, Collection, Part, Query, Ranking, Retrieved, Source
 from ragcontract.files.problems import Collector, Problems
 from tests.process import rag_contract
 

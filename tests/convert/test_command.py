@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 
 from ragcontract import load_run
-from ragcontract.convert.collection import Part, Source
-from ragcontract.convert.file_formats import FORMATS
+from ragcontract.convert.collection import FORMATS, Part, Source
 from ragcontract.files.problems import Collector
 from tests.convert.builders import QRELS, RUN, TOPICS, lines_of, packed
 from tests.process import files_in, rag_contract, spawn

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ragcontract.convert.file_formats import FORMATS, OWN
+from ragcontract.convert.collection import FORMATS, OWN
 from scripts import docs
 from tests.process import shell
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.convert.file_formats import FORMATS
+from ragcontract.convert.collection import FORMATS
 from scripts import docs
 from tests.convert.builders import Converted, converted
 from tests.process import rag_contract

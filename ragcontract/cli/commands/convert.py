@@ -8,11 +8,11 @@ import click
 from msgspec.structs import replace
 
 from ragcontract.cli.console import progress_over, say, warn
-from ragcontract.convert.collection import Collection, Companion, Format, Part, Source, companion
-from ragcontract.convert.file_formats import FORMATS, OWN
+from ragcontract.convert.collection import FORMATS, OWN, Collection, Companion, Format, Part, Source, companion
 from ragcontract.core.errors import ExitCode, OutputError
 from ragcontract.core.golden import PLACEHOLDER, RELEVANT_GRADE
 from ragcontract.core.ids import as_id
+from ragcontract.core.lines import Line
 from ragcontract.core.numbers import count
 from ragcontract.files.paths import existing_files
 from ragcontract.files.problems import Collector
@@ -62,6 +62,8 @@ def _spellings(name: str, suffix: str = "") -> list[str]:
     return [f"--{name}{suffix}", *also, f"{name}{suffix}".replace("-", "_")]
 
 
+# Needs the extra parquet.
+AS_PARQUET: Line[Callable[[Iterable[str]], bytes]] = Line(home="ragcontract.runs.parquet_writer:as_parquet")
 SOURCE = click.Choice(list(FORMATS))
 TARGET = click.Choice([name for name, line in FORMATS.items() if line.load().outputs])
 
@@ -130,7 +132,8 @@ def command(*, source: str, target: str, force: bool, **options: Any) -> int:
     contents = {out: _rendered(FORMATS[target].load(), name, out, collection, problems) for name, out in outs.items()}
     all_problems = problems.collected()
     all_problems.raise_if_any()
-    beside = _companion(source, target, outs, collection)
+    is_pooled = target == OWN and "golden" in outs and reads.labels_everything
+    beside = companion(outs, collection.queries or {}, source) if is_pooled else Companion()
     warn(all_problems.warnings)
     new = [] if force else [*contents, *beside.files]
     write_files({**contents, **beside.files}, before=partial(refuse_existing, new))
@@ -162,18 +165,10 @@ def _rendered(target: Format, name: str, out: str, collection: Collection, probl
     lines = target.outputs[name].write(collection, problems)
     if is_parquet(out):
         try:
-            from ragcontract.runs.parquet_writer import as_parquet  # needs the extra parquet
+            return AS_PARQUET.load()(lines)
         except ImportError as error:
             raise needs_pyarrow(out) from error
-        return as_parquet(lines)
     return "".join(lines).encode()
-
-
-def _companion(source: str, target: str, outs: Mapping[str, str], collection: Collection) -> Companion:
-    """Return what comes with the golden file, if the source labels everything that is relevant."""
-    if target != OWN or "golden" not in outs or not FORMATS[source].load().labels_everything:
-        return Companion()
-    return companion(outs, collection.queries or {}, source)
 
 
 def _refuse_parquet(outs: Iterable[str]) -> None:

@@ -54,18 +54,16 @@ Next:
 """
 THEN = f"""\
   3. Run `rag-contract lint`, then `rag-contract check`.
-  4. Once the retriever is good, paste what `rag-contract suggest` proposes into {{config}}, then run
-     `rag-contract baseline`. A pull request that changes retrieval on purpose runs `rag-contract baseline --update`.
+{{once_good}}
   5. In {{workflow}}, put the commands of your project into the steps marked "Replace".
   6. Commit these files and {defaults.BASELINE}. Let .gitignore have {defaults.RUN}, report.md, report.json, junit.xml.
 """
-THEN_ANSWERS = f"""\
-  3. Run `rag-contract lint`, then `rag-contract check`.
+GOOD_RETRIEVER = """\
+  4. Once the retriever is good, paste what `rag-contract suggest` proposes into {config}, then run
+     `rag-contract baseline`. A pull request that changes retrieval on purpose runs `rag-contract baseline --update`."""
+GOOD_ANSWERS = """\
   4. Once the answers are good, run `rag-contract baseline`. A pull request that changes answers on purpose runs
-     `rag-contract baseline --update`. The limits are in {{config}}.
-  5. In {{workflow}}, put the commands of your project into the steps marked "Replace".
-  6. Commit these files and {defaults.BASELINE}. Let .gitignore have {defaults.RUN}, report.md, report.json, junit.xml.
-"""
+     `rag-contract baseline --update`. The limits are in {config}."""
 
 
 class _Asked(Struct, frozen=True, kw_only=True):
@@ -119,8 +117,9 @@ def command(*, questions: str | None, from_run: Sequence[str], top: int, answers
             f" ({count(len(asked.questions), 'question')})" if name == defaults.GOLDEN and name not in unchanged else ""
         )
         say(f"{'kept' if name in unchanged else 'wrote'} {visible(name)}{what}\n")
-    steps = ANSWERS + THEN_ANSWERS if answers else (TICK if from_run else EXPORT) + THEN
-    say(steps.format(config=config, workflow=visible(workflow.path)))
+    steps = (ANSWERS if answers else TICK if from_run else EXPORT) + THEN
+    once_good = (GOOD_ANSWERS if answers else GOOD_RETRIEVER).format(config=config)
+    say(steps.format(once_good=once_good, workflow=visible(workflow.path)))
     return ExitCode.PASS
 
 

@@ -13,16 +13,7 @@ from ragcontract.contract import defaults
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.golden_file import contract_warnings, read_golden
 from ragcontract.contract.resolve import resolve
-from ragcontract.contract.review import (
-    NOTHING_FAILS,
-    ReviewNote,
-    always_held,
-    nothing_fails,
-    read_exports,
-    review,
-    unused_fields,
-)
-from ragcontract.contract.warnings import too_few_queries, without_enough
+from ragcontract.contract.review import ReviewNote, notes, read_exports, review
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.numbers import count
@@ -88,16 +79,7 @@ def _findings(inputs: Inputs) -> tuple[list[ReviewNote], list[str]]:
     reviewed = {shorten(warning, bounds.MESSAGE) for warning in contract_warnings(golden.queries.values())}
     warnings = [warning for warning in all_problems.warnings if warning not in reviewed]
     findings = review(golden.queries, config.config, config.cutoffs[0], exports if inputs.run else None)
-    limits = too_few_queries(without_enough(contract))
-    notes = [ReviewNote(location=location, rule="limit-needs-queries", message=message) for location, message in limits]
-    held = always_held(contract)
-    notes += [ReviewNote(location=location, rule="limit-never-fails", message=message) for location, message in held]
-    unused = unused_fields(contract)
-    notes += [ReviewNote(location=location, rule="field-not-used", message=message) for location, message in unused]
-    if nothing_fails(contract):
-        location = inputs.config or inputs.golden[0]
-        notes.append(ReviewNote(location=location, rule="nothing-can-fail", message=NOTHING_FAILS))
-    return [*notes, *findings], warnings
+    return [*notes(contract, inputs.config or inputs.golden[0]), *findings], warnings
 
 
 def _compared(

@@ -1,6 +1,7 @@
 """``rag-contract validate``: reports the problems of the input files, or their content."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import click
 from msgspec import Struct
@@ -30,6 +31,7 @@ from ragcontract.contract.scope import gates_within
 from ragcontract.contract.warnings import never_passing
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.gate import Gate
+from ragcontract.core.lines import Line
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import listed, render
 from ragcontract.core.safe_text import visible
@@ -37,6 +39,10 @@ from ragcontract.decision.evaluated import plan_of
 from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.source import Inputs, of_judge
 from ragcontract.files.problems import Collector, Problems
+
+# Few contracts have a judge.
+JUDGMENTS_FILE: Line[Any] = Line(home="ragcontract.judgments.judgments_file")
+CALIBRATION_FILES: Line[Any] = Line(home="ragcontract.judgments.calibration")
 
 
 @click.command("validate")
@@ -96,14 +102,10 @@ def _of_judge(inputs: Inputs, contract: Contract) -> Problems:
     inputs, unused = of_judge(inputs, needed=contract.needs_judgments)
     problems.include(unused)
     if inputs.judgments:
-        from ragcontract.judgments.judgments_file import read_judgments
-
-        problems.include(read_judgments(inputs.judgments, now=clock()).problems)
+        problems.include(JUDGMENTS_FILE.load().read_judgments(inputs.judgments, now=clock()).problems)
     if inputs.calibration:
-        from ragcontract.judgments.calibration import checked_calibrations
-
         try:
-            checked_calibrations(inputs.calibration)
+            CALIBRATION_FILES.load().checked_calibrations(inputs.calibration)
         except InputError as error:
             problems.include(Problems(problems=tuple(error.problems)))
     return problems.collected()

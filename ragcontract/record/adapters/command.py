@@ -1,19 +1,23 @@
 """Ask a command in any language: one process for each question, or a long-lived one that answers line by line.
 
 A program that is run for each question reads it from standard input and writes its answer to standard output, within
-limits of time and size.
+limits of time and size. Python code that is isolated is a program that lives long.
 """
 
 import json
 import os
 import selectors
 import subprocess
+import sys
 import time
 from collections import deque
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
+from functools import cached_property
+from pathlib import Path
 from typing import IO, Annotated, Any
 
+import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
@@ -24,11 +28,19 @@ from ragcontract.core.safe_text import shorten, visible
 from ragcontract.files.writing import temporary_file, unwritable_temporary
 from ragcontract.net.secrets import PLACEHOLDER
 from ragcontract.record.adapters.framework import redacting
-from ragcontract.record.adapters.process_serve import ServedProcess
-from ragcontract.record.adapters.program import Program, kill, last_words, question, response_in
+from ragcontract.record.adapters.process_serve import (
+    Line,
+    Program,
+    ServedProcess,
+    kill,
+    last_words,
+    question,
+    response_in,
+)
 from ragcontract.record.interface import CallFailed, Context, DocIdExpression, Response, Surroundings, System
 from ragcontract.record.returned.result_forms import DocumentIds
 from ragcontract.record.returned.returned_messages import decoded_json
+from ragcontract.record.sources import Source
 
 Arguments = Annotated[
     list[Annotated[str, Meta(title="text; quote numbers")]],
@@ -119,7 +131,10 @@ class Each(System):
 
 
 class Serve(System):
-    """A system that keeps the program running and exchanges lines with it."""
+    """A system that keeps a program running and exchanges lines with it, one at a time unless the user says otherwise.
+
+    Other questions would wait for a program that answers one line after the other.
+    """
 
     def __init__(
         self, program: Program, ids: DocumentIds, surroundings: Surroundings, *, says_ready: bool = False
@@ -131,17 +146,72 @@ class Serve(System):
 
     def setup(self) -> None:
         with redacting(self._secrets):
-            self._serving.start()
+            self._start()
 
     def ask(self, query: str, context: Context) -> Response:
         with redacting(self._secrets):
-            return response_in(self._serving.exchange(question(query, context), context.seconds), self._ids)
+            return response_in(self._exchange(question(query, context), context.seconds), self._ids)
 
     def facts(self) -> Mapping[str, Any]:
         return {"command": {"serve": list(self._program.arguments), "stray_lines": self._serving.stray}}
 
     def teardown(self) -> None:
         self._serving.stop()
+
+    def _start(self) -> Line:
+        return self._serving.start()
+
+    def _exchange(self, line: Line, seconds: float) -> Line:
+        return self._serving.exchange(line, seconds)
+
+
+DESCRIBING = 30  # s; how long the process may take to report its versions
+
+
+class IsolatedCode(Serve):
+    """A system whose Python code runs in :mod:`ragcontract.record.adapters.isolated_child`."""
+
+    def __init__(self, named: str, surroundings: Surroundings) -> None:
+        options = json.dumps({"folder": str(surroundings.folder.resolve()), "doc_id": surroundings.doc_id})
+        arguments = [sys.executable, "-m", "ragcontract.record.adapters.isolated_child", named, options]
+        # The process has found the ids already.
+        super().__init__(
+            Program(arguments=arguments, folder=Path.cwd()), DocumentIds(None), surroundings, says_ready=True
+        )
+        self._sources = surroundings.sources
+        self._is_set_up = False
+
+    def versions(self) -> Mapping[str, str]:
+        versions: dict[str, str] = self._description.get("versions", {})
+        return versions
+
+    def facts(self) -> Mapping[str, Any]:
+        return {**self._description.get("facts", {}), "stray_lines": self._serving.stray}
+
+    def _start(self) -> Line:
+        line = super()._start()
+        if isinstance(problems := line.get("unusable"), list):
+            self._serving.stop()
+            raise InputError([str(problem) for problem in problems])
+        self._is_set_up = True
+        return line
+
+    def _exchange(self, line: Line, seconds: float) -> Line:
+        """Send a line and return its answer, without the modules that the process has imported since the last one."""
+        answer = {**super()._exchange(line, seconds)}
+        imported = msgspec.convert(answer.pop("sources", []), list[Source])
+        if self._sources is not None:
+            self._sources.add(imported)
+        return answer
+
+    @cached_property
+    def _description(self) -> Line:
+        if not self._is_set_up:  # somebody interrupted the setup, and must not wait until the imports end
+            return {}
+        try:
+            return self._exchange({"describe": True}, DESCRIBING)
+        except (CallFailed, InputError):
+            return {}
 
 
 PART = 1 << 16  # bytes that are read at once

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ragcontract.core.errors import InputError
 from ragcontract.net.sending import HttpAnswer, HttpCall, header, header_problems, shown, url_problems
-from ragcontract.record.adapters.program import response_in
+from ragcontract.record.adapters.process_serve import response_in
 from ragcontract.record.adapters.service_client import (
     AnswerMapping,
     EmptyResults,
@@ -74,13 +74,10 @@ class HttpService(System):
     concurrency = CONCURRENCY
 
     def __init__(self, options: HttpOptions, surroundings: Surroundings) -> None:
-        secrets = surroundings.secrets
         self._url = options.url
         self._method = (options.method or ("GET" if options.json is None and options.form is None else "POST")).upper()
-        self._headers = Template(options.headers, secrets, at="http.headers")
-        self._query = Template(options.query, secrets, at="http.query")
-        self._json = Template(options.json, secrets, at="http.json")
-        self._form = None if options.form is None else Template(options.form, secrets, at="http.form")
+        sent = {name: getattr(options, name) for name in ("headers", "query", "json", "form")}
+        self._sent = Template(sent, surroundings.secrets, at="http")
         self._ids = DocumentIds(surroundings.doc_id or options.doc_id)
         self._empty = options.empty_results
         self._text_of = None if options.sse is None else searching(options.sse)
@@ -90,10 +87,7 @@ class HttpService(System):
         problems = [
             *url_problems("http.url", options.url),
             *self._problems(options),
-            *self._headers.problems,
-            *self._query.problems,
-            *self._json.problems,
-            *([] if self._form is None else self._form.problems),
+            *self._sent.problems,
             *([f"http.sse: {self._text_of}"] if isinstance(self._text_of, str) else []),
             *([] if self._mapping is None else [f"http.{problem}" for problem in self._mapping.problems]),
         ]
@@ -115,17 +109,17 @@ class HttpService(System):
         """Do nothing: a connection is made with the first question."""
 
     def ask(self, query: str, context: Context) -> Response:
-        values = values_of(query, context)
-        headers = {name: header(text) for name, text in self._headers.filled(values).items()}
+        sent = self._sent.filled(values_of(query, context))
+        headers = {name: header(text) for name, text in sent["headers"].items()}
         if context.traceparent and "traceparent" not in {name.lower() for name in headers}:
             headers["traceparent"] = context.traceparent.encode()
         call = HttpCall(
             method=self._method,
             url=self._url,
             headers=headers,
-            query=_fields(self._query.filled(values)),
-            json=self._json.filled(values),
-            form=None if self._form is None else _fields(self._form.filled(values)),
+            query=_fields(sent["query"]),
+            json=sent["json"],
+            form=None if sent["form"] is None else _fields(sent["form"]),
         )
         content, answered = self._service.json(call, context.seconds, decode=self._decoded)
         try:

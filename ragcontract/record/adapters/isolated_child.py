@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ragcontract.core.errors import RagContractError
-from ragcontract.record.adapters.program import answer, failure, question_of
+from ragcontract.record.adapters.process_serve import answer, failure, question_of
 from ragcontract.record.adapters.python_code import PythonOptions, system
 from ragcontract.record.interface import CallFailed, Surroundings, System
 from ragcontract.record.returned.returned_messages import plain

@@ -1,41 +1,152 @@
-"""Exchange lines with a long-lived process, which answers in any order, each line with the id of its question.
+"""Start and kill programs, without a shell, and exchange lines with those that are long-lived.
+
+A line is JSON: a question, or its answer. Answers come in any order, each with the id of its question.
 
 A process that does not answer in time is killed with all processes that it started, and is started again. After three
-starts in a row without an answer, it is not started again. Python code that is isolated runs in such a process.
+starts in a row without an answer, it is not started again.
 """
 
 import itertools
 import json
 import logging
+import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
+from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import mebibytes
 from ragcontract.core.safe_text import printable, shorten, visible
+from ragcontract.files.json_lines import has_more_text
 from ragcontract.files.streams import Unfailing
 from ragcontract.net.secrets import NO_SECRETS, Secrets
-from ragcontract.record.adapters.framework import redacting
-from ragcontract.record.adapters.program import Program, kill, last_words, pipe_of, question, response_in
-from ragcontract.record.interface import CallFailed, Context, Response, Surroundings, System
+from ragcontract.record.interface import CallFailed, Context, Response
+from ragcontract.record.returned.response_forms import response_of
 from ragcontract.record.returned.result_forms import DocumentIds
-from ragcontract.record.returned.returned_messages import decoded_json
-from ragcontract.record.sources import Source
+from ragcontract.record.returned.returned_messages import decoded_json, plain
 
 log = logging.getLogger(__name__)
 Line = Mapping[str, Any]
+
+
+class Program(Struct, frozen=True, kw_only=True):
+    """A program and how it is started."""
+
+    arguments: Sequence[str]  # the first is the program
+    folder: Path  # that it starts in
+    environ: Mapping[str, str] = {}  # the variables that it has beside ours
+
+    def start(self, stdin: IO[bytes] | int = subprocess.PIPE) -> subprocess.Popen[bytes]:
+        """Start the program as the head of a process group; raises InputError if that fails."""
+        try:
+            return subprocess.Popen(  # noqa: S603 (the user's own program, and no shell)
+                list(self.arguments),
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=self.folder,
+                env={**os.environ, **self.environ},
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise InputError([f"{self.arguments[0]}: cannot be started ({reason})"]) from error
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process with all that it started, unless it has ended: another process may have its number by now."""
+    if process.poll() is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def last_words(stderr: bytes) -> str:
+    """Return the end of a process's standard error as a clause for a message; empty if it wrote nothing."""
+    text = visible(stderr[-bounds.STDERR_TAIL :].decode(errors="replace").strip())
+    return f"; its last words were: {text}" if text else ""
+
+
+def pipe_of(stream: IO[bytes] | None) -> IO[bytes]:
+    """Return a stream of a process that was started with pipes; raises TypeError if there is none."""
+    if stream is None:
+        raise TypeError("the process was started without pipes")
+    return stream
+
+
+def question(query: str, context: Context) -> dict[str, Any]:
+    """Return the line for a question: its text and its context."""
+    fields = {name: plain(context[name]) for name in context}
+    return {"query": query, **fields, "seconds": context.seconds if context.seconds < bounds.MILLISECONDS else None}
+
+
+def question_of(line: Line) -> tuple[str, Context]:
+    """Return the question and the context in a line."""
+    fields = {name: line[name] for name in Context.__struct_fields__ if line.get(name) is not None}
+    if "messages" in fields:
+        fields["messages"] = tuple(fields["messages"])
+    return str(line["query"]), Context(**fields)
+
+
+def answer(response: Response) -> dict[str, Any]:
+    """Return the line for a response, without absent fields; raises CallFailed if it is too long."""
+    fields = msgspec.structs.asdict(response)
+    if has_more_text(fields, bounds.COMMAND_ANSWER):
+        raise CallFailed("too_large", f"the answer is longer than {mebibytes(bounds.COMMAND_ANSWER)}")
+    return {
+        name: plain(value)
+        for name, value in fields.items()
+        if value is not msgspec.UNSET and (value is not None or name == "response")
+    }
+
+
+def failure(failed: CallFailed) -> dict[str, Any]:
+    """Return the line for a failed attempt."""
+    fields = {
+        "kind": failed.kind,
+        "message": str(failed),
+        "again": failed.again,
+        "pause": failed.pause,
+        "detail": plain(failed.detail),
+    }
+    return {"failed": {name: value for name, value in fields.items() if value is not None}}
+
+
+def response_in(line: Any, ids: DocumentIds) -> Response:
+    """Return the response for an answer, which may be anything that a function may return, as JSON.
+
+    Raises CallFailed for ``{"failed": {"message": …, "kind": …, "again": true}}`` and for an ``{"error": …}`` alone,
+    and InputError for ``{"unusable": […]}``.
+    """
+    fields = line if isinstance(line, dict) else {}
+    if isinstance(problems := fields.get("unusable"), list):
+        raise InputError([str(problem) for problem in problems])
+    failed = fields.get("failed")
+    if isinstance(failed, dict):
+        pause, detail = failed.get("pause"), failed.get("detail")
+        raise CallFailed(
+            str(failed.get("kind") or "error"),
+            shorten(str(failed.get("message") or "it says that it failed"), bounds.FAILURE),
+            again=failed.get("again") is True,
+            pause=pause if isinstance(pause, int | float) else None,
+            detail=detail if isinstance(detail, dict) else None,
+        )
+    content = {name: value for name, value in fields.items() if name != "id"} if "id" in fields else line
+    if isinstance(content, dict) and set(content) == {"error"} and content["error"]:
+        raise CallFailed("error", shorten(str(content["error"]), bounds.FAILURE))
+    return response_of(content, ids)
 
 
 class ServedProcess:
@@ -272,64 +383,3 @@ def _fields(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         value = None
     return value if isinstance(value, dict) else {}
-
-
-DESCRIBING = 30  # s; how long the process may take to report its versions
-
-
-class IsolatedCode(System):
-    """A system whose Python code runs in :mod:`ragcontract.record.adapters.isolated_child`."""
-
-    def __init__(self, named: str, surroundings: Surroundings) -> None:
-        options = {"folder": str(surroundings.folder.resolve()), "doc_id": surroundings.doc_id}
-        arguments = [
-            sys.executable,
-            "-m",
-            "ragcontract.record.adapters.isolated_child",
-            named,
-            json.dumps(options),
-        ]
-        program = Program(arguments=arguments, folder=Path.cwd())
-        self._serving = ServedProcess(program, says_ready=True, secrets=surroundings.secrets)
-        self._ids = DocumentIds(None)  # the process has found the ids already
-        self._secrets = surroundings.secrets
-        self._sources = surroundings.sources
-        self._is_set_up = False
-
-    def setup(self) -> None:
-        with redacting(self._secrets):
-            if isinstance(problems := self._serving.start().get("unusable"), list):
-                self._serving.stop()
-                raise InputError([str(problem) for problem in problems])
-        self._is_set_up = True
-
-    def ask(self, query: str, context: Context) -> Response:
-        with redacting(self._secrets):
-            return response_in(self._exchange(question(query, context), context.seconds), self._ids)
-
-    def versions(self) -> Mapping[str, str]:
-        versions: dict[str, str] = self._description.get("versions", {})
-        return versions
-
-    def facts(self) -> Mapping[str, Any]:
-        return {**self._description.get("facts", {}), "stray_lines": self._serving.stray}
-
-    def teardown(self) -> None:
-        self._serving.stop()
-
-    def _exchange(self, line: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-        """Send a line and return its answer, without the modules that the process has imported since the last one."""
-        answer = {**self._serving.exchange(line, seconds)}
-        imported = msgspec.convert(answer.pop("sources", []), list[Source])
-        if self._sources is not None:
-            self._sources.add(imported)
-        return answer
-
-    @cached_property
-    def _description(self) -> Mapping[str, Any]:
-        if not self._is_set_up:  # somebody interrupted the setup, and must not wait until the imports end
-            return {}
-        try:
-            return self._exchange({"describe": True}, DESCRIBING)
-        except (CallFailed, InputError):
-            return {}

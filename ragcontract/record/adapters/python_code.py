@@ -41,7 +41,7 @@ def system(options: PythonOptions, surroundings: Surroundings) -> System:
     """Import the object that the options name, and return it as a system; raises InputError."""
     here = replace(surroundings, doc_id=surroundings.doc_id or options.doc_id)
     if options.isolate or surroundings.isolate:
-        from ragcontract.record.adapters.process_serve import IsolatedCode
+        from ragcontract.record.adapters.command import IsolatedCode
 
         return IsolatedCode(options.object, here)
     return of_object(imported(options.object, surroundings.folder), here, name=options.object)

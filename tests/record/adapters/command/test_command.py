@@ -14,8 +14,7 @@ import pytest
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.net.secrets import Secrets
-from ragcontract.record.adapters.process_serve import ServedProcess
-from ragcontract.record.adapters.program import Program
+from ragcontract.record.adapters.process_serve import Program, ServedProcess
 from ragcontract.record.interface import CallFailed, System
 from tests.record.systems import asked, context, doc_ids, target_of
 
