@@ -100,6 +100,7 @@ def reason(query: GoldenQuery, violations: Sequence[Violation]) -> str:
         missing = "No actual_mode provided for governance category"
         return missing if found == "no mode" else f"Expected {expected}, got {found}"
     if "required_elements" in broken:
+        rule: Any
         (rule,) = [rule for rule in query.rules if rule.__struct_config__.tag == "required_elements"]
         number = len(rule.elements) - len(broken["required_elements"][0].causes)
         return f"Missing required elements: need {rule.least}, found {number}"
