@@ -16,7 +16,7 @@ from ragcontract import InputError, check, load_golden, load_run
 from ragcontract.core.run import RunRow, row_type
 from ragcontract.files.opening import BUFFER
 from ragcontract.files.problems import Batch
-from ragcontract.files.rows import read_rows
+from ragcontract.runs.readers import open_run
 from tests.builders import golden, run, write_jsonl
 from tests.process import Ended, files_in, rag_contract, spawn
 from tests.runs.sides import problems_in, read_run, side_of
@@ -398,7 +398,7 @@ def test_a_column_is_read_where_something_needs_it_and_only_there(tmp_path: Path
     for needs, answer, text in (((), None, None), (("response", "results.text"), "an answer", "of the document")):
         (row,) = [
             row
-            for event in read_rows([str(path)], row_type(frozenset(needs)), known=RunRow)
+            for event in open_run([str(path)]).events(row_type(frozenset(needs)))
             if isinstance(event, Batch)
             for row in event.rows
         ]
