@@ -17,7 +17,8 @@ from ragcontract.evaluation.source import Inputs, Local
 from ragcontract.files.problems import Problems
 from ragcontract.registry import BUILT_IN
 from ragcontract.report.api_report import Report
-from ragcontract.runs.readers import InMemory, RunMapping, read_doc_ids
+from ragcontract.runs.readers import read_doc_ids
+from ragcontract.runs.run_writer import InMemory, RunMapping
 
 
 def load_golden(

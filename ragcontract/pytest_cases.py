@@ -21,7 +21,7 @@ from ragcontract.core.ids import paths_of, several
 from ragcontract.core.safe_text import printable, visible
 from ragcontract.evaluation.source import Inputs, Local, find_inputs
 from ragcontract.report.api_report import Report
-from ragcontract.runs.readers import InMemory
+from ragcontract.runs.run_writer import InMemory
 
 PathLike = str | os.PathLike[str]
 Paths = PathLike | Sequence[PathLike] | None

@@ -22,7 +22,8 @@ from ragcontract.pipeline import Outcome
 from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.report import baseline, terminal
 from ragcontract.report.formats import FORMATS
-from ragcontract.runs.readers import InMemory, open_baseline, open_run
+from ragcontract.runs.readers import open_baseline, open_run
+from ragcontract.runs.run_writer import InMemory
 from ragcontract.schemas import schema_of
 from tests.builders import golden, run, write_jsonl
 from tests.records import NOW

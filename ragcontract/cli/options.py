@@ -6,7 +6,7 @@ one that spark-submit configures, or a new local one.
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
@@ -50,25 +50,6 @@ def out_option(option: str, default: str, what: str) -> Decorate:
 
 GOLDEN = files_option("--golden", f"Golden queries; several files and globs form one set. [{defaults.GOLDEN}]")
 RUN = files_option("--run", f"What the retriever returned; several files and globs form one run. [{defaults.RUN}]")
-SCORES = files_option(
-    "--scores",
-    "Scores and checks that other tools computed for the queries of the run; several files and globs. [none]",
-)
-JUDGMENTS = files_option(
-    "--judgments",
-    "What a judge said, from `rag-contract judge`; several files and globs. Nothing is asked. "
-    f"[{defaults.JUDGMENTS}, if it exists and the contract needs it]",
-)
-CALIBRATION = click.option(
-    "--calibration",
-    metavar="FILE",
-    help="How well the judge agrees with people, from `rag-contract judge calibrate`. "
-    f"[{defaults.CALIBRATION}, if it exists and the contract needs it]",
-)
-BASELINE = files_option(
-    "--baseline",
-    f"A file written by `rag-contract baseline`, or a known-good run (.jsonl). [{defaults.BASELINE}, if it exists]",
-)
 CONFIG = click.option(
     "--config", metavar="FILE", help=f"The configuration: k, limits, rules, waivers. [{defaults.CONFIG}, if it exists]"
 )
@@ -84,19 +65,6 @@ def top_option(help_text: str, default: int = TOP) -> Decorate:
     return click.option("--top", type=int, default=default, callback=_rank, metavar="N", help=shown)
 
 
-ENGINE = click.option(
-    "--engine",
-    type=click.Choice(["local", "spark"]),
-    default="local",
-    help="Where runs are read and scored: on this machine or by Spark. [local]",
-)
-TAG = click.option(
-    "--tag",
-    "tags",
-    multiple=True,
-    metavar="TAG…",
-    help="Check only the queries with this tag, and only its own limits; several tags add up. [all queries and limits]",
-)
 WITHOUT_RUN = click.option("--without-run", is_flag=True, help="Read no run, even if its file exists.")
 NO_ANSWERS = click.option(
     "--no-answers",
@@ -128,8 +96,6 @@ def refuse_links_away(unnamed: Mapping[str, str | None]) -> None:
     links = {option: path for option, path in unnamed.items() if path and os.path.islink(path)}  # noqa: PTH114 (Path.is_symlink raises if a name is too long)
     if not links:
         return
-    from ragcontract.cli.workflow_file import repository_root
-
     here = repository_root(Path()) or Path.cwd()
     if away := [
         f"{path}: is a symbolic link that leads out of {here}, and nobody named it; remove it, or name it with {option}"
@@ -139,8 +105,53 @@ def refuse_links_away(unnamed: Mapping[str, str | None]) -> None:
         raise InputError(away)
 
 
-def takes(*options: Decorate) -> Decorate:
-    """Return a decorator of a command that has these options. What they name is its argument ``inputs``."""
+INPUTS: dict[str, Decorate] = {
+    "golden": GOLDEN,
+    "run": RUN,
+    "scores": files_option(
+        "--scores",
+        "Scores and checks that other tools computed for the queries of the run; several files and globs. [none]",
+    ),
+    "judgments": files_option(
+        "--judgments",
+        "What a judge said, from `rag-contract judge`; several files and globs. Nothing is asked. "
+        f"[{defaults.JUDGMENTS}, if it exists and the contract needs it]",
+    ),
+    "calibration": click.option(
+        "--calibration",
+        metavar="FILE",
+        help="How well the judge agrees with people, from `rag-contract judge calibrate`. "
+        f"[{defaults.CALIBRATION}, if it exists and the contract needs it]",
+    ),
+    "baseline": files_option(
+        "--baseline",
+        f"A file written by `rag-contract baseline`, or a known-good run (.jsonl). [{defaults.BASELINE}, if it exists]",
+    ),
+    "config": CONFIG,
+    "k": K,
+    "tag": click.option(
+        "--tag",
+        "tags",
+        multiple=True,
+        metavar="TAG…",
+        help="Check only the queries with this tag, and only its own limits; several tags add up. "
+        "[all queries and limits]",
+    ),
+    "repeats": REPEATS,
+    "engine": click.option(
+        "--engine",
+        type=click.Choice(["local", "spark"]),
+        default="local",
+        help="Where runs are read and scored: on this machine or by Spark. [local]",
+    ),
+}
+
+
+def takes(*options: str | Decorate) -> Decorate:
+    """Return a decorator of a command that has these options, the usual ones by their names.
+
+    What they name is the command's argument ``inputs``.
+    """
 
     def decorate(command: Command) -> Command:
         @wraps(command)
@@ -150,11 +161,26 @@ def takes(*options: Decorate) -> Decorate:
         params: list[click.Parameter] = own.__dict__.setdefault("__click_params__", [])
         others = len(params)
         for option in reversed(options):
-            option(own)
+            (INPUTS[option] if isinstance(option, str) else option)(own)
         names = {param.name or "" for param in params[others:]} & {*Inputs.__struct_fields__}
         return own
 
     return decorate
+
+
+def repository_root(folder: Path) -> Path | None:
+    """Return the root of the git repository that a folder is in, or None.
+
+    In a worktree or a submodule, ``.git`` is a file that names the repository's own folder.
+    """
+    here = folder.resolve()
+    return next((folder for folder in (here, *here.parents) if _is_repository(folder / ".git")), None)
+
+
+def _is_repository(git: Path) -> bool:
+    with suppress(OSError):  # a folder that may not be read
+        return git.is_file() or os.path.lexists(git / "HEAD")
+    return False
 
 
 def find_files(named: Inputs) -> Inputs:

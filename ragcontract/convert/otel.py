@@ -27,7 +27,7 @@ from ragcontract.record.traces.trace_response import (
     response_of_trace,
     trace_of,
 )
-from ragcontract.runs.row_encoder import RowEncoder
+from ragcontract.runs.run_writer import RowEncoder
 
 # The fields that a row takes from a response, beside the results.
 FIELDS = ("response", "error", "finish_reason", "tool_calls", "llm_model")

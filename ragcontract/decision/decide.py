@@ -10,8 +10,9 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.decision.evaluated import Evaluation, Violations
 from ragcontract.decision.findings import findings_of
 from ragcontract.decision.gate_report import GateReport
-from ragcontract.decision.gates import ChangeTests, change_tests, observe, report_gate, too_few_warnings, without_effect
+from ragcontract.decision.gates import ChangeTests, change_tests, observe, report_gate, too_few_warnings
 from ragcontract.decision.policy import (
+    ADVISORY,
     Distrusted,
     Outcomes,
     QueryStatus,
@@ -65,7 +66,8 @@ def decide(evaluation: Evaluation, now: datetime) -> Decision:
     if skipped := skipped_by(contract, gates):
         outcomes = outcomes_of(contract, violations, skipped)
         gates, used_by_gates = _gates(evaluation, outcomes, tests, today, distrusted)
-        violations, gates = skip_rules(contract, violations, skipped), skip_gates(gates, skipped)
+        violations = skip_rules(contract, violations, skipped)
+        gates = skip_gates(gates, lambda gate: skipped.get(gate.tier or ""))
     return Decision(
         gates=gates,
         tests=tests,
@@ -88,4 +90,4 @@ def _gates(
     reports = [report_gate(gate, observe(gate, evaluation, outcomes), tests) for gate in contract.gates]
     waived, used = waive_gates(contract, reports, today)
     advisory = distrusted if contract.config.judge.uncalibrated == "advisory" else {}
-    return without_effect(waived, advisory), used
+    return skip_gates(waived, lambda gate: ADVISORY if gate.id in advisory else None), used

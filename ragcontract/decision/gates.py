@@ -5,7 +5,7 @@ changes of other metrics are tested alone, only for the report.
 """
 
 import sys
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
@@ -302,14 +302,3 @@ def report_gate(gate: Gate, seen: Observed, tests: ChangeTests | None = None) ->
         report = with_test(gate, report, tests)
     mode = tests.mode if tests else "strict"
     return replace(report, message=", ".join(found_and_allowed(gate, report, mode)))
-
-
-def without_effect(gates: Iterable[GateReport], advisory: Container[str]) -> tuple[GateReport, ...]:
-    """Return the results of gates. Advisory ones, of a judge without a good calibration, are skipped."""
-    skipped = "advisory, because the judge is not calibrated"
-    return tuple(
-        [
-            replace(gate, status="skipped", waived=None, skipped=skipped) if gate.id in advisory else gate
-            for gate in gates
-        ]
-    )

@@ -34,6 +34,7 @@ EXCUSED: frozenset[ViolationStatus] = frozenset({"skipped", "known", "waived"})
 # The reasons for a status.
 KNOWN = "already broken in the baseline"
 ONLY_WARNS = "only warns"  # the rule, whatever the severity of the query
+ADVISORY = "advisory, because the judge is not calibrated"
 UNCOVERED = "no limit on the pass rate covers the query"  # so it fails the check although only the pass rate decides
 Target: TypeAlias = tuple[Literal["gate", "query", "tag"], str, str | None]  # the last is the rule, None for any
 NAMED_BY = {"gate": "gate has the id", "query": "golden query has the id", "tag": "golden query has the tag"}
@@ -133,19 +134,18 @@ def with_status(contract: Contract, violations: Violations, today: date) -> tupl
 
 
 def skipped_by(contract: Contract, gates: Iterable[GateReport]) -> Mapping[str, str]:
-    """Return the skipped tiers, each with the tier that missed its minimum. A waived minimum skips no tier."""
+    """Return the skipped tiers, each with the reason. A waived minimum skips no tier."""
     missed = [gate.tier for gate in gates if gate.tier and gate.status == "fail"]
-    return skipped_tiers(contract.config.tiers, missed) if missed else {}
+    skipped = skipped_tiers(contract.config.tiers, missed) if missed else {}
+    return {tier: f"tier {cause!r} missed its minimum" for tier, cause in skipped.items()}
 
 
 def skip_rules(contract: Contract, violations: Violations, skipped: Mapping[str, str]) -> Violations:
     """Mark the violations of queries of skipped tiers, unless something else excuses them."""
 
     def marked(query: GoldenQuery, violation: Violation) -> Violation:
-        cause = skipped.get(tier_of(query) or "")
-        if cause is None or violation.status in EXCUSED:
-            return violation
-        return replace(violation, status="skipped", why=why_skipped(cause))
+        why = skipped.get(tier_of(query) or "")
+        return replace(violation, status="skipped", why=why) if why and violation.status not in EXCUSED else violation
 
     return _each(contract, violations, marked)
 
@@ -161,19 +161,12 @@ def _each(
     }
 
 
-def skip_gates(gates: Iterable[GateReport], skipped: Mapping[str, str]) -> tuple[GateReport, ...]:
-    """Mark the gates of skipped tiers."""
-
-    def marked(gate: GateReport) -> GateReport:
-        cause = skipped.get(gate.tier or "")
-        return gate if cause is None else replace(gate, status="skipped", waived=None, skipped=why_skipped(cause))
-
-    return tuple(map(marked, gates))
-
-
-def why_skipped(cause: str) -> str:
-    """Return why a tier is skipped; ``cause`` is the tier that gates it."""
-    return f"tier {cause!r} missed its minimum"
+def skip_gates(gates: Iterable[GateReport], why: Callable[[GateReport], str | None]) -> tuple[GateReport, ...]:
+    """Mark the gates that there is a reason to skip, waived or not."""
+    reasons = ((gate, why(gate)) for gate in gates)
+    return tuple(
+        [replace(gate, status="skipped", waived=None, skipped=reason) if reason else gate for gate, reason in reasons]
+    )
 
 
 def waive_gates(

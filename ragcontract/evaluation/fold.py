@@ -323,8 +323,7 @@ class _Builder:
     def finish(self) -> Side:
         plan, scores = self._plan, self._scores
         scores |= {query_id: averaged(rows) for query_id, rows in self._repeats.items()}
-        apart = {*scores, *self._changed}
-        missing = tuple([query_id for query_id in plan.golden if query_id not in apart])
+        missing = tuple([key for key in plan.golden if key not in scores and key not in self._changed])
         lacking = score_gaps(plan, self._columns, self._gaps.lacking())
         if not plan.is_baseline:
             self._score_missing(missing)

@@ -28,8 +28,7 @@ from ragcontract.files.rows import is_parquet, needs_pyarrow, read_rows
 from ragcontract.files.writing import check_outputs, is_device
 from ragcontract.net.secrets import Secrets
 from ragcontract.record.interface import CallFailed, Response
-from ragcontract.runs.row_encoder import RowEncoder
-from ragcontract.runs.run_writer import RunWriter
+from ragcontract.runs.run_writer import RowEncoder, RunWriter
 
 # The fields of a response that a row has under the same name; `results` and `response` have rules of their own.
 FIELDS = (

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
+from ragcontract.core.lines import Line
 from ragcontract.core.run import VERSION_FIELDS
 from ragcontract.core.safe_text import encodable
 from ragcontract.files.opening import READ_ERRORS, read_problem, read_within
@@ -32,6 +33,7 @@ from ragcontract.record.sources import refuse_changed_by_others
 from ragcontract.record.target_registry import AROUND, KINDS, Modules, module
 
 YAML = (".yml", ".yaml")
+_YAML_TREE: Line[Any] = Line(home="ragcontract.files.yaml_tree")  # PyYAML is imported only if there is a file
 
 Keys = tuple[str | int, ...]
 _Version = Annotated[str, Meta(min_length=1, max_length=bounds.ID, title="text that is not empty; quote numbers")]
@@ -91,8 +93,7 @@ def read_target_file(path: str, secrets: Secrets, *, kinds: Modules = KINDS, aro
     data = _bytes_of(path)
     if not data.strip():
         raise InputError([str(Problem(path, f"is empty; write one of {', '.join(kinds)}, and what it needs"))])
-    from ragcontract.files import yaml_tree  # PyYAML is imported only if there is a file
-
+    yaml_tree = _YAML_TREE.load()
     document = yaml_tree.load(data, texts=VERSION_FIELDS)
     problems = [(problem.line, Mismatch(problem.path, problem.message)) for problem in document.problems]
     value = yaml_tree.without_nulls(document.value)

@@ -6,25 +6,22 @@ they are distances, of which the smallest is the best. Otherwise, a warning repo
 The journal of a recording lies beside the run until the recording has ended. A run with a journal may be old.
 """
 
-import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
-from msgspec import UNSET, Struct
+from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.errors import InputError
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import count
-from ragcontract.core.run import RunRow, SourceFile, row_type
+from ragcontract.core.run import RunRow, row_type
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.paths import existing_files
-from ragcontract.files.problems import Batch, Collector, Event, FileRead, Problem, Problems, located
+from ragcontract.files.problems import Collector, Event, Problem, Problems, located
 from ragcontract.files.rows import format_of, is_parquet, parquet_columns, read_rows
 from ragcontract.runs.baseline_file import StoredEvent, stored_events
-from ragcontract.runs.row_encoder import Id, Result, RowEncoder
 
 # Fields that are not loaded if the format can skip them. Reading chunks from Parquet would take a third more time, and
 # only reports on broken queries would show them.
@@ -32,12 +29,8 @@ UNREAD = ("results.chunk_id", "results.metadata")
 # Fields not read from Parquet. A column of structs has the fields of all of its rows, so each call would have the
 # arguments of all others, as nulls.
 OBJECTS = ("tool_calls", "messages", "checks")
-IN_MEMORY = "(in memory)"
 AGAIN = "run `rag-contract record` again, which goes on where it ended, or delete that file"
 RunEvent: TypeAlias = Event[RunRow] | StoredEvent
-Row: TypeAlias = Iterable[Result] | Mapping[str, Any]
-# Mapping is invariant in its key type, so a dict[str, …] is not a Mapping[str | int, …].
-RunMapping: TypeAlias = Mapping[str, Row] | Mapping[int, Row] | Mapping[Id, Row]
 
 
 class Reader(Protocol):
@@ -97,37 +90,6 @@ class StoredFile(Struct, frozen=True, kw_only=True):
             yield Problem(files[0], "is one of several baselines; give one baseline.json, or run files (.jsonl)")
         elif files:
             yield from stored_events(files[0], with_metrics=with_metrics, progress=self.progress)
-
-
-class InMemory(Struct, frozen=True, kw_only=True):
-    """A run given as a mapping of query ids to results, as :meth:`RunWriter.write` accepts them.
-
-    In place of results, a query may have a mapping with all the fields of its row, ``results`` among them.
-    """
-
-    run: RunMapping
-
-    def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[RunEvent]:  # noqa: ARG002
-        """Yield the rows, and a file with the digest of the file that ``RunWriter`` would write."""
-        encoder = RowEncoder(IN_MEMORY, {}, rows)
-        digest = hashlib.sha256()
-        seen: set[str] = set()
-        for query_id, value in self.run.items():
-            fields: dict[str, Any] = dict(value) if isinstance(value, Mapping) else {"results": value}
-            try:
-                line, row = encoder.row(query_id, fields.pop("results", UNSET), fields.pop("latency_ms", None), fields)
-            except InputError as error:
-                yield from (Problem(*problem.split(": ", 1)) for problem in error.problems)
-                continue
-            digest.update(line)
-            if as_id(row.query_id) in seen:
-                yield Problem(encoder.location(query_id), "occurs twice, as text and as a number")
-                continue
-            seen.add(as_id(row.query_id))
-            yield Batch(IN_MEMORY, 0, [row])
-        if not self.run:
-            yield Problem(IN_MEMORY, "the run is empty")
-        yield FileRead(SourceFile(path=IN_MEMORY, sha256=digest.hexdigest()))
 
 
 def is_run(path: str) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragcontract.cli.workflow_file import WORKFLOW, workflow_file
+from ragcontract.cli.commands.init import WORKFLOW, workflow_file
 from ragcontract.core import nearest
 from ragcontract.core.ids import some
 from ragcontract.files.problems import Problem

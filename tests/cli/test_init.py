@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from ragcontract import RunWriter
-from ragcontract.cli.workflow_file import WORKFLOW
+from ragcontract.cli.commands.init import WORKFLOW
 from ragcontract.contract.config import config_record
 from ragcontract.contract.config_file import ConfigFile, read_config
 from ragcontract.contract.limits import AT_K, limit_keys

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from ragcontract.cli.workflow_file import WORKFLOW, for_folder, repository_root, workflow_file
+from ragcontract.cli.commands.init import WORKFLOW, for_folder, workflow_file
+from ragcontract.cli.options import repository_root
 from tests.process import Ended, files_in, rag_contract
 from tests.runner import ROOT, TEMPLATES
 

@@ -163,7 +163,7 @@ def _judge(mark: Mark) -> Any:
 
     passed = {"item": mark("claim:1"), "text": quote, "verdict": True, "quote": quote, "context": 2, "reason": reason}
     failed = {"item": mark("claim:2"), "text": mark("A year."), "verdict": False, "reason": reason}
-    flagged = [
+    flagged: list[dict[str, Any]] = [
         {"item": mark("x:1"), "text": mark("$5"), "verdict": "asserts_unsupported", "stands": True, "quote": quote},
         {"item": mark("x:2"), "verdict": "denies_or_reports_absence", "stands": False, "reason": reason},
         {"item": mark("x:3"), "text": mark("$7"), "verdict": None, "stands": True},

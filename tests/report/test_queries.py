@@ -11,7 +11,7 @@ from ragcontract.pipeline import Outcome
 from ragcontract.report.formats import FORMATS
 from ragcontract.report.markdown import document as markdown
 from ragcontract.report.record import Detail
-from ragcontract.runs.readers import InMemory
+from ragcontract.runs.run_writer import InMemory
 from tests.records import NOW, evaluate, query, report_on
 
 QUERIES = [

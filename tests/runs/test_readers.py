@@ -14,7 +14,8 @@ from ragcontract import RunWriter
 from ragcontract.core.run import RunRow, lacks_results, row_type
 from ragcontract.evaluation.side import Side
 from ragcontract.files.problems import Batch, FileRead, Problem, Problems
-from ragcontract.runs.readers import InMemory, RunFiles, StoredFile, is_run, open_baseline, open_run, open_stored
+from ragcontract.runs.readers import RunFiles, StoredFile, is_run, open_baseline, open_run, open_stored
+from ragcontract.runs.run_writer import InMemory
 from tests.builders import run, write_baseline, write_jsonl
 from tests.runs.sides import lines_of, pairs_of, problems_in, read_run, side_of
 
@@ -162,7 +163,7 @@ def test_a_run_in_memory_has_the_rows_and_the_digest_of_the_file_that_it_would_b
         for query_id, results in GIVEN.items():
             file.write(query_id, results)
     events = list(InMemory(run=GIVEN).events(RunRow))
-    pairs, problems = pairs_of(events)  # type: ignore[arg-type]
+    pairs, problems = pairs_of(events)
     assert (pairs, problems) == read_run(tmp_path / "run.jsonl")
     (source,) = [event.file for event in events if isinstance(event, FileRead)]
     assert source.sha256 == hashlib.sha256((tmp_path / "run.jsonl").read_bytes()).hexdigest()

@@ -9,14 +9,7 @@ from msgspec.structs import replace
 from ragcontract import pipeline
 from ragcontract.cli.console import say, warn
 from ragcontract.cli.options import (
-    CALIBRATION,
-    CONFIG,
-    GOLDEN,
-    JUDGMENTS,
     NO_ANSWERS,
-    REPEATS,
-    SCORES,
-    K,
     clock,
     files_option,
     find_files,
@@ -58,18 +51,18 @@ def _reason(_context: click.Context, _option: click.Parameter, value: str | None
 
 @click.command("baseline")
 @takes(
-    GOLDEN,
+    "golden",
     files_option(
         "--run",
         "What the retriever returned. Files that each have all queries are several good runs, and the baseline has "
         f"their means; files without a common query form one run. [{defaults.RUN}]",
     ),
-    SCORES,
-    JUDGMENTS,
-    CALIBRATION,
-    CONFIG,
-    K,
-    REPEATS,
+    "scores",
+    "judgments",
+    "calibration",
+    "config",
+    "k",
+    "repeats",
 )
 @out_option("--out", defaults.BASELINE, "Where to write the baseline.")
 @click.option("--update", is_flag=True, help="Judge the run against the existing baseline, and show what changes.")

@@ -18,25 +18,7 @@ from msgspec.structs import replace
 
 from ragcontract import memory, pipeline
 from ragcontract.cli.console import say, warn
-from ragcontract.cli.options import (
-    BASELINE,
-    CALIBRATION,
-    CONFIG,
-    ENGINE,
-    GOLDEN,
-    JUDGMENTS,
-    NO_ANSWERS,
-    REPEATS,
-    RUN,
-    SCORES,
-    TAG,
-    K,
-    clock,
-    find_files,
-    opened,
-    refuse_outputs,
-    takes,
-)
+from ragcontract.cli.options import NO_ANSWERS, clock, find_files, opened, refuse_outputs, takes
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError, OutputError, RagContractError
 from ragcontract.core.rule import Plugin
@@ -62,7 +44,7 @@ def _report_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command("check")
-@takes(GOLDEN, RUN, SCORES, JUDGMENTS, CALIBRATION, BASELINE, CONFIG, K, TAG, REPEATS, ENGINE)
+@takes("golden", "run", "scores", "judgments", "calibration", "baseline", "config", "k", "tag", "repeats", "engine")
 @_report_options
 @click.option("--name", default="", metavar="TEXT", help="The name of the contract in the reports. [none]")
 @click.option(

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ragcontract import pipeline
 from ragcontract.cli.console import progress_over, say, say_json, warn
-from ragcontract.cli.options import CONFIG, GOLDEN, JUDGMENTS, REPEATS, K, clock, find_files, refuse_outputs, takes
+from ragcontract.cli.options import clock, find_files, refuse_outputs, takes
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
 from ragcontract.decision.evaluated import Evaluation, judged, plan_of
@@ -48,7 +48,7 @@ FORMATS: dict[str, Callable[[RunComparison], Content]] = {
 
 @click.command("compare")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN…")
-@takes(GOLDEN, JUDGMENTS, CONFIG, K, REPEATS)
+@takes("golden", "judgments", "config", "k", "repeats")
 @click.option("--tag", metavar="TAG", help="Compare only the golden queries with this tag.")
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), default="text", help="The output format. [text]")
 @click.option("--out", metavar="FILE", help="Where to write it. [standard output; html needs a file]")

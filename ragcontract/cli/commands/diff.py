@@ -3,20 +3,7 @@
 import click
 
 from ragcontract.cli.console import say, say_json
-from ragcontract.cli.options import (
-    BASELINE,
-    CALIBRATION,
-    CONFIG,
-    GOLDEN,
-    JUDGMENTS,
-    REPEATS,
-    RUN,
-    SCORES,
-    K,
-    find_files,
-    measure,
-    takes,
-)
+from ragcontract.cli.options import find_files, measure, takes
 from ragcontract.contract import defaults
 from ragcontract.core.errors import ExitCode
 from ragcontract.evaluation.source import Inputs
@@ -25,7 +12,7 @@ from ragcontract.report.markdown import comparisons
 
 
 @click.command("diff")
-@takes(GOLDEN, RUN, SCORES, JUDGMENTS, CALIBRATION, BASELINE, CONFIG, K, REPEATS)
+@takes("golden", "run", "scores", "judgments", "calibration", "baseline", "config", "k", "repeats")
 @click.option(
     "--format", "form", type=click.Choice(["text", "md", "json"]), default="text", help="The output format. [text]"
 )

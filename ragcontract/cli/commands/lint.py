@@ -8,7 +8,7 @@ import click
 from msgspec.structs import replace
 
 from ragcontract.cli.console import progress_over, say, warn
-from ragcontract.cli.options import CONFIG, GOLDEN, WITHOUT_RUN, files_option, find_files, refuse_run, takes
+from ragcontract.cli.options import WITHOUT_RUN, files_option, find_files, refuse_run, takes
 from ragcontract.contract import defaults
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.golden_file import contract_warnings, read_golden
@@ -30,9 +30,9 @@ from ragcontract.runs.readers import doc_id_rows
 
 @click.command("lint")
 @takes(
-    GOLDEN,
+    "golden",
     files_option("--run", f"What the retriever returned; each file is a separate run. [{defaults.RUN}, if it exists]"),
-    CONFIG,
+    "config",
 )
 @WITHOUT_RUN
 @click.option("--strict", is_flag=True, help="Exit 1 if there are warnings, or findings other than notes.")

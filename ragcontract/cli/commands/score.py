@@ -4,26 +4,14 @@ import click
 from msgspec.structs import replace
 
 from ragcontract.cli.console import say, say_json
-from ragcontract.cli.options import (
-    CONFIG,
-    ENGINE,
-    GOLDEN,
-    JUDGMENTS,
-    REPEATS,
-    RUN,
-    SCORES,
-    K,
-    find_files,
-    measure,
-    takes,
-)
+from ragcontract.cli.options import find_files, measure, takes
 from ragcontract.core.errors import ExitCode
 from ragcontract.evaluation.source import Inputs
 from ragcontract.report import json_report, terminal
 
 
 @click.command("score")
-@takes(GOLDEN, RUN, SCORES, JUDGMENTS, CONFIG, K, REPEATS, ENGINE)
+@takes("golden", "run", "scores", "judgments", "config", "k", "repeats", "engine")
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", help="The output format. [table]"
 )

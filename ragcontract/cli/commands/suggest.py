@@ -11,18 +11,7 @@ from msgspec.structs import replace
 
 from ragcontract import pipeline
 from ragcontract.cli.console import progress_over, say, warn
-from ragcontract.cli.options import (
-    CONFIG,
-    GOLDEN,
-    JUDGMENTS,
-    REPEATS,
-    SCORES,
-    K,
-    clock,
-    files_option,
-    find_files,
-    takes,
-)
+from ragcontract.cli.options import clock, files_option, find_files, takes
 from ragcontract.contract import defaults
 from ragcontract.contract.config import enforced
 from ragcontract.contract.config_file import ConfigFile
@@ -50,13 +39,13 @@ NO_CONFIG = ConfigFile()
 
 @click.command("suggest")
 @takes(
-    GOLDEN,
+    "golden",
     files_option("--run", f"Known-good runs of the same questions; each file is a separate run. [{defaults.RUN}]"),
-    SCORES,
-    JUDGMENTS,
-    CONFIG,
-    K,
-    REPEATS,
+    "scores",
+    "judgments",
+    "config",
+    "k",
+    "repeats",
 )
 def command(*, inputs: Inputs) -> int:
     """Propose limits from known-good runs.

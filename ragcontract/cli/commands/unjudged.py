@@ -14,21 +14,7 @@ from msgspec.structs import replace
 
 from ragcontract import pipeline
 from ragcontract.cli.console import say, say_json, warn
-from ragcontract.cli.options import (
-    BASELINE,
-    CONFIG,
-    GOLDEN,
-    REPEATS,
-    RUN,
-    SCORES,
-    TAG,
-    K,
-    clock,
-    find_files,
-    opened,
-    takes,
-    top_option,
-)
+from ragcontract.cli.options import clock, find_files, opened, takes, top_option
 from ragcontract.contract import defaults
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError
@@ -76,7 +62,7 @@ IDS, TEXTS = frozenset[str](), frozenset({"results.text"})
 
 
 @click.command("unjudged")
-@takes(GOLDEN, RUN, SCORES, BASELINE, CONFIG, K, TAG, REPEATS)
+@takes("golden", "run", "scores", "baseline", "config", "k", "tag", "repeats")
 @top_option("How many pairs of query and document to list.", TOP_PAIRS)
 @click.option(
     "--format",

@@ -9,23 +9,7 @@ from msgspec.structs import replace
 
 from ragcontract import pipeline
 from ragcontract.cli.console import say, warn
-from ragcontract.cli.options import (
-    BASELINE,
-    CALIBRATION,
-    CONFIG,
-    GOLDEN,
-    JUDGMENTS,
-    REPEATS,
-    RUN,
-    SCORES,
-    TAG,
-    WITHOUT_RUN,
-    clock,
-    find_files,
-    opened,
-    refuse_run,
-    takes,
-)
+from ragcontract.cli.options import WITHOUT_RUN, clock, find_files, opened, refuse_run, takes
 from ragcontract.contract.resolve import Contract
 from ragcontract.contract.scope import gates_within
 from ragcontract.contract.warnings import never_passing
@@ -46,7 +30,7 @@ CALIBRATION_FILES: Line[Any] = Line(home="ragcontract.judgments.calibration")
 
 
 @click.command("validate")
-@takes(GOLDEN, RUN, SCORES, JUDGMENTS, CALIBRATION, BASELINE, CONFIG, TAG, REPEATS)
+@takes("golden", "run", "scores", "judgments", "calibration", "baseline", "config", "tag", "repeats")
 @WITHOUT_RUN
 @click.option("--quiet", is_flag=True, help="Print nothing but warnings and errors.")
 def command(*, inputs: Inputs, without_run: bool, quiet: bool) -> int:

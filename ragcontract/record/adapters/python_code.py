@@ -17,6 +17,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError, RagContractError
 from ragcontract.core.safe_text import shorten
 from ragcontract.record import target_registry as targets
+from ragcontract.record.adapters.command import IsolatedCode
 from ragcontract.record.adapters.framework import EventLoop, failed_attempt, redacting
 from ragcontract.record.adapters.user_code import described, imported
 from ragcontract.record.interface import CallFailed, Context, DocIdExpression, Response, Surroundings, System
@@ -41,8 +42,6 @@ def system(options: PythonOptions, surroundings: Surroundings) -> System:
     """Import the object that the options name, and return it as a system; raises InputError."""
     here = replace(surroundings, doc_id=surroundings.doc_id or options.doc_id)
     if options.isolate or surroundings.isolate:
-        from ragcontract.record.adapters.command import IsolatedCode
-
         return IsolatedCode(options.object, here)
     return of_object(imported(options.object, surroundings.folder), here, name=options.object)
 

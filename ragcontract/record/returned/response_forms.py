@@ -46,7 +46,7 @@ from ragcontract.record.returned.returned_messages import (
     plain,
     refusal_in,
 )
-from ragcontract.runs.row_encoder import TOO_LONG
+from ragcontract.runs.run_writer import TOO_LONG
 
 # The fields of a response by all of their names; other names are those of other tools' rows, LangChain's chains,
 # OpenAI and the eval harness, in this order.
