@@ -9,7 +9,6 @@ import pytest
 import yaml
 
 from ragcontract.cli.commands.init import WORKFLOW, for_folder, workflow_file
-from ragcontract.cli.options import repository_root
 from tests.process import Ended, files_in, rag_contract
 from tests.runner import ROOT, TEMPLATES
 
@@ -133,7 +132,6 @@ def test_a_worktree_and_a_submodule_are_repositories_of_their_own(tmp_path: Path
     for other in (tmp_path / "tree", root / "module"):
         (other / "rag").mkdir()
         assert (other / ".git").is_file()
-        assert repository_root(other / "rag") == other
         assert workflow_file(other / "rag").path == f"../{WORKFLOW}"
 
 
@@ -147,7 +145,8 @@ def test_a_folder_behind_a_link_is_the_one_that_it_leads_to(tmp_path: Path) -> N
 
 def test_a_folder_named_git_that_is_no_repository_is_none(tmp_path: Path) -> None:
     (tmp_path / "repo" / ".git").mkdir(parents=True)
-    assert repository_root(tmp_path / "repo") is None
+    (tmp_path / "repo" / "rag").mkdir()
+    assert workflow_file(tmp_path / "repo" / "rag").path == WORKFLOW
 
 
 NAMES = [
