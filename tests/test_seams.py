@@ -23,7 +23,6 @@ from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.report import baseline, terminal
 from ragcontract.report.formats import FORMATS
 from ragcontract.runs.readers import open_baseline, open_run
-from ragcontract.runs.run_writer import InMemory
 from ragcontract.schemas import schema_of
 from tests.builders import golden, run, write_jsonl
 from tests.records import NOW
@@ -279,8 +278,9 @@ def test_a_rule_of_ranks_is_asked_about_every_query_once(folder: Path) -> None:
 
 
 def test_a_run_that_lacks_what_a_rule_of_rows_reads_is_refused(folder: Path) -> None:
-    run_of_ids = InMemory(run={f"q{n}": ["doc1"] for n in range(1, 5)})
-    request = pipeline.Inputs(golden=[str(folder / "golden.jsonl")], config=None, run=Local(run_of_ids))
+    run_of_ids = write_jsonl(folder / "ids.jsonl", [run(f"q{n}", "doc1") for n in range(1, 5)])
+    source = Local(open_run([str(run_of_ids)]))
+    request = pipeline.Inputs(golden=[str(folder / "golden.jsonl")], config=None, run=source)
     with pytest.raises(InputError) as caught:
         pipeline.check(
             request,
@@ -288,7 +288,7 @@ def test_a_run_that_lacks_what_a_rule_of_rows_reads_is_refused(folder: Path) -> 
             registry=replace(BUILT_IN, rules=(*BUILT_IN.rules, Line(names=("must_say",), home=MustSay))),
         )
     assert caught.value.problems == [
-        f'(in memory): query "q{n}" has no response, which must_say needs; export it' for n in (1, 2, 3)
+        f'{run_of_ids}:{n}: query "q{n}" has no response, which must_say needs; export it' for n in (1, 2, 3)
     ]
 
 
