@@ -12,13 +12,16 @@ from msgspec import Struct
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.contract.resolve import Contract, resolve
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.ids import as_id
+from ragcontract.core.run import RunRow
 from ragcontract.decision.decide import Decision, decide
 from ragcontract.decision.evaluated import Evaluation, evaluate
 from ragcontract.decision.input_problems import all_problems
 from ragcontract.evaluation.source import Inputs, Source
 from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.report.build import report_of
-from ragcontract.report.formats import ReportCase
+from ragcontract.report.formats import ANSWERED
 from ragcontract.report.queries import query_reports
 from ragcontract.report.record import Detail, Provenance, QueryReport, Report
 
@@ -42,11 +45,16 @@ class Outcome(Struct, frozen=True, kw_only=True):
             return iter(self.report.queries)
         return query_reports(self.evaluation, self.decision, self.detail)
 
-    def cases(self) -> Iterator[ReportCase]:
-        """Return the answer to each query. Each call reads the run again."""
-        from ragcontract.report.report_v2 import ANSWERED, cases
+    def answered(self) -> Iterator[tuple[GoldenQuery, RunRow | None]]:
+        """Return each query with its first row: those with a row in the order of the run, then those without one.
 
-        return cases(self.evaluation, self.decision, self.run.rows(ANSWERED))
+        Each call reads the run again.
+        """
+        waiting = dict(self.evaluation.contract.queries)
+        for row in self.run.rows(ANSWERED):
+            if query := waiting.pop(as_id(row.query_id), None):
+                yield query, row
+        yield from ((query, None) for query in waiting.values())
 
 
 def check(

@@ -15,7 +15,7 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Gain, RankBy
 from ragcontract.core.rule import Rule
 from ragcontract.core.run import VERSION_FIELDS, Latency, QueryScore, Result, RunRow, SourceFile
-from ragcontract.decision.decide import decide
+from ragcontract.decision.decide import Decision, decide
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.input_problems import input_problems
 from ragcontract.evaluation.aggregates import aggregate
@@ -25,7 +25,7 @@ from ragcontract.files.problems import Batch, FileRead, Problems
 from ragcontract.metrics.ranking import Ranking
 from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.report.build import report_of
-from ragcontract.report.formats import FORMATS, ReportCase
+from ragcontract.report.formats import FORMATS
 from ragcontract.report.record import Detail, QueryReport, Report
 from ragcontract.runs.baseline_contract import Expected, PastContract, Replaced
 from ragcontract.runs.baseline_file import Accepted, ComparedQuery, StoredBatch, StoredHead, Tool
@@ -193,8 +193,13 @@ class Made(Struct, frozen=True):
         """Return what it lists."""
         return iter(self.report.queries)
 
-    def cases(self) -> Iterator[ReportCase]:
-        """Return no cases: there is no run."""
+    @property
+    def decision(self) -> Decision:
+        """Return none: there is no run."""
+        raise NotImplementedError
+
+    def answered(self) -> Iterator[tuple[GoldenQuery, RunRow | None]]:
+        """Return no queries: there is no run."""
         return iter(())
 
 

@@ -1,12 +1,21 @@
 """``--no-answers``: what is wrong with a file is reported without the words of answers, documents and judges in it."""
 
+import ast
 import json
-from collections.abc import Callable
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import ragcontract
+from ragcontract.core import phrase
 from tests.builders import write_jsonl
 from tests.judged_checks import BOTH
 from tests.judgment_files import CONTEXT, FALSE, TRUE, judged_workspace, write_good_calibration, write_judgments_on
@@ -184,3 +193,162 @@ def test_a_key_that_a_judgment_has_twice_is_not_shown(folder: Path) -> None:
     ended = rag_contract("check", *OPTIONS, "--no-answers")
     assert (ended.code, "Zebras" in shown(folder, ended)) == (2, False)
     assert "error: judgments.jsonl:1: duplicate key (not shown)" in ended.err
+
+
+PLUGIN = {"type": "custom", "plugin": "Fails"}
+
+
+class Fails:
+    """A plugin that fails with words of the answer."""
+
+    def evaluate(self, output: str, _calls: list[Any], _rule: dict[str, Any]) -> tuple[bool, str]:
+        raise ValueError(output)
+
+
+def row(**fields: Any) -> str:
+    return json.dumps({"query_id": "q1", "results": [], "tool_calls": [], **fields})
+
+
+def saying(*messages: Row, **fields: Any) -> str:
+    """Return a row with messages, or with the parts of one message of the assistant."""
+    return row(messages=[*messages], **fields)
+
+
+USER, SAID_IT = {"role": "user", "content": "?"}, {"role": "assistant", "content": SECRET}
+OF_RUN = {
+    "of another type": row(response=[SECRET]),
+    "in place of a field": row(results=[{SECRET: "d"}]),
+    "behind the end": row(response="x") + SECRET,
+    "before a wrong character": row(response="x").replace('"x"', f'"x{SECRET}" "'),
+    "a key twice": row(response="x").replace('"x"', f'{{"{SECRET}": 1, "{SECRET}": 2}}'),
+    "one object": json.dumps({SECRET: 1}),
+    "a mode": row(response="x", mode=SECRET),
+    "no call": row(response="x", tool_calls=[], finish_reason=f"tool_calls {SECRET}"),
+    "a role": saying({"role": SECRET}, response="x", tool_calls=[]),
+    "a type for a role": saying({"type": SECRET, "content": "x"}, response="x", tool_calls=[]),
+    "a call of a user": saying({"role": "user", "content": SECRET, "tool_calls": [OPENAI_CALL]}, response="x"),
+    "a content": saying(USER, {"role": "assistant", "content": {SECRET: 1}}, response="x"),
+    "a part": saying(USER, {"role": "assistant", "content": [{"type": "text", "n": SECRET}]}, response="x"),
+    "an unread part": saying(
+        USER, {"role": "assistant", "content": [{"type": "text", "text": "x", "tool_calls": SECRET}]}, response="x"
+    ),
+    "another answer": saying(USER, SAID_IT, response=f"no {SECRET}"),
+    "another mode": saying(USER, SAID_IT | {"mode": SECRET}, response=SECRET, mode="answer"),
+    "calls in messages only": saying(
+        USER, {"role": "assistant", "content": SECRET, "tool_calls": [OPENAI_CALL]}, response=SECRET, tool_calls=[]
+    ),
+    "another call": saying(
+        USER,
+        {"role": "assistant", "content": "x", "tool_calls": [OPENAI_CALL]},
+        response="x",
+        tool_calls=[{"name": "pay", "arguments": {"to": SECRET}}],
+    ),
+}
+IN_TURNS = {"a call beside turns": saying(USER, SAID_IT, tool_calls=[{"name": SECRET}])}
+OF_SHAPE = {name: OF_RUN.pop(name) for name in ("in place of a field", "one object")}
+GOLDEN: dict[str, tuple[Row, dict[str, str]]] = {
+    "rules": ({"rules": RULES}, OF_RUN),
+    "documents": ({"relevant_doc_ids": ["d"]}, OF_SHAPE),
+    "a mode": ({"expected_mode": "abstain"}, {"a mode": row(response="x", mode=SECRET)}),
+    "turns": ({"turns": [{"query": "?", "rules": RULES[:2]}]}, IN_TURNS),
+}
+IN_MEMORY: dict[str, Any] = {
+    "a number": {"results": [{"doc_id": "d", "score": math.inf}]},
+    "no list": {"results": SECRET},
+    "a type": {"results": [], "response": [SECRET]},
+    "a plugin": {"results": [], "response": SECRET},
+}
+PARQUET = {"a column": [{SECRET: "d"}], "no number": [{"doc_id": "d", "score": math.inf}]}
+
+
+def quoting() -> set[tuple[str, int]]:
+    """Return the places in the code that make a value the part of a message."""
+    places = set()
+    for path in Path(ragcontract.__file__).parent.rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        imports = [
+            node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == phrase.__name__
+        ]
+        names = {alias.asname or alias.name for node in imports for alias in node.names if alias.name == "private"}
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+        places |= {(str(path), call.lineno) for call in calls if call.func.id in names}  # type: ignore[attr-defined]
+    return places
+
+
+@contextmanager
+def noted() -> Iterator[set[tuple[str, int]]]:
+    """Yield the places from which values were made parts of messages."""
+    places: set[tuple[str, int]] = set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code is phrase.private.__code__ and frame.f_back is not None:
+            places.add((frame.f_back.f_code.co_filename, frame.f_back.f_lineno))
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        yield places
+    finally:
+        sys.setprofile(before)
+
+
+def with_change(folder: Path, name: str, line: str, *options: str) -> str:
+    """Return what a check without answers shows if the first line of a file is another one."""
+    before = (folder / name).read_text()
+    (folder / name).write_text("\n".join([line, *before.splitlines()[1:]]) + "\n")
+    text = shown(folder, rag_contract("check", *OPTIONS, "--no-answers", *options))
+    (folder / name).write_text(before)
+    return text
+
+
+def of_files(folder: Path) -> dict[str, str]:
+    """Return what is shown of faults in files of a judged contract, by what is wrong."""
+    scores, judgment = (rows_of(folder / name)[0] for name in ("scores.jsonl", "judgments.jsonl"))
+    wrong = {
+        "a score": ("scores.jsonl", scores | {"scores": {"f": 7}}),
+        "an edited item": ("judgments.jsonl", judgment | {"item": SECRET}),
+        "no verdict": ("judgments.jsonl", judgment | {"status": "unsure", "verdict": None, "reason": SECRET}),
+        "a verdict too many": ("judgments.jsonl", judgment | {"status": "unsure", "reason": SECRET}),
+    }
+    return {what: with_change(folder, name, json.dumps(line)) for what, (name, line) in wrong.items()}
+
+
+def of_rows(folder: Path) -> dict[str, str]:
+    """Return what is shown of faults in the rows of a run, by what is wrong."""
+    (folder / "ragcontract.yml").write_text("k: 5\n")
+    texts: dict[str, str] = {}
+    for golden, wrong in GOLDEN.values():
+        write_jsonl(folder / "golden.jsonl", [{"id": "q1", "query": "?", **golden}])
+        texts |= {what: unreported(folder, line) for what, line in wrong.items()}
+    return texts
+
+
+def of_parquet(folder: Path) -> dict[str, str]:
+    """Return what is shown of faults in Parquet, by what is wrong."""
+    write_jsonl(folder / "golden.jsonl", [{"id": "q1", "query": "?", "rules": RULES[:1]}])
+    texts = {}
+    for what, results in PARQUET.items():
+        pq.write_table(
+            pa.table({"query_id": ["q1"], "results": [results], "response": [SECRET]}), folder / "run.parquet"
+        )
+        texts[what] = shown(folder, rag_contract("check", "--no-answers", "--run", "run.parquet"))
+    return texts
+
+
+def of_python(folder: Path) -> dict[str, str]:
+    """Return what the Python API shows of faults, by what is wrong."""
+    write_jsonl(folder / "golden.jsonl", [{"id": "q1", "query": "?", "rules": [PLUGIN]}])
+    texts = {}
+    for what, fields in IN_MEMORY.items():
+        with pytest.raises(ragcontract.InputError) as error:
+            ragcontract.check(golden=folder / "golden.jsonl", run={"q1": fields}, plugins=[Fails()], no_answers=True)
+        texts[what] = str(error.value)
+    return texts
+
+
+def test_every_message_that_quotes_a_value_leaves_it_out(folder: Path) -> None:
+    with noted() as places:
+        texts = of_files(folder) | of_rows(folder) | of_parquet(folder) | of_python(folder)
+    wrong = [what for what, text in texts.items() if "Zebras" in text or "(not shown)" not in text]
+    assert {what: texts[what][:300] for what in wrong} == {}
+    assert quoting() - places == set()

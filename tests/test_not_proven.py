@@ -7,6 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from msgspec.structs import replace
 
+from ragcontract.core.phrase import render as phrased
 from ragcontract.github.runner_output import of_report
 from ragcontract.report import junit
 from ragcontract.report.headline import headline
@@ -73,14 +74,14 @@ def test_the_tables_have_a_word_of_their_own_for_it() -> None:
 
 def test_the_headline_counts_what_is_not_proven() -> None:
     start = "nothing broken in 40 queries and 1 gate; 1 drop is over its limit"
-    assert headline(noisy()) == f"{start} and not proven"
-    assert headline(few()) == f"{start}, and too few queries changed to tell"
+    assert phrased(headline(noisy())) == f"{start} and not proven"
+    assert phrased(headline(few())) == f"{start}, and too few queries changed to tell"
 
 
 def test_of_many_the_first_three_are_named_and_the_others_counted() -> None:
     keys = ("recall", "ndcg", "map", "hitrate")
     made = noisy(fail_on={f"{key}_drop_gt": 0.05 for key in keys})
-    assert headline(made).endswith("; 5 drops are over their limits and not proven")
+    assert phrased(headline(made)).endswith("; 5 drops are over their limits and not proven")
     shown = [line for line in under_the_verdict(made) if "over its limit" in line or "more change" in line]
     assert [line.partition(" ")[0] for line in shown] == ["MRR@5", "Recall@5", "HitRate@5", "2"]
     assert shown[-1] == "2 more changes over their limits and not proven"
@@ -100,7 +101,7 @@ def test_a_pass_names_the_worst_drop_that_it_does_not_exclude() -> None:
     assert float(hidden[1]) > float(hidden[4]) == 0.02
     assert line in Page(first_screen(made)).text
     assert line in page.render(made).decode()
-    assert "hidden" not in headline(made)
+    assert "hidden" not in phrased(headline(made))
 
 
 def test_limits_over_all_queries_come_before_those_on_tags_and_the_others_are_counted() -> None:
@@ -142,7 +143,7 @@ def test_non_inferiority_fails_on_a_drop_that_is_not_excluded_and_says_so() -> N
     made = found_at([2, *[1] * 39], [1] * 40, fail_on=fail_on)
     assert made.verdict == "fail"
     found = re.match(
-        r"MRR@5 fell by 0\.01, at most by (0\.\d+), allowed drop 0\.02: more is not excluded", headline(made)
+        r"MRR@5 fell by 0\.01, at most by (0\.\d+), allowed drop 0\.02: more is not excluded", phrased(headline(made))
     )
     assert found
     assert float(found[1]) > 0.02

@@ -28,6 +28,7 @@ from ragcontract.answers.metric_options import CannotScoreError, is_for_calls, t
 from ragcontract.answers.tool_calls import ToolCall, brief, tool_calls
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
+from ragcontract.core.phrase import Message, private
 from ragcontract.core.questions import same_question
 from ragcontract.core.rule import Turn
 from ragcontract.core.run import Json, RunRow
@@ -86,7 +87,7 @@ def contradiction(row: RunRow) -> str | None:
     """
     messages = [*map(with_role, row.messages or ())]
     if why := next(_faults(row, messages, getattr(row, "tool_calls", None) or []), None):
-        return why + ALONE
+        return Message.of(why, ALONE)
     return next(_contradictions(row, messages, in_turns=False), None)
 
 
@@ -160,11 +161,12 @@ def _contradictions(row: RunRow, messages: Sequence[Json], *, in_turns: bool) ->
     answered = answer_of(own)
     refusals = [text for message in own for _, text in texts_in(message)]
     if (own or in_turns) and _letters(row.response) not in {_letters(answered), _letters("".join(refusals))}:
-        response, answer = shown(row.response), "nothing" if answered is None else shown(answered)
+        answer = "nothing" if answered is None else private(shown(answered))
         advice = (
             "leave response out, because turns are checked by their messages" if in_turns else "export the same in both"
         )
-        yield f"has {response} as response, and {answer} as the answer in messages; {advice}{'' if in_turns else ALONE}"
+        advice = f" as the answer in messages; {advice}{'' if in_turns else ALONE}"
+        yield Message.quoting("has ", private(shown(row.response)), " as response, and ", answer, advice)
 
 
 def _of_last_turn(messages: Sequence[Json]) -> list[Json]:
@@ -180,7 +182,8 @@ def _came_about_otherwise(row: RunRow, own: Sequence[Json]) -> Iterator[str]:
         if not of_row or not of_messages or of_row == of_messages:
             continue
         if field != "finish_reason" or not tell_the_same((of_row, of_messages)):
-            yield f"has {shown(of_row)} as {field}, and {shown(of_messages)} in messages; export the same in both"
+            both = private(shown(of_row)), f" as {field}, and ", private(shown(of_messages))
+            yield Message.quoting("has ", *both, " in messages; export the same in both")
 
 
 def _letters(text: object) -> str:
@@ -190,10 +193,9 @@ def _letters(text: object) -> str:
 def _other_calls(called: Sequence[Json], messages: Sequence[Json], *, in_turns: bool) -> Iterator[str]:
     places = [(index, call) for index, message in enumerate(messages) for call in calls_in(message)]
     if not called and places:
-        yield (
-            f"has [] as tool_calls, and a call in messages[{places[0][0]}]; export all calls, and only the messages of "
-            "this query"
-        )
+        advice = "export all calls, and only the messages of this query"
+        rest = f" as tool_calls, and a call in messages[{places[0][0]}]; {advice}"
+        yield Message.quoting("has ", private("[]"), rest)
         return
     if called == [call for _, call in places]:  # as they are written
         return
@@ -203,15 +205,13 @@ def _other_calls(called: Sequence[Json], messages: Sequence[Json], *, in_turns: 
         yield str(error)
         return
     if lost := _without(stated, own):
-        yield (
-            f"has a call of {shown(brief(lost[0]))} in messages, and not in tool_calls; export all calls, and only the "
-            "messages of this query"
-        )
+        advice = "export all calls, and only the messages of this query"
+        rest = f" in messages, and not in tool_calls; {advice}"
+        yield Message.quoting("has a call of ", private(shown(brief(lost[0]))), rest)
     elif in_turns and (more := _without(own, stated)):
-        yield (
-            f"has a call of {shown(brief(more[0]))} in tool_calls, and not in messages; leave tool_calls out, because "
-            "turns are checked by their messages, and export the call there"
-        )
+        advice = "leave tool_calls out, because turns are checked by their messages, and export the call there"
+        rest = f" in tool_calls, and not in messages; {advice}"
+        yield Message.quoting("has a call of ", private(shown(brief(more[0]))), rest)
 
 
 def _without(calls: Sequence[ToolCall], others: Sequence[ToolCall]) -> list[ToolCall]:

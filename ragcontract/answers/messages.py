@@ -12,6 +12,7 @@ from ragcontract.answers.json_answer import comparable
 from ragcontract.answers.metric_options import telling
 from ragcontract.answers.tool_calls import ARGUMENTS, BUILT_IN, arguments_of, more_in, written
 from ragcontract.core.nearest import nearest
+from ragcontract.core.phrase import Message, Name, private
 from ragcontract.core.run import OTHER_NAMES
 from ragcontract.files.schema import shown
 
@@ -209,14 +210,17 @@ def faults_of(message: JsonObject, at: str) -> Iterator[str]:
     """Yield what is wrong with a message; the texts of users, systems and tools are not read."""
     role = message.get("role")
     if role not in ROLES:
-        stated = shown(role) if "role" in message else "nothing"
+        stated: str | Name = private(shown(role)) if "role" in message else "nothing"
         if role is None and message.get("type") is not None:
-            stated = f"nothing but the type {shown(message['type'])}"
-        yield f"has {stated} as the role of {at}; expected {', '.join(map(shown, ROLES[:-1]))} or {shown(ROLES[-1])}"
+            stated = private(f"nothing but the type {shown(message['type'])}")
+        roles = f"{', '.join(map(shown, ROLES[:-1]))} or {shown(ROLES[-1])}"
+        yield Message.quoting("has ", stated, f" as the role of {at}; expected {roles}")
     elif role == "assistant":
         yield from own_faults(message, at)
     elif calls_in(message):
-        yield f"has a tool call in {at}, whose role is {shown(role)}; only the assistant calls tools"
+        yield Message.quoting(
+            f"has a tool call in {at}, whose role is ", private(shown(role)), "; only the assistant calls tools"
+        )
 
 
 def own_faults(message: JsonObject, at: str) -> Iterator[str]:
@@ -224,19 +228,23 @@ def own_faults(message: JsonObject, at: str) -> Iterator[str]:
     yield from _content_faults(message.get("content"), at)
     for field in ("refusal", "mode", "finish_reason"):
         if not isinstance(message.get(field), str | None):
-            yield f"has {shown(message[field])} as the {field} of {at}; expected text or null"
+            yield _has(message[field], f"as the {field} of {at}; expected text or null")
     if not isinstance(message.get(UNKNOWN_CALLS), bool | None):
-        yield f"has {shown(message[UNKNOWN_CALLS])} as the {UNKNOWN_CALLS} of {at}; expected true or false"
+        yield _has(message[UNKNOWN_CALLS], f"as the {UNKNOWN_CALLS} of {at}; expected true or false")
     for field in CALL_FIELDS:
-        value = message.get(field)
-        is_list = isinstance(value, list) and all(isinstance(call, dict) for call in value)
-        if value is not None and not (isinstance(value, dict) if field == "function_call" else is_list):
+        calls = message.get(field)
+        is_list = isinstance(calls, list) and all(isinstance(call, dict) for call in calls)
+        if calls is not None and not (isinstance(calls, dict) if field == "function_call" else is_list):
             expected = "a call" if field == "function_call" else "a list of calls"
-            yield f"has {shown(value)} as the {field} of {at}; expected {expected}"
+            yield _has(calls, f"as the {field} of {at}; expected {expected}")
     for field, value in message.items():
         is_said = isinstance(value, str | list | dict) and value and value != answer_of([message])
         if is_said and (meant := meant_by(field)) and not (meant == "tool_calls" and _is(message, CALLS)):
             yield f"has {field} in {at}, which is not read; write it as {meant}"
+
+
+def _has(value: object, rest: str) -> str:
+    return Message.quoting("has ", private(shown(value)), f" {rest}")
 
 
 def meant_by(field: str) -> str | None:
@@ -246,7 +254,7 @@ def meant_by(field: str) -> str | None:
 
 def _content_faults(content: Any, at: str) -> Iterator[str]:
     if not isinstance(content, str | list | None):
-        yield f"has {shown(content)} as the content of {at}; expected text, a list of parts, or null"
+        yield _has(content, f"as the content of {at}; expected text, a list of parts, or null")
     for number, part in enumerate(content if isinstance(content, list) else ()):
         kind, place = part.get("type") if isinstance(part, dict) else None, f"{at}.content[{number}]"
         if not isinstance(kind, str):
@@ -257,15 +265,16 @@ def _content_faults(content: Any, at: str) -> Iterator[str]:
                 f"{', '.join(TEXTS)} or another type that is read; write what it says as text, its calls as tool_calls"
             )
             advice = f"did you mean {shown(near)}?" if near else f"expected one of {others}"
-            yield f"has {shown(kind)} as the type of {place}; {advice}"
+            yield _has(kind, f"as the type of {place}; {advice}")
         elif fields := TEXTS.get(kind):
             texts = [part[field] for field in fields if isinstance(part.get(field), str)]
             if not texts:
-                yield f"has no {' or '.join(fields)} in {place}, whose type is {shown(kind)}"
+                yield Message.quoting(f"has no {' or '.join(fields)} in {place}, whose type is ", private(shown(kind)))
             for field, value in part.items():
                 is_read = field in fields or not (field in MESSAGE or meant_by(field))
                 if not is_read and isinstance(value, str | list | dict) and value and value not in texts:
-                    yield f"has {field} in {place}, which is not read in a part whose type is {shown(kind)}"
+                    where = f"in {place}, which is not read in a part whose type is "
+                    yield Message.quoting(f"has {field} {where}", private(shown(kind)))
 
 
 def _parts(content: Any) -> list[JsonObject]:

@@ -17,6 +17,7 @@ from ragcontract.core.golden import Mode
 from ragcontract.core.invisible import without_invisible
 from ragcontract.core.nearest import nearest
 from ragcontract.core.numbers import SAME
+from ragcontract.core.phrase import Message, private
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.files.schema import shown
 
@@ -47,7 +48,8 @@ def uncalled(calls: Sequence[object] | None, finish_reason: str | None) -> str |
     if calls is None or calls or not is_for_calls(finish_reason):
         return None
     reason = shorten(visible(finish_reason or ""), bounds.NAME)
-    return f"has [] as tool_calls, and {reason!r} as finish_reason; export the calls of the model, too"
+    rest = f"[] as tool_calls, and {reason!r} as finish_reason; export the calls of the model, too"
+    return Message.quoting("has ", private(rest))
 
 
 def telling(reasons: Iterable[object]) -> str | None:
@@ -108,9 +110,10 @@ def unknown_mode(mode: str | None) -> str | None:
     if mode in MODES:
         return None
     if mode is None:
-        return f"has no mode, which expected_mode needs; export {_ANY}"
+        return Message.quoting("has no mode", f", which expected_mode needs; export {_ANY}")
     near = _meant(mode)
-    return f"has the mode {shown(mode)}, expected {_ANY}{f'; did you mean {near!r}?' if near else ''}"
+    rest = f", expected {_ANY}{f'; did you mean {near!r}?' if near else ''}"
+    return Message.quoting("has the mode ", private(shown(mode)), rest)
 
 
 def _meant(mode: str) -> str | None:

@@ -25,6 +25,7 @@ from ragcontract.core.errors import InputError, OutputError
 from ragcontract.evaluation.source import DEFAULTS, GoodRuns, Inputs, Source, find_inputs
 from ragcontract.files.paths import existing_files
 from ragcontract.files.writing import check_outputs, goes_to_a_stream, wrong_unless_named
+from ragcontract.registry import BUILT_IN
 from ragcontract.report.record import Report
 from ragcontract.runs.readers import open_run
 
@@ -260,8 +261,6 @@ def measure(inputs: Inputs, engine: str = "local") -> Report:
 
 def configured(config: str | None) -> Config:
     """Return the configuration of a file, or of the default file if it exists; raises InputError."""
-    from ragcontract.registry import BUILT_IN  # with every rule and metric, which a check of documents does not need
-
     inputs = find_inputs(Inputs.named(config=config))
     refuse_links_away({"--config": None if config else inputs.config})
     read = read_config(inputs.config, BUILT_IN, others=inputs.other_configs)

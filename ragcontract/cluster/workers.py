@@ -44,6 +44,7 @@ from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import EVERYTHING, as_id, first_of, packed
 from ragcontract.core.numbers import mebibytes
+from ragcontract.core.phrase import without_values
 from ragcontract.core.run import Latency, RunRow, lacks_results, versions_in
 from ragcontract.evaluation.fold import without_results
 from ragcontract.evaluation.id_diagnostics import ForbiddenForms
@@ -283,6 +284,7 @@ class _Counts:
             if self._described < bounds.PROBLEMS:
                 self._described += 1
                 problem = str(Problem.of(location, mismatch))
+                problem = problem if self._job.plan.texts else without_values(problem)
                 self._others["problem", 0, problem.encode(errors="replace")] += 1
 
     def handed_on(self, more_than: int) -> Iterator[pa.RecordBatch]:

@@ -38,6 +38,7 @@ from ragcontract.core.gate import Gate
 from ragcontract.core.invisible import is_visible
 from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.lines import Line
+from ragcontract.core.phrase import Name, parts_of
 from ragcontract.core.run import SourceFile
 from ragcontract.core.safe_text import encodable
 from ragcontract.files.mistaken import CONFIG, instead_of
@@ -52,8 +53,6 @@ NOWHERE = Locations()
 YAML: Line[Any] = Line(home="ragcontract.files.yaml_tree")
 TEXTS: Line[Any] = Line(home="ragcontract.answers.answer_text")
 LIMITED = ("minimums", "maximums", "fail_on")
-NEAREST = "did you mean"
-NULL = ", found null"
 ASKED_ELSEWHERE = (
     "unknown key; the address and the API key of the judge are named by whoever runs `rag-contract judge`, never in "
     "this file"
@@ -236,25 +235,26 @@ def names_in(value: object) -> frozenset[str]:
 
 def _explanations(value: Any, shape: _Shape) -> list[Mismatch]:
     wrong = [_explain(mismatch, value, shape) for mismatch in mismatches(value, shape.record)]
-    return wrong + list(keys_without_value(value, {path for path, _ in wrong}))
+    return wrong + list(keys_without_value(value, {mismatch.path for mismatch in wrong}))
 
 
 def _explain(mismatch: Mismatch, value: Any, shape: _Shape) -> Mismatch:
     """Replace the message on a key without a value, and on an unknown one if there is a reason for it."""
-    path, message = mismatch
-    if message.endswith(NULL):
-        return Mismatch(path, f"{message.removesuffix(NULL)}, but it {NO_VALUE}")
-    if not message.startswith("unknown key"):
+    path, is_near = mismatch.path, mismatch.unknown == "misspelled key"
+    parts = parts_of(mismatch.message)
+    if isinstance(parts[-1], Name) and parts[-1].name == "null":
+        return Mismatch(path, f"{parts[0]}, but it {NO_VALUE}")
+    if not mismatch.unknown:
         return mismatch
     if meant := why_without_value(path, value):
         return Mismatch(path, meant)
-    if path[:-1] == ("judge",) and NEAREST not in message:
+    if path[:-1] == ("judge",) and not is_near:
         return Mismatch(path, ASKED_ELSEWHERE)
     section, key = map(str, ("", "", *path)[-2:])
     if path[:-1] == ("metrics",):
         return Mismatch(path, why_unknown(key, value["metrics"].get(key), shape.registry, shape.taken))
     why = explained(section, key, shape.keys)
-    if why is None and NEAREST not in message and section in LIMITED:
+    if why is None and not is_near and section in LIMITED:
         why = undeclared(section, key)
     return Mismatch(path, why) if why else mismatch
 

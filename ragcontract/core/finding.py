@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from ragcontract.core.phrase import Name, Phrase, Quote, render
+from ragcontract.core.phrase import NOT_SHOWN, Name, Phrase, Quote, render
 
 FindingStatus = Literal["fail", "warn", "counted", "skipped", "waived", "known", "unproven", "too_few"]
 
@@ -49,9 +49,6 @@ def phrase_of(finding: Finding) -> Phrase:
 def sentence(finding: Finding, name: Quote = str, text: Quote = str, *, marks: str = '"') -> str:
     """Return the finding as one sentence, with names passed through ``name`` and other text through ``text``."""
     return render(phrase_of(finding), name, text, marks=marks)
-
-
-NOT_SHOWN = "(not shown)"
 
 
 class ToolCall(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.judge_settings import Task
+from ragcontract.core.phrase import Message, private
 from ragcontract.core.run import RunRow, Values
 
 Direction = Literal["higher", "lower"]
@@ -34,12 +35,12 @@ class Scale(Struct, frozen=True):
         """The value from which limits in percent count: the lowest one, or 0 on a scale without one."""
         return self.low if isfinite(self.low) else 0.0
 
-    def fault(self, value: float) -> str | None:
+    def fault(self, score: float) -> str | None:
         """Return the message about a score outside the scale, such as NaN; None if the score is within."""
-        if self.low <= value <= self.high:
+        if self.low <= score <= self.high:
             return None
-        expected = f"expected a number from {self.low:g} to {self.high:g}, found {repr(value).removesuffix('.0')}"
-        return f"{expected}; say its scale under metrics in ragcontract.yml"
+        shown = f"{repr(score).removesuffix('.0')}; say its scale under metrics in ragcontract.yml"
+        return Message.quoting(f"expected a number from {self.low:g} to {self.high:g}, found ", private(shown))
 
 
 class Missing(Struct, frozen=True):

@@ -126,6 +126,15 @@ def mebibytes(size: float) -> str:
     return f"{_short(f'{size / (1 << 20):,.1f}')} MiB"
 
 
+def more(total: int, shown: int, noun: str = "", form: str = "{}") -> str:
+    """Return how many there are beside those that are shown, as ``3 more`` or ``3 more files``; empty if these are all.
+
+    ``form`` is the text around it, with a place for it.
+    """
+    rest = total - shown
+    return form.format(count(rest, f"more {noun}") if noun else f"{rest:,} more") if rest > 0 else ""
+
+
 def count(number: int, noun: str) -> str:
     """Format a count with its noun: ``1 query``, ``1,200 queries``."""
     plural = noun[:-1] + "ies" if noun.endswith("y") and noun[-2] not in "aeiou" else noun + "s"

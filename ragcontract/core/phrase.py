@@ -1,7 +1,8 @@
-"""Messages that contain names, written once and rendered for each output.
+"""Messages that contain names and values, written once and rendered for each output.
 
 A name (of a document, a tag or a query) comes from a file. Each output quotes and escapes names in its own way. It also
-escapes the text around them, because a downloaded report is untrusted input.
+escapes the text around them, because a downloaded report is untrusted input. What the application or a document says
+is marked as such, so that it can be left out.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -10,6 +11,7 @@ from typing import Annotated, TypeAlias
 from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
+from ragcontract.core.numbers import more
 
 
 class Name(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -22,6 +24,12 @@ class Name(Struct, frozen=True, gc=False, omit_defaults=True):
     quoted: Annotated[
         bool, Meta(description="Whether it is in quotation marks in outputs that have no style for names.")
     ] = False
+
+
+class Code(str):
+    """A command of ours in a phrase, which outputs without a style for code show in backquotes."""
+
+    __slots__ = ()
 
 
 Phrase: TypeAlias = tuple[str | Name, ...]  # in JSON: ["no ", {"name": "doc_a"}, " in top 5"]
@@ -42,8 +50,66 @@ def render(phrase: Phrase, name: Quote = str, text: Quote = str, *, marks: str =
             rendered += [text(plain), shown] if plain else [shown]
             plain = ""
         else:
-            plain += part
+            plain += f"`{part}`" if isinstance(part, Code) else part
     return "".join([*rendered, text(plain)] if plain else rendered)
+
+
+NOT_SHOWN = "(not shown)"
+
+
+class Message(str):
+    """A message about an input that knows its parts; a message that quotes no value is an ordinary string."""
+
+    __slots__ = ("phrase",)
+    phrase: Phrase
+
+    @classmethod
+    def of(cls, *parts: str) -> "Message":
+        """Join texts, in which messages keep their parts."""
+        return cls.quoting(*(part for text in parts for part in parts_of(text)))
+
+    @classmethod
+    def quoting(cls, *parts: str | Name) -> "Message":
+        """Return the message that consists of these parts."""
+        message = cls(render(parts))
+        message.phrase = parts
+        return message
+
+    def __str__(self) -> str:
+        """Return the message itself, so that it keeps its parts as the text of an exception."""
+        return self
+
+
+def private(text: str) -> Name:
+    """Return a value of a file, and what repeats it behind it, as the part of a message."""
+    return Name(text, said=True)
+
+
+def parts_of(message: str) -> Phrase:
+    """Return the parts of a message."""
+    return message.phrase if isinstance(message, Message) else (message,)
+
+
+def cut(message: str, length: int) -> str:
+    """Cut a message to at most ``length`` characters, ending in an ellipsis if it was cut; it keeps its parts."""
+    if len(message) <= length:
+        return message
+    parts: list[str | Name] = []
+    left = length - 1
+    for part in parts_of(message):
+        text = part.name if isinstance(part, Name) else part
+        parts.append(private(text[:left]) if isinstance(part, Name) else text[:left])
+        left -= len(text)
+        if left <= 0:
+            break
+    return Message.quoting(*parts, "…")
+
+
+def without_values(message: str) -> str:
+    """Return a message up to its first value, for which ``(not shown)`` stands; the text behind it may repeat it."""
+    parts = parts_of(message)
+    first = next((at for at, part in enumerate(parts) if isinstance(part, Name) and part.said), None)
+    return message if first is None else f"{render(parts[:first])}{NOT_SHOWN}"
 
 
 def shortened(phrase: Phrase, length: int, of_name: int) -> Phrase:
@@ -56,17 +122,16 @@ def shortened(phrase: Phrase, length: int, of_name: int) -> Phrase:
     return phrase
 
 
-def joined(phrases: Iterable[Iterable[str | Name]], more: int = 0) -> Phrase:
-    """Return phrases with commas between them, followed by ``3 more`` if ``more`` is 3 and by nothing if it is 0."""
-    shown = [*phrases, *([[f"{more:,} more"]] if more > 0 else [])]
+def joined(phrases: Iterable[Iterable[str | Name]], rest: int = 0) -> Phrase:
+    """Return phrases with commas between them, followed by ``3 more`` if ``rest`` is 3 and by nothing if it is 0."""
+    shown = [*phrases, *([[more(rest, 0)]] if rest > 0 else [])]
     return tuple([part for number, phrase in enumerate(shown) for part in ([", "] if number else []) + [*phrase]])
 
 
 def listed(names: Sequence[str], conjunction: str) -> Phrase:
     """Return names as ``a, b and c``. Of a long list, return the first five names and the number of the others."""
-    items: list[str | Name] = [Name(name) for name in names[: bounds.LISTED]]
-    if len(names) > bounds.LISTED:
-        items.append(f"{len(names) - bounds.LISTED:,} more")
+    rest = more(len(names), bounds.LISTED)
+    items: list[str | Name] = [*map(Name, names[: bounds.LISTED]), *([rest] if rest else [])]
     phrase: list[str | Name] = []
     for number, item in enumerate(items):
         if number:

@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta, Struct
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Metric
-from ragcontract.core.phrase import Phrase
+from ragcontract.core.phrase import Message, Phrase
 from ragcontract.core.run import QueryScore, RunRow
 
 R = TypeVar("R")
@@ -147,10 +147,13 @@ class RowRule(Rule, frozen=True, kw_only=True, gc=False):
         return self
 
     def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002 (used by subclasses)
-        """Return what the row lacks, so that it cannot be judged; it completes "query 'q1' …"."""
+        """Return what the row lacks, so that it cannot be judged; it completes "query 'q1' …".
+
+        If several rules lack the same, the first parts of their messages are equal, and one is reported.
+        """
         for field in sorted(self.needs):
             if "." not in field and getattr(row, field) is UNSET:
-                return f"has no {field}, which {names_of(type(self))[0]} needs; export it"
+                return Message.quoting(f"has no {field}", f", which {names_of(type(self))[0]} needs; export it")
         return None
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:

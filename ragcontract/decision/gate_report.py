@@ -150,18 +150,18 @@ def why_not_proven(report: GateReport) -> str:
     if report.status == "too_few":
         return f"over its limit, too few queries changed to tell{_needs(report, ': ')}"
     p_value = report.p_value
-    shown = "" if p_value is None else f" ({p_beside_threshold(p_value, report.alpha or None)})"
+    shown = "" if p_value is None else f" (p {p_beside_threshold(p_value, report.alpha or None)})"
     return f"over its limit, not shown to be real{shown}"
 
 
 def p_beside_threshold(p_value: float, alpha: float | None) -> str:
-    """Return a p-value beside the threshold that it met or missed: ``p 0.19 > 0.05``, ``p 0.012 ≤ 0.05``."""
+    """Return a p-value beside the threshold that it met or missed: ``0.19 > 0.05``, ``0.012 ≤ 0.05``."""
     if alpha is None:
-        return f"p {p_value:.2g}"
+        return f"{p_value:.2g}"
     if p_value <= alpha:
-        return f"p {p_value:.2g} ≤ {alpha:g}"
+        return f"{p_value:.2g} ≤ {alpha:g}"
     shown = (f"{p_value:.{digits}g}" for digits in SIGNIFICANT_DIGITS)
-    return f"p {next((text for text in shown if float(text) > alpha), p_value)} > {alpha:g}"
+    return f"{next((text for text in shown if float(text) > alpha), p_value)} > {alpha:g}"
 
 
 def named(query_ids: Sequence[str], of: int = 0) -> str:

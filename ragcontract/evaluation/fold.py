@@ -11,6 +11,7 @@ from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Id, as_id, as_ids
 from ragcontract.core.metric import Family, Invalid, Metric, Missing
+from ragcontract.core.phrase import Message
 from ragcontract.core.rule import Violation
 from ragcontract.core.run import (
     VERSION_FIELDS,
@@ -280,8 +281,10 @@ class _Builder:
         outcome = self._plan.beside_ranks(query, row)
         if isinstance(outcome, list):
             for field, why in ((fault.field, fault.why) for fault in outcome):
-                at, message = (f"{location}: {field}", why) if field else (location, f"query {shown(query.id)} {why}")
-                self.problems.problem(at, message)
+                if field:
+                    self.problems.problem(f"{location}: {field}", why)
+                else:
+                    self.problems.problem(location, Message.of(f"query {shown(query.id)} ", why))
             return ()
         self._gaps.note(query.id, outcome.lacking)
         if self._reads_scores:

@@ -19,6 +19,7 @@ from ragcontract.core import bounds
 from ragcontract.core.finding import unsaid
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Invalid, Metric, Missing
+from ragcontract.core.phrase import parts_of
 from ragcontract.core.rule import RankRule, RowContext, RowRule, RuleSettings, Turn, Violation, row_rules_of
 from ragcontract.core.run import SAID, QueryScore, RunRow, Values, row_type
 from ragcontract.metrics.ranking import Families
@@ -189,7 +190,7 @@ class Plan(Families, frozen=True, kw_only=True):
             rules = self._rules(query)
             unknown = [why for rule in rules if (why := rule.lacking(query, row, context))]
             if unknown and not self.is_baseline:
-                once = {why.partition(", which ")[0]: why for why in unknown}  # several rules lack the same
+                once = {parts_of(why)[0]: why for why in unknown}  # several rules lack the same
                 return [Invalid("", why) for why in once.values()]
             if not unknown:
                 try:

@@ -7,6 +7,7 @@ import msgspec
 import pyarrow as pa
 
 from ragcontract.core import bounds
+from ragcontract.core.phrase import Message
 from ragcontract.core.safe_text import shorten
 from ragcontract.files.json_text import first_doubled
 from ragcontract.files.schema import Mismatch, instead_of
@@ -87,7 +88,7 @@ def column_mismatches(kind: Kind, columns: pa.DataType | pa.Schema, path: Path =
         at = (*path, name)
         if name not in names:
             if required:
-                yield Mismatch(at, f"is missing{instead_of(name, strangers)}")
+                yield Mismatch(at, Message.of("is missing", instead_of(name, strangers)))
         elif names.count(name) > 1:
             yield Mismatch(at, "occurs more than once; rename one of the columns")
         else:

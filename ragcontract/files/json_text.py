@@ -21,6 +21,7 @@ from msgspec.structs import astuple
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import mebibytes
+from ragcontract.core.phrase import Message, private
 from ragcontract.core.safe_text import shorten
 from ragcontract.files.opening import BUFFER, UTF8_BOM, InputFile
 
@@ -160,11 +161,13 @@ def _explain(data: bytes, reason: str, at: int) -> tuple[int, str]:
         line, column = _position(data, at - 1)
         rest = _rest(data, at - 1)
         hint = "; lines do not end in commas" if rest == repr(",") else ""
-        return line, f"goes on after the end of its JSON object: {rest} at column {column}{hint}"
+        rest = f"{rest} at column {column}{hint}"
+        return line, Message.quoting("goes on after the end of its JSON object: ", private(rest))
     line, column = _position(data, at)
     rest = data[at:].decode(errors="replace")
     hint = next((f"; {advice}" for start, advice in _HINTS if start.match(rest)), "")
-    return line, f"is not JSON: {reason} at column {column}, before {_rest(data, at)}{hint}"
+    start = f"is not JSON: {reason} at column {column}, before "
+    return line, Message.quoting(start, private(f"{_rest(data, at)}{hint}"))
 
 
 def _truncated(data: bytes) -> str:
@@ -226,7 +229,8 @@ def first_doubled(names: Iterable[Name]) -> Name | None:
 
 def fault(key: str) -> str:
     """Return the message about an object that has a key twice."""
-    return f"duplicate key {shorten(key, bounds.NAME)!r} in one object; leave one of the two values"
+    rest = f"{shorten(key, bounds.NAME)!r} in one object; leave one of the two values"
+    return Message.quoting("duplicate key ", private(rest))
 
 
 class DoubledKeys:

@@ -8,6 +8,7 @@ import re
 import msgspec
 
 from ragcontract.core import bounds
+from ragcontract.core.phrase import Message, private
 from ragcontract.core.safe_text import shorten
 from ragcontract.files.problems import Problems
 
@@ -97,7 +98,7 @@ def one_object(expected: str, head: bytes, record: type) -> str | None:
         return None
     shown = ", ".join(repr(shorten(name, bounds.NAME)) for name in names[: bounds.NAMES])
     more = ", …" if len(names) > bounds.NAMES else ""
-    return f"is one JSON object with the keys {shown}{more}; {_as_rows(expected)}"
+    return Message.quoting("is one JSON object with the keys ", private(f"{shown}{more}; {_as_rows(expected)}"))
 
 
 def without_swapped(problems: Problems) -> Problems:

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ragcontract.core.phrase import Message, private
 from ragcontract.files.arrow_types import Kind, column_mismatches, is_text, kind_of, leaves
 from ragcontract.files.json_lines import How, unread_fields, whole_type
 from ragcontract.files.json_text import doubled_key, fault, first_doubled
@@ -268,7 +269,9 @@ def _has_infinite(array: pa.Array) -> bool:
 
 def _infinite(value: Any, path: tuple[str | int, ...]) -> Iterator[Mismatch]:
     if isinstance(value, float) and not math.isfinite(value):
-        yield Mismatch(path, f"expected a number, found {value}; write null where there is none")
+        yield Mismatch(
+            path, Message.quoting("expected a number, found ", private(f"{value}; write null where there is none"))
+        )
     elif isinstance(value, dict | list):
         for name, inner in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _infinite(inner, (*path, name))

@@ -1,7 +1,7 @@
 """Problems and warnings of input files, collected so that all are reported at once, and the events of readers.
 
 Problems that repeat from row to row are one message, with the lines that have them, because they are one mistake of an
-export. If texts of a run must not be shown, messages lose the values that they quote.
+export. Messages know which values they quote, so that they can leave them out.
 """
 
 import re
@@ -11,8 +11,9 @@ from typing import Generic, Self, TypeAlias, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragcontract.core import bounds
+from ragcontract.core import bounds, phrase
 from ragcontract.core.errors import InputError
+from ragcontract.core.phrase import Message
 from ragcontract.core.run import SourceFile
 from ragcontract.core.safe_text import shorten
 from ragcontract.files.schema import Mismatch, dotted
@@ -23,6 +24,7 @@ class Problem(Struct, frozen=True):
 
     location: str
     message: str
+    is_located: bool = False  # the message begins with the location
 
     @classmethod
     def of(cls, location: str, mismatch: Mismatch) -> "Problem":
@@ -31,7 +33,8 @@ class Problem(Struct, frozen=True):
 
     def __str__(self) -> str:
         """Return the location and the message as one sentence."""
-        return f"{shorten(self.location, bounds.MESSAGE)}: {shorten(self.message, bounds.MESSAGE)}"
+        message = phrase.cut(self.message, bounds.MESSAGE)
+        return message if self.is_located else Message.of(f"{shorten(self.location, bounds.MESSAGE)}: ", message)
 
 
 class MoreProblems(Struct, frozen=True):
@@ -249,7 +252,7 @@ class Repeated:
         number, first = self._first[0]
         more = f"{self._count - 1 + others:,} more like this"
         where = f"in lines {self._lines.text(open_ended=others > 0)}" if self._lines.several else "in this line"
-        return [(number, f"{first} (and {more}, {where})")]
+        return [(number, Message.of(str(first), f" (and {more}, {where})"))]
 
 
 class _Ranges:
@@ -281,33 +284,10 @@ def _line_of(problem: Problem) -> int:
     return int(match["line"]) if match else 0
 
 
-LEFT_OUT = "(not shown)"
-# Everything after the start of a value is removed, advice included, because a value can look like any text of ours.
-_VALUES = (
-    re.compile(
-        r"(, found |, before |its JSON object: |, which failed: |; found instead: |with the keys |duplicate key ).*",
-        re.DOTALL,
-    ),
-    # The item of an edited judgment. The items that a judge is asked about have names such as `claim:3`.
-    re.compile(r"( has a judgment on )(?![a-z_]+:[0-9]+ that ).*", re.DOTALL),
-    # The reason why a judge gave no verdict, which may quote its reply.
-    re.compile(r"( has no verdict on .*?\((?:unsure|compromised|failed): ).*", re.DOTALL),
-    # A problem with the row of a query: `query "q1" has the mode "x", expected …`. A long id is cut. The text after a
-    # semicolon is advice, unless a value comes before it. An index (`messages[2]`) is not a value.
-    re.compile(r'(: query "(?:[^"\\…]|\\.)*(?:…"?|")(?:[^"\[{;]|(?<=\w)\[[0-9]+\])*+)["\[{].*', re.DOTALL),
-)
-
-
 def without_values(problems: Problems) -> Problems:
     """Return problems of files in which ``(not shown)`` stands for each value of a field."""
     return replace(
         problems,
-        problems=tuple(map(_without_value, problems.problems)),
-        warnings=tuple(map(_without_value, problems.warnings)),
+        problems=tuple(map(phrase.without_values, problems.problems)),
+        warnings=tuple(map(phrase.without_values, problems.warnings)),
     )
-
-
-def _without_value(message: str) -> str:
-    for value in _VALUES:
-        message = value.sub(rf"\1{LEFT_OUT}", message, count=1)
-    return message

@@ -43,6 +43,11 @@ class Places:
         file, line = divmod(at, 1 << FILE_BITS)
         return f"{encodable(self._paths[file])}:{line}"
 
+    @staticmethod
+    def in_one_file(at: int, other: int) -> bool:
+        """Return whether two places are in the same file."""
+        return at >> FILE_BITS == other >> FILE_BITS
+
 
 def format_of(path: str) -> Line[Reader] | None:
     """Return the format of a file's rows according to its name; None if no format has such names."""

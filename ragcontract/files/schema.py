@@ -14,12 +14,13 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from ragcontract.core import bounds
 from ragcontract.core.nearest import nearest
+from ragcontract.core.phrase import Message, private
 from ragcontract.core.safe_text import shorten
 
 
@@ -88,6 +89,7 @@ class Mismatch(NamedTuple):
 
     path: tuple[str | int, ...]
     message: str
+    unknown: Literal["", "key", "misspelled key"] = ""  # what it is about, if that is a key that is not known
 
 
 def json_schema(record: type, *inner: type, null_is_absent: bool = False) -> dict[str, Any]:
@@ -186,14 +188,16 @@ def _explain(error: Any, definitions: dict[str, Any]) -> Iterator[Mismatch]:
     if error.validator == "required":
         for missing in error.validator_value:
             if missing not in error.instance:
-                yield Mismatch(
-                    (*path, missing), f"is missing{_instead(missing, error.instance, error.schema, definitions)}"
-                )
+                instead = _instead(missing, error.instance, error.schema, definitions)
+                yield Mismatch((*path, missing), Message.of("is missing", instead))
     elif error.validator == "additionalProperties":
         known = error.schema.get("properties", {})
         for name in error.instance:
             if name not in known:
-                yield Mismatch((*path, str(name)), f"unknown key; {_meant(str(name), known, definitions)}")
+                meant, is_near = _meant(str(name), known, definitions)
+                yield Mismatch(
+                    (*path, str(name)), f"unknown key; {meant}", unknown="misspelled key" if is_near else "key"
+                )
     elif "propertyNames" in error.absolute_schema_path:
         too_long = (
             f"has a key of more than {error.schema.get('maxLength')} characters: {shorten(str(error.instance), 40)!r}"
@@ -216,7 +220,8 @@ def instead_of(missing: str, strangers: list[str]) -> str:
     """Return what may be meant as a field that is missing, out of unknown names; completes ``is missing``."""
     if near := nearest(missing, strangers):
         return f"; is {near!r} a misspelling of it?"
-    return f"; found instead: {', '.join(map(repr, strangers[: bounds.NAMES]))}" if strangers else ""
+    listed = ", ".join(map(repr, strangers[: bounds.NAMES]))
+    return Message.quoting("; found instead: ", private(listed)) if strangers else ""
 
 
 def _as_tagged(tag: str, value: object, tags: dict[str, Any], definitions: dict[str, Any]) -> str:
@@ -237,22 +242,28 @@ def _type_of(value: object) -> str:
     return kinds.get(type(value), "")
 
 
-def _meant(name: str, known: dict[str, Any], definitions: dict[str, Any]) -> str:
-    """Name the key that was probably meant, here or one level deeper, or else the known keys."""
+def _meant(name: str, known: dict[str, Any], definitions: dict[str, Any]) -> tuple[str, bool]:
+    """Name the key that was probably meant, here or one level deeper, or all known keys; say whether one is near."""
     if near := nearest(name, known):
-        return f"did you mean {near!r}?"
+        return f"did you mean {near!r}?", True
     for outer, schema in known.items():
         for branch in schema.get("anyOf", [schema]):
             inner = definitions.get(branch.get("$ref", "").rsplit("/", 1)[-1], {}).get("properties", {})
             if name in inner:
-                return f"write it under {outer!r}, indented"
+                return f"write it under {outer!r}, indented", False
             if near := nearest(name, inner):
-                return f"did you mean {near!r} under {outer!r}?"
-    return f"known here: {', '.join(known)}"
+                return f"did you mean {near!r} under {outer!r}?", True
+    return f"known here: {', '.join(known)}", False
 
 
 def _mismatch(instance: object, schema: dict[str, Any], definitions: dict[str, Any]) -> str:
-    message = f"expected {describe(schema, definitions)}, found {shown(instance)}"
+    found = private(_found(instance, schema, definitions))
+    return Message.quoting(f"expected {describe(schema, definitions)}", ", found ", found)
+
+
+def _found(instance: object, schema: dict[str, Any], definitions: dict[str, Any]) -> str:
+    """Return a value that does not fit, with advice, which often repeats the value."""
+    message = shown(instance)
     if (meant := _meant_value(instance, schema, definitions)) is not None:
         return f"{message}; write {meant}"
     required = definitions.get(schema.get("$ref", "").rsplit("/", 1)[-1], schema).get("required", [])

@@ -14,7 +14,7 @@ from typing import Literal
 from ragcontract.core import bounds
 from ragcontract.core.errors import RagContractError
 from ragcontract.core.finding import Finding, sentence
-from ragcontract.core.numbers import count
+from ragcontract.core.numbers import count, more
 from ragcontract.core.phrase import render
 from ragcontract.core.safe_text import clipped, shorten, visible
 from ragcontract.files.writing import append
@@ -202,4 +202,4 @@ def _capped(commands: Iterable[str], count: int, level: Level, where: str = "the
         yield from commands
     else:
         yield from islice(commands, most - 1)
-        yield annotation(level, f"… and {count - most + 1:,} more like these; {where}")
+        yield annotation(level, more(count, most - 1, form=f"… and {{}} like these; {where}"))

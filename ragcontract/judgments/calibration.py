@@ -16,6 +16,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.judge_settings import Count, LabelCounts, Task
 from ragcontract.core.numbers import SAME, count, digits_beside, fixed, percent
+from ragcontract.core.phrase import Message
 from ragcontract.core.run import Moment
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.files.json_lines import UNDECODABLE, explained
@@ -92,7 +93,7 @@ def read_calibration(path: str) -> CalibrationFile:
             raise InputError([f"{path}: {what}; {REMAKE}"])
         file = msgspec.json.decode(data, type=CalibrationFile)
         if (key := doubled_key(data)) is not None:
-            raise InputError([f"{path}: {fault(key)}; {REMAKE}"])
+            raise InputError([Message.of(f"{path}: ", fault(key), f"; {REMAKE}")])
     except UNDECODABLE as error:
         raise InputError(list(_problems(data, path, error))) from error
     tasks = [calibration.task for calibration in file.calibrations]

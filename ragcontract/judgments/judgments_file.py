@@ -18,6 +18,7 @@ from ragcontract.core import bounds
 from ragcontract.core.ids import Id, TextId, as_id
 from ragcontract.core.judge_settings import Confirmed, JudgeVerdict, Task
 from ragcontract.core.numbers import count, mebibytes
+from ragcontract.core.phrase import Message, private
 from ragcontract.core.run import Moment, SourceFile
 from ragcontract.core.safe_text import printable_json, shorten, visible
 from ragcontract.files.opening import READ_ERRORS, Progress, no_progress, read_problem, unpacked_size
@@ -175,21 +176,21 @@ def judgment_faults(judgment: "Judgment", now: datetime | None = None) -> Iterat
     verdict, words = judgment.verdict, judgment.task == "confirmation"
     expected = f"one of {', '.join(map(repr, get_args(Confirmed)))}" if words else "true or false"
     if judgment.status == "ok" and verdict is None:
-        yield "verdict", f"expected {expected}, because the status is 'ok', found null"
+        yield "verdict", _found(f"expected {expected}, because the status is 'ok'", "null")
     if judgment.status != "ok" and verdict is not None:
-        yield "verdict", f"expected null, because the status is {judgment.status!r}, found {shown(verdict)}"
+        yield "verdict", _found(f"expected null, because the status is {judgment.status!r}", shown(verdict))
     wrong = [("verdict", verdict), *((f"votes[{at}]", vote) for at, vote in enumerate(judgment.votes))]
     wrong = [(field, value) for field, value in wrong if value is not None and isinstance(value, bool) == words]
     for field, value in wrong:
         if value is not None:
-            yield field, f"expected {expected}, because the task is {judgment.task!r}, found {shown(value)}"
+            yield field, _found(f"expected {expected}, because the task is {judgment.task!r}", shown(value))
     if not wrong:
         yield from _of_votes(judgment)
     if judgment.status == "ok" and verdict is not None and not is_failure(verdict):
         if not judgment.quote:
-            yield "quote", "expected the words that prove the verdict, found none"
+            yield "quote", _found("expected the words that prove the verdict", "none")
         if judgment.context is None and is_proven_by_context(judgment.task, verdict):
-            yield "context", "expected the rank of the text that proves the verdict, found none"
+            yield "context", _found("expected the rank of the text that proves the verdict", "none")
     if fault := _of_fingerprint(judgment):
         yield "fingerprint", fault
     if now is not None and judgment.at - now > AHEAD:
@@ -199,6 +200,10 @@ def judgment_faults(judgment: "Judgment", now: datetime | None = None) -> Iterat
 def shown(verdict: JudgeVerdict | None) -> str:
     """Return a verdict as messages show it."""
     return repr(verdict) if isinstance(verdict, str) else msgspec.json.encode(verdict).decode()
+
+
+def _found(expected: str, actual: str) -> str:
+    return Message.quoting(f"{expected}, found ", private(actual))
 
 
 def size_of_texts(judgment: Judgment) -> int:
@@ -213,21 +218,21 @@ def _of_fingerprint(judgment: "Judgment") -> str | None:
     actual, expected = judgment.fingerprint, (judgment.model or judgment.judge.model) + asked_how(judgment.judge)
     if actual == expected or actual.startswith(f"{expected}{WITHOUT}"):
         return None
-    both = (repr(shorten(visible(fingerprint), bounds.FINGERPRINT // 4)) for fingerprint in (expected, actual))
-    return "expected {}, as its judge and model have it, found {}".format(*both)
+    wanted, has = (repr(shorten(visible(fingerprint), bounds.FINGERPRINT // 4)) for fingerprint in (expected, actual))
+    return _found(f"expected {wanted}, as its judge and model have it", has)
 
 
 def _of_votes(judgment: "Judgment") -> Iterator[tuple[str, str]]:
     verdict, votes, judge = judgment.verdict, judgment.votes, judgment.judge
     if not judge.votes % 2:
-        yield "judge.votes", f"expected an odd number, found {judge.votes}"
+        yield "judge.votes", _found("expected an odd number", f"{judge.votes}")
     if len(votes) > judge.votes:
-        yield "votes", f"expected at most {count(judge.votes, 'vote')}, as the judge has, found {len(votes)}"
+        yield "votes", _found(f"expected at most {count(judge.votes, 'vote')}, as the judge has", f"{len(votes)}")
         return
     if not votes:
         # Without a vote, an item can only fail: nothing was retrieved, or there was no answer.
         if judgment.status == "ok" and verdict is not None and not is_failure(verdict):
-            yield "votes", f"expected votes for the verdict {shown(verdict)}, found none"
+            yield "votes", _found(f"expected votes for the verdict {shown(verdict)}", "none")
         return
     result = settled(votes, judge.votes, judge.confirm)
     if any(settled(votes[:cast], judge.votes, judge.confirm) is not None for cast in range(1, len(votes))):

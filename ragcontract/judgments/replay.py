@@ -15,6 +15,7 @@ from ragcontract.core import bounds
 from ragcontract.core.ids import as_id
 from ragcontract.core.judge_settings import JudgeSettings, JudgeVerdict, Task
 from ragcontract.core.numbers import count
+from ragcontract.core.phrase import Message, private
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.judgments.items import (
     AskedJudge,
@@ -86,7 +87,7 @@ class Replay:
         if not partial:
             why = f"because its {_texts(case)} have changed since, or k has (without retrieved_contexts, {OF_K})"
             return f"has no judgments, {why}; run {JUDGE} again"
-        return f"{_unjudged(case, max(partial, key=_verdicts))}; run {JUDGE} again"
+        return Message.of(_unjudged(case, max(partial, key=_verdicts)), f"; run {JUDGE} again")
 
     def _proven(self, case: JudgeCase, judgments: tuple[Judgment, ...]) -> tuple[Judgment, ...] | str:
         """Return judgments; or what is wrong, if one of them was edited or was asked for in another way."""
@@ -94,7 +95,10 @@ class Replay:
             return self._of_other_parts(judgments) or judgments
         judgment, why = fault
         name = shorten(visible(judgment.item), bounds.NAME)
-        return f"has a judgment on {name} that no judge made: {self._located(judgment)}: {why}; run {JUDGE} again"
+        is_known = any(judgment.item == item.name for item in case.items)  # whoever edits it may write anything into it
+        item = name if is_known else private(name)
+        rest = f" that no judge made: {self._located(judgment)}: {why}; run {JUDGE} again"
+        return Message.quoting("has a judgment on ", item, rest)
 
     def _of_other_parts(self, judgments: Iterable[Judgment]) -> str | None:
         """Return a message if a judgment was asked for in another way than one with its fingerprint; None if not.
@@ -256,8 +260,10 @@ def _unjudged(case: JudgeCase, judgments: Sequence[Judgment | None]) -> str:
     ]
     names = ", ".join(name for name, _ in without[: bounds.NAMES]) + (", …" if len(without) > bounds.NAMES else "")
     _, first = without[0]
-    why = f" ({first.status}: {shorten(visible(first.reason), bounds.VALUE)})" if first else ""
-    return f"has no verdict on {len(without)} of {count(len(judgments), 'item')}: {names}{why}"
+    start = f"has no verdict on {len(without)} of {count(len(judgments), 'item')}: {names}"
+    if first is None:
+        return start
+    return Message.quoting(f"{start} ({first.status}: ", private(shorten(visible(first.reason), bounds.VALUE)), ")")
 
 
 def _judges(judges: Collection[AskedJudge]) -> str:

@@ -265,4 +265,4 @@ def _unknown_secrets(value: Any, secrets: Secrets, path: Keys = ()) -> Iterator[
 
 def _unknown(value: Any, record: type[Struct]) -> list[Mismatch]:
     """Return the unknown keys, with those that have no value: these are taken out before the file is checked."""
-    return [mismatch for mismatch in mismatches(value, record) if mismatch.message.startswith("unknown key")]
+    return [mismatch for mismatch in mismatches(value, record) if mismatch.unknown]

@@ -2,7 +2,7 @@
 
 from ragcontract.core import bounds
 from ragcontract.core.finding import Finding, sentence
-from ragcontract.core.numbers import count
+from ragcontract.core.numbers import more
 from ragcontract.core.safe_text import printable, visible
 from ragcontract.report import record as records
 
@@ -16,8 +16,7 @@ class ContractBroken(AssertionError):  # noqa: N818 (a verdict, not an error)
     def __init__(self, report: "Report") -> None:
         failing = [finding for finding in report.findings if finding.status == "fail"]
         lines = [f"  {described(finding)}" for finding in failing[: bounds.RAISED]]
-        if len(failing) > bounds.RAISED:
-            lines.append(f"  … and {count(len(failing) - bounds.RAISED, 'more finding')}")
+        lines += filter(None, [more(len(failing), bounds.RAISED, "finding", "  … and {}")])
         super().__init__(printable("\n".join([report.summary(), *lines])))
         self.report = report
 

@@ -16,7 +16,7 @@ from ragcontract.core import bounds
 from ragcontract.core.finding import sentence
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Id, as_id, first_of, pool_of
-from ragcontract.core.numbers import count
+from ragcontract.core.numbers import count, more
 from ragcontract.core.phrase import listed, render
 from ragcontract.core.rule import Violation
 from ragcontract.core.run import ranks_by_id
@@ -227,9 +227,8 @@ def already_broken_text(report: Report, *, only_new: Collection[str], config: st
         return ""
     failing = [(query, rule) for query in broken for rule in _rules(query) if rule not in only_new]
     names = [clipped(query.id, bounds.TERMINAL_QUESTION) for query in broken[: bounds.BROKEN_LISTED]]
-    more = [f"{len(broken) - len(names):,} more"] if len(broken) > len(names) else []
     head = f"{count(len(broken), 'query')} {'is' if len(broken) == 1 else 'are'} already broken in it: "
-    lines = [head + ", ".join(names + more)]
+    lines = [head + ", ".join(filter(None, [*names, more(len(broken), len(names))]))]
     if not failing:
         return "\n".join([*lines, "A check shows this and fails only for what is new."]) + "\n"
     lines += [
@@ -261,8 +260,7 @@ def _waivers(failing: list[tuple[QueryReport, str]], today: date) -> str:
         }
         for query, rule in failing[: bounds.BROKEN_LISTED]
     ]
-    more = len(failing) - len(waivers)
-    return as_yaml(waivers) + (f"  # … and {count(more, 'more waiver')}\n" if more else "")
+    return as_yaml(waivers) + more(len(failing), len(waivers), "waiver", "  # … and {}\n")
 
 
 def update_text(

@@ -19,19 +19,22 @@ from ragcontract.decision.gate_report import NOT_HELD, GateReport, worst
 from ragcontract.decision.gates import noise_of_metrics, p_values_of_tags
 from ragcontract.decision.run_notes import likely_mistakes, run_notes
 from ragcontract.evaluation.side import Side
-from ragcontract.report.answer_report import answers_of
 from ragcontract.report.headline import as_warning, summary_of
-from ragcontract.report.inputs import (
+from ragcontract.report.parts import (
     BaselineInput,
     ConfigInput,
     GoldenInput,
     Inputs,
+    JudgeReport,
     JudgmentsInput,
     RunInput,
     ScoresInput,
+    labels_of,
+    modes_of,
+    pass_rate_of,
     shown_files,
+    tiers_of,
 )
-from ragcontract.report.judge_report import JudgeReport
 from ragcontract.report.queries import broken_queries_of, query_reports, usual_detail
 from ragcontract.report.record import (
     ErrorReport,
@@ -67,7 +70,7 @@ def report_of(
     detail = usual_detail(evaluation)
     mistakes = list(likely_mistakes(evaluation))
     all_warnings = [*map(as_warning, mistakes), *warnings, *decision.warnings, *_about_age(evaluation, now)]
-    answers, metrics = answers_of(evaluation, decision), _metrics(evaluation, decision)
+    metrics = _metrics(evaluation, decision)
     report = Report(
         tool=TOOL,
         verdict=decision.verdict,
@@ -86,10 +89,10 @@ def report_of(
         repeats=_repeats(evaluation),
         findings=list(decision.findings),
         scope=_scope(evaluation),
-        pass_rate=answers.pass_rate,
-        tiers=answers.tiers,
-        modes=answers.modes,
-        labels=answers.labels,
+        pass_rate=pass_rate_of(decision),
+        tiers=tiers_of(evaluation, decision) or UNSET,
+        modes=modes_of(evaluation),
+        labels=labels_of(evaluation),
         judge=_judge(evaluation, decision),
         likely_mistakes=mistakes,
         run_notes=list(run_notes(evaluation)),

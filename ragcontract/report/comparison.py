@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Direction, Metric, Scale
-from ragcontract.core.numbers import SAME, count, fixed, signed
+from ragcontract.core.numbers import SAME, count, fixed, more, signed
 from ragcontract.core.run import SourceFile, ranks_by_id
 from ragcontract.core.safe_text import clipped, encodable, visible
 from ragcontract.decision.evaluated import Evaluation
@@ -22,7 +22,8 @@ from ragcontract.decision.run_notes import likely_mistakes, run_notes
 from ragcontract.files.writing import document
 from ragcontract.report.build import TOOL
 from ragcontract.report.headline import as_warning
-from ragcontract.report.inputs import shown_files
+from ragcontract.report.parts import shown_files
+from ragcontract.report.terminal import aligned
 from ragcontract.runs.baseline_file import Tool
 from ragcontract.statistics.sign_flips import Change
 from ragcontract.statistics.significance import Z_95, change_bounds, mean_interval
@@ -284,15 +285,11 @@ def _row(numbers: RunMean) -> MeanRow:
     return MeanRow(
         numbers=numbers,
         mean=fixed(numbers.mean, DIGITS),
-        interval=_interval(numbers.interval),
+        interval=" to ".join(fixed(end, DIGITS) for end in numbers.interval or ()),
         change=signed(change.delta, DIGITS) if change else "",
         change_interval=_change_interval(change) if change else "",
         counts=f"{change.wins:,} / {change.ties:,} / {change.losses:,}" if change else "",
     )
-
-
-def _interval(interval: Interval | None) -> str:
-    return "" if interval is None else " to ".join(fixed(end, DIGITS) for end in interval)
 
 
 def _change_interval(change: AgainstFirst) -> str:
@@ -337,9 +334,47 @@ def disagreements_title(made: RunComparison) -> str:
 
 def rest(made: RunComparison) -> str:
     """Return a line that counts the queries that are not listed; empty if there are none."""
-    return f"… and {count(made.more_disagreements, 'more query')}." if made.more_disagreements else ""
+    return more(made.more_disagreements, 0, "query", "… and {}.")
 
 
 def question(item: Disagreement, length: int) -> str:
     """Return the question of a query, with control characters visible, shortened."""
     return clipped(item.query, length)
+
+
+def as_text(made: RunComparison) -> str:
+    """Render the means of all runs, and where the runs disagree."""
+    tag = "" if made.tag is None else f", tag {visible(made.tag)}"
+    first = labels(made)[0]
+    parts = [
+        f"{title(made)}{tag}; changes are since {first}",
+        "\n".join(_means(made)),
+        "\n".join(f"{name}: {note}" for name, note in notes(made)),
+        METHOD,
+        "\n".join(_disagreements(made)),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _means(made: RunComparison) -> Iterator[str]:
+    cells = [["", "", "mean", "95 % interval", "change", "95 % interval", "better / same / worse"]]
+    for table in mean_tables(made):
+        metric = table.metric.label
+        for label, row in zip(labels(made), table.rows, strict=True):
+            cells.append([metric, label, row.mean, row.interval, row.change, row.change_interval, row.counts])
+            metric = ""
+    yield from aligned(cells)
+
+
+def _disagreements(made: RunComparison) -> Iterator[str]:
+    ranked = "; the ranks of their relevant documents" if made.disagreements else ""
+    yield f"{disagreements_title(made)}{ranked}"
+    if made.disagreements:
+        cells = [["", *labels(made), ""]]
+        cells += [
+            [visible(item.id), *map(ranks, item.ranks), question(item, bounds.TERMINAL_QUESTION)]
+            for item in made.disagreements
+        ]
+        yield from (f"  {line}" for line in aligned(cells))
+    if more_queries := rest(made):
+        yield f"  {more_queries}"

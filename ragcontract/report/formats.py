@@ -5,46 +5,18 @@ A new format is a module and an entry in FORMATS, from which the command line de
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Protocol
-
-from msgspec import Struct
+from typing import NamedTuple, Protocol
 
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.lines import Line
-from ragcontract.core.rule import Violation
-from ragcontract.core.run import Json
-from ragcontract.core.safe_text import encodable
-from ragcontract.decision.policy import QueryStatus
+from ragcontract.core.run import RunRow, row_type
+from ragcontract.decision.decide import Decision
 from ragcontract.report.record import Detail, ErrorReport, QueryReport, Report
 
-
-class RankedResult(Struct, frozen=True, kw_only=True, gc=False):
-    """A result with its 1-based rank, its document, and the retriever's score if there is one."""
-
-    rank: int
-    doc_id: str
-    score: float | None
-
-
-class ReportCase(Struct, frozen=True, kw_only=True, gc=False):
-    """A golden query and the first row of the run for it."""
-
-    query: GoldenQuery
-    status: QueryStatus
-    violations: tuple[Violation, ...]  # including waived and known ones
-    wanted: tuple[str, ...]  # the texts that the answer must contain
-    missing: tuple[str, ...]  # those of them that it does not contain
-    results: tuple[RankedResult, ...] = ()
-    answered: bool | None = None  # None if the row has neither a response nor an error
-    response: str | None = None
-    error: str | None = None
-    error_detail: Json | None = None
-    context_chars: int | None = None
-
-    @property
-    def location(self) -> str:
-        """Where the golden query is defined, as ``golden.jsonl:17``."""
-        return encodable(self.query.location)
+# The rows of the run that formats can ask for.
+ANSWERED: type[RunRow] = row_type(
+    frozenset({"response", "error", "error_detail", "context_chars"}), results_required=False
+)
 
 
 class Reported(Protocol):
@@ -65,8 +37,12 @@ class Reported(Protocol):
     def shows_answers(self) -> bool:
         """Whether formats may show answers and retrieved texts."""
 
-    def cases(self) -> Iterator[ReportCase]:
-        """Return an iterator over the queries with their answers; each call reads the run again."""
+    @property
+    def decision(self) -> Decision:
+        """What became of the broken rules."""
+
+    def answered(self) -> Iterator[tuple[GoldenQuery, RunRow | None]]:
+        """Return each golden query with its first row of the run, if it has any; each call reads the run again."""
 
 
 class Renders(Protocol):
@@ -79,7 +55,7 @@ class Renders(Protocol):
         """Return the content of the file for input that cannot be judged."""
 
 
-class Format(Struct, frozen=True, kw_only=True):
+class Format(NamedTuple):
     """A file format of the report. Its module is imported when a report is written in it."""
 
     name: str  # of its option
@@ -96,35 +72,14 @@ class Format(Struct, frozen=True, kw_only=True):
         return self.line.load().file_of_error(report)
 
 
+_MARKDOWN = "Where to write the Markdown report; '' for none."
+_JSON, _JUNIT = "Where to write the JSON report; '' for none.", "Where to write the JUnit report; '' for none."
+_HTML = "Where to write a self-contained HTML report."
+_V2 = "Where to write the report with run_eval_rag's schema version 2."
 FORMATS = (
-    Format(
-        name="report-md",
-        default="report.md",
-        help="Where to write the Markdown report; '' for none.",
-        line=Line(home="ragcontract.report.markdown.document"),
-    ),
-    Format(
-        name="report-json",
-        default="report.json",
-        help="Where to write the JSON report; '' for none.",
-        line=Line(home="ragcontract.report.json_report"),
-    ),
-    Format(
-        name="junit",
-        default="junit.xml",
-        help="Where to write the JUnit report; '' for none.",
-        line=Line(home="ragcontract.report.junit"),
-    ),
-    Format(
-        name="report-html",
-        default="",
-        help="Where to write a self-contained HTML report.",
-        line=Line(home="ragcontract.report.html.page"),
-    ),
-    Format(
-        name="report-v2",
-        default="",
-        help="Where to write the report with run_eval_rag's schema version 2.",
-        line=Line(home="ragcontract.report.report_v2"),
-    ),
+    Format("report-md", "report.md", _MARKDOWN, Line(home="ragcontract.report.markdown.document")),
+    Format("report-json", "report.json", _JSON, Line(home="ragcontract.report.json_report")),
+    Format("junit", "junit.xml", _JUNIT, Line(home="ragcontract.report.junit")),
+    Format("report-html", "", _HTML, Line(home="ragcontract.report.html.page")),
+    Format("report-v2", "", _V2, Line(home="ragcontract.report.report_v2")),
 )

@@ -9,26 +9,20 @@ from msgspec import UNSET
 
 from ragcontract.core import bounds
 from ragcontract.core.finding import phrase_of
-from ragcontract.core.numbers import count, fixed
-from ragcontract.core.phrase import Name, Phrase, Quote, joined, listed, render
+from ragcontract.core.numbers import count, fixed, more
+from ragcontract.core.phrase import Code, Name, Phrase, joined, listed, render
 from ragcontract.core.run import COMPARED_VERSIONS, VERSION_FIELDS
 from ragcontract.core.safe_text import clipped, encodable, shorten, visible
 from ragcontract.decision.gate_report import GateReport
-from ragcontract.report.inputs import BaselineInput
 from ragcontract.report.limit_text import limited_by, over_and_not_proven
 from ragcontract.report.metric_table import differs, table_rows
+from ragcontract.report.parts import BaselineInput
 from ragcontract.report.queries import IN_BASELINE, broken_gates, sizes_since
 from ragcontract.report.record import BrokenQueries, ErrorReport, Report
 
 
-def drift(report: Report, quote: Quote = str) -> Iterator[str]:
-    """Yield sentences on differences that make run and baseline hard to compare; ``quote`` escapes names."""
-    for phrase in drift_phrases(report):
-        yield render(phrase, quote)
-
-
-def drift_phrases(report: Report) -> Iterator[Phrase]:
-    """Yield the same sentences as phrases, for reports that format names differently; commands are in backquotes."""
+def drift(report: Report) -> Iterator[Phrase]:
+    """Yield sentences on differences that make run and baseline hard to compare."""
     run, baseline = report.inputs.run.versions, report.inputs.baseline
     mixed = {field: run[field] for field in VERSION_FIELDS if len(run.get(field, ())) > 1}
     for field, values in mixed.items():
@@ -42,15 +36,9 @@ def drift_phrases(report: Report) -> Iterator[Phrase]:
         yield ("Also changed since the baseline: ", *joined(steps))
     if baseline.too_old:
         age = f"The baseline is {count(baseline.age_days or 0, 'day')} old, more than max_baseline_age allows"
-        yield (f"{age}; update it with `rag-contract baseline --update`",)
+        yield (f"{age}; update it with ", Code("rag-contract baseline --update"))
     if baseline.k is not None and max(baseline.k) != max(report.k):
         yield (f"The baseline was made with k = {max(baseline.k)} and is compared here at k = {max(report.k)}",)
-
-
-def likely_mistakes(report: Report, name: Quote = str, text: Quote = str) -> Iterator[str]:
-    """Yield sentences about likely mistakes in the input; ``name`` and ``text`` escape names and other text."""
-    for phrase in report.likely_mistakes:
-        yield render(phrase, name, text)
 
 
 def as_warning(mistake: Phrase) -> str:
@@ -60,8 +48,7 @@ def as_warning(mistake: Phrase) -> str:
 
 def other_warnings(report: Report) -> list[str]:
     """Return the warnings that are not likely mistakes, for reports that show the mistakes at the top."""
-    mistakes = set(map(as_warning, report.likely_mistakes))
-    return [warning for warning in report.warnings if warning not in mistakes]
+    return report.warnings[len(report.likely_mistakes) :]  # the mistakes are the first warnings
 
 
 def _spoken(field: str) -> str:
@@ -86,13 +73,8 @@ def not_compared(baseline: BaselineInput) -> dict[str, list[str]]:
 VERDICTS = {"pass": "holds", "fail": "broken"}
 
 
-def headline(report: Report, name: Quote = str, text: Quote = str) -> str:
-    """Return the reason for the verdict as one line; ``name`` and ``text`` escape names and other text."""
-    return render(headline_phrase(report), name, text)
-
-
-def headline_phrase(report: Report) -> Phrase:
-    """Return the headline as a phrase, for reports that format names differently."""
+def headline(report: Report) -> Phrase:
+    """Return the reason for the verdict."""
     gates = broken_gates(report)
     broken = report.broken
     queries = count(report.inputs.golden.queries, "query")
@@ -111,7 +93,7 @@ def headline_phrase(report: Report) -> Phrase:
         sizes = sizes_since(report, broken.new, broken.in_baseline)
         phrase.append(f"{'; ' if gates else ''}{broken.queries:,} of {queries} broken{_in_answers(broken)}{sizes}")
     if skipped := [tier.name for tier in report.tiers or [] if tier.status == "skipped"]:
-        phrase += ["; ", *_tiers(skipped), " skipped"]
+        phrase += [f"; {'tier' if len(skipped) == 1 else 'tiers'} ", *listed(skipped, "and"), " skipped"]
     return (*phrase, f"{tolerated(report)}{over_and_not_proven(report)}")
 
 
@@ -119,10 +101,6 @@ def subject(report: Report | ErrorReport) -> str:
     """Return the subject of a report: a contract with rules about answers is not only a retrieval contract."""
     about_answers = isinstance(report, Report) and report.broken.answers is not UNSET
     return "Contract" if about_answers else "Retrieval contract"
-
-
-def _tiers(names: Sequence[str]) -> Phrase:
-    return (f"{'tier' if len(names) == 1 else 'tiers'} ", *listed(names, "and"))
 
 
 def _in_answers(broken: BrokenQueries) -> str:
@@ -185,12 +163,11 @@ def shared_note(report: Report) -> str | None:
 def summary_of(report: Report | ErrorReport) -> str:
     """Return the contract's name if it has one, the verdict and its reason on one line; control characters visible."""
     if isinstance(report, Report):
-        text = f"{VERDICTS[report.verdict]}: {headline(report, visible, visible)}"
+        text = f"{VERDICTS[report.verdict]}: {render(headline(report), visible, visible)}"
     else:
         first = visible(report.problems[0]) if report.problems else "no problem is known"
-        others = len(report.problems) - 1 + report.more_problems
-        more = f" (and {count(others, 'more problem')})" if others > 0 else ""
-        text = f"could not be judged: {first}{more}"
+        others = more(len(report.problems) + report.more_problems, 1, "problem", " (and {})")
+        text = f"could not be judged: {first}{others}"
     name = report.source.contract if report.source else None
     named = f" {clipped(name, bounds.MARKDOWN_NAME)}" if name else ""
     return shorten(f"{subject(report)}{named} {text}", bounds.SUMMARY_LINE)

@@ -10,10 +10,10 @@ from msgspec import UNSET, Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.judge_settings import Confirmed, Task
-from ragcontract.core.numbers import count, fixed
+from ragcontract.core.numbers import count, fixed, more
 from ragcontract.core.safe_text import clipped_line
-from ragcontract.report.judge_report import JudgedItem, JudgedQuery, JudgeReport, TaskReport
 from ragcontract.report.markdown.gfm import code, fold, inline, table, text
+from ragcontract.report.parts import JudgedItem, JudgedQuery, JudgeReport, TaskReport
 from ragcontract.report.record import Report
 
 DIGITS = 2
@@ -176,8 +176,8 @@ def _of_task(section: TaskSection, max_queries: int) -> Iterator[str]:
         yield _bullets(section.facts)
     for query in section.queries[:max_queries]:
         yield from items_of(query, section.words)
-    if (rest := len(section.queries) - max_queries) > 0:
-        yield f"… and {count(rest, 'more query')}, in `report.json`."
+    if rest := more(len(section.queries), max_queries, "query", "… and {}, in `report.json`."):
+        yield rest
 
 
 def _bullets(facts: list[str]) -> str:
@@ -192,9 +192,9 @@ def items_of(query: JudgedQuery, words: Words) -> list[str]:
     listed = query.items[: bounds.JUDGED_CLAIMS]
     body = [[inline(name_of(item, bounds.MARKDOWN_SAID)), _verdict(item)] for item in listed]
     rest = len(query.items) - len(listed)
-    more = [f"… and {rest:,} more {words.item if rest == 1 else words.items}, in `report.json`."] if rest else []
+    counted = [f"… and {rest:,} more {words.item if rest == 1 else words.items}, in `report.json`."] if rest else []
     head = [words.item.capitalize(), f"{words.passed.capitalize()} by, or why not"]
-    return [title, table(head, "ll", body), *more]
+    return [title, table(head, "ll", body), *counted]
 
 
 def _verdict(item: JudgedItem) -> str:

@@ -16,7 +16,7 @@ from ragcontract.judgments.items import Item
 from ragcontract.judgments.judged_metrics import JudgedShare
 from ragcontract.judgments.judgments_file import Judgment
 from ragcontract.judgments.second_pass import FlaggedAnswer
-from ragcontract.report.judge_report import JudgedItem, JudgedQuery, JudgeReport, TaskReport
+from ragcontract.report.parts import JudgedItem, JudgedQuery, JudgeReport, TaskReport
 
 FLAGGED = "What rules flagged"
 

@@ -12,6 +12,7 @@ from junit_xml import TestCase, TestSuite
 
 from ragcontract.core import bounds
 from ragcontract.core.finding import Finding, sentence
+from ragcontract.core.numbers import more
 from ragcontract.core.phrase import render as say
 from ragcontract.core.safe_text import visible
 from ragcontract.decision.gate_report import GateReport
@@ -41,8 +42,8 @@ def render(report: Report) -> Iterator[bytes]:
     properties |= {"verdict": report.verdict, "k": ",".join(map(str, report.k))}
     if notes := [say(phrase, visible, visible) for phrase in change_notes(report)]:
         properties["history"] = "; ".join(notes)
-    if note := scope_note(report, visible, visible):
-        properties["scope"] = note
+    if note := scope_note(report):
+        properties["scope"] = say(note, visible, visible)
     of_queries = dict(properties)
     if not complete:
         of_queries["passing_queries_not_listed"] = str(report.inputs.golden.queries - len(listed))
@@ -62,8 +63,7 @@ def render(report: Report) -> Iterator[bytes]:
 def render_error(report: ErrorReport) -> bytes:
     """Render one test case for input that cannot be judged: its error has all problems."""
     problems = [visible(problem) for problem in report.problems]
-    if report.more_problems:
-        problems.append(f"… and {report.more_problems:,} more")
+    problems += filter(None, [more(report.more_problems, 0, form="… and {}")])
     case = TestCase("the input can be judged", classname=_classname(report, "input"))
     case.add_error_info(message=problems[0], output="\n".join(problems), error_type="input")
     suite = TestSuite(_suite_name(report, "input"), [case], properties={"verdict": report.verdict}).build_xml_doc()

@@ -20,6 +20,7 @@ from ragcontract.core.numbers import (
     digits_for,
     digits_that_add_up,
     fixed,
+    more,
     ms_as_written,
     percent,
     percent_as_written,
@@ -185,8 +186,8 @@ def could_hide(report: Report) -> Phrase | None:
     most, limit = _amounts(first)
     what = "a drop" if first.kind == "drop" else "an increase"
     of = () if first.of is None else (" of ", Name(first.of))
-    more = f", or one beyond {count(others, 'other limit')}" if others else ""
-    return (f"This pass could have hidden {what} of {most} in {first.label}", *of, f" (limit {limit}){more}.")
+    further = f", or one beyond {count(others, 'other limit')}" if others else ""
+    return (f"This pass could have hidden {what} of {most} in {first.label}", *of, f" (limit {limit}){further}.")
 
 
 def _excess(gate: GateReport, report: Report) -> float:
@@ -217,8 +218,8 @@ def not_proven_notes(report: Report) -> Iterator[Phrase]:
     findings = not_proven_gates(report)
     for finding in findings[: bounds.NAMES]:
         yield (*phrase_of(finding), f": {finding.why}")
-    if (more := len(findings) - bounds.NAMES) > 0:
-        yield (f"{count(more, 'more change')} over {'its limit' if more == 1 else 'their limits'} and not proven",)
+    if rest := more(len(findings), bounds.NAMES, "change"):
+        yield (f"{rest} over {'its limit' if len(findings) == bounds.NAMES + 1 else 'their limits'} and not proven",)
 
 
 def over_and_not_proven(report: Report) -> str:
@@ -228,9 +229,9 @@ def over_and_not_proven(report: Report) -> str:
         return ""
     few = sum(gate.status == "too_few" for gate in gates)
     noun = "drop" if all(gate.kind == "drop" for gate in gates) else "change"
-    more = "more " if any(gate.status == "fail" for gate in report.gates) else ""
+    also = "more " if any(gate.status == "fail" for gate in report.gates) else ""
     verb, limit = ("is", "its limit") if len(gates) == 1 else ("are", "their limits")
-    start = f"; {count(len(gates), f'{more}{noun}')} {verb} over {limit}"
+    start = f"; {count(len(gates), f'{also}{noun}')} {verb} over {limit}"
     if few == len(gates):
         return f"{start}, and too few queries changed to tell"
     return f"{start} and not proven" + (f", {few:,} of them with too few changed queries to tell" if few else "")
@@ -254,7 +255,7 @@ def tested_together(report: Report) -> int:
 
 
 def p_of(gates: Sequence[GateReport], p_value: float) -> str:
-    """Return a p-value and the threshold that it met or missed, if a limit has one: ``p 0.19 > 0.05``."""
+    """Return a p-value and the threshold that it met or missed, if a limit has one: ``0.19 > 0.05``."""
     return p_beside_threshold(p_value, next((gate.alpha for gate in gates if gate.alpha), None))
 
 

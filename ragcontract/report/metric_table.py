@@ -10,11 +10,11 @@ from ragcontract.core import bounds
 from ragcontract.core.numbers import (
     MOST_FOR_TABLES,
     SAME,
-    count,
     decimals,
     digits_beside,
     fixed,
     milliseconds,
+    more,
     ms_digits,
     signed,
 )
@@ -244,8 +244,7 @@ def tag_metrics(report: Report) -> dict[str, MetricReport]:
 
 def tag_metrics_note(report: Report) -> str:
     """Return a sentence that counts the metrics that the table of tags leaves out; empty if it has all."""
-    left_out = len(_measured(report)) - len(tag_metrics(report))
-    return f"{count(left_out, 'more metric')} by tag: in the JSON report." if left_out else ""
+    return more(len(_measured(report)), len(tag_metrics(report)), "metric", "{} by tag: in the JSON report.")
 
 
 def _measured(report: Report) -> dict[str, MetricReport]:

@@ -8,13 +8,14 @@ from datetime import datetime
 from math import inf
 
 from ragcontract.core import bounds
-from ragcontract.core.numbers import SAME, count, digits_for, fixed
-from ragcontract.core.phrase import Name, Phrase, Quote, joined, listed, render
+from ragcontract.core.numbers import SAME, count, digits_for, fixed, more, percent
+from ragcontract.core.phrase import Name, Phrase, joined, listed
+from ragcontract.core.run import SourceFile
 from ragcontract.core.safe_text import clipped
 from ragcontract.decision.gate_report import GateReport
-from ragcontract.report.inputs import BaselineInput
 from ragcontract.report.limit_text import limited_by, written
 from ragcontract.report.metric_table import at_largest_k
+from ragcontract.report.parts import BaselineInput
 from ragcontract.report.record import Report, ScopeReport
 from ragcontract.runs.baseline_contract import (
     CHANGES,
@@ -27,17 +28,8 @@ from ragcontract.runs.baseline_contract import (
 from ragcontract.runs.baseline_file import Accepted
 
 
-def scope_note(report: Report, name: Quote = str, text: Quote = str) -> str | None:
-    """Return the note on what a check with ``--tag`` left out; None if it left nothing out.
-
-    Names are passed through ``name``, and other text through ``text``.
-    """
-    phrase = scope_phrase(report)
-    return render(phrase, name, text) if phrase else None
-
-
-def scope_phrase(report: Report) -> Phrase:
-    """Return the same note as a phrase, for reports that format names differently; empty if nothing was left out."""
+def scope_note(report: Report) -> Phrase:
+    """Return the note on what a check with ``--tag`` left out; empty if it left nothing out."""
     scope = report.scope
     if scope is None:
         return ()
@@ -158,14 +150,35 @@ def replaced_notes(report: Report, *, replaced_here: bool | None = None) -> Iter
         yield ("Contract changed with that baseline: ", *_changes(replaced.contract_changes, report))
 
 
-def about_baseline(baseline: BaselineInput) -> Iterator[str]:
-    """Yield facts about the baseline for the list of inputs, without those under the verdict."""
+def about_inputs(report: Report) -> Iterator[tuple[str, Sequence[SourceFile], list[Phrase]]]:
+    """Yield each input, with its files and facts about it."""
+    inputs, run, baseline = report.inputs, report.inputs.run, report.inputs.baseline
+    yield "golden", inputs.golden.files, [(count(inputs.golden.queries, "query"),)]
+    missing = [f"{len(run.missing):,} missing"] if run.missing else []
+    repeated = [f"{percent(run.duplicate_rate)} of the results repeat a document"] if run.duplicate_rate else []
+    yield "run", run.files, [(fact,) for fact in (count(run.queries, "query"), *missing, *repeated)]
+    if inputs.scores:
+        yield "scores", inputs.scores.files, []
+    if inputs.judgments:
+        yield "judgments", inputs.judgments.files, []
+    if baseline:
+        yield "baseline", baseline.files, list(_about(baseline))
+    if inputs.config:
+        yield "config", inputs.config.files, [(count(len(report.gates), "gate"),)]
+
+
+def _about(baseline: BaselineInput) -> Iterator[Phrase]:
+    """Yield facts about the baseline without those under the verdict."""
+    yield (count(baseline.queries, "query"),)
+    yield (f"{baseline.shared:,} shared",)
+    if baseline.created_at:
+        yield "made ", Name(baseline.created_at)
     if baseline.runs > 1:
-        yield f"the mean of {baseline.runs} good runs"
+        yield (f"the mean of {baseline.runs} good runs",)
     if baseline.replaces:
-        yield f"replaced the one of {_day(baseline.replaces.created_at)}"
+        yield (f"replaced the one of {_day(baseline.replaces.created_at)}",)
     if baseline.contract_changes is None:
-        yield "its contract is not known"
+        yield ("its contract is not known",)
 
 
 def _day(time: str) -> str:
@@ -196,8 +209,8 @@ def _means(baseline: BaselineInput, replaced: Replaced, report: Report) -> Itera
     if not texts:
         yield f": no mean fell against the older one{some}"
         return
-    more = f" and {count(len(texts) - bounds.NAMES, 'more metric')}" if len(texts) > bounds.NAMES else ""
-    yield f": {', '.join(texts[: bounds.NAMES])}{more} against the older one{some}"
+    rest = more(len(texts), bounds.NAMES, "metric", " and {}")
+    yield f": {', '.join(texts[: bounds.NAMES])}{rest} against the older one{some}"
 
 
 def _reason(baseline: BaselineInput, replaced: Replaced) -> str:
@@ -214,8 +227,8 @@ def _reason(baseline: BaselineInput, replaced: Replaced) -> str:
         if _days_between(accepted.at, baseline.created_at or "") <= bounds.REPLACED_DAYS
     ]
     if recent:
-        more = f" (and {len(recent) - 1} more in report.json)" if len(recent) > 1 else ""
-        text += f"; accepted with a baseline before it, on {_day(recent[-1].at)}: {_short(recent[-1])}{more}"
+        others = more(len(recent), 1, form=" (and {} in report.json)")
+        text += f"; accepted with a baseline before it, on {_day(recent[-1].at)}: {_short(recent[-1])}{others}"
     return text
 
 
@@ -243,8 +256,7 @@ def _named(change: ContractChange) -> Iterator[str | Name]:
     if change.items:
         yield " ("
         yield from joined((Name(item.id), _values(change.kind, item)) for item in change.items[: bounds.LISTED])
-        rest = len(change.items) - bounds.LISTED
-        yield f" and {rest:,} more in report.json)" if rest > 0 else ")"
+        yield more(len(change.items), bounds.LISTED, form=" and {} in report.json") + ")"
 
 
 def _values(kind: ChangeKind, item: ChangedItem) -> str:

@@ -4,20 +4,19 @@ That section shows what the run retrieved that the baseline did not, and how muc
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Generic, Literal, TypeVar
+from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import as_written, count, digits_beside, fixed
 from ragcontract.core.safe_text import clipped
-from ragcontract.report.answer_report import ModesReport, TierReport
+from ragcontract.report.parts import ModesReport, TierReport
 from ragcontract.report.record import LeastOverlap, MetricReport, Report
 
 DIGITS, PLACES = 3, 2
 CORNER = "Expected ↓ found →"
 NO_VALUE = "-"
-Cell = TypeVar("Cell")
 
 
 class MatrixCell(Struct, frozen=True, kw_only=True):
@@ -29,25 +28,25 @@ class MatrixCell(Struct, frozen=True, kw_only=True):
     verdict: Literal["right", "wrong", ""]  # empty for a cell without rows
 
 
-class MatrixLine(Struct, Generic[Cell], frozen=True, kw_only=True):
+class MatrixLine(Struct, frozen=True, kw_only=True):
     """An expected mode with its cells and its recall, as text."""
 
     name: str
-    cells: Sequence[Cell]
+    cells: Sequence[MatrixCell]
     recall: str
 
 
-class Matrix(Struct, Generic[Cell], frozen=True, kw_only=True):
+class Matrix(Struct, frozen=True, kw_only=True):
     """The confusion matrix of modes, with cells as a report shows them."""
 
     title: str
     columns: Sequence[str]
-    lines: Sequence[MatrixLine[Cell]]
+    lines: Sequence[MatrixLine]
     precision: Sequence[str]  # a text for each column
     compared: bool
 
 
-def mode_matrix(report: Report) -> Matrix[MatrixCell] | None:
+def mode_matrix(report: Report) -> Matrix | None:
     """Return the matrix of the modes; None if no query expects one."""
     modes = report.modes
     if not modes or not modes.matrix:
@@ -85,7 +84,7 @@ def _cell(modes: ModesReport, expected: str, actual: str) -> MatrixCell:
     )
 
 
-def tiers_of(report: Report) -> Sequence[TierReport]:
+def tier_rows(report: Report) -> Sequence[TierReport]:
     """Return the tiers, at most ``bounds.ROWS``; empty if the contract has none."""
     return (report.tiers or [])[: bounds.ROWS]
 

@@ -186,7 +186,7 @@ def _rows(query: QueryReport) -> Iterator[SaidRow]:
         if any(texts):
             yield SaidRow(title=title, before=texts[0], now=texts[1])
     if now.tool_calls is not None or before.tool_calls is not None:
-        calls = [_calls(side) for side in (before, now)]
+        calls = [["none"] if side.tool_calls == () else [*map(called, side.tool_calls or ())] for side in (before, now)]
         more = {"more_before": before.more_tool_calls, "more_now": now.more_tool_calls}
         yield SaidRow(title="Tool calls", before=calls[0], now=calls[1], **more)
     if now.messages is not None or before.messages is not None:
@@ -205,10 +205,6 @@ def _texts(side: Said, field: str) -> list[str]:
 
 def _conversation(side: Said) -> Sequence[str]:
     return [f"{message.role}: {message.text or EMPTY}" for message in side.messages or ()]
-
-
-def _calls(side: Said) -> Sequence[str]:
-    return ["none"] if side.tool_calls == () else list(map(called, side.tool_calls or ()))
 
 
 def shown_answer(query: QueryReport, length: int) -> str:

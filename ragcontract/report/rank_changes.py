@@ -14,8 +14,8 @@ from ragcontract.core.numbers import SAME, fixed
 from ragcontract.core.run import RanksById
 from ragcontract.files.writing import document
 from ragcontract.report.headline import changed_versions
-from ragcontract.report.inputs import Inputs
 from ragcontract.report.metric_table import at_largest_k
+from ragcontract.report.parts import Inputs
 from ragcontract.report.queries import broken_queries, not_failing_queries
 from ragcontract.report.record import MetricReport, QueryReport, Report, RetrievedReport
 from ragcontract.runs.baseline_file import Tool
@@ -64,19 +64,18 @@ def rank_changes(report: Report) -> RankChanges:
         if query.baseline_ranks is None:
             continue
         metric = _metric_that_differs(query, keys) if query.repeated else None
-        steps = [*_steps(query.baseline_ranks, query.ranks), *_steps(*_forbidden(query), forbidden=True)]
-        change = _gain_in(query, metric, report) if query.repeated else sum(map(_gain, steps))
+        forbidden = query.baseline_forbidden_ranks or {}, query.forbidden_ranks
+        steps = [*_steps(query.baseline_ranks, query.ranks), *_steps(*forbidden, forbidden=True)]
+        change = sum(map(_gain, steps))
+        if query.repeated:
+            change = _delta(query, metric) * (1 if metric and report.metrics[metric].better == "higher" else -1)
         if abs(change) > SAME:
             (better if change > 0 else worse).append(RankChange(query=query, change=change, steps=steps, metric=metric))
     worse.sort(key=lambda item: item.change)
     better.sort(key=lambda item: -item.change)
-    return RankChanges(worse=worse, better=better, even=_even(report, len(worse) + len(better)))
-
-
-def _even(report: Report, changed: int) -> int | None:
-    if report.detail == "failed":
-        return None
-    return max((report.inputs.baseline.shared if report.inputs.baseline else 0) - changed, 0)
+    shared = report.inputs.baseline.shared if report.inputs.baseline else 0
+    even = None if report.detail == "failed" else max(shared - len(worse) - len(better), 0)
+    return RankChanges(worse=worse, better=better, even=even)
 
 
 def _metric_that_differs(query: QueryReport, keys: Container[str]) -> str | None:
@@ -90,10 +89,6 @@ def _delta(query: QueryReport, key: str | None) -> float:
     return 0.0 if now is None or before is None else now - before
 
 
-def _gain_in(query: QueryReport, key: str | None, report: Report) -> float:
-    return 0.0 if key is None else _delta(query, key) * (1 if report.metrics[key].better == "higher" else -1)
-
-
 def _steps(before: RanksById, now: RanksById, *, forbidden: bool = False) -> list[Step]:
     if before == now:
         return []
@@ -102,10 +97,6 @@ def _steps(before: RanksById, now: RanksById, *, forbidden: bool = False) -> lis
         for doc_id in {**before, **now}
         if before.get(doc_id) != now.get(doc_id)
     ]
-
-
-def _forbidden(query: QueryReport) -> tuple[RanksById, RanksById]:
-    return query.baseline_forbidden_ranks or {}, query.forbidden_ranks
 
 
 def _gain(step: Step) -> float:

@@ -23,9 +23,7 @@ from ragcontract.decision.decide import Verdict
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import GateReport, Status
 from ragcontract.decision.policy import QueryStatus
-from ragcontract.report.answer_report import LabelsReport, ModesReport, PassRateReport, TierReport
-from ragcontract.report.inputs import Count, Inputs
-from ragcontract.report.judge_report import JudgeReport
+from ragcontract.report.parts import Count, Inputs, JudgeReport, LabelsReport, ModesReport, PassRateReport, TierReport
 from ragcontract.runs.baseline_file import Tool
 from ragcontract.statistics.means import RepeatsReport
 from ragcontract.statistics.significance import Noise

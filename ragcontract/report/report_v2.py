@@ -5,81 +5,26 @@ The fields, labels, levels and codes are those of that tool's report contract. E
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import Literal
 
-from msgspec import Struct, UnsetType
-from msgspec.structs import replace
+from msgspec import UNSET, Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
 from ragcontract.core.phrase import render as render_phrase
 from ragcontract.core.rule import Violation
-from ragcontract.core.run import Json, RunRow, row_type
-from ragcontract.core.safe_text import shorten
+from ragcontract.core.run import Json, RunRow
+from ragcontract.core.safe_text import encodable, shorten
 from ragcontract.decision.decide import Decision
-from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import NOT_PROVEN, GateReport, GateStatus, why_not_proven
 from ragcontract.decision.policy import QueryStatus
 from ragcontract.files.writing import document
-from ragcontract.report.formats import RankedResult, ReportCase, Reported
-from ragcontract.report.record import ErrorReport, Report
+from ragcontract.report.formats import Reported
+from ragcontract.report.record import ErrorReport
 from ragcontract.rules.text import Contains
 from ragcontract.runs.baseline_contract import digest
-
-ANSWERED: type[RunRow] = row_type(
-    frozenset({"response", "error", "error_detail", "context_chars"}), results_required=False
-)
-
-
-def cases(evaluation: Evaluation, decision: Decision, rows: Iterable[RunRow]) -> Iterator[ReportCase]:
-    """Yield a case for each golden query: those with a row in the order of the run, then those without one.
-
-    Rows of other queries, and further rows of a query, are left out. ``rows`` are of the type ``ANSWERED``.
-    """
-    waiting = dict(evaluation.contract.queries)
-    for row in rows:
-        query = waiting.pop(as_id(row.query_id), None)
-        if query is not None:
-            yield _case(query, decision, row, evaluation.contract.k)
-    for query in waiting.values():
-        yield _case(query, decision, None, 0)
-
-
-def _case(query: GoldenQuery, decision: Decision, row: RunRow | None, k: int) -> ReportCase:
-    violations = decision.violations.get(query.id, ())
-    rules = [rule for rule in query.rules if isinstance(rule, Contains)]
-    causes = {cause for violation in violations for cause in violation.causes}
-    wanted = [(rule, text) for rule in rules for text in rule.texts]
-    made = ReportCase(
-        query=query,
-        status=decision.status(query),
-        violations=tuple(violations),
-        wanted=tuple([text for _, text in wanted]),
-        missing=tuple([text for rule, text in wanted if digest([rule, text]) in causes]),
-    )
-    return replace(made, answered=False) if row is None else _with_row(made, row, k)
-
-
-def _with_row(case: ReportCase, row: RunRow, k: int) -> ReportCase:
-    response = None if isinstance(row.response, UnsetType) else row.response
-    exported = not isinstance(row.response, UnsetType) or row.error is not None
-    return replace(
-        case,
-        results=tuple(
-            [
-                RankedResult(rank=rank, doc_id=as_id(result.doc_id), score=result.score)
-                for rank, result in enumerate(row.results[:k], 1)
-            ]
-        ),
-        answered=(response is not None and row.error is None) if exported else None,
-        response=response,
-        error=row.error,
-        error_detail=row.error_detail,
-        context_chars=row.context_chars,
-    )
-
 
 TOOL = "rag-contract"
 Label = Literal["PASS", "INFO", "WARN", "FAIL", "ERROR"]
@@ -173,13 +118,14 @@ class ReportV2File(Struct, frozen=True, kw_only=True):
     data: Data = Data()
 
 
-def render(report: Report, cases: Callable[[], Iterable[ReportCase]], *, answers: bool) -> Iterator[bytes]:
-    """Encode the report as UTF-8; items are ordered by severity, the worst first.
+def file_of(outcome: Reported) -> Iterator[bytes]:
+    """Encode the report of a check as UTF-8: an item for each query and gate, and a case for each query.
 
-    ``cases`` is called twice, for the items and to write the cases one by one, so that not all answers are in memory.
-    Without ``answers``, no text of an answer or an error is written.
+    Items are ordered by severity, the worst first. The run is read twice, for the items and to write the cases one by
+    one, so that not all answers are in memory. Without answers, no text of an answer or an error is written.
     """
-    items = [_item_of_case(case) for case in cases()]
+    report = outcome.report
+    items = [_item_of_case(outcome.decision, query, row) for query, row in outcome.answered()]
     passed = sum(item.status_label == "PASS" for item in items)
     total = len(items)
     items += [
@@ -192,22 +138,14 @@ def render(report: Report, cases: Callable[[], Iterable[ReportCase]], *, answers
         metrics=PassRate(cases=total, passed_cases=passed, pass_rate=passed / total if total else 0.0),
     )
     made = ReportV2File(generated_at=report.created_at, summary=_summary(items), data=data)
-    return document(made, {"items": items, "data": {"cases": (_data(case, answers=answers) for case in cases())}})
+    return document(made, {"items": items, "data": {"cases": (_data(outcome, *case) for case in outcome.answered())}})
 
 
-def render_error(report: ErrorReport) -> bytes:
+def file_of_error(report: ErrorReport) -> bytes:
     """Encode the report on input that cannot be judged: an item for each problem."""
     items = [_item("input", "ERROR", problem) for problem in report.problems]
     made = ReportV2File(generated_at=report.created_at, summary=_summary(items))
     return b"".join(document(made, {"items": items}))
-
-
-def file_of(outcome: Reported) -> Iterator[bytes]:
-    """Encode the report of a check: an item for each query and gate, and a case for each query."""
-    return render(outcome.report, outcome.cases, answers=outcome.shows_answers)
-
-
-file_of_error = render_error
 
 
 def _item(title: str, label: Label, message: str, location: str = "") -> Item:
@@ -219,12 +157,22 @@ def _with_reason(gate: GateReport) -> str:
     return f"{gate.message}: {why_not_proven(gate)}" if gate.status in NOT_PROVEN else gate.message
 
 
-def _item_of_case(case: ReportCase) -> Item:
-    label = OF_QUERY.get(case.status, "INFO")
-    if label == "FAIL" and case.answered is False:
+def _item_of_case(decision: Decision, query: GoldenQuery, row: RunRow | None) -> Item:
+    label = OF_QUERY.get(decision.status(query), "INFO")
+    if label == "FAIL" and _is_answered(row) is False:
         label = "ERROR"
-    message = shorten("; ".join(map(_sentence, case.violations)) or "holds", bounds.MESSAGE)
-    return _item(case.query.id, label, message, case.location)
+    violations = decision.violations.get(query.id, ())
+    message = shorten("; ".join(map(_sentence, violations)) or "holds", bounds.MESSAGE)
+    return _item(query.id, label, message, encodable(query.location))
+
+
+def _is_answered(row: RunRow | None) -> bool | None:
+    """Return whether a query was answered; None if its row has neither a response nor an error."""
+    if row is None:
+        return False
+    if row.response is UNSET and row.error is None:
+        return None
+    return isinstance(row.response, str) and row.error is None
 
 
 def _sentence(violation: Violation) -> str:
@@ -246,19 +194,28 @@ def _summary(items: list[Item]) -> Summary:
     )
 
 
-def _data(case: ReportCase, *, answers: bool) -> CaseData:
+def _data(outcome: Reported, query: GoldenQuery, row: RunRow | None) -> CaseData:
+    violations = outcome.decision.violations.get(query.id, ())
+    causes = {cause for violation in violations for cause in violation.causes}
+    wanted = [(rule, text) for rule in query.rules if isinstance(rule, Contains) for text in rule.texts]
+    shown = row if outcome.shows_answers else None
     return CaseData(
-        id=case.query.id,
-        query=case.query.query,
-        tags=case.query.tags,
-        passed=case.status == "pass",
-        llm_call_ok=case.answered,
-        must_include=case.wanted,
-        missing=case.missing,
-        violated_rules=tuple(dict.fromkeys(violation.rule for violation in case.violations)),
-        context_chars=case.context_chars,
-        topk=tuple([TopResult(rank=result.rank, source=result.doc_id, score=result.score) for result in case.results]),
-        answer=(case.response or "") if answers else "",
-        error=case.error if answers else None,
-        error_detail=case.error_detail if answers else None,
+        id=query.id,
+        query=query.query,
+        tags=query.tags,
+        passed=outcome.decision.status(query) == "pass",
+        llm_call_ok=_is_answered(row),
+        must_include=tuple([text for _, text in wanted]),
+        missing=tuple([text for rule, text in wanted if digest([rule, text]) in causes]),
+        violated_rules=tuple(dict.fromkeys(violation.rule for violation in violations)),
+        context_chars=row.context_chars if row else None,
+        topk=tuple(_top(row, max(outcome.report.k))) if row else (),
+        answer=(shown.response if shown and isinstance(shown.response, str) else ""),
+        error=shown.error if shown else None,
+        error_detail=shown.error_detail if shown else None,
     )
+
+
+def _top(row: RunRow, k: int) -> Iterator[TopResult]:
+    for rank, result in enumerate(row.results[:k], 1):
+        yield TopResult(rank=rank, source=as_id(result.doc_id), score=result.score)

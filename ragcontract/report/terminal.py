@@ -8,15 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import UNSET
 
 from ragcontract.core import bounds
-from ragcontract.core.numbers import count, fixed, milliseconds, ms_digits
+from ragcontract.core.numbers import count, fixed, milliseconds, more, ms_digits
 from ragcontract.core.phrase import render
 from ragcontract.core.run import Latency
 from ragcontract.core.safe_text import clipped, shorten, visible
-from ragcontract.report.headline import changed_versions, drift, headline, likely_mistakes, not_compared, shared_note
+from ragcontract.report.headline import changed_versions, drift, headline, not_compared, shared_note
 from ragcontract.report.limit_text import left_open
 from ragcontract.report.metric_table import table_rows
 from ragcontract.report.notes import change_notes, repeats_note, scope_note, worst_ranks
-from ragcontract.report.outcome_tables import CORNER, minimum, mode_matrix, rate, tiers_of
+from ragcontract.report.outcome_tables import CORNER, minimum, mode_matrix, rate, tier_rows
 from ragcontract.report.queries import (
     REASONS,
     FindingsByQuery,
@@ -66,13 +66,16 @@ def check_text(report: Report, file: str = "") -> str:
     """Render a check: the worst broken queries, the metric table, the verdict; ``file`` is the full report."""
     findings, most = FindingsByQuery(report), bounds.TERMINAL_QUERIES
     broken, not_failing = broken_queries(report), not_failing_queries(report)
-    shown = [_tolerated(query, findings) for query in not_failing[:most]]
+    shown = [
+        f"{_coloured(STATUS[query.status])} {visible(query.id)}  "
+        f"{clipped(findings.why_tolerated(query.id, query.status), bounds.TERMINAL_WHY)}"
+        for query in not_failing[:most]
+    ]
     parts = ["\n".join([*shown, *_more(not_failing, "that do not fail", file)])]
     parts += [_broken(query, findings, visible(failing_since(report, query, findings))) for query in broken[:most]]
     parts += _more(broken, "broken", file)
-    parts.append(
-        "\n".join([*likely_mistakes(report, visible, visible), *drift(report, visible), *_metric_table(report)])
-    )
+    mistakes = [render(phrase, visible, visible) for phrase in report.likely_mistakes]
+    parts.append("\n".join([*mistakes, *(render(phrase, visible) for phrase in drift(report)), *_metric_table(report)]))
     if reasons := [render(phrase, visible, visible) for phrase in score_reasons(report)]:
         parts.append("\n".join([f"{REASONS}:", *(f"  {shorten(line, bounds.CELL)}" for line in reasons)]))
     parts += outcome_blocks(report)
@@ -82,7 +85,7 @@ def check_text(report: Report, file: str = "") -> str:
 
 def outcome_blocks(report: Report) -> Iterable[str]:
     """Yield the tables of tiers and of modes that the report has."""
-    if tiers := tiers_of(report):
+    if tiers := tier_rows(report):
         cells = [
             [
                 visible(tier.name),
@@ -105,18 +108,16 @@ def outcome_blocks(report: Report) -> Iterable[str]:
 
 def verdict_text(report: Report) -> str:
     """Render the verdict and its reason as one line, and below it what remains open and what changed."""
-    lines = [f"{_coloured(STATUS[report.verdict])}  {headline(report, visible, visible)}"]
-    lines += [render(phrase, visible, visible) for phrase in left_open(report)]
-    if note := scope_note(report, visible, visible):
-        lines.append(note)
-    lines += [render(phrase, visible, visible) for phrase in (*report.label_notes, *change_notes(report))]
+    lines = [f"{_coloured(STATUS[report.verdict])}  {render(headline(report), visible, visible)}"]
+    phrases = [*left_open(report), scope_note(report), *report.label_notes, *change_notes(report)]
+    lines += [render(phrase, visible, visible) for phrase in phrases if phrase]
     return "\n".join(lines) + "\n"
 
 
 def _more(queries: Sequence[QueryReport], what: str, file: str) -> Iterable[str]:
     """Yield a line that counts the queries that are not shown, if there are any."""
-    if (more := len(queries) - bounds.TERMINAL_QUERIES) > 0:
-        yield f"… and {more:,} more {what}" + (f", see {visible(file)}" if file else "")
+    if rest := more(len(queries), bounds.TERMINAL_QUERIES):
+        yield f"… and {rest} {what}" + (f", see {visible(file)}" if file else "")
 
 
 def _broken(query: QueryReport, findings: FindingsByQuery, note: str) -> str:
@@ -133,11 +134,6 @@ def _broken(query: QueryReport, findings: FindingsByQuery, note: str) -> str:
         ]
         lines.append(f"  Not counted: {'; '.join(waived)} ({clipped(why, bounds.TERMINAL_WHY)})")
     return "\n".join(lines)
-
-
-def _tolerated(query: QueryReport, findings: FindingsByQuery) -> str:
-    why = clipped(findings.why_tolerated(query.id, query.status), bounds.TERMINAL_WHY)
-    return f"{_coloured(STATUS[query.status])} {visible(query.id)}  {why}"
 
 
 def _metric_table(report: Report, *, with_status: bool = True) -> Iterable[str]:

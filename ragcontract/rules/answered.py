@@ -17,13 +17,15 @@ from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AnswerSettings, Matcher
 from ragcontract.core.golden import GoldenQuery, Mode
 from ragcontract.core.invisible import without_invisible
-from ragcontract.core.phrase import Name, Phrase, excerpt
+from ragcontract.core.phrase import Message, Name, Phrase, excerpt
 from ragcontract.core.rule import NO_ANSWER, RowContext, RowRule, Violation, names_of
 from ragcontract.core.run import RESPONSE_FIELDS, RunRow, mode_of
 from ragcontract.core.safe_text import shorten
 
 ANSWER = ("an answer",)
-LACKING = "has no response, which rules about its answer need; export it, as null if there was none"
+LACKING = Message.quoting(
+    "has no response", ", which rules about its answer need; export it, as null if there was none"
+)
 
 
 class AnswerRule(RowRule, frozen=True, kw_only=True, gc=False):

@@ -11,7 +11,7 @@ from msgspec import Meta
 from ragcontract.core import bounds
 from ragcontract.core.answer_settings import Wanted
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.phrase import Name, excerpt
+from ragcontract.core.phrase import Message, Name, excerpt, private
 from ragcontract.core.rule import RowContext, RowRule, Violation
 from ragcontract.core.run import RunRow, has_failed
 from ragcontract.core.safe_text import shorten
@@ -57,15 +57,16 @@ class Custom(AnswerRule, frozen=True, kw_only=True, gc=False, tag="custom"):
         """Return whether the plugin accepts the answer, and its reason; or a message if it does not decide."""
         rule = {**(self.options or {}), "type": "custom", "plugin": self.plugin}
         response = row.response if isinstance(row.response, str) else ""
+        cannot = f"cannot be judged by the plugin {self.plugin!r}"
         try:
             returned: Any = context.settings.plugins[self.plugin].evaluate(response, _calls(row), rule)
         except (Exception, SystemExit) as error:  # noqa: BLE001 (code of the user may raise anything, or end the program)
             why = shorten(f"{type(error).__name__}: {error}", bounds.VALUE)
-            return f"cannot be judged by the plugin {self.plugin!r}, which failed: {why}"
+            return Message.quoting(cannot, ", which failed: ", private(why))
         match returned:
             case (bool(passed), str(reason)):
                 return passed, reason
-        return f"cannot be judged by the plugin {self.plugin!r}, which must return (bool, str)"
+        return Message.quoting(cannot, ", which must return (bool, str)")
 
 
 def _calls(row: RunRow) -> list[dict[str, Any]]:

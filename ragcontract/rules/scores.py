@@ -10,6 +10,7 @@ from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Direction, Metric, Scale
 from ragcontract.core.numbers import SAME, as_written, digits_beside, fixed
+from ragcontract.core.phrase import Message
 from ragcontract.core.rule import RowContext, RowRule, Violation, names_of
 from ragcontract.core.run import RunRow
 
@@ -45,7 +46,8 @@ class ScoreRule(RowRule, frozen=True, kw_only=True, gc=False):
         """Return the metrics that the row has no value of."""
         known = [key for key in self.read if key in context.settings.metrics]  # unknown ones are faults of the contract
         absent = [key for key in known if key not in context.metrics]
-        return f"has no {' and no '.join(absent)}, which {names_of(type(self))[0]} needs" if absent else None
+        rest = f", which {names_of(type(self))[0]} needs"
+        return Message.quoting(f"has no {' and no '.join(absent)}", rest) if absent else None
 
 
 class OneScoreRule(ScoreRule, frozen=True, kw_only=True, gc=False):

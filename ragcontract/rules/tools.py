@@ -22,7 +22,7 @@ from ragcontract.core.ids import TextId
 from ragcontract.core.invisible import is_visible
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import count as counted
-from ragcontract.core.phrase import Name, Phrase, joined
+from ragcontract.core.phrase import Message, Name, Phrase, joined
 from ragcontract.core.rule import NO_CALLS, Fault, RowContext, RowRule, Violation
 from ragcontract.core.run import RunRow
 from ragcontract.files.schema import mismatches
@@ -121,7 +121,8 @@ class ToolRule(RowRule, frozen=True, kw_only=True, gc=False):
             if row.error is not None:
                 return None
             rule = type(self).__struct_config__.tag
-            return f"has no tool_calls, which {rule} needs; export them ([] if no tool was called)"
+            rest = f", which {rule} needs; export them ([] if no tool was called)"
+            return Message.quoting("has no tool_calls", rest)
         made = context.once.made(_read, row)
         return str(made) if isinstance(made, CannotScoreError) else uncalled(row.tool_calls, row.finish_reason)
 
@@ -332,7 +333,7 @@ def _pattern_faults(value: dict[str, Any]) -> Iterator[Fault]:
     try:
         pattern = convert(value, Matcher)
     except ValidationError:
-        yield from mismatches(value, Matcher)
+        yield from ((mismatch.path, mismatch.message) for mismatch in mismatches(value, Matcher))
         return
     yield from faults(pattern, "regex", of_answers=False)  # any value of an argument may be wanted
 

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 from msgspec.structs import replace
 
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.phrase import Message
 from ragcontract.core.rule import RowContext, RowRule, Turn, Violation
 from ragcontract.core.run import RunRow
 
@@ -29,7 +30,7 @@ class InTurns(RowRule, frozen=True, kw_only=True, gc=False, tag="in_turns"):
         """Return what one of the turns lacks."""
         for number in self.turns:
             if why := self.rule.lacking(query, context.turns[number].row, context):
-                return f"{why} (in turn {number + 1})"
+                return Message.of(why, f" (in turn {number + 1})")
         return None
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002

@@ -21,6 +21,7 @@ from ragcontract.core.errors import InputError, OutputError
 from ragcontract.core.ids import as_id
 from ragcontract.core.nearest import nearest
 from ragcontract.core.numbers import mebibytes
+from ragcontract.core.phrase import Message, private
 from ragcontract.core.run import VERSION_FIELDS, RunRow, SourceFile
 from ragcontract.core.safe_text import shorten
 from ragcontract.files.json_lines import has_more_text
@@ -116,7 +117,8 @@ class RowEncoder:
         encoded = self._encoded(row, location)
         for name, number in numbers.items():
             if number is not None and not math.isfinite(number):  # would be written as null
-                raise InputError([f"{location}: {name}: expected a number, found {number}"])
+                expected = f"{location}: {name}: expected a number, found "
+                raise InputError([Message.quoting(expected, private(f"{number}"))])
         return encoded
 
     def _encoded(self, row: dict[str, Any], location: str) -> tuple[bytes, RunRow]:
@@ -128,7 +130,7 @@ class RowEncoder:
             decoded = self._decode(line)
         except msgspec.ValidationError as error:
             reasons = mismatches(msgspec.json.decode(line), self._type)
-            problems = [f"{location}: {dotted(mismatch.path)}: {mismatch.message}" for mismatch in reasons]
+            problems = [Message.of(f"{location}: {dotted(mismatch.path)}: ", mismatch.message) for mismatch in reasons]
             raise InputError(problems or [f"{location}: {error}"]) from error
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise InputError([f"{location}: cannot be written as JSON ({error})"]) from error
@@ -148,7 +150,8 @@ def _listed(results: object, location: str) -> list[dict[str, Any]]:
         raise InputError([f"{location}: results: {_unfit(results)}, the best result first"])
     if isinstance(results, str | bytes | Mapping) or not isinstance(results, Iterable):
         shown_results = "nothing" if results is UNSET else shorten(repr(results), bounds.VALUE)
-        raise InputError([f"{location}: results: expected a list of document ids or results, found {shown_results}"])
+        expected = f"{location}: results: expected a list of document ids or results, found "
+        raise InputError([Message.quoting(expected, private(shown_results))])
     return [dict(result) if isinstance(result, Mapping) else {"doc_id": result} for result in results]
 
 
@@ -203,7 +206,7 @@ class InMemory(Struct, frozen=True, kw_only=True):
             try:
                 line, row = encoder.row(query_id, fields.pop("results", UNSET), fields.pop("latency_ms", None), fields)
             except InputError as error:
-                yield from (Problem(*problem.split(": ", 1)) for problem in error.problems)
+                yield from (Problem(IN_MEMORY, problem, is_located=True) for problem in error.problems)
                 continue
             digest.update(line)
             if as_id(row.query_id) in seen:

@@ -20,7 +20,7 @@ from ragcontract.core.safe_text import encodable, shorten
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.paths import existing_files
 from ragcontract.files.problems import Batch, Collector, FileRead, Problems
-from ragcontract.files.rows import FILE_BITS, Places, read_rows
+from ragcontract.files.rows import Places, read_rows
 
 
 class Check(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
@@ -199,7 +199,7 @@ class _Reader:
             self._refuse(f"{self._table.places.text(at)}: checks.{shorten(name, bounds.NAME)}", query_id, first, at)
 
     def _refuse(self, location: str, query_id: str, first: int, at: int) -> None:
-        same_file = first >> FILE_BITS == at >> FILE_BITS
+        same_file = self._table.places.in_one_file(first, at)
         once = ONCE if same_file and not self._wanted.repeats else "; leave one of them out"
         self.problems.problem(location, f"query {query_id!r} has it at {self._table.places.text(first)} already{once}")
 
@@ -256,7 +256,7 @@ class Table:
             if first != NOWHERE:
                 column.nulls.add(number)
             return None
-        if not self._repeats or first >> FILE_BITS != at >> FILE_BITS:
+        if not self._repeats or not self.places.in_one_file(first, at):
             return first
         column.repeats.setdefault(number, [column.values[number]]).append(value)
         return None
@@ -288,7 +288,7 @@ class Table:
         """Store a check, or return where the query's check was read already. If one of several failed, that counts."""
         checks = self._checks.setdefault(query_id, {})
         known = checks.get(name)
-        if known and (not self._repeats or known[1] >> FILE_BITS != at >> FILE_BITS):
+        if known and (not self._repeats or not self.places.in_one_file(known[1], at)):
             return known[1]
         if known is None or (has_failed(_as_in_rows(check)) and not has_failed(_as_in_rows(known[0]))):
             checks[name] = (check, at)

@@ -13,7 +13,7 @@ from ragcontract.core.phrase import Name, excerpt
 from ragcontract.github.runner_output import when_checked
 from ragcontract.report.baseline import update_text
 from ragcontract.report.build import error_report
-from ragcontract.report.html.page_text import note, sentence
+from ragcontract.report.html.sections import note, sentence
 from ragcontract.report.markdown.document import render, render_error
 from ragcontract.report.markdown.gfm import inline
 from ragcontract.report.markdown.gfm import sentence as markdown_sentence

@@ -10,9 +10,9 @@ from ragcontract.core.run import RunRow
 from ragcontract.evaluation.fold import fold
 from ragcontract.evaluation.listed import said_in
 from ragcontract.files.problems import Batch
-from ragcontract.report.answer_report import ModesReport
-from ragcontract.report.html.page_text import lines
+from ragcontract.report.html.sections import lines
 from ragcontract.report.markdown.query_tables import answers_fold
+from ragcontract.report.parts import ModesReport
 from ragcontract.report.record import AnswerReport, Report
 from ragcontract.report.terminal import check_text
 from tests.bounds.lab import Case, Cases, Lab, all_of

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 
 from ragcontract.cluster import workers as partition
 from ragcontract.cluster.workers import Job, bits, from_bits, of_columns, of_lines
@@ -179,3 +180,12 @@ def test_counts_are_handed_on_before_there_are_too_many() -> None:
     counts = added_up(out)
     assert len(of(counts, "unknown")) == 6 * rows
     assert [counts["tally", 0, name] for name in (b"rows", b"results", b"repeated")] == [6 * rows + 6, 12, 6]
+
+
+def test_a_bad_row_is_reported_without_its_value_where_no_text_may_be_shown() -> None:
+    without_texts = Job(replace(job().plan, texts=False))
+    counts = added_up(of_columns([columns(run("q2", latency_ms=-2.0))], without_texts))
+    ((_, reported),) = of(counts, "problem")
+    assert reported.decode() == (
+        'r.parquet: query "q2": latency_ms: expected a number from 0 to a billion, found (not shown)'
+    )

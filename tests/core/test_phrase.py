@@ -2,7 +2,8 @@
 
 import pytest
 
-from ragcontract.core.phrase import Name, joined, listed, render
+from ragcontract.core.phrase import Message, Name, cut, joined, listed, private, render, without_values
+from ragcontract.files.problems import Collector
 
 
 @pytest.mark.parametrize(
@@ -36,3 +37,35 @@ def test_phrases_are_joined_by_commas_and_others_counted() -> None:
     assert joined([]) == joined([], -2) == ()
     assert joined([first]) == first
     assert joined([first, second], 1_200) == (*first, ", ", *second, ", ", "1,200 more")
+
+
+HAS = Message.quoting("has the mode ", private("secret"), ", expected abstain")
+
+
+@pytest.mark.parametrize(
+    ("message", "without"),
+    [
+        ("has no mode, found it", "has no mode, found it"),
+        (HAS, "has the mode (not shown)"),
+        (Message.of('query "q1" ', HAS, " (in turn 2)"), 'query "q1" has the mode (not shown)'),
+        (str(ValueError(HAS)), "has the mode (not shown)"),
+        (cut(HAS, 18), "has the mode (not shown)"),
+        (cut(HAS, 8), "has the…"),
+    ],
+)
+def test_a_message_can_be_shown_without_its_values(message: str, without: str) -> None:
+    assert without_values(message) == without
+
+
+def test_a_message_that_is_too_long_is_cut_like_any_text() -> None:
+    assert cut(HAS, 18) == "has the mode secr…"
+    assert cut(HAS, len(HAS)) == HAS
+
+
+def test_problems_of_one_sort_are_one_message_without_its_value() -> None:
+    problems = Collector()
+    for line in range(1, 6):
+        problems.problem(f"run.jsonl:{line}", HAS)
+    (problem,) = problems.collected().problems
+    assert problem == f"run.jsonl:1: {HAS} (and 4 more like this, in lines 1 to 5)"
+    assert without_values(problem) == "run.jsonl:1: has the mode (not shown)"

@@ -92,12 +92,12 @@ def test_a_drop_over_its_limit_that_does_not_fail_says_that_it_is_not_shown_to_b
 @pytest.mark.parametrize(
     ("p_value", "alpha", "text"),
     [
-        (0.19, 0.05, "p 0.19 > 0.05"),
-        (0.0504, 0.05, "p 0.0504 > 0.05"),
-        (0.0500000000001, 0.05, "p 0.0500000000001 > 0.05"),
-        (0.05, 0.05, "p 0.05 ≤ 0.05"),
-        (0.0123, 0.05, "p 0.012 ≤ 0.05"),
-        (0.0123, None, "p 0.012"),
+        (0.19, 0.05, "0.19 > 0.05"),
+        (0.0504, 0.05, "0.0504 > 0.05"),
+        (0.0500000000001, 0.05, "0.0500000000001 > 0.05"),
+        (0.05, 0.05, "0.05 ≤ 0.05"),
+        (0.0123, 0.05, "0.012 ≤ 0.05"),
+        (0.0123, None, "0.012"),
     ],
 )
 def test_a_p_value_stands_on_the_right_side_of_its_threshold(p_value: float, alpha: float | None, text: str) -> None:

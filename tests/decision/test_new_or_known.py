@@ -7,6 +7,7 @@ import click
 import pytest
 
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.phrase import render
 from ragcontract.decision.decide import Decision, decide
 from ragcontract.report.headline import headline
 from ragcontract.report.terminal import check_text
@@ -140,7 +141,7 @@ def test_a_waiver_comes_before_what_is_known_and_is_not_called_useless() -> None
 
 def test_people_read_how_many_are_new_and_which() -> None:
     made = report(QUERIES, NOW, BEFORE)
-    assert headline(made) == "3 of 4 queries broken: 1 new, 2 already in the baseline"
+    assert render(headline(made)) == "3 of 4 queries broken: 1 new, 2 already in the baseline"
     assert (made.broken.queries, made.broken.new, made.broken.in_baseline) == (3, 1, 2)
     shown = click.unstyle(check_text(made))
     heads = [line for line in shown.splitlines() if line.startswith("FAIL ")][:3]
@@ -150,7 +151,7 @@ def test_people_read_how_many_are_new_and_which() -> None:
 def test_people_read_what_the_baseline_excuses() -> None:
     made = report(QUERIES, {**NOW, "lost": ["A"]}, BEFORE, ONLY_NEW)
     assert made.verdict == "pass"
-    assert headline(made) == "nothing new broken in 4 queries; no gates are set (2 already in the baseline)"
+    assert render(headline(made)) == "nothing new broken in 4 queries; no gates are set (2 already in the baseline)"
     assert "KNOWN still  already broken in the baseline" in click.unstyle(check_text(made))
 
 

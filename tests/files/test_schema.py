@@ -231,6 +231,6 @@ class Asked(Struct, frozen=True):
 
 def test_what_is_wrong_in_an_object_that_may_be_null_is_said_of_its_keys() -> None:
     assert mismatches({"where": {"anser": "a"}}, Asked) == [
-        Mismatch(("where", "anser"), "unknown key; did you mean 'answer'?")
+        Mismatch(("where", "anser"), "unknown key; did you mean 'answer'?", unknown="misspelled key")
     ]
     assert mismatches({"where": 7}, Asked) == [Mismatch(("where",), "expected an object, found 7")]

@@ -12,7 +12,7 @@ from msgspec.structs import fields, replace
 from ragcontract.core.finding import Message, Said, ToolCall
 from ragcontract.core.judge_settings import Task
 from ragcontract.core.run import Latency, SourceFile
-from ragcontract.report.answer_report import ModesReport, TierReport
+from ragcontract.report.parts import ModesReport, TierReport
 from ragcontract.report.record import AnswerReport, Provenance, QueryReport, Report, RetrievedReport, ScopeReport
 from ragcontract.runs.baseline_contract import (
     ChangedItem,

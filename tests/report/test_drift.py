@@ -5,6 +5,7 @@ from datetime import timedelta
 import click
 import pytest
 
+from ragcontract.core.phrase import render as said
 from ragcontract.report.headline import drift
 from ragcontract.report.markdown.document import render
 from ragcontract.report.record import Report
@@ -23,16 +24,18 @@ def disagreeing(values: str) -> list[str]:
     """Return what is said of a run whose rows have one letter each as the version of their index."""
     queries = [query(f"q{number}", "A") for number in range(len(values))]
     rows = Rows(docs={one.id: ["A"] for one in queries}, name="r", versions={"index_version": list(values)})
-    return list(drift(report(queries, rows)))
+    return [said(phrase) for phrase in drift(report(queries, rows))]
 
 
 def test_versions_that_changed_are_named_and_not_called_a_cause() -> None:
     old = {"embedding_model": ["e5-small"], "index_version": ["1"], "chunking_version": ["c"]}
     new = {"embedding_model": ["e5-large"], "index_version": ["2"], "chunking_version": ["c"]}
     steps = "embedding model e5-small → e5-large, index version 1 → 2"
-    assert list(drift(versions(old, new))) == [f"Also changed since the baseline: {steps}"]
-    assert list(drift(versions(old, new, moved=False))) == [f"Also changed since the baseline: {steps}"]
-    assert list(drift(versions(old, old))) == []
+    assert [said(phrase) for phrase in drift(versions(old, new))] == [f"Also changed since the baseline: {steps}"]
+    assert [said(phrase) for phrase in drift(versions(old, new, moved=False))] == [
+        f"Also changed since the baseline: {steps}"
+    ]
+    assert [said(phrase) for phrase in drift(versions(old, old))] == []
 
 
 def test_rows_of_one_run_that_disagree_are_reported() -> None:
@@ -41,7 +44,7 @@ def test_rows_of_one_run_that_disagree_are_reported() -> None:
 
 def with_baseline(age: timedelta, max_age: int | None, k: list[int] | None = None) -> list[str]:
     before = Rows(docs={"q": ["A"]}, name="baseline.json", created_at=(NOW - age).isoformat(), k=k)
-    return list(drift(report(ONE, {"q": ["A"]}, before, {"max_baseline_age": max_age})))
+    return [said(phrase) for phrase in drift(report(ONE, {"q": ["A"]}, before, {"max_baseline_age": max_age}))]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ragcontract.core.phrase import render
 from ragcontract.report.headline import headline, shared_note
 from ragcontract.report.record import Report
 from tests.records import Rows, query, report
@@ -38,7 +39,7 @@ OTHERS = "2 more gates broken: drop of Recall@5, minimum of HitRate@5"
     ],
 )
 def test_the_headline_says_what_the_verdict_rests_on(made: Report, expected: str) -> None:
-    assert headline(made) == expected
+    assert render(headline(made)) == expected
 
 
 def test_a_comparison_over_all_queries_needs_no_note() -> None:
@@ -74,18 +75,20 @@ def test_a_mean_with_a_row_of_its_own_is_not_repeated_in_the_note() -> None:
 
 
 def test_a_drop_that_is_not_proven_is_counted_apart_from_what_is_broken() -> None:
-    assert headline(noisy()) == "nothing broken in 40 queries and 1 gate; 1 drop is over its limit and not proven"
-    assert headline(noisy(minimums={"hitrate_at_k": 0.9})) == (
+    assert (
+        render(headline(noisy())) == "nothing broken in 40 queries and 1 gate; 1 drop is over its limit and not proven"
+    )
+    assert render(headline(noisy(minimums={"hitrate_at_k": 0.9}))) == (
         "HitRate@5 is 0.72, minimum 0.90; 1 more drop is over its limit and not proven"
     )
     both = noisy(fail_on={"recall_drop_gt": 0.05}, minimums={"hitrate_at_k": 0.9})
-    assert headline(both).endswith("; 2 more drops are over their limits and not proven")
+    assert render(headline(both)).endswith("; 2 more drops are over their limits and not proven")
 
 
 def test_of_many_broken_gates_the_first_are_named_and_all_are_counted() -> None:
     low = {"minimums": dict.fromkeys(("mrr_at_k", "recall_at_k", "ndcg_at_k"), 0.9)}
     made = tagged(minimums={"map_at_k": 0.9}, tags={"bad": low, "poor": low})
-    assert headline(made, "<{}>".format) == (
+    assert render(headline(made), "<{}>".format) == (
         "MAP@5 is 0.50, minimum 0.90 (and 6 more gates broken: <bad>: minimum of MRR@5, <bad>: minimum of Recall@5, "
         "<bad>: minimum of nDCG@5, 3 more); 3 of 6 queries broken, all new"
     )
@@ -93,6 +96,6 @@ def test_of_many_broken_gates_the_first_are_named_and_all_are_counted() -> None:
 
 def test_the_headline_names_the_tag() -> None:
     made = tagged(tags={"bad": {"minimums": {"mrr_at_k": 0.4}}})
-    assert headline(made, "<{}>".format) == "<bad>: MRR@5 is 0.00, minimum 0.40; 3 of 6 queries broken, all new"
-    shouted = headline(made, "<{}>".format, str.upper)
+    assert render(headline(made), "<{}>".format) == "<bad>: MRR@5 is 0.00, minimum 0.40; 3 of 6 queries broken, all new"
+    shouted = render(headline(made), "<{}>".format, str.upper)
     assert shouted == "<bad>: MRR@5 IS 0.00, MINIMUM 0.40; 3 OF 6 QUERIES BROKEN, ALL NEW"

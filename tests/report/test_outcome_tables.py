@@ -5,9 +5,9 @@ import re
 from msgspec.structs import replace
 
 from ragcontract.report import terminal
-from ragcontract.report.answer_report import ModesReport, TierReport
 from ragcontract.report.html import page
 from ragcontract.report.markdown import document
+from ragcontract.report.parts import ModesReport, TierReport
 from ragcontract.report.record import Report
 from ragcontract.statistics.quantities import measures
 from tests.records import query, report

@@ -18,30 +18,20 @@ from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.source import Inputs, Local
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.files.writing import goes_to_stdout, write_files
-from ragcontract.report import comparison, comparison_text
+from ragcontract.report import comparison
 from ragcontract.report.comparison import RunComparison, comparison_of
+from ragcontract.report.html import page
+from ragcontract.report.markdown import comparisons
 from ragcontract.report.terminal import without_colours
 from ragcontract.runs.readers import open_baseline
 
 Content = bytes | Iterable[bytes]
 
 
-def _markdown(made: RunComparison) -> bytes:
-    from ragcontract.report.markdown import comparisons
-
-    return comparisons.render_comparison(made).encode()
-
-
-def _html(made: RunComparison) -> bytes:
-    from ragcontract.report.html import comparison_page
-
-    return comparison_page.render(made)
-
-
 FORMATS: dict[str, Callable[[RunComparison], Content]] = {
-    "text": lambda made: without_colours(comparison_text.render(made)).encode(),
-    "md": _markdown,
-    "html": _html,
+    "text": lambda made: without_colours(comparison.as_text(made)).encode(),
+    "md": lambda made: comparisons.render_comparison(made).encode(),
+    "html": page.render_comparison,
     "json": comparison.render,
 }
 
@@ -73,11 +63,11 @@ def command(*, inputs: Inputs, runs: Sequence[str], tag: str | None, form: str, 
     warn(made.warnings)
     if out:
         write_files({out: FORMATS[form](made)})
-        say(comparison_text.render(made), err=goes_to_stdout(out))
+        say(comparison.as_text(made), err=goes_to_stdout(out))
     elif form == "json":
         say_json(b"".join(comparison.render(made)).decode())
     else:
-        say(comparison_text.render(made) if form == "text" else _markdown(made).decode())
+        say(comparison.as_text(made) if form == "text" else comparisons.render_comparison(made))
     return ExitCode.PASS
 
 

@@ -12,11 +12,13 @@ from ragcontract.cli.options import CONFIG, GOLDEN, clock, find_files, refuse_li
 from ragcontract.contract import defaults
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.golden_file import read_golden
+from ragcontract.contract.waivers import in_braces, with_waiver
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.invisible import is_visible
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.safe_text import encodable, visible
 from ragcontract.evaluation.source import Inputs, find_inputs
+from ragcontract.files import yaml_tree
 from ragcontract.files.locking import digest_of, in_turn, require_unchanged
 from ragcontract.files.opening import UTF8_BOM
 from ragcontract.files.writing import write_files
@@ -90,9 +92,6 @@ def _refuse_unknown(golden: Sequence[str], query: str, allow_fields: Sequence[st
 
 def _add(path: str, waiver: Mapping[str, str]) -> None:
     """Write the configuration with the waiver, unless that would change anything else; call it in turn."""
-    from ragcontract.contract.waivers import in_braces, with_waiver
-    from ragcontract.files import yaml_tree
-
     data = Path(path).read_bytes() if Path(path).exists() else b""
     mark = UTF8_BOM if data.startswith(UTF8_BOM) else b""
     text = with_waiver(data[len(mark) :].decode(), waiver)

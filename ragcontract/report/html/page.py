@@ -1,93 +1,164 @@
 """The report as a self-contained HTML page, which loads nothing from the network.
 
-This module and the others in this folder build the view of each part. ``templates/`` renders the views as HTML and
-escapes all text; ``assets/`` has the stylesheet and the script. The most important content is readable without
+``templates/`` renders the parts of the report as HTML and escapes all text. The modules in this folder compute what the
+templates show. ``assets/`` has the stylesheet and the script. The most important content is readable without
 JavaScript; the script renders the table of all queries and the chart from the data in the page.
 """
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.numbers import count
-from ragcontract.decision.decide import Verdict
+from ragcontract.core.numbers import more, percent
+from ragcontract.report import comparison
+from ragcontract.report.comparison import ComparedMetric, RunComparison, RunMean
 from ragcontract.report.formats import Reported
-from ragcontract.report.headline import drift_phrases, headline_phrase, shared_note, subject
+from ragcontract.report.headline import VERDICTS, drift, headline, shared_note, subject
 from ragcontract.report.html import query_rows
-from ragcontract.report.html.metric_cards import Cards, Tags, cards, tags
-from ragcontract.report.html.page_text import Part, note, sentence, shown, with_code
-from ragcontract.report.html.query_rows import Queries, queries
-from ragcontract.report.html.sections import Fold, HeatCell, TierRow, folds, heat, tier_rows
-from ragcontract.report.limit_text import could_hide, not_proven_notes
-from ragcontract.report.notes import change_notes, repeats_note, scope_phrase
-from ragcontract.report.outcome_tables import Matrix
+from ragcontract.report.html.query_rows import documents_of, metric_of, queries, texts_of
+from ragcontract.report.html.sections import (
+    STATUS,
+    bar_of,
+    bar_of_tier,
+    cards,
+    facts_of,
+    facts_of_tier,
+    folds,
+    heat_of,
+    metrics_of_tag,
+    note,
+    sentence,
+    shown,
+    tags,
+    with_code,
+)
+from ragcontract.report.limit_text import could_hide, not_proven_notes, tested_together
+from ragcontract.report.metric_table import tag_size
+from ragcontract.report.notes import change_notes, repeats_note, scope_note
+from ragcontract.report.outcome_tables import mode_matrix, rate, tier_rows
+from ragcontract.report.queries import why_and_since
 from ragcontract.report.record import ErrorReport, Report
 
 PACKAGE = "ragcontract.report.html"
-ENDS: dict[Verdict, str] = {"pass": "holds", "fail": "broken"}
 LEGEND = "All bars cover the whole scale, from 0 to 1 if nothing else is said. A dashed line is a limit."
 COMPARED = " The line across a bar is the baseline, the line below it the interval in which the value is likely to be."
 SCRIPTS = ("queries.js", "slopes.js", "start.js")
 
 
-class Page(Struct, frozen=True, kw_only=True):
-    """The view of the page for the templates, which escape all text but three fields."""
-
-    policy: str
-    style: str  # not escaped
-    script: str  # not escaped
-    data: str  # not escaped
-    verdict: Verdict
-    title: str
-    headline: Sequence[Part]
-    hidden: Sequence[Part]
-    scope: Sequence[Part]
-    about: str
-    drift: Sequence[Sequence[Part]]
-    cards: Cards
-    notes: Sequence[str]
-    tiers: Sequence[TierRow]
-    heat: Matrix[HeatCell] | None
-    tags: Tags | None
-    queries: Queries
-    folds: Sequence[Fold]
-
-
-class ErrorPage(Struct, frozen=True, kw_only=True):
-    """The view of the page for input that cannot be judged."""
-
-    policy: str
-    style: str  # not escaped
-    title: str
-    about: str
-    problems: Sequence[str]
-    warnings: Sequence[str]
-
-
 def render(report: Report) -> bytes:
     """Render the page as UTF-8."""
-    return environment().get_template("page.html").render(page=_page(report)).encode()
+    script = "\n".join(map(asset, SCRIPTS))
+    legend = LEGEND + (COMPARED if report.inputs.baseline else "")
+    open_cards, folded_cards = cards(report)
+    return _rendered(
+        "page.html",
+        script=script,
+        data=query_rows.encode(report),
+        verdict=report.verdict,
+        title=_title(report, VERDICTS[report.verdict]),
+        headline=headline(report),
+        hidden=could_hide(report) or (),
+        scope=scope_note(report),
+        about=about(report),
+        drift=[
+            *map(sentence, report.likely_mistakes),
+            *map(sentence, not_proven_notes(report)),
+            *map(sentence, report.label_notes),
+            *map(sentence, change_notes(report)),
+            *map(with_code, drift(report)),
+        ],
+        open_cards=open_cards,
+        folded_cards=folded_cards,
+        tests=tested_together(report),
+        facts_of=facts_of,
+        bar_of=bar_of,
+        notes=[*note(legend), *note(shared_note(report)), *note(repeats_note(report)), *map(shown, report.run_notes)],
+        tiers=tier_rows(report),
+        rate=rate,
+        bar_of_tier=bar_of_tier,
+        facts_of_tier=facts_of_tier,
+        matrix=mode_matrix(report),
+        heat_of=heat_of,
+        tags=tags(report),
+        tag_size=tag_size,
+        metrics_of_tag=metrics_of_tag,
+        report=report,
+        queries=queries(report),
+        metric_of=metric_of,
+        texts_of=texts_of,
+        documents_of=documents_of,
+        why_and_since=why_and_since,
+        folds=folds(report),
+    )
 
 
 def render_error(report: ErrorReport) -> bytes:
     """Render the page for input that cannot be judged, as UTF-8."""
-    style = asset("page.css")
-    more = f"… and {count(report.more_problems, 'more problem')}" if report.more_problems else ""
-    page = ErrorPage(
-        policy=f"default-src 'none'; style-src '{digest(style)}'; img-src data:; base-uri 'none'; form-action 'none'",
-        style=style,
+    return _rendered(
+        "error.html",
         title=_title(report, "could not be judged"),
-        about=_about(report),
-        problems=[*map(shown, report.problems), *([more] if more else [])],
-        warnings=list(map(shown, report.warnings)),
+        about=about(report),
+        problems=[*report.problems, *filter(None, [more(report.more_problems, 0, "problem", "… and {}")])],
+        report=report,
     )
-    return environment().get_template("error.html").render(page=page).encode()
+
+
+def render_comparison(made: RunComparison) -> bytes:
+    """Render a comparison of runs as UTF-8; its page has no script."""
+    labels = comparison.labels(made)
+    return _rendered(
+        "comparison.html",
+        made=made,
+        title=comparison.title(made),
+        about=about(made),
+        method=comparison.METHOD,
+        notes=list(comparison.notes(made)),
+        tables=list(comparison.mean_tables(made)),
+        labels=labels,
+        bar_of=_bar_of_mean,
+        direction_of=_direction,
+        disagreements=comparison.disagreements_title(made),
+        question=comparison.question,
+        shown_ranks=comparison.ranks,
+        rest=comparison.rest(made),
+        inputs=list(_inputs(made, labels)),
+    )
+
+
+def _rendered(template: str, *, script: str = "", **view: object) -> bytes:
+    """Render a template as UTF-8; it escapes all but the style, the script and the data of the script."""
+    style = asset("page.css")
+    page = environment().get_template(template)
+    return page.render(policy=_policy(style, script), style=style, script=script, **view).encode()
+
+
+def _bar_of_mean(numbers: RunMean, metric: ComparedMetric) -> tuple[str, str, str] | None:
+    """Return the begin and the width of an interval, and the mean, on the scale that all cards of one scale share."""
+    if numbers.mean is None or numbers.interval is None:
+        return None
+    start, width = metric.scale.low, metric.scale.high - metric.scale.low
+    mean, low, high = ((value - start) / width * 100 for value in (numbers.mean, *numbers.interval))
+    return f"{low:.2f}%", f"{high - low:.2f}%", f"{mean:.2f}%"
+
+
+def _direction(numbers: RunMean, metric: ComparedMetric) -> str:
+    """Return whether a run is better or worse than the first one; empty if it is neither."""
+    change = numbers.against_first
+    gained = 0.0 if change is None else change.delta * (1 if metric.better == "higher" else -1)
+    return "better" if gained > 0 else "worse" if gained < 0 else ""
+
+
+def _inputs(made: RunComparison, labels: Sequence[str]) -> Iterator[str]:
+    yield f"golden: {shown(made.golden[0].path)}" if made.golden else "golden"
+    for name, run in zip(labels, made.runs, strict=True):
+        missing = f", {len(run.missing):,} missing" if run.missing else ""
+        others = more(len(run.files), 1, form=" and {}")
+        yield f"{name}: {shown(run.files[0].path)}{others}, {run.queries:,} queries{missing}"
 
 
 def file_of(outcome: Reported) -> list[bytes]:
@@ -101,7 +172,7 @@ file_of_error = render_error
 @cache
 def environment() -> Environment:
     """Return the templates of all pages."""
-    return Environment(
+    made = Environment(
         loader=PackageLoader(PACKAGE),
         autoescape=True,
         undefined=StrictUndefined,
@@ -109,56 +180,28 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-
-
-def _page(report: Report) -> Page:
-    style, script = asset("page.css"), "\n".join(map(asset, SCRIPTS))
-    legend = LEGEND + (COMPARED if report.inputs.baseline else "")
-    return Page(
-        policy=_policy(style, script),
-        style=style,
-        script=script,
-        data=query_rows.encode(report),
-        verdict=report.verdict,
-        title=_title(report, ENDS[report.verdict]),
-        headline=sentence(headline_phrase(report), bounds.HTML_NOTE),
-        hidden=sentence(could_hide(report) or ()),
-        scope=sentence(scope_phrase(report)),
-        about=_about(report),
-        drift=[
-            *map(sentence, report.likely_mistakes),
-            *map(sentence, not_proven_notes(report)),
-            *map(sentence, report.label_notes),
-            *map(sentence, change_notes(report)),
-            *map(with_code, drift_phrases(report)),
-        ],
-        cards=cards(report),
-        notes=[*note(legend), *note(shared_note(report)), *note(repeats_note(report)), *map(shown, report.run_notes)],
-        tiers=tier_rows(report),
-        heat=heat(report),
-        tags=tags(report),
-        queries=queries(report),
-        folds=folds(report),
-    )
+    made.filters |= {"shown": shown, "sentence": sentence}
+    made.globals |= {"bounds": bounds, "LABELS": STATUS, "more": more, "percent": percent}
+    return made
 
 
 def _title(report: Report | ErrorReport, end: str) -> str:
     return " ".join(filter(None, [subject(report), shown(report.contract, bounds.HTML_NAME), end]))
 
 
-def _about(report: Report | ErrorReport) -> str:
+def about(report: Report | ErrorReport | RunComparison) -> str:
+    """Return when a page was made, and with what."""
     return shown(f"{report.created_at} · {report.tool.name} {report.tool.version}")
 
 
 def _policy(style: str, script: str) -> str:
     """Return a Content-Security-Policy that allows this style and this script by their hashes, and nothing else."""
-    return (
-        f"default-src 'none'; style-src '{digest(style)}'; script-src '{digest(script)}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
+    scripts = f"script-src '{_digest(script)}'; " if script else ""
+    rest = "img-src data:; base-uri 'none'; form-action 'none'"
+    return f"default-src 'none'; style-src '{_digest(style)}'; {scripts}{rest}"
 
 
-def digest(source: str) -> str:
+def _digest(source: str) -> str:
     """Return the hash of a style or a script, as a Content-Security-Policy names it."""
     return f"sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}"
 

@@ -7,17 +7,16 @@ made visible here, as in every other report; the script shows them as text.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.numbers import count, fixed, signed
+from ragcontract.core.numbers import count, fixed, more, signed
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.safe_text import visible
-from ragcontract.report.html.page_text import STATUS, Badge, Part, badge, lines, sentence, shown
+from ragcontract.report.html.sections import STATUS, lines, shown
 from ragcontract.report.metric_table import main_metric
 from ragcontract.report.notes import row_shown
 from ragcontract.report.queries import (
@@ -38,98 +37,50 @@ BROKEN_FIRST = {"fail": 0, "counted": 0, "warn": 1, "skipped": 1, "waived": 1, "
 Row = dict[str, Any]
 
 
-class BrokenRule(Struct, frozen=True, kw_only=True):
-    """What a rule expected of a query and what was found."""
-
-    expected: Sequence[Part]
-    actual: Sequence[Part]
-
-
-class DocumentRank(Struct, frozen=True, kw_only=True):
-    """A document of a query and its rank, as text: ``8 → missing``."""
-
-    name: str
-    rank: str
-
-
-class SaidSides(Struct, frozen=True, kw_only=True):
-    """The answers or retrieved texts of both sides."""
-
-    title: str
-    before: Sequence[str] | None  # None if there is nothing to compare with
-    now: Sequence[str]
-
-
-class QueryRow(Struct, frozen=True, kw_only=True):
-    """One query."""
-
-    id: str
-    question: str
-    badge: Badge
-    tags: Sequence[str]
-    metric: str
-    change: str
-    documents: Sequence[DocumentRank]
-    more: str  # counts the documents that are not listed
-    broken: Sequence[BrokenRule]
-    why: str  # why it fails or does not fail, if that needs a reason
-    texts: Sequence[SaidSides]
-
-
 class Queries(Struct, frozen=True, kw_only=True):
     """The rows, and notes on the queries that are not among them."""
 
-    metric: str  # the label of the metric of all rows
-    rows: Sequence[QueryRow]
+    metric: str  # the key of the metric of all rows
+    rows: Sequence[QueryReport]
+    findings: FindingsByQuery
     hidden: str  # on queries that only the script shows
     left_out: str  # on queries that are not in the page
 
 
 def queries(report: Report) -> Queries:
-    """Return the rows of the first broken queries, and of tolerated ones."""
-    findings = FindingsByQuery(report)
-    key = main_metric(report)
+    """Return the first broken queries, and tolerated ones."""
     listed = [*broken_queries(report), *not_failing_queries(report)][: bounds.HTML_QUERIES]
     hidden, left_out = len(report.queries) - len(listed), report.inputs.golden.queries - len(report.queries)
     neither = "that neither broke a rule nor changed are not listed."
     return Queries(
-        metric=shown(report.metrics[key].label),
-        rows=[_row(report, query, findings, key) for query in listed],
+        metric=main_metric(report),
+        rows=listed,
+        findings=FindingsByQuery(report),
         hidden=f"{count(hidden, 'more query')} can be seen with JavaScript enabled." if hidden else "",
         left_out=f"{count(left_out, 'query')} {neither}" if left_out else "",
     )
 
 
-def _row(report: Report, query: QueryReport, findings: FindingsByQuery, key: str) -> QueryRow:
+def metric_of(query: QueryReport, key: str) -> tuple[str, str]:
+    """Return the value of a metric, and its change."""
     value, before = query.metrics.get(key), (query.baseline_metrics or {}).get(key)
-    listed = findings.failing(query.id) or findings.of(query.id)
-    documents = sum(1 for _ in _documents(query))
-    return QueryRow(
-        id=shown(query.id, bounds.HTML_ID),
-        question=shown(query.query, bounds.HTML_QUESTION),
-        badge=badge(query.status),
-        tags=[shown(tag, bounds.HTML_ID) for tag in query.tags],
-        metric=NO_VALUE if value is None else fixed(value, DIGITS),
-        change=NO_VALUE if value is None or before is None else signed(value - before, DIGITS),
-        documents=list(islice(_documents(query), bounds.HTML_RANKS)),
-        more=f"{more:,} more" if (more := documents - bounds.HTML_RANKS) > 0 else "",
-        broken=[BrokenRule(expected=sentence(finding.expected), actual=sentence(finding.found)) for finding in listed],
-        why=shown(why_and_since(report, query, findings), bounds.HTML_WHY),
-        texts=[_sides(row, compared=query.baseline_said is not None) for row in said_rows(query)],
-    )
+    change = NO_VALUE if value is None or before is None else signed(value - before, DIGITS)
+    return NO_VALUE if value is None else fixed(value, DIGITS), change
 
 
-def _sides(row: SaidRow, *, compared: bool) -> SaidSides:
-    before = _listed(row.before, row.more_before) if compared else None
-    return SaidSides(title=row.title, before=before, now=_listed(row.now, row.more_now))
+def texts_of(query: QueryReport) -> Iterable[tuple[str, Sequence[str] | None, Sequence[str]]]:
+    """Yield each kind of texts: its title, the texts before (None if they are not compared), and those now."""
+    for row in said_rows(query):
+        before = None if query.baseline_said is None else _listed(row.before, row.more_before)
+        yield row.title, before, _listed(row.now, row.more_now)
 
 
-def _listed(texts: Sequence[str], more: int) -> list[str]:
-    return [*map(lines, texts), *([f"… {more:,} more"] if more else [])]
+def _listed(texts: Sequence[str], rest: int) -> list[str]:
+    return [*map(lines, texts), *filter(None, [more(rest, 0, form="… {}")])]
 
 
-def _documents(query: QueryReport) -> Iterable[DocumentRank]:
-    """Yield the relevant documents, and the forbidden documents that a side retrieved."""
+def documents_of(query: QueryReport) -> Iterable[tuple[str, str]]:
+    """Yield the relevant documents, and the forbidden ones that a side retrieved, with ranks as ``8 → missing``."""
     compared = query.baseline_ranks is not None
     sides = (
         (query.baseline_ranks or {}, query.ranks, ""),
@@ -139,7 +90,7 @@ def _documents(query: QueryReport) -> Iterable[DocumentRank]:
         for name in {**before, **now}:
             was, is_now = rank(before.get(name)), rank(now.get(name))
             changed = compared and was != is_now
-            yield DocumentRank(name=shown(name, bounds.HTML_ID) + what, rank=f"{was} → {is_now}" if changed else is_now)
+            yield shown(name, bounds.HTML_ID) + what, f"{was} → {is_now}" if changed else is_now
 
 
 def encode(report: Report) -> str:

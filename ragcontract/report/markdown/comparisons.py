@@ -4,12 +4,13 @@ from collections.abc import Iterable, Iterator
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
+from ragcontract.core.phrase import render
 from ragcontract.core.safe_text import clipped
 from ragcontract.report import comparison
 from ragcontract.report.comparison import RunComparison
-from ragcontract.report.headline import changed_versions, likely_mistakes, not_compared, shared_note
+from ragcontract.report.headline import changed_versions, not_compared, shared_note
 from ragcontract.report.markdown.folds import moved_table
-from ragcontract.report.markdown.gfm import breaking_code, code, cut, inline, line, table, text
+from ragcontract.report.markdown.gfm import breaking_code, code, cut, first_of, inline, line, table, text
 from ragcontract.report.markdown.query_tables import fold_of
 from ragcontract.report.metric_table import table_rows
 from ragcontract.report.notes import repeats_note
@@ -70,7 +71,7 @@ def render_diff(report: Report) -> str:
     """Render the differences in a report that has a baseline: worse, better, not compared, versions, metrics."""
     moved = rank_changes(report)
     parts = [f"### Since the baseline: {sizes(moved)}"]
-    if mistakes := [f"- {mistake}" for mistake in likely_mistakes(report, code, line)]:
+    if mistakes := [f"- {render(phrase, code, line)}" for phrase in report.likely_mistakes]:
         parts.append("\n".join(mistakes))
     for title, group in (("Worse", moved.worse), ("Better", moved.better)):
         if group:
@@ -90,9 +91,7 @@ def render_diff(report: Report) -> str:
 def _not_compared(report: Report) -> Iterable[str]:
     baseline = report.inputs.baseline
     for name, ids in (not_compared(baseline) if baseline else {}).items():
-        more = [f"{len(ids) - bounds.ROWS:,} more"] if len(ids) > bounds.ROWS else []
-        shown = ", ".join([*map(code, ids[: bounds.ROWS]), *more])
-        yield f"**{name.capitalize()}: {count(len(ids), 'query')}**: {shown}"
+        yield f"**{name.capitalize()}: {count(len(ids), 'query')}**: {first_of(ids, bounds.ROWS, code)}"
 
 
 def _versions(report: Report) -> Iterable[str]:

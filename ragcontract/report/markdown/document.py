@@ -5,15 +5,16 @@ from collections.abc import Sequence
 from msgspec import UNSET, Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.numbers import count
+from ragcontract.core.numbers import count, more
+from ragcontract.core.phrase import render as render_phrase
 from ragcontract.core.safe_text import clipped
 from ragcontract.report.formats import Reported
-from ragcontract.report.headline import VERDICTS, drift, headline_phrase, subject
+from ragcontract.report.headline import VERDICTS, drift, headline, subject
 from ragcontract.report.limit_text import could_hide, not_proven_notes
 from ragcontract.report.markdown.folds import folds, inputs_fold, outcomes_folds, overlap_fold, warnings_fold
 from ragcontract.report.markdown.gfm import bullets, code, cut, line, sentence, table, text
 from ragcontract.report.markdown.query_tables import answers_fold, metric_tables, query_cell, retrieved_fold
-from ragcontract.report.notes import change_notes, scope_phrase
+from ragcontract.report.notes import change_notes, scope_note
 from ragcontract.report.queries import FindingsByQuery, broken_queries, failing_since, since, sizes_since
 from ragcontract.report.record import ErrorReport, QueryReport, Report
 
@@ -63,9 +64,9 @@ def render(
     verdict = VERDICTS[report.verdict] + (" again" if recovered else "") + (remark.status and f", {remark.status}")
     icon = ACCEPTED if remark.status else ICONS[report.verdict]
     parts = [
-        f"### {icon} {_titled(subject(report), name)} {verdict}: {sentence(headline_phrase(report))}",
+        f"### {icon} {_titled(subject(report), name)} {verdict}: {sentence(headline(report))}",
         *([remark.markdown] if remark.markdown else []),
-        *([sentence(scope)] if (scope := scope_phrase(report)) else []),
+        *([sentence(scope)] if (scope := scope_note(report)) else []),
         *([sentence(hidden)] if (hidden := could_hide(report)) else []),
         *_notes(report, replaced_here=replaced_here, judged_here=judged_here),
         *metric_tables(report, layout.rows, folds=layout.folds),
@@ -131,7 +132,7 @@ def _notes(report: Report, *, replaced_here: bool | None, judged_here: Sequence[
         notes.append(JUDGED_UNKNOWN)
     elif judged_here:
         notes.append(f"{JUDGED_HERE} {', '.join(map(code, judged_here[: bounds.NAMES]))}")
-    notes += drift(report, code)
+    notes += [render_phrase(phrase, code) for phrase in drift(report)]
     return ["\n".join(f"- {note}" for note in notes)] if notes else []
 
 
@@ -171,6 +172,4 @@ def _broken_rules(query: QueryReport, findings: FindingsByQuery) -> str:
         f"{sentence((*finding.expected, ': '))}<b>{sentence(finding.found, marks='')}</b>"
         for finding in failing[: bounds.MARKDOWN_FINDINGS]
     ]
-    if rest := len(failing) - len(lines):
-        lines.append(f"… and {rest:,} more")
-    return "<br>".join(lines)
+    return "<br>".join(filter(None, [*lines, more(len(failing), len(lines), form="… and {}")]))

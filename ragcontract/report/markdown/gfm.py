@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from ragcontract.core import bounds
-from ragcontract.core.numbers import count
+from ragcontract.core.numbers import more
 from ragcontract.core.phrase import Phrase, render, shortened
 from ragcontract.core.safe_text import clipped
 
@@ -97,12 +97,15 @@ def line(value: str) -> str:
     return text(clipped(value, bounds.MARKDOWN_LINE))
 
 
-def bullets(lines: Sequence[str], max_rows: int, more: int = 0) -> str:
-    """Return a Markdown list of the first lines, and a count of the others; ``more`` is added to the count."""
+def bullets(lines: Sequence[str], max_rows: int, further: int = 0) -> str:
+    """Return a Markdown list of the first lines, and a count of the others; ``further`` is added to the count."""
     shown = [f"- {line(item)}" for item in lines[:max_rows]]
-    if rest := max(0, len(lines) - max_rows) + more:
-        shown.append(f"- … and {rest:,} more")
-    return "\n".join(shown)
+    return "\n".join(filter(None, [*shown, more(len(lines) + further, len(shown), form="- … and {}")]))
+
+
+def first_of(items: Sequence[Item], most: int, render: Callable[[Item], str]) -> str:
+    """Return the first items with commas between them, and a count of the others."""
+    return ", ".join(filter(None, [*map(render, items[:most]), more(len(items), most)]))
 
 
 def cut(
@@ -114,8 +117,7 @@ def cut(
 ) -> list[str]:
     """Render the first items, and add a line that counts the others and says ``where`` they are."""
     parts = [render(items[:max_rows])] if items[:max_rows] else []
-    rest = len(items) - max_rows
-    return [*parts, f"… and {count(rest, f'more {noun}')}{where}."] if rest > 0 else parts
+    return list(filter(None, [*parts, more(len(items), max_rows, noun, f"… and {{}}{where}.")]))
 
 
 def table(head: Sequence[str], align: str, body: Iterable[Sequence[str]]) -> str:

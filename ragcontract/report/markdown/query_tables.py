@@ -3,10 +3,10 @@
 A table names a golden query by its question, and also by its id if that says more.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ragcontract.core import bounds
-from ragcontract.core.numbers import count
+from ragcontract.core.numbers import count, more
 from ragcontract.core.safe_text import clipped, clipped_line
 from ragcontract.report.headline import shared_note
 from ragcontract.report.markdown.gfm import breaking_code, code, fold, inline, line, table, text
@@ -73,8 +73,7 @@ def metric_tables(report: Report, max_rows: int, *, folds: bool = True) -> list[
     if shown:
         body = [[_label(row), STATUS[row.status], f"{row.values()}<br>{row.limits}"] for row in shown]
         parts.append(table(["Metric", "Status", f"{values}, and limit"], "lll", body))
-    if tags > max_rows:
-        parts.append(f"… and {count(tags - max_rows, 'more limited mean')} of tags, in `report.json`.")
+    parts += filter(None, [more(tags, max_rows, "limited mean", "… and {} of tags, in `report.json`.")])
     if others and not limited:
         parts.append(_plain(others, values))
     parts += [text(note) for note in (shared_note(report), repeats_note(report)) if note]
@@ -99,33 +98,30 @@ LEGEND = "✅ relevant, ⛔ forbidden."
 WITH_DETAILS = " Below a document are its chunk and score."
 
 
-def retrieved_fold(report: Report, max_queries: int) -> list[str]:
-    """Return the section with the results of the first broken queries, in a list; empty if there are none."""
+def retrieved_fold(report: Report, max_queries: int) -> Iterator[str]:
+    """Return the section with the results of the first broken queries, if there are any."""
     listed = listed_queries(report)
     full = len(listed) >= bounds.RETRIEVED_QUERIES  # else the queries that are not listed name no documents
     of = sum(bool(query.violations) for query in report.queries) if full else len(listed)
     return fold_of(report, listed[:max_queries], of)
 
 
-def fold_of(report: Report, queries: Sequence[QueryReport], of: int) -> list[str]:
-    """Return the section with the results of these queries, in a list; empty if there are none.
+def fold_of(report: Report, queries: Sequence[QueryReport], of: int) -> Iterator[str]:
+    """Yield the section with the results of these queries, if there are any.
 
     ``of`` is the number of all broken queries with results; the section counts those that are not among ``queries``.
     """
     if not queries:
-        return []
+        return
     compared = any(query.baseline_retrieved is not None for query in queries)
     notes = [LEGEND + (WITH_DETAILS if any(map(_has_details, queries)) else "")]
     notes += [row_shown(report)] if any(query.repeated for query in queries) else []
-    rest = [f"… and {count(of - len(queries), 'more broken query')}."] if of > len(queries) else []
-    return [
-        fold(
-            f"What was retrieved: {top(report)}{', before and now' if compared else ''}",
-            " ".join(notes),
-            *[part for query in queries for part in (query_heading(query), _table(query))],
-            *rest,
-        )
-    ]
+    yield fold(
+        f"What was retrieved: {top(report)}{', before and now' if compared else ''}",
+        " ".join(notes),
+        *[part for query in queries for part in (query_heading(query), _table(query))],
+        *filter(None, [more(of, len(queries), "broken query", "… and {}.")]),
+    )
 
 
 def _table(query: QueryReport) -> str:
@@ -150,23 +146,20 @@ def _result(result: RetrievedReport | None) -> str:
     return f"{MARKS[result.contract]}{breaking_code(result.doc_id)}{below}"
 
 
-def answers_fold(report: Report, max_queries: int) -> list[str]:
-    """Return the section with the texts of the first broken queries, in a list; empty if there are none."""
+def answers_fold(report: Report, max_queries: int) -> Iterator[str]:
+    """Yield the section with the texts of the first broken queries, if there are any."""
     listed = queries_with_texts(report)
     queries = listed[:max_queries]
     if not queries:
-        return []
+        return
     compared = any(query.baseline_said is not None for query in queries)
     notes = [row_shown(report)] if any(query.repeated for query in queries) else []
-    rest = len(listed) - len(queries)
-    return [
-        fold(
-            f"What was answered{', before and now' if compared else ''}",
-            *notes,
-            *[part for query in queries for part in (query_heading(query), _answers_table(query))],
-            *([f"… and {count(rest, 'more query')}, in `report.json`."] if rest else []),
-        )
-    ]
+    yield fold(
+        f"What was answered{', before and now' if compared else ''}",
+        *notes,
+        *[part for query in queries for part in (query_heading(query), _answers_table(query))],
+        *filter(None, [more(len(listed), len(queries), "query", "… and {}, in `report.json`.")]),
+    )
 
 
 def _answers_table(query: QueryReport) -> str:
@@ -176,16 +169,14 @@ def _answers_table(query: QueryReport) -> str:
         length = bounds.MARKDOWN_CONTEXT if row.title in {CONTEXTS, CONVERSATION} else bounds.MARKDOWN_SAID
         sides = [(row.before, row.more_before), (row.now, row.more_now)]
         lines = bounds.MARKDOWN_MESSAGES if row.title == CONVERSATION else bounds.MARKDOWN_SAID_LINES
-        cells = [_cell(texts[:lines], more + len(texts[lines:]), length) for texts, more in sides]
+        cells = [_cell(texts[:lines], rest + len(texts[lines:]), length) for texts, rest in sides]
         if sides[0] == sides[1]:
             cells[1] = "the same"
         body.append([row.title, *(cells if compared else cells[1:])])
     return table(["", "Before", "Now"] if compared else ["", "Now"], "lll" if compared else "ll", body)
 
 
-def _cell(texts: Sequence[str], more: int, length: int) -> str:
-    """Return the texts of one side, each on a line; ``more`` counts those that are not listed."""
+def _cell(texts: Sequence[str], rest: int, length: int) -> str:
+    """Return the texts of one side, each on a line; ``rest`` counts those that are not listed."""
     lines = [inline(clipped_line(item, length)) for item in texts]
-    if more:
-        lines.append(f"… {more:,} more")
-    return "<br>".join(lines)
+    return "<br>".join(filter(None, [*lines, more(rest, 0, form="… {}")]))

@@ -123,6 +123,6 @@ def test_the_script_never_makes_html_or_code_of_text() -> None:
 def test_only_our_own_assets_and_the_data_are_written_unescaped() -> None:
     templates = {path.name: path.read_text() for path in (FOLDER / "templates").glob("*.html")}
     unescaped = [found for text in templates.values() for found in re.findall(r"\{\{[^}]*\bsafe\b[^}]*\}\}", text)]
-    assert sorted(unescaped) == ["{{ page.data|safe }}", "{{ page.script|safe }}", "{{ page.style|safe }}"]
+    assert sorted(unescaped) == ["{{ data|safe }}", "{{ script|safe }}", "{{ style|safe }}"]
     assert not any(re.search(r"autoescape|Markup|xmlattr|tojson", text) for text in templates.values())
     assert not any(re.search(r"</?[a-z]+[ >]", path.read_text()) for path in FOLDER.glob("*.py"))

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from ragcontract.report.html.page_text import STATUS
+from ragcontract.report.html.sections import STATUS
 from tests.browser import Browser
 from tests.report.everything import everything
 from tests.report.html.browsing import COUNT, FOCUSED, IDS, SORT, choose, focus, large, show, small

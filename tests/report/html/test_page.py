@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ragcontract.core.numbers import signed
 from ragcontract.report import terminal
 from ragcontract.report.html import page as html
-from ragcontract.report.html.page_text import STATUS
+from ragcontract.report.html.sections import STATUS
 from ragcontract.report.markdown import document as markdown
 from ragcontract.report.markdown import query_tables as markdown_metrics
 from ragcontract.report.metric_table import table_rows
