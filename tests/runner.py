@@ -26,6 +26,7 @@ from ragcontract.net.pacing import Timing
 from tests.github.standin import TOKEN, GitHub
 
 ROOT = Path(__file__).parent.parent
+TEMPLATES = ROOT / "ragcontract" / "templates"  # the files that `init` writes
 IMAGE = "rag-contract:test"
 Event = Mapping[str, Any]
 

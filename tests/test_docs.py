@@ -12,7 +12,6 @@ import yaml
 
 from benchmarks.page import CONTRIBUTORS, USERS
 from ragcontract.cli.main import COMMANDS
-from ragcontract.contract.answer_review import FINDINGS
 from ragcontract.contract.config_file import ConfigFile, read_config
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.rule import RowRule
@@ -60,11 +59,6 @@ def test_the_page_of_commands_has_every_command_and_what_its_help_says() -> None
     page = (docs.ROOT / "docs" / "commands.md").read_text()
     assert re.findall(r"^## rag-contract (\w+)$", page, re.MULTILINE) == list(COMMANDS)
     assert rag_contract("convert", "--help").out.splitlines()[0] in page
-
-
-def test_the_page_of_answers_names_every_finding_of_lint_about_them() -> None:
-    page = (docs.ROOT / "docs" / "answers.md").read_text()
-    assert {name for name in FINDINGS if f"| `{name}` | " not in page} == set()
 
 
 def test_an_example_of_the_page_of_answers_shows_what_a_check_prints() -> None:

@@ -39,10 +39,12 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("core",),
 )
 PRONOUNS, MOST_PRONOUNS = {"one", "found", "given", "said"}, 100
-MOST_MODULES, MOST_SMALL_MODULES, SMALL = 320, 45, 60  # a file is a topic, not a function
+MOST_MODULES, MOST_SMALL_MODULES, SMALL = 300, 45, 60  # a file is a topic, not a function
 LONGEST_MODULE, LONGEST_FUNCTION = 450, 50
 JUDGES, MOST_JUDGES = ("judge", "judgments", "cli"), 6  # a judge is a model, and other modules need little of it
 MODULES = sorted(PACKAGE.rglob("*.py"))
+MOST_IMPORTED_BY_TESTS = 175
+MOST_LATE_IMPORTS = 60  # of optional extras, and of what few commands or contracts need
 
 
 def name_of(path: Path) -> str:
@@ -122,6 +124,24 @@ def test_a_file_is_a_topic() -> None:
     assert len(MODULES) <= MOST_MODULES
     small = [name_of(path) for path in MODULES if path.read_text().count("\n") < SMALL]
     assert len(small) <= MOST_SMALL_MODULES, small
+
+
+def test_imports_stand_at_the_top() -> None:
+    late = {
+        (name_of(path), node.lineno)
+        for path in MODULES
+        for function in ast.walk(tree_of(path))
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    assert len(late) <= MOST_LATE_IMPORTS, sorted(late)
+
+
+def test_tests_follow_the_seams() -> None:
+    """What files, the command line and reports can say needs no import, and does not change when a module moves."""
+    imported = {module for path in sorted((ROOT / "tests").rglob("*.py")) for module in imports_of(path)}
+    assert len(imported) <= MOST_IMPORTED_BY_TESTS, sorted(imported)
 
 
 def test_names_say_what_they_name() -> None:

@@ -3,10 +3,11 @@
 import io
 import logging
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 
 import pytest
 
-from ragcontract.files.streams import log_to
+from ragcontract.cli.main import main
 
 
 @pytest.fixture(autouse=True)
@@ -17,6 +18,12 @@ def untouched() -> Iterator[None]:
     yield
     logger.handlers[:] = handlers
     logger.setLevel(level)
+
+
+def log_to(stream: io.StringIO | None) -> None:
+    """Run a command that logs to a stream; None if the shell closed it."""
+    with redirect_stdout(io.StringIO()), redirect_stderr(stream):
+        assert main(["--verbose", "schema", "run"]) == 0
 
 
 def logged(message: str) -> str:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -12,7 +11,6 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract import pipeline
-from ragcontract.cli.commands.suggest import good_runs, render, suggestions
 from ragcontract.core.errors import InputError
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.lines import Line
@@ -25,7 +23,6 @@ from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.report import baseline, terminal
 from ragcontract.report.formats import FORMATS
 from ragcontract.runs.readers import open_baseline, open_run
-from ragcontract.runs.run_writer import InMemory
 from ragcontract.schemas import schema_of
 from tests.builders import golden, run, write_jsonl
 from tests.records import NOW
@@ -169,15 +166,6 @@ def test_what_nobody_registered_is_in_no_schema() -> None:
     assert "toxicity" not in json.dumps(schema_of("config"))
 
 
-def test_suggestions_go_by_the_metrics_direction(folder: Path) -> None:
-    again = shutil.copy(folder / "good.jsonl", folder / "again.jsonl")
-    inputs = pipeline.Inputs(golden=[str(folder / "golden.jsonl")], run=[str(folder / "good.jsonl"), str(again)])
-    text = render(suggestions(list(good_runs(inputs, registry=REGISTRY))), files=inputs.paths("run"))
-    assert "  toxicity_rise_gt: " in text
-    assert "\nmaximums:\n  toxicity: " in text
-    assert "named@5: 4 queries cannot carry a minimum; add queries" in text
-
-
 def test_a_rule_can_be_turned_off(folder: Path) -> None:
     (folder / "ragcontract.yml").write_text("per_query:\n  enforce_must_say: false\n")
     assert check(folder, "bad.jsonl").report.verdict == "pass"
@@ -290,8 +278,9 @@ def test_a_rule_of_ranks_is_asked_about_every_query_once(folder: Path) -> None:
 
 
 def test_a_run_that_lacks_what_a_rule_of_rows_reads_is_refused(folder: Path) -> None:
-    run_of_ids = InMemory(run={f"q{n}": ["doc1"] for n in range(1, 5)})
-    request = pipeline.Inputs(golden=[str(folder / "golden.jsonl")], config=None, run=Local(run_of_ids))
+    run_of_ids = write_jsonl(folder / "ids.jsonl", [run(f"q{n}", "doc1") for n in range(1, 5)])
+    source = Local(open_run([str(run_of_ids)]))
+    request = pipeline.Inputs(golden=[str(folder / "golden.jsonl")], config=None, run=source)
     with pytest.raises(InputError) as caught:
         pipeline.check(
             request,
@@ -299,7 +288,7 @@ def test_a_run_that_lacks_what_a_rule_of_rows_reads_is_refused(folder: Path) -> 
             registry=replace(BUILT_IN, rules=(*BUILT_IN.rules, Line(names=("must_say",), home=MustSay))),
         )
     assert caught.value.problems == [
-        f'(in memory): query "q{n}" has no response, which must_say needs; export it' for n in (1, 2, 3)
+        f'{run_of_ids}:{n}: query "q{n}" has no response, which must_say needs; export it' for n in (1, 2, 3)
     ]
 
 

@@ -2,12 +2,13 @@
 
 import io
 import json
+from contextlib import redirect_stderr, redirect_stdout, suppress
 
-from ragcontract.cli.console import progress_over
+from ragcontract.cli.main import main
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
 from ragcontract.core.run import row_type
-from ragcontract.files.opening import no_progress
 from ragcontract.runs.readers import RunFiles
 from tests.bounds.lab import Case, Cases, Lab, accepted, all_of, packed, row
 from tests.builders import baseline, golden, run, stored_query, write_jsonl
@@ -237,10 +238,12 @@ class _Terminal(io.StringIO):
 
 
 def without_progress(lab: Lab, size: int) -> bool:
-    (lab.folder / "run.jsonl").write_bytes(b" " * size)
-    lab.patch.setattr("sys.stderr", _Terminal())
-    with progress_over(["run.jsonl"]) as progress:
-        return progress is no_progress
+    written = write_jsonl(lab.folder / "golden.jsonl", [golden()])
+    (lab.folder / "run.jsonl").write_bytes(b" " * (size - written.stat().st_size))
+    terminal = _Terminal()
+    with redirect_stderr(terminal), redirect_stdout(io.StringIO()), suppress(InputError):
+        main(["validate", "--golden", "golden.jsonl", "--run", "run.jsonl"])
+    return "reading" not in terminal.getvalue()
 
 
 def explained(lab: Lab, size: int) -> bool:

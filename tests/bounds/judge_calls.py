@@ -1,15 +1,14 @@
 """Limits on what a judge may be asked, and on what that may cost."""
 
+import io
 from threading import Event, Thread
 
-from ragcontract.cli.commands.judge import shown
 from ragcontract.core.errors import OutputError
 from ragcontract.files.locking import turn
-from ragcontract.judge.calibration_run import LabelRow, LabelsFile, Unlabelled
+from ragcontract.judge.calibration_run import LabelRow, LabelsFile
 from ragcontract.judge.judging_run import JudgeOptions
-from ragcontract.judgments.items import Item
-from ragcontract.judgments.items import JudgeCase as JudgedCase
 from tests.bounds.lab import Case, Cases, Lab, all_of
+from tests.builders import golden, run
 from tests.process import rag_contract
 
 
@@ -31,10 +30,12 @@ def a_deadline(_: Lab, size: int) -> bool:
     return fits(deadline=f"{size}s")
 
 
-def a_text_to_label(_: Lab, size: int) -> bool:
+def a_text_to_label(lab: Lab, size: int) -> bool:
     text = "x" * size
-    case = JudgedCase(task="attribution", query_id="q", question="?", items=(), contexts=(text,))
-    return text in shown(Unlabelled(case=case, item=Item(name="claim:1", text="A claim.")), 2 * size)
+    lab.patch.setenv("COLUMNS", str(2 * size))
+    lab.patch.setattr("sys.stdin", io.StringIO("q\n"))
+    lab.check([golden(reference_claims=["A claim."])], [run(retrieved_contexts=[text])])
+    return text in rag_contract("judge", "label").out
 
 
 def a_sample(lab: Lab, size: int) -> bool:

@@ -19,13 +19,14 @@ from ragcontract.judgments.calibration import CalibrationFile, calibrated, read_
 from ragcontract.judgments.items import AskedJudge, asked_how
 from ragcontract.judgments.judgments_file import lines_of, read_judgments, size_of_texts
 from ragcontract.judgments.replay import Evidence, Replay
-from ragcontract.report.judge_section import WORDS, items_of
-from ragcontract.report.parts import JudgedItem, JudgedQuery
-from ragcontract.rules.answered import Place, different
 from tests.bounds.lab import Case, Cases, Lab, accepted, all_of
 from tests.builders import golden, write_jsonl
 from tests.judge.judges import Model, as_reply, case, changed, honest, honestly, read
 from tests.judgment_files import TRUE, asked, case_of, judgments_on
+from tests.records import rendered
+from tests.report.everything import everything
+from tests.rules.test_confirming import PRICE
+from tests.rules.test_confirming import asked as confirmed
 from tests.runs.judgment_lines import AT, JUDGE, judgment
 
 
@@ -191,15 +192,18 @@ def criteria(lab: Lab, size: int) -> bool:
 
 
 def flagged(_: Lab, size: int) -> bool:
-    found = (Place(text=str(at), span=(0, len(str(at))), in_response=True) for at in range(size))
-    return len(different(found)) == size
+    answer = " ".join(f"${at}" for at in range(size))
+    return len(confirmed(answer, PRICE).case.items) == size
 
 
 def claims_in_markdown(_lab: Lab, size: int) -> bool:
     """Return whether a report in Markdown has all claims of a query."""
-    claim = JudgedItem(item="claim:1", text="x", verdict=False)
-    asked = JudgedQuery(id="q", location="g:1", passed=0, of=size, items=[claim] * size)
-    return "more claim" not in "".join(items_of(asked, WORDS["attribution"]))
+    made = everything()
+    assert made.judge
+    task = made.judge.tasks[0]
+    query = replace(task.queries[0], items=[task.queries[0].items[0]] * size)
+    judge = replace(made.judge, tasks=[replace(task, queries=[query])])
+    return "more claim" not in rendered(replace(made, judge=judge))["report-md"].decode()
 
 
 CASES: Cases = {

@@ -9,7 +9,6 @@ import requests
 
 from ragcontract.core import bounds
 from ragcontract.core.finding import Finding
-from ragcontract.github.acceptance import Accepted, ask
 from ragcontract.github.comment import Draft
 from ragcontract.github.context import Context, GitHubError, Token
 from ragcontract.github.delivery import renderer_of
@@ -185,9 +184,12 @@ def events_of_a_label(lab: Lab, size: int) -> bool:
     for number in range(size - 1):
         lab.github.set_label(f"label {number}", at="2026-01-01T10:01:00Z")
     lab.github.set_label("accepted", at="2026-01-01T10:02:00Z")
-    found = ask(Calls(lab.github).client, PullRequest(7), HEAD, "accepted")
-    assert isinstance(found, Accepted) or "events, which are not all read" in str(found)
-    return isinstance(found, Accepted)
+    runner = InProcess(lab.folder / "job", lab.github)
+    scenarios.failing(runner.workspace)
+    event = {"action": "labeled", "number": 7, "pull_request": {"number": 7, "head": {"sha": HEAD}}}
+    found = runner.run({"comment": "never", "accept-label": "accepted"}, event=event)
+    assert (found.exit_code == 0) is not ("events, which are not all read" in found.log)
+    return found.exit_code == 0
 
 
 def a_page(lab: Lab, size: int) -> bool:

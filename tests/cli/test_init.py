@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from ragcontract import RunWriter
-from ragcontract.cli.commands.init import WORKFLOW, template
+from ragcontract.cli.commands.init import WORKFLOW
 from ragcontract.contract.config import config_record
 from ragcontract.contract.config_file import ConfigFile, read_config
 from ragcontract.contract.limits import AT_K, limit_keys
@@ -18,6 +18,7 @@ from ragcontract.statistics.quantities import LATENCY
 from scripts import docs
 from tests.builders import golden, run, write_jsonl
 from tests.process import files_in, rag_contract
+from tests.runner import TEMPLATES
 
 WRITTEN = ["golden.jsonl", "ragcontract.yml", WORKFLOW]
 
@@ -152,7 +153,7 @@ def test_force_overwrites_what_is_asked_for_and_nothing_else(tmp_path: Path, mon
     assert [row["query"] for row in rows()] == ["How?"]
     assert Path("ragcontract.yml").read_text() == "mine"
     assert rag_contract("init", "--force").out.count("wrote ") == 3
-    assert Path("ragcontract.yml").read_text() == template("ragcontract.yml")
+    assert Path("ragcontract.yml").read_text() == (TEMPLATES / "ragcontract.yml").read_text()
 
 
 def test_from_a_run_and_questions_to_candidates_to_tick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -345,14 +346,14 @@ def test_questions_for_a_contract_over_answers_are_yours(tmp_path: Path, monkeyp
 
 @pytest.mark.parametrize("name", ["ragcontract.yml", "answers.yml"])
 def test_the_config_is_valid_as_it_is_and_with_what_is_commented_out(name: str, tmp_path: Path) -> None:
-    assert read_template(template(name), tmp_path).problems == Problems()
-    assert read_template(uncommented(template(name)), tmp_path).problems == Problems()
+    assert read_template((TEMPLATES / name).read_text(), tmp_path).problems == Problems()
+    assert read_template(uncommented((TEMPLATES / name).read_text()), tmp_path).problems == Problems()
 
 
 def test_the_config_shows_every_key_about_documents_and_the_one_for_answers_the_other_sections(tmp_path: Path) -> None:
     documents = Registry(metrics=BUILT_IN.metrics[:1], rules=BUILT_IN.rules[:3], quantities=LATENCY)
-    config = read_template(uncommented(template("ragcontract.yml")), tmp_path)
-    answers = set(read_template(uncommented(template("answers.yml")), tmp_path).locations.lines)
+    config = read_template(uncommented((TEMPLATES / "ragcontract.yml").read_text()), tmp_path)
+    answers = set(read_template(uncommented((TEMPLATES / "answers.yml").read_text()), tmp_path).locations.lines)
     cut_off = [key for key in limit_keys(documents, config.cutoffs) if not AT_K.search(key.name)]
     record = config_record(documents, cut_off)
     sections = {"": record()} | {f"{name}.": getattr(record(), name) for name in ("fail_on", "minimums", "per_query")}
@@ -376,7 +377,7 @@ def uncommented(config: str) -> str:
 def test_the_workflow_is_the_examples_but_for_its_folder() -> None:
     example = docs.WORKFLOW.read_text()
     assert docs.render_workflow(example) == example, "run `make docs`"
-    ours, theirs = yaml.safe_load(template("workflow.yml")), yaml.safe_load(example)
+    ours, theirs = yaml.safe_load((TEMPLATES / "workflow.yml").read_text()), yaml.safe_load(example)
     steps = theirs["jobs"]["rag-contract"]["steps"]
     assert steps[5]["with"].pop("baseline") == "rag/baseline.json"
     as_ours = json.dumps(theirs).replace("rag/", "").replace("search.py:full", "search.py:retrieve")

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from ragcontract import InputError, check
-from ragcontract.cli.commands.check import load_plugins
 from tests.builders import golden, run, write_jsonl
 from tests.process import rag_contract, spawn
 
@@ -90,16 +89,20 @@ def test_in_python_too_plugins_have_different_class_names(folder: Path) -> None:
         )
 
 
-def test_what_is_wrong_with_plugins_is_reported_at_once() -> None:
-    with pytest.raises(InputError) as caught:
-        load_plugins(["my_checks", "none:X", "my_checks:Empty", "my_checks:Broken", *["my_checks:Polite"] * 2])
-    assert caught.value.problems == [
-        "--plugin my_checks: expected module:Class, as my_checks:PoliteTone",
-        "--plugin none:X: cannot be loaded: ModuleNotFoundError: No module named 'none'",
-        "--plugin my_checks:Empty: has no method evaluate(output, tool_calls, rule)",
-        "--plugin my_checks:Broken: cannot be loaded: OSError: no model",
-        "--plugin my_checks:Polite: another plugin has this class name, too",
-    ]
+def test_what_is_wrong_with_plugins_is_reported_at_once(folder: Path) -> None:
+    write_jsonl(folder / "current_run.jsonl", [run("q", response="please")])
+    plugins = ["my_checks", "none:X", "my_checks:Empty", "my_checks:Broken", *["my_checks:Polite"] * 2]
+    ended = rag_contract("check", *(f"--plugin={plugin}" for plugin in plugins))
+    assert (ended.code, [line.removeprefix("error: ") for line in ended.err.splitlines()]) == (
+        2,
+        [
+            "--plugin my_checks: expected module:Class, as my_checks:PoliteTone",
+            "--plugin none:X: cannot be loaded: ModuleNotFoundError: No module named 'none'",
+            "--plugin my_checks:Empty: has no method evaluate(output, tool_calls, rule)",
+            "--plugin my_checks:Broken: cannot be loaded: OSError: no model",
+            "--plugin my_checks:Polite: another plugin has this class name, too",
+        ],
+    )
 
 
 def test_the_config_cannot_name_one(folder: Path) -> None:

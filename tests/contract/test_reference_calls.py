@@ -1,15 +1,27 @@
 """The tool calls of golden rows."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ragcontract import InputError, load_golden
 from ragcontract.answers.tool_calls import ToolCall
-from ragcontract.contract.answer_fields import reference_calls
 from ragcontract.core import bounds
-from ragcontract.files.schema import dotted
+from tests.builders import golden, write_jsonl
 
 CALL = ToolCall("get_order", {"id": "1"})
+
+
+def read(folder: Path, calls: Sequence[dict[str, Any]]) -> tuple[Any, list[str]]:
+    """Return the calls that a golden row wants, and what is wrong with them."""
+    path = write_jsonl(folder / "golden.jsonl", [golden("q", reference_tool_calls=calls)])
+    try:
+        answer = load_golden(path)["q"].answer
+    except InputError as error:
+        return None, [problem.removeprefix(f"{path}:1: ") for problem in error.problems]
+    return answer and answer.reference_tool_calls, []
 
 
 @pytest.mark.parametrize(
@@ -21,9 +33,9 @@ CALL = ToolCall("get_order", {"id": "1"})
         {"id": "c", "type": "function", "function": {"name": "get_order", "arguments": '{"id": "1"}'}},
     ],
 )
-def test_calls_have_the_forms_of_runs(written: dict[str, Any]) -> None:
-    assert reference_calls([written]) == (CALL,)
-    assert reference_calls([]) == ()
+def test_calls_have_the_forms_of_runs(written: dict[str, Any], tmp_path: Path) -> None:
+    assert read(tmp_path, [written]) == ((CALL,), [])
+    assert read(tmp_path, []) == ((), [])
 
 
 @pytest.mark.parametrize(
@@ -43,17 +55,16 @@ def test_calls_have_the_forms_of_runs(written: dict[str, Any]) -> None:
         ({"name": "f", "arguments": "{"}, "reference_tool_calls[1].arguments: expected a JSON object of at most 100"),
     ],
 )
-def test_what_is_wrong_is_reported_with_its_path(written: dict[str, Any], problem: str) -> None:
-    found = reference_calls([{"name": "f"}, written])
-    assert isinstance(found, list)
-    [mismatch] = found
-    assert f"{dotted(mismatch.path)}: {mismatch.message}".startswith(problem)
+def test_what_is_wrong_is_reported_with_its_path(written: dict[str, Any], problem: str, tmp_path: Path) -> None:
+    _, [found] = read(tmp_path, [{"name": "f"}, written])
+    assert found.startswith(problem)
 
 
-def test_calls_and_arguments_are_limited() -> None:
+def test_calls_and_arguments_are_limited(tmp_path: Path) -> None:
     most = [{"name": "f"}] * bounds.REFERENCE_CALLS
-    assert isinstance(reference_calls(most), tuple)
-    assert isinstance(reference_calls([*most, {"name": "f"}]), list)
+    assert read(tmp_path, most)[1] == []
+    assert len(read(tmp_path, [*most, {"name": "f"}])[1]) == 1
     arguments = {str(number): 1 for number in range(bounds.ARGUMENTS // 2)}
-    assert isinstance(reference_calls([{"name": "f", "args": arguments}] * 2), tuple)
-    assert isinstance(reference_calls([{"name": "f", "args": arguments}] * 2 + [{"name": "f", "args": {"a": 1}}]), list)
+    all_arguments = [{"name": "f", "args": arguments}] * 2
+    assert read(tmp_path, all_arguments)[1] == []
+    assert len(read(tmp_path, [*all_arguments, {"name": "f", "args": {"a": 1}}])[1]) == 1

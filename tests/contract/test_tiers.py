@@ -4,13 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from ragcontract.contract.config import Tier
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.resolve import resolve
-from ragcontract.contract.scope import skipped_tiers
 from ragcontract.core.golden import ExpectedAnswer
 from ragcontract.registry import BUILT_IN
-from tests.records import golden_of, query
+from tests.records import golden_of, query, report
 
 
 def problems(folder: Path, text: str, *tiers: str) -> list[str]:
@@ -63,10 +61,6 @@ def test_without_tiers_in_the_configuration_those_of_golden_rows_have_no_limit(t
     assert problems(tmp_path, "k: 5\n", "sanity") == []
 
 
-def tier(name: str, *gates: str) -> Tier:
-    return Tier(name=name, minimum=0.9, gates=list(gates))
-
-
 @pytest.mark.parametrize(
     ("missed", "skipped"),
     [
@@ -78,5 +72,9 @@ def tier(name: str, *gates: str) -> Tier:
     ],
 )
 def test_a_missed_tier_skips_those_it_gates_and_those_they_gate(missed: list[str], skipped: dict[str, str]) -> None:
-    tiers = [tier("core", "extra"), tier("sanity", "core"), tier("extra"), tier("other")]
-    assert skipped_tiers(tiers, missed) == skipped
+    gates = {"core": ["extra"], "sanity": ["core"], "extra": [], "other": []}
+    queries = [query(name, "A", answer=ExpectedAnswer(tier=name)) for name in gates]
+    tiers = [{"name": name, "minimum": 0.9, "gates": gated} for name, gated in gates.items()]
+    made = report(queries, {name: ["x" if name in missed else "A"] for name in gates}, config={"tiers": tiers})
+    reasons = {tier.name: tier.skipped for tier in made.tiers or () if tier.skipped}
+    assert reasons == {name: f"tier '{why}' missed its minimum" for name, why in skipped.items()}

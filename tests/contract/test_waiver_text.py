@@ -1,15 +1,18 @@
 """A waiver is added to a configuration and nothing else in it changes, whatever the notation."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
+import yaml
 
-from ragcontract.contract.waivers import as_yaml, with_waiver
-from ragcontract.files import yaml_tree
+from tests.builders import golden, write_jsonl
+from tests.process import rag_contract
 
-WAIVER = {"query": "q1", "reason": "known: # yes", "owner": "ann", "expires": "2027-01-01"}
-OTHER = "query: other, reason: r, owner: o, expires: 2027-01-01"
+WAIVER = {"query": "q1", "reason": "known: # yes", "owner": "ann", "expires": "2999-01-01"}
+OTHER = "query: other, reason: r, owner: o, expires: 2999-01-01"
 
 CONFIGS = [
-    pytest.param("", id="empty"),
     pytest.param("# only a comment\n", id="only comments"),
     pytest.param("k: 5  # the prompt has five\n", id="no waivers yet"),
     pytest.param("k: 5", id="no line end"),
@@ -24,28 +27,46 @@ CONFIGS = [
     pytest.param(f"waivers:\n- {{{OTHER}}}\nk: 5\n", id="a list without indentation"),
     pytest.param(f"waivers:\n    - {{{OTHER}}}  # why\n\n# about k\nk: 5\n", id="a list with comments after it"),
     pytest.param(
-        "waivers:\n  - query: other\n    owner: o\n    reason: >\n      a\n      b\n    expires: 2027-01-01\n\nk: 5\n",
+        "waivers:\n  - query: other\n    owner: o\n    reason: >\n      a\n      b\n    expires: 2999-01-01\n\nk: 5\n",
         id="a folded text",
     ),
     pytest.param(
-        "waivers:\n  - query: other\n    owner: o\n    expires: 2027-01-01\n    reason: |\n      long\n      text\n",
+        "waivers:\n  - query: other\n    owner: o\n    expires: 2999-01-01\n    reason: |\n      long\n      text\n",
         id="a text over lines at the end",
     ),
     pytest.param(
-        'waivers:\n  - query: other\n    owner: o\n    expires: 2027-01-01\n    reason: "long\n      text"  # why',
+        'waivers:\n  - query: other\n    owner: o\n    expires: 2999-01-01\n    reason: "long\n      text"  # why',
         id="a quoted text over lines at the end",
     ),
 ]
 
 
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Enter a folder with golden queries."""
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(Path("golden.jsonl"), [golden("q1"), golden("other"), golden("007")])
+
+
+def waived(text: str, **fields: str) -> tuple[int, str]:
+    """Return the exit code of the command, and the configuration that it leaves."""
+    Path("ragcontract.yml").write_bytes(text.encode())
+    waiver = WAIVER | fields
+    options = ("--reason", waiver["reason"], "--owner", waiver["owner"], "--until", waiver["expires"])
+    code = rag_contract("waive", waiver["query"], *options).code
+    return code, Path("ragcontract.yml").read_bytes().decode()
+
+
+def read(text: str) -> Any:
+    """Return the values of a configuration, all as text."""
+    return yaml.load(text, yaml.BaseLoader)
+
+
 @pytest.mark.parametrize("text", CONFIGS)
 def test_the_waiver_is_added_and_every_line_stays(text: str) -> None:
-    added = with_waiver(text, WAIVER)
-    assert added is not None
-    before = yaml_tree.load(text.encode()).value or {}
-    after = yaml_tree.load(added.encode())
-    assert after.problems == []
-    assert after.value == {**before, "waivers": [*(before.get("waivers") or []), WAIVER]}
+    code, added = waived(text)
+    before = read(text) or {}
+    assert (code, read(added)) == (0, {**before, "waivers": [*(before.get("waivers") or []), WAIVER]})
     assert [part for part in text.split("#")[1:] if part.splitlines()[0] not in added] == []
     rest = iter(added.splitlines())
     lines = [line for line in text.splitlines() if "waivers" not in line and "]" not in line and "}," not in line]
@@ -62,17 +83,16 @@ def test_the_waiver_is_added_and_every_line_stays(text: str) -> None:
     ],
 )
 def test_what_cannot_be_added_to_is_left_alone(text: str) -> None:
-    assert with_waiver(text, WAIVER) is None
+    assert waived(text) == (2, text)
 
 
-def test_waivers_to_paste_are_a_key_of_the_configuration() -> None:
-    text = as_yaml([WAIVER, {**WAIVER, "query": "007"}])
-    assert yaml_tree.load(text.encode()).value == {"waivers": [WAIVER, {**WAIVER, "query": "007"}]}
+def test_an_id_of_digits_stays_text() -> None:
+    code, added = waived("k: 5\n", query="007")
+    assert (code, yaml.safe_load(added)["waivers"][0]["query"]) == (0, "007")
 
 
 def test_characters_that_nobody_sees_are_escaped_and_mean_the_same() -> None:
-    hidden = {**WAIVER, "query": "a\u202eb", "reason": "caf\u00e9"}
-    text = as_yaml([hidden])
-    assert "\u202e" not in text
-    assert yaml_tree.load(text.encode()).value == {"waivers": [hidden]}
-    assert "caf\u00e9" in as_yaml([{**WAIVER, "reason": "caf\u00e9"}])
+    hidden = "caf\u00e9 a\u202eb"
+    code, added = waived("k: 5\n", reason=hidden)
+    assert (code, "\u202e" in added, read(added)["waivers"][0]["reason"]) == (0, False, hidden)
+    assert "caf\u00e9" in waived("k: 5\n", reason="caf\u00e9")[1]

@@ -4,13 +4,15 @@ import gzip
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 import msgspec
 from hypothesis import strategies as st
 
 from ragcontract.convert.collection import FORMATS, Collection, Part, Query, Ranking, Retrieved, Source
 from ragcontract.files.problems import Collector, Problems
+from tests.process import rag_contract
 
 Judgments = Mapping[str, Mapping[str, float]]
 Results = Mapping[str, Sequence[tuple[str, float | None]]]
@@ -52,6 +54,27 @@ def written(form: str, name: str, collection: Collection) -> tuple[str, Problems
     """Write one file of a format."""
     problems = Collector()
     return "".join(FORMATS[form].load().outputs[name].write(collection, problems)), problems.collected()
+
+
+class Converted(NamedTuple):
+    """What the command wrote, and what it printed about the inputs, paths without the folder in them."""
+
+    rows: list[dict[str, Any]]  # none where the files were refused
+    problems: list[str]
+    warnings: list[str]
+
+
+def converted(form: str, out: str, folder: Path, *argv: str) -> Converted:
+    """Convert files in a folder with the command to the output ``out``, as ``golden`` or ``scores``."""
+    with TemporaryDirectory() as elsewhere:
+        path = Path(elsewhere) / "out.jsonl"
+        ended = rag_contract("convert", "--from", form, *argv, f"--{out}-out", str(path))
+        written = rows(path.read_text()) if path.exists() else []
+    printed = [line.replace(f"{folder}/", "").partition(": ") for line in ended.err.splitlines()]
+    problems = [text for kind, _, text in printed if kind == "error"]
+    assert {kind for kind, *_ in printed} <= {"error", "warning"}, ended.err
+    assert (ended.code, bool(written)) == ((2, False) if problems else (0, True)), ended
+    return Converted(written, problems, [text for kind, _, text in printed if kind == "warning"])
 
 
 def collection(grades: Judgments, results: Results | None = None) -> Collection:

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from ragcontract import load_run
-from ragcontract.convert.trec import rows
+from ragcontract.convert.collection import FORMATS, Part, Source
 from ragcontract.files.problems import Collector
 from tests.convert.builders import QRELS, RUN, TOPICS, lines_of, packed
 from tests.process import files_in, rag_contract, spawn
@@ -18,6 +18,9 @@ def trec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, text in {"qrels.txt": QRELS, "topics.tsv": TOPICS, "run.txt": RUN}.items():
         (tmp_path / name).write_text(text)
     return tmp_path
+
+
+INPUTS = ("golden", "qrels", "queries", "corpus", "samples", "results", "csv", "run")
 
 
 def convert(options: str) -> tuple[int, str, str]:
@@ -194,10 +197,23 @@ def test_samples_without_what_was_retrieved_are_golden_queries(tmp_path: Path, m
     assert (code, err) == (2, "error: samples:1: retrieved_context_ids: is missing; expected a list of ids\n")
 
 
-def test_a_file_that_is_gone_when_it_is_opened_is_reported(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("form", "name", "part"),
+    [
+        ("trec", "qrels", "golden"),
+        ("trec", "queries", "golden"),
+        ("ragas", "samples", "golden"),
+        ("csv", "csv", "golden"),
+        ("table", "results", "scores"),
+    ],
+)
+def test_a_file_that_is_gone_when_it_is_opened_is_reported(form: str, name: str, part: Part, tmp_path: Path) -> None:
+    paths: dict[str, list[str]] = {other: [] for other in INPUTS}
     problems = Collector()
-    assert list(rows([str(tmp_path / "gone")], str.split, "qid 0 docid grade", problems)) == []
-    assert lines_of(problems.collected(), tmp_path) == ["gone: cannot be read (No such file or directory)"]
+    files = paths | {name: [str(tmp_path / "gone")]}
+    options = {"score_column": ["f"]}
+    FORMATS[form].load().read(Source(files=files, wanted={part}, problems=problems, options=options))
+    assert lines_of(problems.collected(), tmp_path)[0] == "gone: cannot be read (No such file or directory)"
 
 
 def test_scores_of_several_files_become_one_scores_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

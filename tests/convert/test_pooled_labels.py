@@ -3,7 +3,6 @@ from pathlib import Path
 
 import pytest
 
-from ragcontract.files.writing import write_files
 from tests.convert.builders import TOPICS
 from tests.process import Ended, rag_contract
 
@@ -18,7 +17,8 @@ COUNTS = "converted 2 queries (2 with relevant documents), a run of 2 queries an
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    write_files({"qrels.txt": QRELS.encode(), "topics.tsv": TOPICS.encode(), "run.txt": RUN.encode()})
+    for name, text in {"qrels.txt": QRELS, "topics.tsv": TOPICS, "run.txt": RUN}.items():
+        Path(name).write_text(text)
     return tmp_path
 
 

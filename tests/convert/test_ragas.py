@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragcontract.convert.collection import Collection
-from ragcontract.convert.input_files import objects
-from ragcontract.convert.ragas import Sample
-from ragcontract.files.problems import Collector, Problems
+from ragcontract.files.problems import Problems
 from tests.convert.builders import ANY_TEXT, collection, collections, lines_of, ranks, read, rows, written
 from tests.process import rag_contract
 
@@ -111,12 +109,6 @@ def test_problems_by_the_thousand_are_counted(tmp_path: Path) -> None:
     assert "(and 999 more like this, in this line)" in problems.problems[0]
 
 
-def test_a_missing_file_is_reported(tmp_path: Path) -> None:
-    problems = Collector()
-    assert list(objects([str(tmp_path / "none")], Sample, problems)) == []
-    assert lines_of(problems.collected(), tmp_path) == ["none: cannot be read (No such file or directory)"]
-
-
 def test_samples_say_what_they_could_not() -> None:
     found = collection({"q1": {"a": 2, "b": 0.5}, "q2": {"a": 1}}, {"q1": [("a", 1.0), ("a", 0.5)], "q3": []})
     text, problems = written("ragas", "samples", found)
@@ -153,10 +145,9 @@ def test_a_pipe_is_read_from_its_first_line_on(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with ThreadPoolExecutor() as pool:
         pool.submit((tmp_path / "pipe").write_text, FORMS["lines"])
-        assert [sample.user_input for _, sample in objects([str(tmp_path / "pipe")], Sample, Collector())] == [
-            "What?",
-            "Who?",
-        ]
+        argv = ("--from", "ragas", "--samples", str(tmp_path / "pipe"), "--golden-out", str(tmp_path / "golden.jsonl"))
+        assert rag_contract("convert", *argv).code == 0
+    assert [row["query"] for row in rows((tmp_path / "golden.jsonl").read_text())] == ["What?", "Who?"]
 
 
 def test_what_a_sample_expects_of_the_answer_is_left_out_with_a_warning(

@@ -9,10 +9,7 @@ from typing import Any
 
 import pytest
 
-from ragcontract.convert.collection import Source
-from ragcontract.convert.score_table import read as read_table
-from ragcontract.files.problems import Collector, Problems
-from tests.convert.builders import goldens, lines_of, write
+from tests.convert.builders import converted, goldens
 
 CSV = "Query ID;Judge score;note\nq1;0.5;fine\n7; 1 ;\nq2;;none\n"
 ROWS: list[dict[str, Any]] = [
@@ -30,38 +27,39 @@ FORMS = {
 
 def read(
     folder: Path, text: str | bytes, *scores: str, id_column: str | None = None, golden: str = ""
-) -> tuple[list[tuple[str | int, dict[str, float | None] | None]], Problems]:
-    problems = Collector()
-    given = {"results": text, "golden": golden} if golden else {"results": text}
-    options = {"id_column": id_column, "score_column": scores}
-    found = read_table(Source(files=write(folder, **given), wanted={"scores"}, problems=problems, options=options))
-    return [(row.query_id, row.scores) for row in found.scores or []], problems.collected()
+) -> tuple[list[tuple[str, dict[str, float | None]]], list[str], list[str]]:
+    """Return the scores by query, the problems and the warnings."""
+    (folder / "results").write_bytes(text.encode() if isinstance(text, str) else text)
+    (folder / "golden").write_text(golden)
+    argv = ["--results", str(folder / "results"), *(f"--score={name}" for name in scores)]
+    argv += ["--golden", str(folder / "golden")] if golden else []
+    argv += [f"--id={id_column}"] if id_column else []
+    rows, problems, warnings = converted("table", "scores", folder, *argv)
+    return [(row["query_id"], row["scores"]) for row in rows], problems, warnings
 
 
 @pytest.mark.parametrize("text", FORMS.values(), ids=FORMS)
 def test_the_named_columns_are_scores(text: str, tmp_path: Path) -> None:
     expected = [("q1", {"judge_score": 0.5}), ("7", {"judge_score": 1.0}), ("q2", {"judge_score": None})]
     for data in (text.encode(), gzip.compress(text.encode())):
-        rows, problems = read(tmp_path, data, "Judge score")
-        assert (rows, problems.problems) == (expected, ())
-        assert "judge_score of 1 query ('q2')" in problems.warnings[0]
+        rows, problems, warnings = read(tmp_path, data, "Judge score")
+        assert (rows, problems) == (expected, [])
+        assert "judge_score of 1 query ('q2')" in warnings[0]
 
 
 def test_a_pipe_is_read_from_its_first_line_on(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
-    problems = Collector()
     with ThreadPoolExecutor() as pool:
         pool.submit((tmp_path / "pipe.csv").write_text, "id,f\na,1\n")
-        files = {"results": [str(tmp_path / "pipe.csv")], "golden": []}
-        found = read_table(Source(files=files, wanted={"scores"}, problems=problems, options={"score_column": ["f"]}))
-    assert ([row.scores for row in found.scores or []], problems.collected()) == ([{"f": 1.0}], Problems())
+        found = converted("table", "scores", tmp_path, "--results", str(tmp_path / "pipe.csv"), "--score", "f")
+    assert found == ([{"query_id": "a", "scores": {"f": 1.0}}], [], [])
 
 
 def test_the_column_of_the_ids_is_named_or_recognized_or_that_of_the_questions(tmp_path: Path) -> None:
     text = "id,key,question,f\n1,a,Who?,1\n"
     assert read(tmp_path, text, "f")[0] == [("1", {"f": 1.0})]
     assert read(tmp_path, text, "f", id_column="key")[0] == [("a", {"f": 1.0})]
-    assert read(tmp_path, "question,f\nWho?,1\n", "f", golden=goldens(x="Who?")) == ([("x", {"f": 1.0})], Problems())
+    assert read(tmp_path, "question,f\nWho?,1\n", "f", golden=goldens(x="Who?")) == ([("x", {"f": 1.0})], [], [])
 
 
 @pytest.mark.parametrize(
@@ -97,27 +95,19 @@ def test_the_column_of_the_ids_is_named_or_recognized_or_that_of_the_questions(t
     ],
 )
 def test_what_is_no_such_table_is_reported(text: str, problem: str, tmp_path: Path) -> None:
-    _, problems = read(tmp_path, text, "f")
-    assert lines_of(problems, tmp_path) == [problem]
+    assert read(tmp_path, text, "f")[1] == [problem]
 
 
 def test_a_named_column_that_is_not_there_is_reported_with_the_one_that_was_probably_meant(tmp_path: Path) -> None:
     text = "identifier,faithfulness\na,1\n"
-    assert lines_of(read(tmp_path, text, "faithfullness", id_column="identifier")[1], tmp_path) == [
+    assert read(tmp_path, text, "faithfullness", id_column="identifier")[1] == [
         "results:2: no column \"faithfullness\" for the scores; did you mean 'faithfulness'?"
     ]
-    assert lines_of(read(tmp_path, text, "faithfulness", id_column="identifer")[1], tmp_path) == [
+    assert read(tmp_path, text, "faithfulness", id_column="identifer")[1] == [
         "results:2: no column \"identifer\" for the ids; did you mean 'identifier'?"
     ]
 
 
-def test_a_missing_file_is_reported(tmp_path: Path) -> None:
-    problems = Collector()
-    files = {"results": [str(tmp_path / "none")], "golden": []}
-    read_table(Source(files=files, wanted={"scores"}, problems=problems, options={"score_column": ["f"]}))
-    assert lines_of(problems.collected(), tmp_path)[0].startswith("none: cannot be read (No such file")
-
-
 def test_problems_by_the_thousand_are_counted(tmp_path: Path) -> None:
-    _, problems = read(tmp_path, "{}\n" + "{,\n" * 3_000, "f")
-    assert len(problems.problems) <= 50
+    _, problems, _ = read(tmp_path, "{}\n" + "{,\n" * 3_000, "f")
+    assert len(problems) <= 51

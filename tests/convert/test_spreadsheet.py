@@ -3,42 +3,40 @@
 import csv
 import gzip
 import io
-import json
+import re
 import tempfile
 from collections.abc import Sequence
+from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.convert.collection import FORMATS, Collection, Source
-from ragcontract.convert.spreadsheet import NAMES
-from ragcontract.files.problems import Collector, Problems
+from ragcontract.convert.collection import FORMATS
 from scripts import docs
-from tests.convert.builders import lines_of, write
+from tests.convert.builders import Converted, converted
 from tests.process import rag_contract
 
 HEAD = "question,expected_ids\n"
 Rows = dict[str, tuple[str, Sequence[str]]]
 
 
-def read(folder: Path, text: str | bytes, **columns: str) -> tuple[Collection, Problems]:
-    problems = Collector()
-    options = {name if name == "separator" else f"{name}_column": column for name, column in columns.items()}
-    source = Source(files=write(folder, csv=text), wanted={"golden"}, problems=problems, options=options)
-    return FORMATS["csv"].load().read(source), problems.collected()
+def read(folder: Path, text: str | bytes, **options: str) -> Converted:
+    (folder / "csv").write_bytes(text.encode() if isinstance(text, str) else text)
+    named = (f"--{name.replace('_', '-')}={value}" for name, value in options.items())
+    return converted("csv", "golden", folder, "--csv", str(folder / "csv"), *named)
 
 
-def queries(folder: Path, text: str | bytes, **columns: str) -> Rows:
+def queries(folder: Path, text: str | bytes, **options: str) -> Rows:
     """Return question and ids by query id; fails if there is any problem or warning."""
-    collection, problems = read(folder, text, **columns)
-    assert problems == Problems()
-    return {query.id: (query.text, list(query.grades)) for query in (collection.queries or {}).values()}
+    rows, *said = read(folder, text, **options)
+    assert said == [[], []]
+    return {row["id"]: (row["query"], list(row["relevance"])) for row in rows}
 
 
-def problems_in(folder: Path, text: str | bytes, **columns: str) -> list[str]:
-    return lines_of(read(folder, text, **columns)[1], folder)
+def problems_in(folder: Path, text: str | bytes, **options: str) -> list[str]:
+    return read(folder, text, **options).problems
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
@@ -87,49 +85,78 @@ def test_a_column_of_ids_names_the_questions(tmp_path: Path) -> None:
 
 def test_columns_are_named_where_they_are_not_recognized(tmp_path: Path) -> None:
     text = "Frage,Belege,Nr\nWarum?,a,1\n"
-    names = {"question": "frage", "ids": "BELEGE", "id": "nr"}
+    names = {"question_column": "frage", "ids_column": "BELEGE", "id_column": "nr"}
     assert queries(tmp_path, text, **names) == {"1": ("Warum?", ["a"])}
     there = 'the header has "Frage", "Belege", "Nr"'
     assert problems_in(tmp_path, text) == [
         f"csv:1: no column for the questions is recognized; name it with --question-column; {there}",
         f"csv:1: no column for the expected ids is recognized; name it with --ids-column; {there}",
     ]
-    assert problems_in(tmp_path, text, **names | {"ids": "Beleg"}) == [
+    assert problems_in(tmp_path, text, **names | {"ids_column": "Beleg"}) == [
         "csv:1: no column \"Beleg\" for the expected ids; did you mean 'Belege'?"
     ]
 
 
-def test_every_recognized_name_is_on_the_page_in_its_order(tmp_path: Path) -> None:
+# For each option, what its column has, and the columns beside it.
+COLUMNS = {
+    "--question-column": ("Why?", {"doc_ids": "a"}),
+    "--ids-column": ("a", {"question": "Why?"}),
+    "--id-column": ("7", {"question": "Why?", "doc_ids": "a"}),
+}
+
+
+def names_on_the_page(option: str) -> list[str]:
+    """Return the names of a column that the page says are recognized."""
     page = (docs.ROOT / "docs" / "convert.md").read_text()
-    for column, names in NAMES.items():
-        assert ", ".join(f"`{name.replace(' ', '_')}`" for name in names) in page, column
-    for name in NAMES["ids"]:
-        assert queries(tmp_path, f"question,{name.upper()}\nWhy?,a\n") == {"why": ("Why?", ["a"])}
+    (line,) = re.findall(rf"^\|[^|]+\|([^|]+)\| `{option}` \|$", page, re.MULTILINE)
+    return re.findall("`(.+?)`", line)
+
+
+def read_named(folder: Path, option: str, *names: str) -> Converted:
+    """Read a table with one row, in which the last of several columns has what the option's column has."""
+    value, others = COLUMNS[option]
+    columns = {**others, **dict.fromkeys(names, "other"), names[-1]: value}
+    return read(folder, f"{','.join(columns)}\n{','.join(columns.values())}\n")
+
+
+@pytest.mark.parametrize("option", COLUMNS)
+def test_every_name_on_the_page_is_recognized_and_the_first_of_two_counts(option: str, tmp_path: Path) -> None:
+    names = names_on_the_page(option)
+    for name in names:
+        (row,), *said = read_named(tmp_path, option, name.upper())
+        expected = ("7" if option == "--id-column" else "why", "Why?", {"a": 1})
+        assert (row["id"], row["query"], row["relevance"], *said) == (*expected, [], []), name
+    for first, second in pairwise(names):
+        if not {first, second} & {"expected", "relevant"}:  # which may be grades
+            (row,), *_ = read_named(tmp_path, option, second, first)
+            assert (row["id"], row["query"], row["relevance"]) == expected, first
+
+
+@pytest.mark.parametrize("option", COLUMNS)
+def test_names_that_are_not_on_the_page_are_not_recognized(option: str, tmp_path: Path) -> None:
+    on_the_page = {name for column in COLUMNS for name in names_on_the_page(column)}
+    words = sorted({word for name in on_the_page for word in name.split("_")} | {"answer", "doc", "gold", "key"})
+    made = {"_".join(parts) for size in (1, 2, 3) for parts in product(words, repeat=size)} - on_the_page
+    rows, problems, _ = read_named(tmp_path, option, *sorted(made))
+    assert [row["id"] for row in rows] == ["why"] if option == "--id-column" else "name it with" in problems[0]
 
 
 def test_an_empty_cell_is_still_to_be_labelled_and_an_empty_list_is_nothing(tmp_path: Path) -> None:
-    collection, problems = read(tmp_path, f"{HEAD}Why?,\nWhen?,[]\n")
-    assert problems.problems == ()
+    rows, problems, warnings = read(tmp_path, f"{HEAD}Why?,\nWhen?,[]\n")
+    assert problems == []
     advice = "TODO is written for it; use `rag-contract label`, or write [] if nothing answers the question"
-    assert [warning.replace(f"{tmp_path}/", "") for warning in problems.warnings] == [
-        f"csv:2: 1 query ('why') without an expected id: {advice}"
-    ]
-    assert {query.id: dict(query.grades) for query in (collection.queries or {}).values()} == {
-        "why": {"TODO": 1},
-        "when": {},
-    }
+    assert warnings == [f"csv:2: 1 query ('why') without an expected id: {advice}"]
+    assert {row["id"]: row["relevance"] for row in rows} == {"why": {"TODO": 1}, "when": {}}
 
 
 def test_several_empty_cells_are_said_once(tmp_path: Path) -> None:
-    _, problems = read(tmp_path, f"{HEAD}Why?,\nWhen?,\n")
-    [warning] = problems.warnings
+    [warning] = read(tmp_path, f"{HEAD}Why?,\nWhen?,\n").warnings
     assert "csv:2: 2 queries ('why', 'when') without an expected id: TODO is written for each of them; use" in warning
 
 
 def test_rows_with_one_question_are_put_together_with_a_warning(tmp_path: Path) -> None:
-    collection, problems = read(tmp_path, f"{HEAD}Why?,a\nWhen?,b\nwhy,c\nWhy?,\n")
-    assert list((collection.queries or {})["why"].grades) == ["a", "c"]
-    [warning] = problems.warnings
+    rows, _, [warning] = read(tmp_path, f"{HEAD}Why?,a\nWhen?,b\nwhy,c\nWhy?,\n")
+    assert {row["id"]: list(row["relevance"]) for row in rows}["why"] == ["a", "c"]
     assert warning.endswith("csv:4: 2 rows with a question of an earlier row: their ids are put together")
 
 
@@ -140,25 +167,17 @@ def test_one_id_for_two_questions_is_refused(tmp_path: Path) -> None:
     ]
 
 
-def converted(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch, *options: str) -> tuple[int, list[object], str]:
-    """Return the exit code of the command, the grades in the golden rows, and what it prints beside."""
-    monkeypatch.chdir(folder)
-    Path("q.csv").write_text(text)
-    code, _, err = rag_contract("convert", "--from", "csv", "--csv", "q.csv", "--golden-out", "g.jsonl", *options)
-    lines = Path("g.jsonl").read_text().splitlines() if code == 0 else []
-    return code, [json.loads(line)["relevance"] for line in lines], err
+def grades(folder: Path, text: str) -> list[object]:
+    """Return the grades in the golden rows."""
+    return [row["relevance"] for row in read(folder, text).rows]
 
 
 @pytest.mark.parametrize("name", ["relevance", "Grade"])
-def test_a_column_of_grades_says_what_is_not_relevant(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_column_of_grades_says_what_is_not_relevant(name: str, tmp_path: Path) -> None:
     text = (
         f"question,document_id,{name}\nWhy?,doc_policy,2\nWhy?,doc_old_policy,0\nWho?,a;b,1.0\nHow?,c,-1\nWhen?,[],\n"
     )
-    code, rows, _ = converted(tmp_path, text, monkeypatch)
-    assert code == 0
-    assert rows == [{"doc_policy": 2, "doc_old_policy": 0}, {"a": 1, "b": 1}, {"c": 0}, {}]
+    assert grades(tmp_path, text) == [{"doc_policy": 2, "doc_old_policy": 0}, {"a": 1, "b": 1}, {"c": 0}, {}]
 
 
 @pytest.mark.parametrize(
@@ -166,62 +185,58 @@ def test_a_column_of_grades_says_what_is_not_relevant(
     [
         (
             "question,doc_id,relevance\nWhy?,a,\n",
-            'q.csv:2: relevance: expected a grade, a number of at most a billion (0 is not relevant), found ""',
+            'csv:2: relevance: expected a grade, a number of at most a billion (0 is not relevant), found ""',
         ),
-        ("question,doc_id,Grade\nWhy?,a,high\n", "q.csv:2: Grade: expected a grade"),
-        ("question,doc_id,grade\nWhy?,a,inf\n", "q.csv:2: grade: expected a grade"),
+        ("question,doc_id,Grade\nWhy?,a,high\n", "csv:2: Grade: expected a grade"),
+        ("question,doc_id,grade\nWhy?,a,inf\n", "csv:2: grade: expected a grade"),
         (
             "question,doc_id,relevance\nWhy?,a,0\nWhy?,a,1\n",
-            'q.csv:3: "a" has the grade 1 here and 0 in an earlier row',
+            'csv:3: "a" has the grade 1 here and 0 in an earlier row',
         ),
-        ("question,doc_id,relevance,grade\nWhy?,a,0,1\n", 'q.csv:1: has several columns of grades, "relevance" and'),
+        ("question,doc_id,relevance,grade\nWhy?,a,0,1\n", 'csv:1: has several columns of grades, "relevance" and'),
         (
             "question,doc_id,label\nWhy?,a,1\nWho?,b,0\n",
             (
-                "q.csv:1: the column \"label\" looks like the grades of the documents; call it 'relevance' if it is, "
+                "csv:1: the column \"label\" looks like the grades of the documents; call it 'relevance' if it is, "
                 "otherwise remove it"
             ),
         ),
-        ("question,doc_id,Relevance-Score\nWhy?,a,0.5\nWho?,b,\n", 'q.csv:1: the column "Relevance-Score" looks like'),
-        ("question,doc_id,Relevance (0-2)\nWhy?,a,0\n", 'q.csv:1: the column "Relevance (0-2)" looks like'),
-        ("question,doc_id,judgment\nWhy?,a,Not relevant\n", 'q.csv:1: the column "judgment" looks like the grades'),
+        ("question,doc_id,Relevance-Score\nWhy?,a,0.5\nWho?,b,\n", 'csv:1: the column "Relevance-Score" looks like'),
+        ("question,doc_id,Relevance (0-2)\nWhy?,a,0\n", 'csv:1: the column "Relevance (0-2)" looks like'),
+        ("question,doc_id,judgment\nWhy?,a,Not relevant\n", 'csv:1: the column "judgment" looks like the grades'),
         (
             "question,doc_id,relevant\nWhy?,a,0\n",
-            'q.csv:1: has the ids in "relevant" or "doc_id"; name the column with --ids-column',
+            'csv:1: has the ids in "relevant" or "doc_id"; name the column with --ids-column',
         ),
     ],
 )
-def test_what_may_be_grades_is_refused(
-    text: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    code, _, err = converted(tmp_path, text, monkeypatch)
-    assert code == 2
-    assert f"error: {problem}" in err
+def test_what_may_be_grades_is_refused(text: str, problem: str, tmp_path: Path) -> None:
+    assert any(found.startswith(problem) for found in problems_in(tmp_path, text))
 
 
-def test_a_named_column_of_ids_leaves_the_other_to_be_grades(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_named_column_of_ids_leaves_the_other_to_be_grades(tmp_path: Path) -> None:
     text = "question,doc_id,relevant\nWhy?,a,no\n"
-    code, _, err = converted(tmp_path, text, monkeypatch, "--ids-column", "doc_id")
-    assert (code, 'the column "relevant" looks like the grades' in err) == (2, True)
+    (problem,) = problems_in(tmp_path, text, ids_column="doc_id")
+    assert 'the column "relevant" looks like the grades' in problem
 
 
 @pytest.mark.parametrize("name", ["label", "score", "rating", "owner"])
-def test_a_column_of_other_words_is_no_grade(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_column_of_other_words_is_no_grade(name: str, tmp_path: Path) -> None:
     text = f"question,doc_ids,{name}\nWhy?,a,billing\nWho?,b,1\n"
-    assert converted(tmp_path, text, monkeypatch)[:2] == (0, [{"a": 1}, {"b": 1}])
+    assert grades(tmp_path, text) == [{"a": 1}, {"b": 1}]
 
 
-def test_a_column_without_any_value_is_no_grade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert converted(tmp_path, "question,doc_ids,label\nWhy?,a,\n", monkeypatch)[:2] == (0, [{"a": 1}])
+def test_a_column_without_any_value_is_no_grade(tmp_path: Path) -> None:
+    assert grades(tmp_path, "question,doc_ids,label\nWhy?,a,\n") == [{"a": 1}]
 
 
-def test_columns_that_are_not_read_are_left_out_with_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_that_are_not_read_are_left_out_with_a_warning(tmp_path: Path) -> None:
     text = "question,expected_ids,Forbidden Doc IDs,must_rank_at_most,,owner\nWhy?,a,b,1,x,e\n"
-    code, rows, err = converted(tmp_path, text, monkeypatch)
-    assert (code, rows) == (0, [{"a": 1}])
+    rows, _, warnings = read(tmp_path, text)
+    assert [row["relevance"] for row in rows] == [{"a": 1}]
     names = '"Forbidden Doc IDs", "must_rank_at_most", "owner"'
     advice = "add what is expected there to the golden rows"
-    assert err == f"warning: q.csv:1: 3 columns not read, and left out: {names}; {advice}\n"
+    assert warnings == [f"csv:1: 3 columns not read, and left out: {names}; {advice}"]
 
 
 MISTAKES = {
@@ -294,8 +309,7 @@ def test_any_cell_is_read_as_csv_writes_it(question: str, ids: list[str]) -> Non
     file = io.StringIO()
     csv.writer(file).writerows([["question", "doc_ids"], [question, "|".join(ids)]])
     with tempfile.TemporaryDirectory() as folder:
-        collection, problems = read(Path(folder), file.getvalue(), separator="|")
+        [row], problems, _ = read(Path(folder), file.getvalue(), separator="|")
     assert not problems
-    [query] = (collection.queries or {}).values()
-    assert query.text == question.strip()
-    assert list(query.grades) == (list(dict.fromkeys(ids)) or ["TODO"])
+    assert row["query"] == question.strip()
+    assert list(row["relevance"]) == (list(dict.fromkeys(ids)) or ["TODO"])

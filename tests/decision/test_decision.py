@@ -6,7 +6,6 @@ from msgspec.structs import replace
 from ragcontract.core.errors import InputError
 from ragcontract.decision.decide import Decision, decide
 from ragcontract.decision.evaluated import Evaluation
-from ragcontract.decision.gates import noise_of_metrics
 from ragcontract.decision.input_problems import input_problems
 from tests.records import NOW, Config, Docs, evaluate, query, report_on
 
@@ -267,7 +266,7 @@ def test_a_gate_says_what_the_test_found() -> None:
 
 
 def test_the_noise_of_every_metric_that_changed_is_known() -> None:
-    evaluation = changed(9, 7)
-    noise = noise_of_metrics(evaluation.aggregates, judge(evaluation).tests)
+    metrics = report_on(changed(9, 7)).metrics
+    noise = {key: metric.noise for key, metric in metrics.items() if metric.noise}
     assert set(noise) == {"mrr_at_5", "ndcg_at_5", "map_at_5"}
     assert (noise["mrr_at_5"].wins, noise["mrr_at_5"].ties, noise["mrr_at_5"].losses) == (7, 10, 9)

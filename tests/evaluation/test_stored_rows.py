@@ -1,7 +1,7 @@
 """What a stored baseline says of a query beside its ranks."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,11 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.lines import Line
 from ragcontract.core.metric import Metric, MetricSettings, Missing
 from ragcontract.core.run import RunRow, Values
-from ragcontract.decision.contract_changes import contract_changes
 from ragcontract.evaluation.source import Local
 from ragcontract.pipeline import Outcome
 from ragcontract.registry import BUILT_IN
 from ragcontract.report import baseline
+from ragcontract.runs.baseline_contract import ContractChange
 from ragcontract.runs.readers import open_baseline, open_run
 from tests.builders import Row, golden, run, write_jsonl
 from tests.records import NOW
@@ -81,6 +81,12 @@ def known(outcome: Outcome) -> list[bool]:
     return [one.in_baseline for one in outcome.decision.violations["q1"]]
 
 
+def changes(outcome: Outcome) -> Sequence[ContractChange]:
+    """Return how the contract changed since the baseline was stored."""
+    stored = outcome.report.inputs.baseline
+    return (stored and stored.contract_changes) or ()
+
+
 @pytest.mark.parametrize(("config", "verdict"), [("", "fail"), ("per_query:\n  fail_on: new\n", "pass")])
 def test_what_the_stored_answer_broke_already_is_known(config: str, verdict: str, tmp_path: Path) -> None:
     queries, rows = [golden("q1", "doc1", **SAYS)], [run("q1", "doc1", response="No.")]
@@ -139,7 +145,7 @@ def test_a_metric_is_not_compared_where_the_query_has_another_reference(tmp_path
     means = outcome.report.metrics["same"]
     assert (means.current, means.current_shared, means.baseline) == (0.5, 1.0, 1.0)
     assert outcome.report.metrics["mrr_at_5"].baseline == 1.0
-    assert [(one.kind, one.effect) for one in contract_changes(outcome.evaluation) or ()] == [
+    assert [(one.kind, one.effect) for one in changes(outcome)] == [
         ("references_changed", "weaker"),
         ("limits_added", "stricter"),
     ]
@@ -169,7 +175,7 @@ def test_references_that_come_and_go_are_changes_of_the_contract(tmp_path: Path)
     rows = [run("q1", "doc1", response="A"), run("q2", "doc1", response="B")]
     store(tmp_path, [golden("q1", "doc1", reference="A"), golden("q2", "doc1")], rows)
     now = [golden("q1", "doc1", as_evaluated="fitz-gov-4.1.0"), golden("q2", "doc1", reference="B")]
-    found = contract_changes(check(tmp_path, now, rows).evaluation) or ()
+    found = changes(check(tmp_path, now, rows))
     assert [(one.kind, [item.id for item in one.items]) for one in found] == [
         ("references_removed", ["q1"]),
         ("as_evaluated_added", ["q1"]),

@@ -1,13 +1,30 @@
 """What a judge is told: fixed texts, whose version changes with them, and schemas with the names of the wire."""
 
+import json
+import random
 from typing import Any
 
 import pytest
 
 from ragcontract.core.judge_settings import Task
-from ragcontract.judge.endpoint import instructions_digest
-from ragcontract.judge.tasks import CLAIMS, PROTOCOL, VERDICT_TASKS, AskedTask, instructions_of
-from tests.judge.judges import TASKS
+from ragcontract.judge.claims_run import split_reference
+from ragcontract.judge.endpoint import asked_judge, instructions_digest
+from ragcontract.judge.interface import Ask, VoteSettings
+from ragcontract.judge.judge_case import judge_case
+from tests.judge.judges import TASKS, Model, case, honestly
+
+ONE = VoteSettings(votes=1)
+
+
+def asked(task: Any) -> Ask:
+    """Return what a model is asked in a task; ``claims`` are those of a reference."""
+    if task == "claims":
+        model = Model('{"claims": []}')
+        split_reference("?", "The words.", model, ONE, random.Random(1))
+    else:
+        model = Model(honestly)
+        judge_case(case(task), model, ONE, random.Random(1))
+    return model.asked[0]
 
 
 @pytest.mark.parametrize(
@@ -19,9 +36,9 @@ from tests.judge.judges import TASKS
         ("claims", "cab29032fbdbfd54"),
     ],
 )
-def test_the_texts_of_this_version_of_the_protocol_are_these(task: AskedTask, digest: str) -> None:
+def test_the_texts_of_this_version_of_the_protocol_are_these(task: Any, digest: str) -> None:
     """A judge is calibrated with its texts: if they change, so must the version that fingerprints have."""
-    assert (PROTOCOL, instructions_digest(task)) == (1, digest)
+    assert (asked_judge(task, ONE, Model()).protocol, instructions_digest(task)) == (1, digest)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +50,7 @@ def test_the_texts_of_this_version_of_the_protocol_are_these(task: AskedTask, di
     ],
 )
 def test_evidence_and_reason_come_before_the_verdict(task: Task, fields: list[str]) -> None:
-    schema: Any = instructions_of(task).schema
+    schema: Any = asked(task).schema
     assert list(schema["properties"]) == ["verdicts"]
     item = schema["properties"]["verdicts"]["items"]
     assert list(item["properties"]) == item["required"] == fields
@@ -41,20 +58,22 @@ def test_evidence_and_reason_come_before_the_verdict(task: Task, fields: list[st
 
 
 def test_a_confirmation_has_three_verdicts() -> None:
-    schema: Any = instructions_of("confirmation").schema
+    schema: Any = asked("confirmation").schema
     words = ["asserts_unsupported", "denies_or_reports_absence", "supported_by_context"]
     assert schema["properties"]["verdicts"]["items"]["properties"]["verdict"]["enum"] == words
 
 
 @pytest.mark.parametrize("task", [*TASKS, "claims"])
-def test_the_rules_name_only_fields_with_the_nonce(task: AskedTask) -> None:
-    system = instructions_of(task).system
-    assert "{nonce}_fault" in system
+def test_the_rules_name_only_fields_with_the_nonce(task: str) -> None:
+    ask = asked(task)
+    nonce = next(iter(json.loads(ask.user))).partition("_")[0]
+    assert f"{nonce}_fault" in ask.system
     if task != "claims":
-        assert f"{{nonce}}_{VERDICT_TASKS[task].items}" in system
-    assert all(len(line) <= 120 for line in system.splitlines())
+        items = {"attribution": "claims", "criteria": "criteria", "confirmation": "flagged"}[task]
+        assert f"{nonce}_{items}" in ask.system
+    assert all(len(line) <= 120 for line in ask.system.replace(nonce, "{nonce}").splitlines())
 
 
 def test_claims_are_split_with_the_words_that_they_are_from() -> None:
-    schema: Any = CLAIMS.schema
+    schema: Any = asked("claims").schema
     assert list(schema["properties"]["claims"]["items"]["properties"]) == ["quote", "text"]

@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import EVERYTHING, packed
-from ragcontract.core.metric import MetricSettings
-from ragcontract.core.run import QueryScore, Result, RunRow
-from ragcontract.metrics.judged import judged
+from ragcontract.core.run import QueryScore
 from ragcontract.metrics.ranking import Ranking
-from tests.records import query
+from tests.records import query, report
 
 DOCUMENTS = list("ABCDEFGH")
 LISTS = st.lists(st.sampled_from(DOCUMENTS), unique=True, max_size=8)
@@ -55,11 +53,11 @@ def test_what_a_baseline_has_first_is_judged() -> None:
 
 
 def test_the_family_judges_a_row_by_the_golden_row_alone() -> None:
-    (family,) = judged(MetricSettings(cutoffs=(1, 2)))
-    row = RunRow(query_id="q", results=[Result(doc_id="A"), Result(doc_id="x")])
-    assert [metric.key for metric in family.metrics] == ["judged_at_2", "judged_at_1"]
-    assert family.values(query("q", "A"), row) == (0.5, 1.0)
-    assert family.values(query("q"), row) == ()
+    asked = [query("q", "A"), query("none")]
+    config = {"k": [1, 2], "minimums": {"judged_at_1": 0, "judged_at_2": 0}}
+    made = report(asked, {"q": ["A", "x"], "none": ["A", "x"]}, config=config)
+    found = {key: metric.current for key, metric in made.metrics.items() if key.startswith("judged")}
+    assert list(found.items()) == [("judged_at_2", 0.5), ("judged_at_1", 1.0)]
 
 
 @given(doc_ids=LISTS.filter(bool), relevant=SETS, pool=SETS)

@@ -16,7 +16,6 @@ from ragcontract.core.rule import RowContext, RowRule, RuleSettings, Violation
 from ragcontract.core.run import RunRow
 from ragcontract.registry import BUILT_IN
 from ragcontract.report.record import Report
-from ragcontract.rules.claims import RequiredElements
 from tests.builders import write_jsonl
 from tests.oracles import fitz_gov_cases
 from tests.oracles.fitz_gov_answers import TEXTS, mode, single_claims
@@ -101,7 +100,8 @@ def reason(query: GoldenQuery, violations: Sequence[Violation]) -> str:
         missing = "No actual_mode provided for governance category"
         return missing if found == "no mode" else f"Expected {expected}, got {found}"
     if "required_elements" in broken:
-        (rule,) = [rule for rule in query.rules if isinstance(rule, RequiredElements)]
+        rule: Any
+        (rule,) = [rule for rule in query.rules if rule.__struct_config__.tag == "required_elements"]
         number = len(rule.elements) - len(broken["required_elements"][0].causes)
         return f"Missing required elements: need {rule.least}, found {number}"
     (name,) = broken

@@ -6,21 +6,13 @@ from random import Random
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import yaml
-from msgspec import Struct
+from msgspec import Struct, convert
 from msgspec.structs import fields, replace
 
 from ragcontract.core.finding import Message, Said, ToolCall
 from ragcontract.core.judge_settings import Task
 from ragcontract.core.run import Latency, SourceFile
-from ragcontract.report.parts import (
-    ConfigInput,
-    JudgedItem,
-    JudgedQuery,
-    JudgeReport,
-    ModesReport,
-    TaskReport,
-    TierReport,
-)
+from ragcontract.report.parts import ModesReport, TierReport
 from ragcontract.report.record import AnswerReport, Provenance, QueryReport, Report, RetrievedReport, ScopeReport
 from ragcontract.runs.baseline_contract import (
     ChangedItem,
@@ -119,7 +111,8 @@ def everything(size: int = 12, mark: Mark = str) -> Report:
     )
     made = report(queries, run, base, _config(mark), warnings=[mark("golden.jsonl:3: a question twice")])
     spread = {key: Spread(deviation=0.0123, lowest=0.5, highest=0.6) for key in made.metrics}
-    config = ConfigInput(files=[SourceFile(path=mark("ragcontract.yml"), sha256="ef" * 32)])
+    assert made.inputs.config
+    config = replace(made.inputs.config, files=[SourceFile(path=mark("ragcontract.yml"), sha256="ef" * 32)])
     return replace(
         made,
         queries=[_with_results(query, mark) for query in made.queries],
@@ -144,17 +137,21 @@ def everything(size: int = 12, mark: Mark = str) -> Report:
     )
 
 
-def _judge(mark: Mark) -> JudgeReport:
+def _judge(mark: Mark) -> Any:
     """Return what a judge said at every task; a query has nothing to judge."""
     quote, reason = mark("Refunds take five days."), mark("It is said there.")
 
-    def task(name: Task, metric: str | None, *items: JudgedItem, **trust: Any) -> TaskReport:
-        judged = JudgedQuery(
-            id=mark("question-001"), location=mark("golden.jsonl:2"), passed=1, of=2, items=list(items)
-        )
-        nothing = JudgedQuery(id=mark("question-002"), location=mark("golden.jsonl:3"), passed=0, of=1, items=[])
+    def task(name: Task, metric: str | None, *items: dict[str, Any], **trust: Any) -> dict[str, Any]:
+        judged = {
+            "id": mark("question-001"),
+            "location": mark("golden.jsonl:2"),
+            "passed": 1,
+            "of": 2,
+            "items": list(items),
+        }
+        nothing = {"id": mark("question-002"), "location": mark("golden.jsonl:3"), "passed": 0, "of": 1, "items": []}
         unknown: dict[str, Any] = {"kappa": None, "kappa_low": None, "mean": None, "estimate": None, "why_not": []}
-        return TaskReport(
+        return dict(
             task=name,
             metric=metric,
             label=mark(name.capitalize()),
@@ -164,34 +161,35 @@ def _judge(mark: Mark) -> JudgeReport:
             **{**unknown, **trust},
         )
 
-    passed = JudgedItem(item=mark("claim:1"), text=quote, verdict=True, quote=quote, context=2, reason=reason)
-    failed = JudgedItem(item=mark("claim:2"), text=mark("A year."), verdict=False, reason=reason)
-    flagged = [
-        JudgedItem(item=mark("x:1"), text=mark("$5"), verdict="asserts_unsupported", stands=True, quote=quote),
-        JudgedItem(item=mark("x:2"), verdict="denies_or_reports_absence", stands=False, reason=reason),
-        JudgedItem(item=mark("x:3"), text=mark("$7"), verdict=None, stands=True),
+    passed = {"item": mark("claim:1"), "text": quote, "verdict": True, "quote": quote, "context": 2, "reason": reason}
+    failed = {"item": mark("claim:2"), "text": mark("A year."), "verdict": False, "reason": reason}
+    flagged: list[dict[str, Any]] = [
+        {"item": mark("x:1"), "text": mark("$5"), "verdict": "asserts_unsupported", "stands": True, "quote": quote},
+        {"item": mark("x:2"), "verdict": "denies_or_reports_absence", "stands": False, "reason": reason},
+        {"item": mark("x:3"), "text": mark("$7"), "verdict": None, "stands": True},
     ]
-    return JudgeReport(
-        models=[mark("m-2026")],
-        fingerprints=[mark("m-2026 at models.example")],
-        judgments=7,
-        unused=3,
-        without_verdict={"unsure": 2, "compromised": 1},
-        oldest="2026-01-02T03:04:05+00:00",
-        newest="2026-01-03T03:04:05+00:00",
-        cached=4,
-        calls=9,
-        retried=2,
-        compromised=1,
-        tokens_in=12_345,
-        tokens_out=678,
-        usd=0.0123,
-        tasks=[
+    made = {
+        "models": [mark("m-2026")],
+        "fingerprints": [mark("m-2026 at models.example")],
+        "judgments": 7,
+        "unused": 3,
+        "without_verdict": {"unsure": 2, "compromised": 1},
+        "oldest": "2026-01-02T03:04:05+00:00",
+        "newest": "2026-01-03T03:04:05+00:00",
+        "cached": 4,
+        "calls": 9,
+        "retried": 2,
+        "compromised": 1,
+        "tokens_in": 12_345,
+        "tokens_out": 678,
+        "usd": 0.0123,
+        "tasks": [
             task("attribution", "context_recall", passed, failed, kappa=0.8, kappa_low=0.7, mean=0.5, estimate=0.45),
             task("criteria", "criteria_met", passed, failed, why_not=[mark("there is no calibration")]),
             task("confirmation", None, *flagged, kappa=0.9, kappa_low=0.8),
         ],
-    )
+    }
+    return convert(made, get_type_hints(Report)["judge"])
 
 
 def _modes() -> ModesReport:

@@ -7,7 +7,6 @@ from msgspec.structs import replace
 from ragcontract.report import terminal
 from ragcontract.report.html import page
 from ragcontract.report.markdown import document
-from ragcontract.report.outcome_tables import mode_matrix, tier_rows
 from ragcontract.report.parts import ModesReport, TierReport
 from ragcontract.report.record import Report
 from ragcontract.statistics.quantities import measures
@@ -50,8 +49,6 @@ def made(before: dict[tuple[str, str | None], int] | None = None) -> Report:
 
 def test_a_contract_without_modes_and_tiers_has_no_tables_of_them() -> None:
     plain = report([query("q", "A")], {"q": ["A"]})
-    assert mode_matrix(plain) is None
-    assert not tier_rows(plain)
     assert "Modes" not in document.render(plain) + terminal.check_text(plain)
     assert "modes-title" not in page.render(plain).decode()
     assert "tiers-title" not in page.render(plain).decode()

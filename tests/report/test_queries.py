@@ -11,8 +11,7 @@ from ragcontract.pipeline import Outcome
 from ragcontract.report.formats import FORMATS
 from ragcontract.report.markdown import document as markdown
 from ragcontract.report.record import Detail
-from ragcontract.runs.run_writer import InMemory
-from tests.records import NOW, evaluate, query, report_on
+from tests.records import NOW, Rows, evaluate, query, report_on
 
 QUERIES = [
     query("same", "A"),
@@ -60,7 +59,7 @@ def made(detail: Detail | None, *, more: int = 0, compared: bool = True) -> Outc
         evaluation=evaluation,
         decision=decision,
         detail=detail or report.detail,
-        run=Local(InMemory(run={})),
+        run=Local(Rows(docs={}, name="run.jsonl")),
         shows_answers=True,
     )
 

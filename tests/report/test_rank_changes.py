@@ -1,6 +1,8 @@
 """How ranks moved since the baseline, and what is worst."""
 
+import re
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import pytest
 from msgspec.structs import replace
@@ -8,18 +10,35 @@ from msgspec.structs import replace
 from ragcontract.report.headline import changed_versions
 from ragcontract.report.markdown import document
 from ragcontract.report.queries import broken_queries
-from ragcontract.report.rank_changes import Step, rank_changes
 from ragcontract.report.record import Report
 from tests.records import query, report
 
 
-def moved(
-    before: Mapping[str, Sequence[str]], now: Mapping[str, Sequence[str]]
-) -> tuple[list[str], list[str], int | None]:
-    """Return the queries that got worse and better, in order; each wants A, B and C."""
-    queries = [query(query_id, "A", "B", "C") for query_id in now]
-    found = rank_changes(report(queries, now, before))
-    return [item.query.id for item in found.worse], [item.query.id for item in found.better], found.even
+class Moved(NamedTuple):
+    """What a report in Markdown has on ranks that changed."""
+
+    worse: list[str]  # queries
+    better: list[str]
+    even: int  # queries
+    documents: dict[str, str]  # with their ranks before and now, by query
+
+
+def in_report(made: Report) -> Moved:
+    """Return the queries that got worse and better, in order, how many did neither, and their documents."""
+    section = document.render(made).partition("<summary>Rank changes")[2].partition("</details>")[0]
+    summary, _, tables = section.partition("</summary>")
+    rows = {
+        side: re.findall(r"<br>`([^`]+)` \| (.*) \|$", text, re.MULTILINE)
+        for side, text in re.findall(r"\*\*(Worse|Better)\*\*(.*?)(?=\*\*|\Z)", tables, re.DOTALL)
+    }
+    even = re.search(r"(\d+) the same", summary)
+    worse, better = ([query for query, _ in rows.get(side, ())] for side in ("Worse", "Better"))
+    return Moved(worse, better, int(even[1]) if even else 0, dict(pair for pairs in rows.values() for pair in pairs))
+
+
+def moved(before: Mapping[str, Sequence[str]], now: Mapping[str, Sequence[str]]) -> Moved:
+    """Report on queries that want A, B and C each."""
+    return in_report(report([query(query_id, "A", "B", "C") for query_id in now], now, before))
 
 
 @pytest.mark.parametrize(
@@ -40,15 +59,18 @@ def moved(
     ],
 )
 def test_a_query_is_worse_better_or_even(before: str, now: str, where: str) -> None:
-    worse, better, even = moved({"q": list(before)}, {"q": list(now)})
-    assert (worse, better, even) == (["q"] * (where == "worse"), ["q"] * (where == "better"), where == "even")
+    fixed = {"fixed": ["A"], "other": ["A"]}  # a query that changes, so that there is a section
+    found = moved({"q": list(before), "other": [], "fixed": ["A"]}, {"q": list(now), **fixed})
+    assert (found.worse, sorted(found.better), found.even) == (
+        ["q"] * (where == "worse"),
+        ["other", *["q"] * (where == "better")],
+        1 + (where == "even"),
+    )
 
 
 def test_a_report_of_broken_queries_alone_does_not_know_how_many_are_even() -> None:
     made = report([query("q1", "A"), query("q2", "A")], {"q1": ["x"], "q2": ["x", "A"]}, {"q1": ["A"], "q2": ["A"]})
-    assert rank_changes(made).even == 0
     listed = replace(made, detail="failed", queries=[one for one in made.queries if one.violations])
-    assert rank_changes(listed).even is None
     assert "<summary>Rank changes: 2 worse</summary>" in document.render(made)
     assert "<summary>Rank changes of broken queries: 1 worse</summary>" in document.render(listed)
 
@@ -57,22 +79,23 @@ def test_a_report_that_lists_more_than_both_sides_share_has_no_even_queries() ->
     made = report([query("q1", "A")], {"q1": ["x"]}, {"q1": ["A"]})
     assert made.inputs.baseline is not None
     wrong = replace(made, inputs=replace(made.inputs, baseline=replace(made.inputs.baseline, shared=0)))
-    assert rank_changes(wrong).even == 0
+    assert "<summary>Rank changes: 1 worse</summary>" in document.render(wrong)
 
 
 def test_the_worst_and_the_best_come_first() -> None:
     now = {"slipped": ["x", "A"], "lost": ["x"], "low": ["x", "x", "A"], "rose": ["x", "A"], "won": ["A"]}
     before = {"slipped": ["A"], "lost": ["A"], "low": ["x", "A"], "rose": ["x", "x", "A"], "won": ["x"]}
-    assert moved(before, now) == (["lost", "slipped", "low"], ["won", "rose"], 0)
+    assert moved(before, now)[:3] == (["lost", "slipped", "low"], ["won", "rose"], 0)
 
 
 def test_queries_without_a_baseline_have_not_moved() -> None:
-    assert moved({"old": ["A"]}, {"old": ["A"], "new": ["x"]}) == ([], [], 1)
+    assert moved({"old": ["A"]}, {"old": ["A"], "new": ["x"]})[:3] == ([], [], 1)
 
 
-def test_by_how_much() -> None:
-    (item,) = rank_changes(report([query("q", "A")], {"q": ["x", "x", "x", "A"]}, {"q": ["x", "A"]})).worse
-    assert item.change == -0.25
+def test_a_rank_is_worth_its_reciprocal() -> None:
+    before = {"a sixth": ["x", "A"], "a quarter": ["x", "A"], "three tenths": ["x", "A"]}
+    now = {"a sixth": [*"xxA"], "a quarter": [*"xxxA"], "three tenths": [*"xxxxA"]}
+    assert moved(before, now).worse == ["three tenths", "a quarter", "a sixth"]
 
 
 def worst_first(made: Report) -> list[str]:
@@ -119,9 +142,9 @@ def test_versions_that_changed() -> None:
 
 
 def test_a_forbidden_document_that_appears_is_worse_and_one_that_leaves_is_better() -> None:
-    asked = [query("came", "a", forbidden_doc_ids=("x",)), query("left", "a", forbidden_doc_ids=("x",))]
-    made = report(asked, {"came": ["a", "x"], "left": ["a"]}, {"came": ["a"], "left": ["a", "x"]})
-    moved = rank_changes(made)
-    assert [(item.query.id, item.change) for item in moved.worse] == [("came", -0.5)]
-    assert [(item.query.id, item.change) for item in moved.better] == [("left", 0.5)]
-    assert moved.worse[0].steps == [Step(doc_id="x", before=None, now=2, forbidden=True)]
+    asked = [query(name, "a", forbidden_doc_ids=("x",)) for name in ("more", "came", "less", "left")]
+    now = {"came": ["a", "x"], "left": ["a"], "more": [*"yyya"], "less": [*"yyya"]}
+    before = {"came": ["a"], "left": ["a", "x"], "more": ["a"], "less": ["y", "a"]}
+    found = in_report(report(asked, now, before))
+    assert (found.worse, found.better) == (["more", "came", "less"], ["left"])
+    assert found.documents["came"] == "`x` (forbidden) missing → 2"

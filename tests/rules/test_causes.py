@@ -2,13 +2,14 @@
 
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import render
-from ragcontract.decision.findings import by_cause
-from tests.records import query
-from tests.rules.test_ranks import broken
+from tests.records import query, report
 
 
 def causes(asked: GoldenQuery, results: str) -> list[tuple[tuple[str, ...], str]]:
-    return [(rules, render(violation.expected)) for rules, violation in by_cause(asked, broken(asked, results))]
+    """Return the rules of each finding on a query that returned one document a letter, and what they expect."""
+    doc_ids = [f"x{rank}" if doc == "x" else doc for rank, doc in enumerate(results)]
+    findings = report([asked], {asked.id: doc_ids}).findings
+    return [(finding.ids, render(finding.expected)) for finding in findings]
 
 
 def test_nothing_relevant_in_the_top_k_is_one_cause_of_two_violations() -> None:

@@ -1,32 +1,44 @@
 """What a judge leaves of what rules about answers flag."""
 
 from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
+from ragcontract import load_golden
 from ragcontract.core import bounds
-from ragcontract.core.answer_settings import Matcher
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.judge_settings import Confirmed
 from ragcontract.core.rule import RowContext, RowRule, RuleSettings
 from ragcontract.core.run import RunRow
 from ragcontract.judgments.second_pass import Confirmation, Upheld, confirmations, upheld
-from ragcontract.rules.answered import Flagging
-from ragcontract.rules.claims import ForbiddenClaims, ForbiddenElements
-from ragcontract.rules.text import MustNotContain
+from tests.builders import golden, write_jsonl
 
 QUERY = GoldenQuery(id="q1", query="What does it cost?", relevant_doc_ids=(), location="golden.jsonl:1")
 CONTEXT = RowContext(settings=RuleSettings(k=5))
 ASSERTS: Confirmed = "asserts_unsupported"
 DENIES: Confirmed = "denies_or_reports_absence"
 SUPPORTED: Confirmed = "supported_by_context"
-PRICE = ForbiddenClaims(claims=(Matcher(regex=r"\$\d+"),))
-RULES: tuple[Flagging, ...] = (
+
+
+def flagging(**fields: Any) -> Any:
+    """Return the rule of a golden row that flags words."""
+    with TemporaryDirectory() as folder:
+        row = load_golden(write_jsonl(Path(folder) / "golden.jsonl", [golden("q1", **fields)]))["q1"]
+    (rule,) = [rule for rule in row.rules if hasattr(rule, "flags")]
+    return rule
+
+
+BENCHMARK = {"as_evaluated": "fitz-gov-4.1.0"}
+PRICE = flagging(forbidden_claims=[{"regex": r"\$\d+"}])
+RULES: tuple[Any, ...] = (
     PRICE,
-    ForbiddenClaims(claims=(Matcher(regex=r"\$\d+"), Matcher(text="free")), as_evaluated=True),
-    ForbiddenElements(elements=(Matcher(text="free"), Matcher(any=("$4", "free")))),
-    ForbiddenElements(elements=(Matcher(text="Free"),), as_evaluated=True),
-    MustNotContain(value=("free", "cheap")),
+    flagging(forbidden_claims=[{"regex": r"\$\d+"}, {"text": "free"}], **BENCHMARK),
+    flagging(forbidden_elements=[{"text": "free"}, {"any": ["$4", "free"]}]),
+    flagging(forbidden_elements=[{"text": "Free"}], **BENCHMARK),
+    flagging(rules=[{"type": "must_not_contain", "any": ["free", "cheap"]}]),
 )
 ANSWER = "It is $4 or $499, but not free. Why is it not free?"
 
@@ -45,7 +57,7 @@ def after(answer: str, verdicts: Mapping[str, Confirmed | None]) -> Upheld:
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_what_is_flagged_is_what_is_violated(rule: Flagging) -> None:
+def test_what_is_flagged_is_what_is_violated(rule: Any) -> None:
     flags = list(rule.flags(QUERY, row(ANSWER), CONTEXT))
     assert [flag.violation for flag in flags] == list(rule.violations(QUERY, row(ANSWER), CONTEXT))
     assert flags
@@ -53,7 +65,7 @@ def test_what_is_flagged_is_what_is_violated(rule: Flagging) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES[2:3] + RULES[4:])
-def test_what_stands_in_a_refusal_stands_because_a_judge_sees_only_the_response(rule: Flagging) -> None:
+def test_what_stands_in_a_refusal_stands_because_a_judge_sees_only_the_response(rule: Any) -> None:
     refusing = RunRow(query_id="q1", results=[], response="No.", refusal="It is free.")
     (one,) = confirmations(QUERY, refusing, [rule], CONTEXT, ())
     assert one.case.items == ()

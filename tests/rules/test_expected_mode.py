@@ -1,66 +1,45 @@
 """The rule made from ``expected_mode``."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from ragcontract.core.answer_settings import AnswerSettings
-from ragcontract.core.phrase import render
-from ragcontract.core.rule import RowContext, RuleSettings
-from ragcontract.core.run import RunRow
-from ragcontract.rules.answered import ExpectedMode
-from tests.builders import run
-from tests.records import query
-from tests.rules.answers import broken, says
+from tests.builders import Row, run
+from tests.rules.answers import broken, refusal, says
 
-RULE = ExpectedMode(mode="abstain")
-ASKED = query("q1")
+ABSTAIN: Row = {"expected_mode": "abstain"}
+FAILS = "answers: {missing_modes: fail}\n"
 
 
-def context(**answers: Any) -> RowContext:
-    return RowContext(settings=RuleSettings(k=5, answers=AnswerSettings(**answers)))
+def row(mode: str | None, **fields: str) -> Row:
+    return {"mode": mode, **fields}
 
 
-def row(mode: str | None) -> RunRow:
-    return RunRow(query_id="q1", mode=mode)
+def test_the_expected_mode_holds(tmp_path: Path) -> None:
+    assert broken(tmp_path, ABSTAIN, row("abstain")) == []
 
 
-def test_the_expected_mode_holds() -> None:
-    assert list(RULE.violations(ASKED, row("abstain"), context())) == []
-    assert RULE.lacking(ASKED, row("abstain"), context()) is None
-
-
-def test_another_mode_breaks_it() -> None:
-    (violation,) = RULE.violations(ASKED, row("disputed"), context())
-    assert (violation.rule, violation.expected, violation.actual) == (
-        "expected_mode",
-        ("mode abstain",),
-        ("mode disputed",),
-    )
+def test_another_mode_breaks_it(tmp_path: Path) -> None:
+    assert broken(tmp_path, ABSTAIN, row("disputed")) == [
+        "fail expected_mode: expected mode abstain; found: mode disputed"
+    ]
 
 
 @pytest.mark.parametrize("mode", [None, "", "ABSTAIN"])
-def test_a_missing_or_unknown_mode_cannot_be_judged(mode: str | None) -> None:
-    assert RULE.lacking(ASKED, row(mode), context())
+def test_a_missing_or_unknown_mode_cannot_be_judged(mode: str | None, tmp_path: Path) -> None:
+    assert refusal(tmp_path, ABSTAIN, row(mode))
 
 
-def test_a_missing_mode_breaks_it_where_the_config_says_so() -> None:
-    fails = context(missing_modes="fail")
-    assert RULE.lacking(ASKED, row(None), fails) is None
-    assert RULE.lacking(ASKED, row("ABSTAIN"), fails) is not None
-    (violation,) = RULE.violations(ASKED, row(None), fails)
-    assert violation.actual == ("no mode",)
+def test_a_missing_mode_breaks_it_where_the_config_says_so(tmp_path: Path) -> None:
+    assert broken(tmp_path, ABSTAIN, row(None), FAILS) == ["fail expected_mode: expected mode abstain; found: no mode"]
+    assert refusal(tmp_path, ABSTAIN, row("ABSTAIN"), FAILS)
 
 
-@pytest.mark.parametrize(("error", "found"), [("timeout", 'the error "timeout"'), (" ", "an error")])
-def test_an_application_that_failed_answered_in_no_mode(error: str, found: str) -> None:
-    failed = RunRow(query_id="q1", error=error)
-    assert RULE.lacking(ASKED, failed, context()) is None
-    (violation,) = RULE.violations(ASKED, failed, context())
-    assert render(violation.actual) == found
-    (abstaining,) = RULE.violations(ASKED, RunRow(query_id="q1", mode="abstain", error=error), context())
-    assert render(abstaining.actual) == found, "or all questions without an answer pass while it is down"
+@pytest.mark.parametrize(("error", "found"), [("timeout", "the error timeout"), (" ", "an error")])
+def test_an_application_that_failed_answered_in_no_mode(error: str, found: str, tmp_path: Path) -> None:
+    said = [f"fail expected_mode: expected mode abstain; found: {found}"]
+    assert broken(tmp_path, ABSTAIN, row(None, error=error)) == said
+    assert broken(tmp_path, ABSTAIN, row("abstain", error=error)) == said, "or all pass while it is down"
 
 
 @pytest.mark.parametrize("response", [None, "", " \n", "\u200b", "<!-- x -->", "..."])

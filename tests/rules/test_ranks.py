@@ -19,9 +19,9 @@ from ragcontract.rules.ranks import (
     located,
     within,
 )
-from ragcontract.rules.text import MaxChars
 from ragcontract.statistics.means import averaged
 from tests.records import evaluate, query, score_query
+from tests.toys import MustSay
 
 
 def broken(asked: GoldenQuery, results: str, k: int = 5, **switches: Any) -> list[Violation]:
@@ -210,7 +210,7 @@ def test_queries_whose_documents_are_all_where_they_should_be_need_no_second_loo
     assert rules.may_be_violated(low, score_query(low, ["x", "A"]))
     own = query("own", "A", rules=(MustInclude(k=5),))
     assert rules.may_be_violated(own, score_query(own, ["A"]))
-    answered = query("answered", "A", rules=(MaxChars(value=5),))
+    answered = query("answered", "A", rules=(MustSay(phrase="A"),))
     assert not rules.may_be_violated(answered, score_query(answered, ["A"]))
 
 

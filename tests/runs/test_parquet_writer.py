@@ -1,6 +1,6 @@
 """Runs that are written as Parquet."""
 
-import io
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -9,7 +9,6 @@ import pytest
 from ragcontract import InputError, RunWriter
 from ragcontract.core.run import VERSION_FIELDS
 from ragcontract.files.problems import Problems
-from ragcontract.runs.parquet_writer import ParquetStream
 from tests.runs.sides import read_run, side_of
 
 
@@ -40,17 +39,18 @@ def test_rows_have_a_column_for_every_field(tmp_path: Path) -> None:
     assert side.problems == Problems()
 
 
-def test_a_row_group_is_written_as_soon_as_it_is_full() -> None:
-    file = io.BytesIO()
-    stream = ParquetStream(file, full=30)
-    before = file.tell()
-    for number in range(25):
-        stream.write(b'{"query_id": %d, "results": [{"doc_id": "a"}, {"doc_id": "b"}]}' % number)
-        assert (file.tell() > before) == (number >= 9)
-    stream.close()
-    groups = pq.ParquetFile(file).metadata
-    assert [groups.row_group(group).num_rows for group in range(groups.num_row_groups)] == [10, 10, 5]
-    assert pq.read_table(file)["query_id"].to_pylist() == [str(number) for number in range(25)]
+def test_a_row_group_is_written_as_soon_as_it_is_full(tmp_path: Path) -> None:
+    """It is full with half a million results and rows."""
+    results = [f"d{number}" for number in range(9_999)]
+    sizes = []
+    with RunWriter(tmp_path / "run.parquet") as run:
+        for number in range(60):
+            run.write(f"q{number}", results)
+            sizes.append(sum(path.stat().st_size for path in tmp_path.iterdir()))
+    assert [number for number, (before, after) in enumerate(pairwise(sizes), 1) if after > before] == [49]
+    groups = pq.ParquetFile(tmp_path / "run.parquet").metadata
+    assert [groups.row_group(group).num_rows for group in range(groups.num_row_groups)] == [50, 10]
+    assert pq.read_table(tmp_path / "run.parquet")["query_id"].to_pylist() == [f"q{number}" for number in range(60)]
 
 
 def test_equal_runs_are_equal_files(tmp_path: Path) -> None:

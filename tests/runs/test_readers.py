@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ragcontract.core.run import RunRow, lacks_results, row_type
+from ragcontract import InputError, RunWriter, check
+from ragcontract.core.run import row_type
 from ragcontract.evaluation.side import Side
-from ragcontract.files.problems import Batch, FileRead, Problem, Problems
+from ragcontract.files.problems import Batch, Problem, Problems
 from ragcontract.runs.readers import RunFiles, StoredFile, is_run, open_baseline, open_run, open_stored
-from ragcontract.runs.run_writer import InMemory, RunWriter
-from tests.builders import run, write_baseline, write_jsonl
-from tests.runs.sides import lines_of, pairs_of, problems_in, read_run, side_of
+from tests.builders import golden, run, write_baseline, write_jsonl
+from tests.runs.sides import lines_of, pairs_of, read_run, side_of
 
 
 def read(folder: Path, *rows: dict[str, Any], **options: Any) -> tuple[Side, list[str]]:
@@ -158,25 +158,29 @@ GIVEN: dict[str, Sequence[Any]] = {"q1": ["a", 7], "q2": [{"doc_id": "b", "score
 
 
 def test_a_run_in_memory_has_the_rows_and_the_digest_of_the_file_that_it_would_be(tmp_path: Path) -> None:
-    with RunWriter(tmp_path / "run.jsonl") as file:
+    path, asked = tmp_path / "run.jsonl", [golden(query_id, "a", "b", "7") for query_id in GIVEN]
+    with RunWriter(path) as file:
         for query_id, results in GIVEN.items():
             file.write(query_id, results)
-    events = list(InMemory(run=GIVEN).events(RunRow))
-    pairs, problems = pairs_of(events)
-    assert (pairs, problems) == read_run(tmp_path / "run.jsonl")
-    (source,) = [event.file for event in events if isinstance(event, FileRead)]
-    assert source.sha256 == hashlib.sha256((tmp_path / "run.jsonl").read_bytes()).hexdigest()
+    reports = [check(golden=write_jsonl(tmp_path / "golden.jsonl", asked), run=given) for given in (GIVEN, path)]
+    assert reports[0].queries == reports[1].queries
+    assert reports[0].metrics == reports[1].metrics
+    (source,) = reports[0].inputs.run.files
+    assert source.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def test_a_run_in_memory_may_have_all_fields_of_a_row() -> None:
+def test_a_run_in_memory_may_have_all_fields_of_a_row(tmp_path: Path) -> None:
     given: dict[str, Any] = {
         "q1": {"results": ["a"], "response": None, "latency_ms": 3, "llm_model": "m"},
         "q2": {"response": "x"},
     }
-    batches = [event for event in InMemory(run=given).events(RunRow) if isinstance(event, Batch)]
-    first, second = (row for batch in batches for row in batch.rows)
-    assert (first.doc_ids, first.response, first.latency_ms, first.llm_model) == (["a"], None, 3, "m")
-    assert (lacks_results(first), lacks_results(second), second.response) == (False, True, "x")
+    says = {"rules": [{"type": "must_contain", "value": "x"}]}
+    asked = write_jsonl(tmp_path / "golden.jsonl", [golden("q1", "a"), {"id": "q2", "query": "?", **says}])
+    report = check(golden=asked, run=given)
+    assert (report.verdict, report.metrics["recall_at_5"].current) == ("pass", 1.0)
+    assert report.latency
+    assert report.latency.current.p50_ms == 3
+    assert report.inputs.run.versions == {"llm_model": ["m"]}
 
 
 IN_MEMORY: list[tuple[dict[Any, Any], list[str]]] = [
@@ -204,8 +208,13 @@ IN_MEMORY: list[tuple[dict[Any, Any], list[str]]] = [
 
 
 @pytest.mark.parametrize(("given", "expected"), IN_MEMORY, ids=["empty", "twice", "bad rows", "bad fields"])
-def test_what_is_wrong_with_a_run_in_memory_is_reported_by_query(given: dict[Any, Any], expected: list[str]) -> None:
-    assert problems_in(InMemory(run=given), "7", "q1") == expected
+def test_what_is_wrong_with_a_run_in_memory_is_reported_by_query(
+    given: dict[Any, Any], expected: list[str], tmp_path: Path
+) -> None:
+    asked = write_jsonl(tmp_path / "golden.jsonl", [golden("7"), golden("q1")])
+    with pytest.raises(InputError) as caught:
+        check(golden=asked, run=given)
+    assert [problem for problem in caught.value.problems if problem.startswith("(in memory): ")] == expected
 
 
 def parquet_of(path: Path, rows: list[dict[str, Any]]) -> Path:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ragcontract import CallFailed, Context, InputError, OutputError, Response
-from ragcontract.core.version import __version__
+from ragcontract import CallFailed, Context, InputError, OutputError, Response, __version__
 from ragcontract.net.journal import Lines, opened
 from ragcontract.record.events import Start
 from ragcontract.record.recording_journal import Entry, Journal

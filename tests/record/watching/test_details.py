@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ragcontract.core.version import __version__
+from ragcontract import __version__
 from ragcontract.net.secrets import Secrets
 from ragcontract.record.events import End, Event, Failure, QuestionDone, RecordingProgress, Retry, Start
 from ragcontract.record.interface import Response

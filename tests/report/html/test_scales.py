@@ -11,7 +11,6 @@ from ragcontract.core.lines import Line
 from ragcontract.core.metric import Family, Metric, MetricSettings, Scale, SwitchedOn
 from ragcontract.core.run import RunRow
 from ragcontract.registry import BUILT_IN
-from ragcontract.report.html.sections import bar_of, cards
 from ragcontract.report.record import Report
 from tests.records import evaluate, query, report_on
 from tests.report.html.parsed import Parsed, parsed
@@ -94,19 +93,17 @@ def test_limits_are_marks_on_the_bar_of_their_metric() -> None:
 
 
 def test_the_bars_of_all_metrics_cover_their_whole_scale() -> None:
-    found = {row.label: bar_of(row) for row in cards(found_at([2, None], [1, 1], **LIMITED))[0]}
-    mrr, recall = found["MRR@5"], found["Recall@5"]
-    assert mrr
-    assert recall
-    assert (mrr.now, mrr.before, mrr.limits) == ("25.00%", "100.00%", ["90.00%", "80.00%"])
-    assert (recall.now, recall.before, recall.limits) == ("50.00%", "100.00%", ["75.00%"])
+    page = parsed(found_at([2, None], [1, 1], **LIMITED))
+    assert page.text.index("MRR@5") < page.text.index("Recall@5")
+    assert [bar["width"] for bar in elements(page, "bar")[:2]] == ["25.00%", "50.00%"]
+    assert [tick["x1"] for tick in elements(page, "tick")[:2]] == ["100.00%", "100.00%"]
+    assert [limit["x1"] for limit in elements(page, "limit")] == ["90.00%", "80.00%", "75.00%"]
 
 
 def test_a_limit_that_is_not_on_the_scale_has_no_mark() -> None:
-    (row,) = cards(found_at([5], [5], fail_on={"mrr_drop_gt": 0.3}))[0]  # 0.2 - 0.3
-    bar = bar_of(row)
-    assert bar
-    assert bar.limits == []
+    page = parsed(found_at([5], [5], fail_on={"mrr_drop_gt": 0.3}))  # 0.2 - 0.3
+    assert elements(page, "bar")
+    assert elements(page, "limit") == []
 
 
 LIMITED = {"fail_on": {"mrr_drop_gt": 0.1, "recall_drop_gt": "25%"}, "minimums": {"mrr_at_k": 0.8}}
