@@ -17,6 +17,7 @@ MARKER = (
     "fixtures rag_contract and rag_contract_case check it, with the defaults of `rag-contract check`; paths start at "
     "folder, and folder at rootdir"
 )
+NOTE = "rag_contract_note"  # a property of the test that made a check; pytest sends it from workers, too
 CASE = "rag_contract_case"
 WHOLE = pytest.StashKey["Report"]()  # what a test got from rag_contract, by whatever way it asked for it
 
@@ -49,6 +50,17 @@ def pytest_runtest_call(item: "pytest.Item") -> None:
         warn_of_broken(report, item.nodeid)
 
 
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Write the notes of all checks, such as what they compared and how the contract changed."""
+    reports = (report for reports in terminalreporter.stats.values() for report in reports)
+    properties = (pair for report in reports for pair in getattr(report, "user_properties", ()))
+    notes = dict.fromkeys(str(note) for name, note in properties if name == NOTE)
+    if notes:
+        terminalreporter.section("rag-contract")
+        for note in notes:
+            terminalreporter.line(note)
+
+
 @pytest.fixture(scope="session")
 def rag_run() -> None:
     """Override this to return the run to check: a mapping, a function or paths; None is the run's file."""
@@ -59,7 +71,7 @@ def rag_contract(request: "pytest.FixtureRequest") -> "Report":
     """Return the report on the run, which is checked once for all tests with the same inputs."""
     from ragcontract.pytest_cases import checked
 
-    report = checked(request).report
+    report = checked(request, NOTE).report
     request.node.stash[WHOLE] = report
     return report
 
@@ -67,6 +79,6 @@ def rag_contract(request: "pytest.FixtureRequest") -> "Report":
 @pytest.fixture(name=CASE)
 def _case(request: Any) -> "Case":
     """Return one gate or one golden query of the contract; the test fails if it is broken."""
-    from ragcontract.pytest_cases import checked
+    from ragcontract.pytest_cases import case_of
 
-    return checked(request).case(request.param)
+    return case_of(request, NOTE)

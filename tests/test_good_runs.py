@@ -142,6 +142,34 @@ def test_a_rule_that_any_good_run_breaks_is_broken_in_the_baseline() -> None:
     assert "1 query is already broken in it: q1" in ended.out
 
 
+@pytest.mark.parametrize(
+    ("good_runs", "now", "code"),
+    [
+        pytest.param(
+            [["a", "x"], ["b", "x"]], [["x", "y"]], 1, id="the last document is lost, one of which each found"
+        ),
+        pytest.param([["a", "x"], ["b", "x"], ["x"]], [["x", "y"]], 0, id="a good run had none either"),
+        pytest.param([["a", "x"], ["b", "x"]], [["x", "a"]], 0, id="the other one is still there"),
+        pytest.param([["a", "x"], ["b", "x"]], [["a"], ["b"]], 0, id="no row lost both"),
+        pytest.param([["a", "x"], ["b", "x"]], [["a"], ["x"]], 1, id="one row lost both"),
+    ],
+)
+@pytest.mark.parametrize("stored", [True, False])
+@pytest.mark.parametrize("rule", [{}, {"must_rank_at_most": 2}], ids=["must_include", "must_rank_at_most, too"])
+def test_the_last_relevant_document_is_lost_if_no_good_run_lost_it(
+    *, good_runs: list[list[str]], now: list[list[str]], code: int, stored: bool, rule: dict[str, int]
+) -> None:
+    write_jsonl(Path("golden.jsonl"), [golden("q", "a", "b", **rule)])
+    Path("ragcontract.yml").write_text("per_query: {fail_on: new}\n")
+    paths = [str(write_jsonl(Path(f"good{number}.jsonl"), [run("q", *rank)])) for number, rank in enumerate(good_runs)]
+    rows = write_jsonl(Path("now.jsonl"), [run("q", *rank) for rank in now])
+    if stored:
+        assert rag_contract("baseline", "--run", *paths).code == 0
+        paths = ["baseline.json"]
+    ended = rag_contract("check", "--run", str(rows), "--repeats", "--baseline", *paths)
+    assert (ended.code, ended.err) == (code, "")
+
+
 @pytest.mark.parametrize("option", ["--update", "--force"])
 def test_nobody_loses_good_runs_by_accident(option: str) -> None:
     rag_contract("baseline", "--run", "a.jsonl", "b.jsonl")

@@ -47,10 +47,12 @@ class Suite:
         for name, text in files.items():
             (self.folder / f"{name}.py").write_text(text)
 
-    def run(self, *args: str) -> Ended:
+    def run(self, *args: str, inside: str = "") -> Ended:
         environ = {"PYTHONPATH": self._path, "PYTEST_ADDOPTS": "", "COLUMNS": "200"}
         options = ("-p", "no:cacheprovider", *OTHERS, "-rA", "-v")
-        return spawn(*options, *args, cwd=self.folder, command=(sys.executable, "-m", "pytest"), environ=environ)
+        return spawn(
+            *options, *args, cwd=self.folder / inside, command=(sys.executable, "-m", "pytest"), environ=environ
+        )
 
 
 @pytest.fixture
@@ -452,3 +454,194 @@ def test_the_marker_on_the_page_on_pytest_works(suite: Suite) -> None:
     write_jsonl(folder / "current_run.jsonl", [run("b1"), run("b2")])
     (suite.folder / "test_billing.py").write_text(docs.block(PAGE, "pytest test_billing.py"))
     assert outcomes(suite.run()) == {"b1": "PASSED", "test_the_whole_contract": "PASSED"}
+
+
+RETRIEVERS = """import os
+import pytest
+from ragcontract import RunWriter
+
+FOUND = {"bm25": ["doc1"], "dense": ["x"]}
+
+def search(question):
+    return FOUND[os.environ["RETRIEVER"]]
+
+def export(retriever):
+    with RunWriter("current_run.jsonl") as run:
+        run.write("q1", FOUND[retriever])
+
+def suite_of(retriever):
+    class Tests:
+        @pytest.fixture
+        def rag_run(self, monkeypatch):
+            monkeypatch.setenv("RETRIEVER", retriever)
+            return search
+
+        def test_run(self, rag_contract):
+            rag_contract.raise_if_failed()
+    return Tests
+"""
+OF_PARAMETERS = WHOLE.replace("(", "(rag_run, ", 1)
+EXPORTED = "from retrievers import *\n\n@pytest.fixture(scope='session', params=FOUND)\ndef rag_run(request):\n"
+SEVERAL_RUNS = {
+    "a file that is written again": {"conftest": f"{EXPORTED}    export(request.param)\n"},
+    "a path that is returned again": {
+        "conftest": f"{EXPORTED}    export(request.param)\n    return 'current_run.jsonl'\n"
+    },
+    "a file that the marker names": {
+        "conftest": EXPORTED.replace("rag_run", "exported").replace("params", "autouse=True, params")
+        + "    export(request.param)\n",
+        "test_runs": "import pytest\n\npytestmark = pytest.mark.rag_contract(run='current_run.jsonl')\n\n" + WHOLE,
+    },
+    "one function with another environment": {
+        "conftest": "from retrievers import *\n\n@pytest.fixture(params=FOUND)\ndef rag_run(request, monkeypatch):\n"
+        "    monkeypatch.setenv('RETRIEVER', request.param)\n    return search\n"
+    },
+    "one function in two classes": {
+        "test_runs": "from retrievers import *\n\nTestBm25 = suite_of('bm25')\nTestDense = suite_of('dense')\n"
+    },
+    "one function of the session beside a fixture with parameters": {
+        "conftest": "from retrievers import *\n\n@pytest.fixture(scope='session')\ndef rag_run():\n"
+        "    return search\n\n@pytest.fixture(autouse=True, params=FOUND)\ndef retriever(request, monkeypatch):\n"
+        "    monkeypatch.setenv('RETRIEVER', request.param)\n"
+    },
+    "scores that are written again": {
+        "conftest": EXPORTED.replace("rag_run", "exported").replace("params", "autouse=True, params")
+        + "    export('bm25')\n    good = int(request.param == 'bm25')\n"
+        "    with open('scores.jsonl', 'w') as file:\n"
+        '        file.write(\'{"query_id": "q1", "scores": {"quality": %d}}\\n\' % good)\n',
+        "test_runs": "import pytest\n\npytestmark = pytest.mark.rag_contract(scores='scores.jsonl')\n\n" + WHOLE,
+        "config": "metrics: {quality: {from: scores}}\nminimums: {quality: 0.5}\n",
+    },
+}
+
+
+@pytest.mark.parametrize("files", SEVERAL_RUNS.values(), ids=SEVERAL_RUNS)
+def test_each_run_of_a_session_is_judged(files: dict[str, str], suite: Suite) -> None:
+    write_jsonl(suite.folder / "golden.jsonl", [golden("q1", "doc1")])
+    (suite.folder / "ragcontract.yml").write_text(files.get("config", "k: 5\n"))
+    scripts = {name: text for name, text in files.items() if name != "config"}
+    suite.write(retrievers=RETRIEVERS, **{"test_runs": OF_PARAMETERS} | scripts)
+    ended = suite.run()
+    assert "1 failed, 1 passed in" in ended.out, ended.out
+
+
+@pytest.mark.parametrize("returned", ["", "return search"], ids=["a file", "a function"])
+def test_each_folder_has_a_run_of_its_own(returned: str, suite: Suite) -> None:
+    write_jsonl(suite.folder / "golden.jsonl", [golden("q1", "doc1")])
+    (suite.folder / "ragcontract.yml").unlink()
+    suite.write(retrievers=RETRIEVERS)
+    for retriever in ("bm25", "dense"):
+        folder = suite.folder / retriever
+        folder.mkdir()
+        (folder / "conftest.py").write_text(
+            "from retrievers import *\n\n@pytest.fixture(scope='session')\ndef rag_run():\n"
+            f"    os.environ['RETRIEVER'] = {retriever!r}\n    export({retriever!r})\n    {returned}\n"
+        )
+        for name in ("first", "second"):
+            (folder / f"test_{retriever}_{name}.py").write_text(WHOLE)
+    ended = suite.run()
+    assert "2 failed, 2 passed in" in ended.out
+
+
+def test_a_run_of_one_test_is_not_kept_for_the_next(suite: Suite) -> None:
+    write_jsonl(suite.folder / "golden.jsonl", [golden("q1", "doc1")])
+    (suite.folder / "ragcontract.yml").unlink()
+    suite.write(
+        retrievers=RETRIEVERS,
+        conftest="from retrievers import *\n\nLEFT = [*FOUND]\nRUN = {}\n\n@pytest.fixture\ndef rag_run():\n"
+        "    RUN['q1'] = FOUND[LEFT.pop(0)]\n    return RUN\n",
+        test_runs=WHOLE + WHOLE.replace("test_whole", "test_again"),
+    )
+    assert outcomes(suite.run()) == {"test_whole": "PASSED", "test_again": "FAILED"}
+
+
+def test_parameters_of_a_test_ask_the_function_no_second_time(suite: Suite) -> None:
+    suite.write(
+        conftest="import pytest\n\n@pytest.fixture(scope='session')\ndef rag_run():\n"
+        "    def search(question):\n        print('asked', question)\n        return ['doc1']\n    return search\n",
+        test_metrics="import pytest\n\n@pytest.mark.parametrize('metric', ['mrr_at_5', 'recall_at_5'])\n"
+        "def test_metric(rag_contract, metric):\n    assert rag_contract.metrics[metric]\n",
+    )
+    ended = suite.run("-s", "-W", "ignore")
+    assert (ended.code, ended.out.count("asked What about lost?")) == (0, 1), ended.out
+
+
+@pytest.mark.parametrize("marked", ["folder='billing'", "tags='smoke'", "config='strict.yml'"])
+def test_a_marker_that_comes_after_the_tests_were_made_is_refused(marked: str, suite: Suite) -> None:
+    (suite.folder / "billing").mkdir()
+    for folder, name in ((suite.folder, "good"), (suite.folder / "billing", "b1")):
+        write_jsonl(folder / "golden.jsonl", [golden(name, "doc1"), golden("smoke", "doc1", tags=["smoke"])])
+        write_jsonl(folder / "current_run.jsonl", [run(name, "x" if name == "b1" else "doc1"), run("smoke", "doc1")])
+    (suite.folder / "ragcontract.yml").unlink()
+    (suite.folder / "strict.yml").write_text("minimums: {mrr_at_k: 0.9}\n")
+    late = f"@pytest.mark.parametrize('n', [pytest.param(1, marks=pytest.mark.rag_contract({marked}))])\n"
+    suite.write(test_contract=f"import pytest\n\n{late}" + CASES.replace("(", "(n, ", 1))
+    ended = suite.run()
+    assert (ended.code, " passed" in ended.out) == (1, False)
+    assert "this test was made of another contract than the one that it checks: " in ended.out
+    suite.write(test_contract=f"import pytest\n\n{late}" + WHOLE.replace("(", "(n, ", 1))
+    assert ("1 failed in" if "b" in marked else "1 passed in") in suite.run().out, "is about all of the contract"
+
+
+def test_options_that_change_no_target_may_come_after_the_tests_were_made(suite: Suite) -> None:
+    (suite.folder / "current_run.jsonl").rename(suite.folder / "later.jsonl")
+    late = "@pytest.mark.parametrize('n', [pytest.param(1, marks=pytest.mark.rag_contract(run='later.jsonl', k=4))])\n"
+    suite.write(test_contract=f"import pytest\n\n{late}" + CASES.replace("(", "(n, ", 1))
+    assert "2 failed, 2 passed, 2 xfailed in" in suite.run().out
+
+
+@pytest.mark.parametrize("returned", ["'run.jsonl'", "['run.jsonl']", "'run*.jsonl'", "Path('run.jsonl')"])
+def test_a_path_that_leads_to_two_runs_is_refused(returned: str, suite: Suite) -> None:
+    write_jsonl(suite.folder / "golden.jsonl", [golden("q1", "doc1")])
+    (suite.folder / "ragcontract.yml").unlink()
+    write_jsonl(suite.folder / "run.jsonl", [run("q1", "doc1")])
+    tests = suite.folder / "tests"
+    tests.mkdir()
+    fixture = (
+        "import pytest\nfrom pathlib import Path\nfrom ragcontract import RunWriter\n\n"
+        "@pytest.fixture(scope='session')\ndef rag_run():\n"
+        "    with RunWriter('run.jsonl') as run:\n        run.write('q1', ['x'])\n"
+    )
+    (tests / "conftest.py").write_text(f"{fixture}    return {returned}\n")
+    (tests / "test_contract.py").write_text(WHOLE)
+    ended = suite.run(inside="tests")
+    assert (ended.code, "leads to two runs" in ended.out) == (1, True)
+    (suite.folder / "run.jsonl").unlink()
+    assert "ContractBroken" in suite.run(inside="tests").out, "the only one there is"
+    (tests / "conftest.py").write_text(
+        "from pathlib import Path\n" + fixture.replace("'run.jsonl'", "'../run.jsonl'") + f"    return {returned}\n"
+    )
+    (tests / "run.jsonl").unlink()
+    assert "ContractBroken" in suite.run(inside="tests").out, "the only one there is"
+
+
+def test_a_run_in_the_current_folder_that_is_newer_than_the_checked_one_is_a_warning(suite: Suite) -> None:
+    tests = suite.folder / "tests"
+    tests.mkdir()
+    (tests / "test_contract.py").write_text(WHOLE)
+    assert "is newer than" not in suite.run(inside="tests").out
+    write_jsonl(tests / "current_run.jsonl", [run("good", "x")])
+    assert "current_run.jsonl: is newer than ../current_run.jsonl, which is checked" in suite.run(inside="tests").out
+    (suite.folder / "current_run.jsonl").touch()
+    assert "is newer than" not in suite.run(inside="tests").out
+
+
+def test_a_configuration_above_the_folder_of_a_marker_is_a_warning(suite: Suite) -> None:
+    (suite.folder / "billing").mkdir()
+    (suite.folder / "golden.jsonl").unlink()
+    write_jsonl(suite.folder / "billing" / "golden.jsonl", [golden("q1")])
+    write_jsonl(suite.folder / "billing" / "current_run.jsonl", [run("q1")])
+    suite.write(test_billing="import pytest\n\npytestmark = pytest.mark.rag_contract(folder='billing')\n\n" + WHOLE)
+    ended = suite.run()
+    assert ended.code == 1
+    assert "billing/../ragcontract.yml: looks like a configuration and is not read" in ended.out
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["one process", "a worker"])
+def test_the_notes_of_a_check_are_in_the_summary_once(workers: tuple[str, ...], suite: Suite) -> None:
+    before = stored_query("lost", "doc2") | {"query": "Asked before"}
+    write_baseline(suite.folder / "baseline.json", stored_query("good", "doc1"), before)
+    (suite.folder / "ragcontract.yml").write_text("fail_on: {mrr_drop_gt: 0.1}\n")
+    suite.write(test_contract=CASES)
+    out = suite.run(*workers, "-W", "default").out
+    assert out.count("the 1 query that both sides have") == 1

@@ -216,3 +216,31 @@ def test_the_action_names_a_configuration_above_its_working_directory(
     assert runner.run({**inputs, "config": f"{up}/ragcontract.yml"}).exit_code == 1
     (inside / "ragcontract.yml").write_text("k: 5\n")
     assert "looks like a configuration" not in runner.run(inputs).log
+
+
+@pytest.mark.parametrize("up", ["..", "../.."])
+@pytest.mark.parametrize("command", ["check", "lint"])
+def test_a_configuration_above_the_folder_in_the_same_repository_is_named(
+    command: str, up: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside = folder / "services" / "rag"
+    inside.mkdir(parents=True)
+    for name in ("golden.jsonl", "current_run.jsonl"):
+        (folder / name).rename(inside / name)
+    (inside / up / "ragcontract.yml").write_text(STRICT)
+    monkeypatch.chdir(inside)
+    message = f"{up}/ragcontract.yml: looks like a configuration and is not read; move it to the folder that is checked"
+    ended = rag_contract(command)
+    assert message not in ended.out + ended.err, "there is no repository"
+    (folder / ".git").mkdir()
+    ended = rag_contract(command)
+    assert (ended.code, message in ended.out + ended.err) == (0, True)
+    if command == "lint":
+        assert rag_contract("lint", "--strict").code == 1
+    write_jsonl(inside / up / "golden.jsonl", [golden("q1")])
+    ended = rag_contract(command)
+    assert "is not read" not in ended.out + ended.err, "it is that of another contract"
+    (inside / up / "golden.jsonl").unlink()
+    (inside / "ragcontract.yml").write_text("k: 5\n")
+    ended = rag_contract(command)
+    assert "is not read" not in ended.out + ended.err

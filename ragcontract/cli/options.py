@@ -22,7 +22,7 @@ from ragcontract.contract.config import Config
 from ragcontract.contract.config_file import read_config
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError, OutputError
-from ragcontract.evaluation.source import DEFAULTS, GoodRuns, Inputs, Source, find_inputs
+from ragcontract.evaluation.source import DEFAULTS, GoodRuns, Inputs, Source, find_inputs, folders_above
 from ragcontract.files.paths import existing_files
 from ragcontract.files.writing import check_outputs, goes_to_a_stream, wrong_unless_named
 from ragcontract.registry import BUILT_IN
@@ -190,7 +190,7 @@ def find_files(named: Inputs) -> Inputs:
     Raises InputError if a path is empty, or if a default file is a link that leads out of the repository.
     """
     refuse_empty({f"--{name}": named.paths(name) for name in OPTIONS})
-    inputs = find_inputs(named)
+    inputs = find_inputs(named, above=folders_above(Path()))
     refuse_links_away({f"--{name}": inputs.paths(name)[0] for name in DEFAULTS if name in inputs.unnamed})
     return inputs
 
@@ -261,7 +261,7 @@ def measure(inputs: Inputs, engine: str = "local") -> Report:
 
 def configured(config: str | None) -> Config:
     """Return the configuration of a file, or of the default file if it exists; raises InputError."""
-    inputs = find_inputs(Inputs.named(config=config))
+    inputs = find_inputs(Inputs.named(config=config), above=folders_above(Path()))
     refuse_links_away({"--config": None if config else inputs.config})
     read = read_config(inputs.config, BUILT_IN, others=inputs.other_configs)
     read.problems.raise_if_any()

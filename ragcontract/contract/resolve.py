@@ -25,6 +25,7 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
 from ragcontract.core.lines import Line
 from ragcontract.core.metric import Demanding, Family, Gain, Metric, MetricSettings, SwitchedOn
+from ragcontract.core.numbers import as_written
 from ragcontract.core.rule import Plugin, Rule, RuleSettings, names_of, row_rules_of
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.metrics.judged import JudgedShares
@@ -167,7 +168,8 @@ def resolve(
         + golden.problems
         + _problems(problems)
         + complaints(computed, golden, config_file.locations)
-        + _wrong_tags(all_golden, config_file, tags),
+        + _wrong_tags(all_golden, config_file, tags)
+        + Problems(warnings=tuple(_likely_slips(config_file))),
         limit_problems=_limit_problems(why_not) + _nothing_decides(config_file, gates),
         impossible=frozenset(gate.id for gate, reasons in why_not.items() if reasons),
         scope=scope,
@@ -263,6 +265,22 @@ def _nothing_decides(config_file: ConfigFile, gates: Iterable[Gate]) -> Problems
         return Problems()
     message = "per_query.fail_on: pass_rate needs a limit on it that is checked; set minimums.pass_rate, or tiers"
     return _problems([(config_file.locations.of("per_query", "fail_on"), message)])
+
+
+WIDE = 10  # from this highest value on, numbers below 1 on a scale from 0 may be fractions of it
+
+
+def _likely_slips(config_file: ConfigFile) -> Iterator[str]:
+    """Yield warnings about settings that change nothing, and about limits that may be in another unit."""
+    for key in ("mode", "alpha"):
+        if (where := config_file.locations.of("fail_on", key)) and not any(gate.compares for gate in config_file.gates):
+            why = "because no limit on a drop or a rise is set"
+            yield f"{where}: fail_on.{key} has no effect, {why}; set one, or remove fail_on.{key}"
+    for gate in config_file.gates:
+        low, high = getattr(config_file.declared.get(gate.quantity.key), "scale", (0, 1))
+        if gate.kind == "minimum" and low == 0 and high >= WIDE and 0 < gate.limit < 1:
+            limit, top = as_written(gate.limit), f"{high:g}"
+            yield f"{gate.location}: {gate.id} is {limit} on a scale from 0 to {top}; did you mean {limit} of {top}?"
 
 
 def _impossible(

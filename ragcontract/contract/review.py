@@ -222,10 +222,13 @@ NOTHING_FAILS = (
 def nothing_fails(contract: Contract) -> bool:
     """Return whether every run passes: no gate can fail, and no query whose severity is error has a rule.
 
-    Pass rates count the rules of these queries only.
+    Pass rates count the rules of these queries only. Where only they decide, one over all queries excuses every rule.
     """
     if any(not gate.quantity.of_rules and not holds_always(gate, contract) for gate in contract.gates):
         return False
+    rates = [gate for gate in contract.gates if gate.quantity.of_rules]
+    if contract.config.per_query.fail_on == "pass_rate" and any(gate.tag is gate.tier is None for gate in rates):
+        return all(holds_always(gate, contract) for gate in rates)
     return not any(query.severity == "error" and contract.has_rules(query) for query in contract.queries.values())
 
 

@@ -129,10 +129,18 @@ def _of_ranks(rules: RankRules, query: GoldenQuery, score: QueryScore) -> list[V
     """Return the rank rules that any row of the query violates, with the worst rank of each document.
 
     The worst ranks alone are not enough. Some rules need only one document, which can be a different one in each row,
-    so the worst ranks could violate a rule that no single row violates.
+    so the worst ranks could violate a rule that no single row violates. What is wrong is what is wrong in a row: every
+    relevant document may be missing in some row, and none of the rows have lost all of them.
     """
     violations = list(rules.violations(query, score))
     if not score.repeats or not violations:
         return violations
-    broken = {violation.rule for repeat in score.repeats for violation in rules.violations(query, repeat)}
-    return [violation for violation in violations if violation.rule in broken]
+    causes: dict[str, set[str]] = {}
+    for repeat in score.repeats:
+        for violation in rules.violations(query, repeat):
+            causes.setdefault(violation.rule, set()).update(violation.wrong)
+    return [
+        replace(violation, causes=tuple(sorted(causes[violation.rule])))
+        for violation in violations
+        if violation.rule in causes
+    ]

@@ -6,9 +6,10 @@ lost every document, so the input is evaluated nonetheless. All functions are pu
 
 from collections.abc import Iterator
 
+from ragcontract.contract.resolve import WIDE
 from ragcontract.core.id_forms import Match, difference, named
 from ragcontract.core.numbers import count, fixed, percent
-from ragcontract.core.phrase import Phrase, joined
+from ragcontract.core.phrase import Name, Phrase, joined
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.evaluation.observations import UnseenIds
 
@@ -28,6 +29,7 @@ REPEATED = 0.2  # share of repeated documents from which on rank_by is pointed a
 def likely_mistakes(evaluation: Evaluation) -> Iterator[Phrase]:
     """Yield what is probably wrong with the input although it can be evaluated."""
     run = evaluation.run
+    yield from _fractions(evaluation)
     wanted = any(query.needs_results for query in evaluation.contract.queries.values())
     if run.depth is not None and run.depth.most == 0 and wanted:
         yield ("No row of the run has any result: did the export go wrong, or is the index empty?",)
@@ -37,6 +39,20 @@ def likely_mistakes(evaluation: Evaluation) -> Iterator[Phrase]:
         yield _in_another_form(unseen, unseen.example)
     elif unseen.never == unseen.relevant >= FEWEST_WANTED:
         yield _other_ids(unseen)
+
+
+def _fractions(evaluation: Evaluation) -> Iterator[Phrase]:
+    """Yield the scores that are all fractions, although their scale goes from 0 to 10 or more, as percentages do."""
+    declared = evaluation.contract.config_file.declared
+    for number, family in enumerate(evaluation.aggregates.families if declared else ()):
+        for position, metric in enumerate(family.metrics):
+            low, high = getattr(declared.get(metric.key), "scale", (0, 1))
+            if low == 0 and high >= WIDE:
+                rows = evaluation.run.values(number, evaluation.contract.queries)
+                values = {row[position] for row in rows if row} - {None}
+                if any(0 < value < 1 for value in values) and max(values) <= 1:
+                    what = f" are all from 0 to 1, but its scale is from 0 to {high:g}"
+                    yield ("The values of ", Name(metric.key), f"{what}: are they fractions of it?")
 
 
 def run_notes(evaluation: Evaluation) -> Iterator[str]:

@@ -265,11 +265,12 @@ class Inputs(Struct, frozen=True, kw_only=True):
         return run, baseline
 
 
-def find_inputs(named: Inputs, folder: str = "") -> Inputs:
+def find_inputs(named: Inputs, folder: str = "", above: Sequence[Path] = ()) -> Inputs:
     """Return inputs with default files for those that nobody named; paths are relative to ``folder``.
 
     Golden queries and run must exist; reading them reports it if they do not. Other default files are used if they
-    exist. Files that may be meant as the configuration are searched for in the folder and beside the golden files.
+    exist. Files that may be meant as the configuration are searched for in the folder, beside the golden files, and, if
+    there is no configuration, in the folders ``above``.
     """
     home = Path(folder)
 
@@ -290,8 +291,23 @@ def find_inputs(named: Inputs, folder: str = "") -> Inputs:
     if "config" not in named.unnamed:
         return found
     near = [*like_config(home), *_beside(found.golden, home)]
+    if found.config is None:
+        near += [path for way in above for path in like_config(way)]
     others = [str(path) for path in near if found.config is None or not _is_same(path, Path(found.config))]
     return replace(found, other_configs=others)
+
+
+def folders_above(folder: Path, top: Path | None = None) -> list[Path]:
+    """Return the folders above one, up to the root of its Git repository or to ``top``, as paths that go up from it.
+
+    One that has golden queries is left out: its configuration belongs to them.
+    """
+    full = folder.resolve()
+    ways = [full, *full.parents]
+    ends = [number for number, way in enumerate(ways) if os.path.lexists(way / ".git")][:1]
+    ends += [number for number, way in enumerate(ways) if way == top]
+    above = [Path(folder, *[".."] * number) for number in range(1, max(ends, default=0) + 1)]
+    return [way for way in above if not os.path.lexists(way / GOLDEN)]
 
 
 def of_judge(inputs: Inputs, *, needed: bool) -> tuple[Inputs, Problems]:

@@ -14,7 +14,6 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragcontract.contract.defaults import like_config
 from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import count
 from ragcontract.evaluation.source import DEFAULTS, SINGLE, Inputs, find_inputs
@@ -221,11 +220,7 @@ def _inputs(settings: ActionSettings, context: Context, folder: str) -> Inputs:
     named = settings.inputs
     values = {name: [in_container(path, context) for path in named.paths(name)] for name in (*DEFAULTS, "scores")}
     of_one = {name: next(iter(values[name]), None) for name in SINGLE}
-    inputs = find_inputs(replace(named, **values | of_one), folder)
-    if inputs.config is not None:
-        return inputs
-    above = [str(path) for way in _ways_up(folder, context) for path in like_config(way)]
-    return replace(inputs, other_configs=[*inputs.other_configs, *above])
+    return find_inputs(replace(named, **values | of_one), folder, list(_ways_up(folder, context)))
 
 
 def _ways_up(folder: str, context: Context) -> Iterator[Path]:

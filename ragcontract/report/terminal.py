@@ -3,7 +3,7 @@
 The codes are defined here so that the action, whose log has no colours, does not import click.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import UNSET
 
@@ -112,6 +112,13 @@ def verdict_text(report: Report) -> str:
     phrases = [*left_open(report), scope_note(report), *report.label_notes, *change_notes(report)]
     lines += [render(phrase, visible, visible) for phrase in phrases if phrase]
     return "\n".join(lines) + "\n"
+
+
+def pass_notes(report: Report) -> Iterator[str]:
+    """Yield the notes beside a verdict and its metrics, without which a pass says more than was checked."""
+    notes = (*left_open(report), *report.label_notes, *change_notes(report))
+    yield from (render(phrase, visible, visible) for phrase in notes)
+    yield from filter(None, (shared_note(report), repeats_note(report), *report.run_notes))
 
 
 def _more(queries: Sequence[QueryReport], what: str, file: str) -> Iterable[str]:

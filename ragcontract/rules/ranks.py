@@ -10,6 +10,7 @@ from ragcontract.core.phrase import Name, Phrase, joined, listed
 from ragcontract.core.rule import RankRule, Rule, RuleSettings, Violation
 from ragcontract.core.run import QueryScore, RanksById, ranks_by_id
 
+NOTHING_LEFT = ""  # the cause that the last relevant document in the top k is lost; no document has this id
 # The words for a wanted and for a forbidden document that the baseline did not retrieve.
 ABSENT = {"relevant": "missing", "forbidden": "not there"}
 
@@ -65,7 +66,7 @@ class MustRankAtMost(RankRule, frozen=True, kw_only=True, gc=False, tag="must_ra
             doc_ids=wanted,
             documents="relevant",
             limit=self.rank,
-            causes=("too low", "lost") if lost else ("too low",),
+            causes=("too low", NOTHING_LEFT) if lost else ("too low",),
             expected=(*listed(wanted, "or"), f" {within(self.rank)}"),
             actual=located(wanted, ranks_by_id(wanted, score.ranks), self.rank),
         )
@@ -94,6 +95,7 @@ class MustInclude(RankRule, frozen=True, kw_only=True, gc=False, tag="must_inclu
             doc_ids=tuple(missing),
             documents="relevant",
             limit=self.k,
+            causes=(*missing, NOTHING_LEFT) if len(missing) == len(ranks) else (),
             expected=(*listed(missing, "or" if self.any else "and"), f" {within(self.k)}"),
             actual=located(missing, ranks, self.k),
         )

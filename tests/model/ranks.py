@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from tests.model.workspace import CannotJudgeError, Row
 
 RANKING = ("mrr", "recall", "precision", "hitrate", "ndcg", "map")
+NOTHING_LEFT = frozenset({"nothing in the top k"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,9 +137,9 @@ class RankRules:
         best = min((ranks[document] for document in self.wanted.relevant if document in ranks), default=None)
         wrong: dict[str, frozenset[str]] = {}
         if self.at_most is not None and (best is None or best > self.at_most):
-            wrong["must_rank_at_most"] = frozenset({"nothing in the top k"} if best is None or best > self.k else set())
+            wrong["must_rank_at_most"] = NOTHING_LEFT if best is None or best > self.k else frozenset()
         if missing:
-            wrong["must_include"] = missing
+            wrong["must_include"] = missing if best is not None and best <= self.k else missing | NOTHING_LEFT
         if len(missing) == len(set(self.wanted.relevant)):
             wrong["must_include_any"] = missing
         if self.wanted.forbidden & set(searched):
