@@ -46,7 +46,9 @@ def test_other_scales_are_no_concern(scale: str) -> None:
 
 def test_a_minimum_that_is_a_fraction_of_its_scale_is_a_warning_of_check_and_lint() -> None:
     config = "metrics: {share: {from: scores, scale: [0, 100]}}\nminimums: {share: 0.75}\n"
-    slip = "ragcontract.yml:2: minimums.share is 0.75 on a scale from 0 to 100; did you mean 0.75 of 100?"
+    slip = (
+        "ragcontract.yml:2: minimums.share is 0.75 on a scale from 0 to 100; if it is a fraction of the scale, write 75"
+    )
     assert slip in scored(config, 70, 80)
     ended = rag_contract("lint", "--strict")
     assert (ended.code, slip in ended.err) == (1, True)

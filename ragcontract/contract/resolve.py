@@ -272,6 +272,8 @@ WIDE = 10  # from this highest value on, numbers below 1 on a scale from 0 may b
 
 def _likely_slips(config_file: ConfigFile) -> Iterator[str]:
     """Yield warnings about settings that change nothing, and about limits that may be in another unit."""
+    if config_file.problems.problems:  # its limits are not known
+        return
     for key in ("mode", "alpha"):
         if (where := config_file.locations.of("fail_on", key)) and not any(gate.compares for gate in config_file.gates):
             why = "because no limit on a drop or a rise is set"
@@ -279,8 +281,9 @@ def _likely_slips(config_file: ConfigFile) -> Iterator[str]:
     for gate in config_file.gates:
         low, high = getattr(config_file.declared.get(gate.quantity.key), "scale", (0, 1))
         if gate.kind == "minimum" and low == 0 and high >= WIDE and 0 < gate.limit < 1:
-            limit, top = as_written(gate.limit), f"{high:g}"
-            yield f"{gate.location}: {gate.id} is {limit} on a scale from 0 to {top}; did you mean {limit} of {top}?"
+            limit, fraction = as_written(gate.limit), f"{gate.limit * high:g}"
+            why = f"is {limit} on a scale from 0 to {high:g}; if it is a fraction of the scale, write {fraction}"
+            yield f"{gate.location}: {gate.id} {why}"
 
 
 def _impossible(
