@@ -90,6 +90,11 @@ def parts_of(message: str) -> Phrase:
     return message.phrase if isinstance(message, Message) else (message,)
 
 
+def plain(message: str) -> str:
+    """Return a message as an ordinary string, as files are written with."""
+    return render(parts_of(message))
+
+
 def cut(message: str, length: int) -> str:
     """Cut a message to at most ``length`` characters, ending in an ellipsis if it was cut; it keeps its parts."""
     if len(message) <= length:

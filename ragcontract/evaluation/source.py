@@ -302,7 +302,10 @@ def folders_above(folder: Path, top: Path | None = None) -> list[Path]:
 
     One that has golden queries is left out: its configuration belongs to them.
     """
-    full = folder.resolve()
+    try:
+        full = folder.resolve()
+    except OSError:  # it was deleted, which is reported where a file in it is read
+        return []
     ways = [full, *full.parents]
     ends = [number for number, way in enumerate(ways) if os.path.lexists(way / ".git")][:1]
     ends += [number for number, way in enumerate(ways) if way == top]

@@ -17,6 +17,7 @@ from ragcontract.answers.conversation import DECLARED, beside_turn, content_of_t
 from ragcontract.answers.messages import UNKNOWN_CALLS, with_role
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
+from ragcontract.core.phrase import plain
 from ragcontract.core.safe_text import shorten
 from ragcontract.net.pacing import FIRST_BACKOFF, backoff
 from ragcontract.net.pool import Ended, Pool, Stop
@@ -164,7 +165,7 @@ def answered(attempt: Attempt) -> Response:
 def failure_of(failed: CallFailed, secrets: Secrets) -> Failure:
     """Return a failure as it is written to files, without secrets."""
     detail = None if failed.detail is None else secrets.redacted(dict(failed.detail))
-    return Failure(kind=failed.kind, message=shorten(secrets.redacted(str(failed)), bounds.FAILURE), detail=detail)
+    return Failure(kind=failed.kind, message=shorten(secrets.redacted(plain(str(failed))), bounds.FAILURE), detail=detail)
 
 
 UNSENT = frozenset({*DECLARED, "error", UNKNOWN_CALLS})
