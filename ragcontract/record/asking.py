@@ -165,7 +165,8 @@ def answered(attempt: Attempt) -> Response:
 def failure_of(failed: CallFailed, secrets: Secrets) -> Failure:
     """Return a failure as it is written to files, without secrets."""
     detail = None if failed.detail is None else secrets.redacted(dict(failed.detail))
-    return Failure(kind=failed.kind, message=shorten(secrets.redacted(plain(str(failed))), bounds.FAILURE), detail=detail)
+    message = shorten(secrets.redacted(plain(str(failed))), bounds.FAILURE)
+    return Failure(kind=failed.kind, message=message, detail=detail)
 
 
 UNSENT = frozenset({*DECLARED, "error", UNKNOWN_CALLS})
