@@ -96,12 +96,12 @@ class Answer:
 
     @cached_property
     def has_raised(self) -> bool:
-        """Whether the answer has marks that may follow words, as superscripts do."""
+        """Return whether the answer has marks that may follow words, as superscripts do."""
         return not self.text.isascii() and has_raised(self.text) is not None
 
     @cached_property
     def is_json(self) -> bool:
-        """Whether the answer is JSON, alone or in one fenced block."""
+        """Return whether the answer is JSON, alone or in one fenced block."""
         return self._may_be_json and JSON.load().is_json(self.text)
 
     @property
@@ -116,7 +116,7 @@ class Answer:
 
     @cached_property
     def _is_reworded(self) -> bool:
-        """Whether a page may show another text also in normal form."""
+        """Return whether a page may show another text also in normal form."""
         text = self.text
         single = any(text.count(mark) != 2 * text.count(2 * mark) for mark in "*_")
         return self._markup and (single or any(part in text for part in _REWORDS))
@@ -180,7 +180,7 @@ class Shown(Answer):
 
     @cached_property
     def is_json(self) -> bool:
-        """Whether the answer that this is made of is JSON; without its escapes, it may not be."""
+        """Return whether the original answer is JSON. This text may not be JSON, because it has no escapes."""
         return self._of.is_json
 
     def written(self, span: Span) -> Span:

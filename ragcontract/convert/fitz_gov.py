@@ -34,7 +34,6 @@ from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import shorten
 from ragcontract.files.json_lines import HEAD
 from ragcontract.files.json_text import JsonLocator
-from ragcontract.files.opening import READ_ERRORS, read_problem, read_within
 from ragcontract.files.problems import Collector, Warned
 from ragcontract.files.schema import shown
 
@@ -327,12 +326,10 @@ def _read_cases(source: Source) -> Iterator[LocatedCase]:
     problems = source.problems
     unknown: dict[str, Warned | None] = {}
     for path in source.files["cases"]:
-        try:
-            data, _ = read_within(bounds.CASES, path, source.progress, beyond="; divide its cases into several files")
-        except READ_ERRORS as error:
-            problems.problem(path, read_problem(error))
+        beyond = "; divide its cases into several files"
+        if (document := Document.read(path, bounds.CASES, problems, source.progress, beyond=beyond)) is None:
             continue
-        document = Document(path, data)
+        data = document.data
         if (file := document.value(_CaseFile, problems)) is None:
             continue
         try:

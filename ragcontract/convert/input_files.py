@@ -60,6 +60,18 @@ class Document(Struct, frozen=True):
     path: str
     data: bytes  # the whole content
 
+    @classmethod
+    def read(cls, path: str, limit: int, problems: Collector, progress: Progress, *, beyond: str) -> "Document | None":
+        """Read a file of at most ``limit`` bytes; if that fails, add the problem and return None.
+
+        ``beyond`` is the advice for a larger file.
+        """
+        try:
+            return cls(path, read_within(limit, path, progress, beyond=beyond)[0])
+        except READ_ERRORS as error:
+            problems.problem(path, read_problem(error))
+            return None
+
     def value(self, record: type[Record], problems: Collector) -> Record | None:
         """Decode the document; if that fails, add the problems and return None."""
         try:
@@ -149,17 +161,16 @@ def documents(source: Source, record: type[Record], *, zipped: str) -> Iterator[
     """
     problems = source.problems
     for path in source.files["results"]:
-        try:
-            data, _ = read_within(bounds.RESULTS, path, source.progress, beyond="; evaluate in several parts")
-        except READ_ERRORS as error:
-            problems.problem(path, read_problem(error))
+        beyond = "; evaluate in several parts"
+        if (document := Document.read(path, bounds.RESULTS, problems, source.progress, beyond=beyond)) is None:
             continue
-        if data.startswith(ZIP):
+        if document.data.startswith(ZIP):
             problems.problem(path, f"is a ZIP archive; {zipped}")
-        elif not data.strip():
+        elif not document.data.strip():
             problems.problem(path, "is empty; expected one JSON document")
         else:
-            document = Document(path, _without_nan(data) if b"NaN" in data else data)
+            if b"NaN" in document.data:
+                document = Document(path, _without_nan(document.data))
             if (value := document.value(record, problems)) is not None:
                 yield document, value
 
@@ -230,12 +241,8 @@ def _lines(path: str, problems: Collector, progress: Progress) -> Iterator[Table
 
 
 def _list(path: str, problems: Collector, progress: Progress) -> Iterator[TableRow]:
-    try:
-        data, _ = read_within(bounds.RESULTS, path, progress, beyond="; write one object a line instead")
-    except READ_ERRORS as error:
-        problems.problem(path, read_problem(error))
-        return
-    for line, item in Document(path, data).listed(problems):
+    document = Document.read(path, bounds.RESULTS, problems, progress, beyond="; write one object a line instead")
+    for line, item in document.listed(problems) if document else ():
         yield from _decoded(item, f"{path}:{line}", problems)
 
 

@@ -1,4 +1,4 @@
-"""What a baseline remembers of the contract at that time, and how a contract differs from it. It has no texts."""
+"""The contract as a baseline stores it, without texts, and the changes of a contract since then."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
@@ -32,7 +32,7 @@ Value: TypeAlias = bool | int | float | str | None
 
 
 class _Change(NamedTuple):
-    """What a kind of change does to the contract, and how people read of it."""
+    """A kind of change: its effect on the contract, and its words in reports."""
 
     effect: Effect  # a weaker contract accepts runs that it did not accept before
     noun: str  # of what is counted
@@ -120,7 +120,7 @@ class Documents(Struct, frozen=True, gc=False, array_like=True):
 
 
 class Expected(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """What a golden query expected; defaults are left out."""
+    """The expectations of a golden query, without those that have their default."""
 
     relevant: Documents | None = None
     # Without the labels of these documents, `unjudged: skip` would leave them out of the metrics.
@@ -148,7 +148,7 @@ class Expected(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
 
 
 class PastWaiver(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a waiver was for, and its last day."""
+    """A waiver: the query, limit or rule that it was for, and its last day."""
 
     query: str | None = None
     tag: str | None = None

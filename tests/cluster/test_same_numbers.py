@@ -145,7 +145,7 @@ def until(true: Callable[[], bool]) -> None:
 
 
 def executors(spark: SparkSession) -> list[int]:
-    """Return the ids of the processes that are executors of this session."""
+    """Return the process ids of the executors of a Spark application."""
     app = spark.sparkContext.applicationId.encode()
     found = []
     for process in Path("/proc").glob("[0-9]*"):
