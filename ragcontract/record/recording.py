@@ -148,6 +148,7 @@ class RecordingSession:
     def __init__(self, settings: RecordSettings, journal: Journal, watch: Watch, secrets: Secrets) -> None:
         self._journal = journal
         self._sources = settings.sources
+        self._outputs = settings.outputs
         self._options = settings.options
         self._rows = Rows(None if settings.out is None else str(settings.out), secrets)
         self._watch = watch
@@ -186,7 +187,7 @@ class RecordingSession:
                 asking.ask_all(
                     (Conversation(question, repeat) for question, repeat in self._journal.lacking()), self._done
                 )
-            self._journal.depend_on(self._sources.new())
+            self._journal.depend_on(self._sources.last(self._outputs))
         finally:
             asking.close()
             self._journal.sync()

@@ -168,7 +168,11 @@ class Journal:
         added = [source for source in sources if source.file not in self._sources]
         self._refuse([*self._moved(added)])
         known = {**{source.file: source for source in added}, **self._sources}
-        changed = [replace(source, sha256=None) for source in sources if known[source.file].sha256 != source.sha256]
+        changed = [
+            replace(source, sha256=None)
+            for source in sources
+            if known[source.file].sha256 != source.sha256 or source.is_of_unknown_version
+        ]
         if lines := [*added, *changed]:
             self._sources = known | {source.file: source for source in changed}
             self._append(Used(sources=lines))

@@ -6,6 +6,7 @@ none of them has changed. All modules count except the standard library, install
 Without git, or outside of a repository, there is no commit.
 """
 
+import glob
 import hashlib
 import os
 import stat
@@ -44,6 +45,11 @@ class Source(Struct, frozen=True, kw_only=True):
     # None if it is not known which version was used: the file could not be read, or was changed while it was in use.
     sha256: str | None
 
+    @property
+    def is_of_unknown_version(self) -> bool:
+        """Whether it is a watched file that some answers may not have been made with."""
+        return self.module is None and self.sha256 is None
+
     def __str__(self) -> str:
         return f"the module {self.module} ({self.file})" if self.module else self.file
 
@@ -61,6 +67,9 @@ class Sources:
         self._before = {name: _identity(module) for name, module in sys.modules.copy().items()}
         self._seen: dict[str, object] = {}
         self._added: SimpleQueue[Source] = SimpleQueue()
+        # The target may leave the folder; a path that is there is no pattern, even if it has brackets.
+        here = glob.escape(str(self._folder))
+        self._patterns = [os.path.join(here, path) for path in watched if not os.path.lexists(path)]  # noqa: PTH118
         self._watched = dict(self._read(watched))
         for file, (_, digest) in self._watched.items():
             self._added.put(Source(file=file, sha256=digest))
@@ -99,6 +108,17 @@ class Sources:
             self._next = time.monotonic() + GAP
         self._files.update(source.file for source in sources)
         return sources
+
+    def last(self, outputs: Iterable[str | os.PathLike[str]] = ()) -> list[Source]:
+        """Look once more, at the end of a recording, also for new files that watched patterns match.
+
+        It is not known which answers such a file was there for. ``outputs``, which we write, do not count.
+        """
+        self._next = 0.0
+        ours = {os.path.realpath(output) for output in outputs}
+        there = [path for path in existing_files(self._patterns)[0] if os.path.realpath(path) not in ours]
+        names = [name for name in map(self._name, there) if name not in self._watched]
+        return [*self.new(), *(Source(file=name, sha256=None) for name in names)]
 
     def differences(self, recorded: Iterable[Source]) -> Iterator[str]:
         """Yield how the files differ from those of an earlier recording."""

@@ -177,6 +177,39 @@ def test_a_watched_file_that_changes_while_it_is_in_use_ends_the_recording() -> 
     assert (again.code, "prompt.txt was changed while it was in use" in again.err) == (2, True)
 
 
+@pytest.mark.parametrize("how", HOW, ids=["here", "isolated"])
+@pytest.mark.parametrize(
+    ("change", "file"),
+    [
+        ("(HERE / 'prompts/a.txt').write_text('other')", "prompts/a.txt"),
+        ("(HERE / 'prompts/a.txt').unlink()", "prompts/a.txt"),
+        ("(HERE / 'prompts/b.txt').write_text('new')", "prompts/b.txt"),
+        ("import os; os.chdir('/'); (HERE / 'prompts/b.txt').write_text('new')", "prompts/b.txt"),
+    ],
+)
+def test_a_watched_file_that_changes_at_the_end_of_a_short_recording_is_noticed(
+    change: str, file: str, how: tuple[str, ...]
+) -> None:
+    Path("prompts").mkdir()
+    for name in ("a", "c"):
+        Path(f"prompts/{name}.txt").write_text(name)
+    Path("up").touch()
+    Path("app.py").write_text(APP.format(top="import kw", inside=f"if 'q4' in query: {change}", then="pass"))
+    ended = record("--watch", "prompts/*.txt", *how)
+    assert (ended.code, f"error: {file}: changed while it was in use" in ended.err) == (2, True), ended
+    assert not Path("current_run.jsonl").exists()
+    again = record("--watch", "prompts/*.txt", *how)
+    assert (again.code, "undo that to go on, or throw them away with --fresh" in again.err) == (2, True), again
+
+
+def test_what_a_recording_writes_itself_is_no_new_file(folder: Path) -> None:
+    Path("up").touch()
+    (folder / "[out]").mkdir()
+    (folder / "[out]/a[1].txt").write_text("a")
+    (folder / "[out]/a1.txt").write_text("a")
+    assert record("--watch", "[out]/a[1].txt", "[[]out]/*", "--stream-out", "[out]/stream.jsonl").code == 0
+
+
 @pytest.mark.parametrize(
     ("pattern", "why"),
     [
