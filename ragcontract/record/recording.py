@@ -30,7 +30,7 @@ from ragcontract.record.events import Counts, Event, Failed, QuestionDone, Start
 from ragcontract.record.golden_questions import Questions
 from ragcontract.record.interface import CallFailed, Response, System
 from ragcontract.record.record_options import OnFailure, RecordOptions, RecordSettings, settled
-from ragcontract.record.recording_journal import Entry, Journal, begun
+from ragcontract.record.recording_journal import Entry, Journal, begin
 from ragcontract.record.run_rows import RandomIds, Rows, usable_versions, with_versions, write_run
 from ragcontract.record.target import Target, read_target
 
@@ -412,9 +412,10 @@ def record_run(
     secrets = record_options.known(os.environ)
     with redacting(secrets):
         settings = settled(record_options)
-        with begun(settings.journal):
-            resolved_target = read_target(target, record_options.surroundings(os.environ, settings.sources))
-            recording = record(settings, resolved_target, secrets=secrets, watch=watch or (lambda _: None))
+        if settings.journal is not None:
+            begin(settings.journal)
+        resolved_target = read_target(target, record_options.surroundings(os.environ, settings.sources))
+        recording = record(settings, resolved_target, secrets=secrets, watch=watch or (lambda _: None))
         if recording.error is not None:
             raise recording.error
         return recording

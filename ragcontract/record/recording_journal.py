@@ -8,7 +8,7 @@ of each row, not the rows.
 import os
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -261,8 +261,8 @@ class Journal:
                 yield row
 
     def close(self, *, remove: bool = False) -> None:
-        """Close the file; delete it with ``remove``, and if it has no row."""
-        self._lines.close(remove=remove or not self._rows)
+        """Close the file; delete it with ``remove``."""
+        self._lines.close(remove=remove)
 
 
 def path_beside(out: str) -> AnchoredPath:
@@ -270,28 +270,14 @@ def path_beside(out: str) -> AnchoredPath:
     return AnchoredPath(journal_beside(out))
 
 
-@contextmanager
-def begun(path: os.PathLike[str] | None) -> Iterator[None]:
+def begin(path: os.PathLike[str]) -> None:
     """Create a journal beside the run before any code of the target is imported.
 
-    If that code ends the process, the journal is left, and `check` refuses the run that was there before. A journal
-    that is still empty at the end is deleted.
+    Until the run is written, `check` refuses the run that was there before: also if that code ends the process, and if
+    nobody looks at the exit code. Errors are reported when the journal is opened.
     """
-    made = path is not None and _made(Path(path))
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            if path is not None and made and not Path(path).stat().st_size:
-                Path(path).unlink()
-
-
-def _made(path: Path) -> bool:
-    """Create an empty file and return whether that was possible; errors are reported when the journal is opened."""
     with suppress(OSError):
-        path.open("xb").close()
-        return True
-    return False
+        Path(path).open("xb").close()
 
 
 def _difference(name: str, then: object, now: object) -> str:
