@@ -86,6 +86,24 @@ class Sources:
         """The files that were found so far."""
         return [self._folder / file for file in sorted(self._files)]
 
+    def of_another_checkout(self) -> list[str]:
+        """Return the files of another repository that the repository of the current folder has, too.
+
+        Python imports from another checkout of the same project where that is the one that is installed.
+        """
+        here, tops = _top(self._folder), {}
+        files = []
+        for file in sorted(self._files):
+            path = (self._folder / file).resolve()
+            if here is None or path.is_relative_to(here):
+                continue
+            if path.parent not in tops:
+                tops[path.parent] = _top(path.parent)
+            top = tops[path.parent]
+            if top is not None and (here / path.relative_to(top)).is_file():
+                files.append(file)
+        return files
+
     def add(self, sources: Iterable[Source]) -> None:
         """Add the sources of another process; any thread may call it."""
         for source in sources:
@@ -178,6 +196,12 @@ class Sources:
             return os.path.relpath(absolute, self._folder)
         except ValueError:  # another drive of Windows
             return str(absolute)
+
+
+def _top(folder: Path) -> Path | None:
+    """Return the folder of the repository that has a folder; None if there is none."""
+    inside = folder.resolve()
+    return next((above for above in (inside, *inside.parents) if os.path.lexists(above / ".git")), None)
 
 
 def _fields(module: object) -> Mapping[str, Any]:

@@ -271,3 +271,23 @@ def test_from_python_a_module_that_was_changed_after_its_import_is_of_an_unknown
         with pytest.raises(InputError, match=expected):
             record_run(module.find, golden="golden.jsonl", out=f"{name}.jsonl")
         sys.modules.pop(f"{name}_later")
+
+
+def test_modules_of_another_checkout_of_the_project_are_a_warning(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for side in ("base", "head"):
+        package = folder / side / "src" / "shop"
+        package.mkdir(parents=True)
+        (folder / side / ".git").mkdir()
+        (package / "__init__.py").write_text("def answer(): return 'doc1'\n")
+        (folder / side / "search.py").write_text("import shop\ndef find(query): return [shop.answer()]\n")
+        shutil.copy("golden.jsonl", side)
+    monkeypatch.setenv("PYTHONPATH", str(folder / "head" / "src"))
+    ended = {side: spawn("record", "search.py:find", cwd=folder / side) for side in ("base", "head")}
+    assert [one.code for one in ended.values()] == [0, 0]
+    assert "1 file of another checkout of this repository" in ended["base"].err
+    assert "../head/src/shop/__init__.py;" in ended["base"].err
+    assert ended["head"].err == ""
+    shutil.rmtree(folder / "base" / "src")  # another project, which the base does not have
+    assert spawn("record", "search.py:find", cwd=folder / "base").err == ""
