@@ -43,6 +43,7 @@ class Header(Struct, frozen=True, kw_only=True):
     tool: str
     doc_id: str | None = None
     watch: str | None = None
+    versions: str | None = None  # that were chosen: they are written to every row
     journal: int = VERSION
 
 
@@ -73,7 +74,7 @@ class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 ABSENT = -1  # the offset of a row that is not in the journal
-WHAT = {"git": "the commit", "tool": "rag-contract", "doc_id": "--doc-id", "watch": "--watch"}
+WHAT = {"git": "the commit", "tool": "rag-contract", "doc_id": "--doc-id", "watch": "--watch", "versions": "--set"}
 
 
 class Journal:

@@ -165,6 +165,13 @@ def test_watched_files_that_have_changed_are_named(how: tuple[str, ...]) -> None
     assert record(*watch).err == REUSED
 
 
+def test_answers_of_another_chosen_version_are_not_reused() -> None:
+    interrupted("--set", "index_version=1")
+    ended = record("--set", "index_version=2")
+    assert (ended.code, "but --set was 'index_version=1' and is 'index_version=2'" in ended.err) == (2, True), ended
+    assert record("--set", "index_version=1").err == REUSED
+
+
 def test_a_watched_file_that_changes_while_it_is_in_use_ends_the_recording() -> None:
     Path("prompt.txt").write_text("a")
     then = "(HERE / 'prompt.txt').write_text('b'); time.sleep(1.5); (HERE / 'prompt.txt').write_text('a')"
