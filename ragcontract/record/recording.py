@@ -32,7 +32,7 @@ from ragcontract.record.interface import CallFailed, Response, System
 from ragcontract.record.record_options import OnFailure, RecordOptions, RecordSettings, settled
 from ragcontract.record.recording_journal import Entry, Journal, begin
 from ragcontract.record.run_rows import RandomIds, Rows, usable_versions, with_versions, write_run
-from ragcontract.record.sources import Sources
+from ragcontract.record.sources import other_checkout
 from ragcontract.record.target import Target, read_target
 
 
@@ -89,7 +89,7 @@ def record(
             failures=tuple(counts.failed),
             warnings=(
                 *([reused(counts)] if journal.kept else ()),
-                *_other_checkout(settings.sources),
+                *other_checkout(settings.sources),
                 *secrets.redacted([*known.warnings, *strange, *trouble]),
                 *(_doubts(counts, settings.questions, ids) if rows is not None else ()),
             ),
@@ -262,14 +262,6 @@ class RecordingSession:
         detail = answer.error_detail or {}
         kind = detail.get("kind")
         raise CallFailed(kind if isinstance(kind, str) else "answer", answer.error, detail=answer.error_detail)
-
-
-def _other_checkout(sources: Sources) -> Iterator[str]:
-    """Yield a warning if modules were imported from another checkout of the project than the one that is recorded."""
-    if files := sources.of_another_checkout():
-        names = ", ".join(shorten(file, bounds.NAME) for file in files[: bounds.NAMES])
-        advice = "install each checkout in an environment of its own, and record with that"
-        yield f"{count(len(files), 'file')} of another checkout of this repository used, such as {names}; {advice}"
 
 
 def _released(system: System) -> list[str]:

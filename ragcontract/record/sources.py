@@ -24,7 +24,8 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.core.numbers import mebibytes
+from ragcontract.core.numbers import count, mebibytes
+from ragcontract.core.safe_text import shorten
 from ragcontract.files.paths import existing_files
 from ragcontract.net.secrets import PLACEHOLDER
 
@@ -196,6 +197,14 @@ class Sources:
             return os.path.relpath(absolute, self._folder)
         except ValueError:  # another drive of Windows
             return str(absolute)
+
+
+def other_checkout(sources: Sources) -> Iterator[str]:
+    """Yield a warning if modules were imported from another checkout of the project than the one that is recorded."""
+    if files := sources.of_another_checkout():
+        names = ", ".join(shorten(file, bounds.NAME) for file in files[: bounds.NAMES])
+        advice = "install each checkout in an environment of its own, and record with that"
+        yield f"{count(len(files), 'file')} of another checkout of this repository used, such as {names}; {advice}"
 
 
 def _top(folder: Path) -> Path | None:

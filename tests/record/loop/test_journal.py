@@ -44,6 +44,7 @@ def test_the_first_line_says_what_is_recorded_and_the_others_what_came_of_each_q
         "tool": __version__,
         "doc_id": None,
         "watch": None,
+        "versions": None,
         "journal": 2,
     }
     files = {source["module"]: source["file"] for source in used["sources"]}
