@@ -27,7 +27,6 @@ from ragcontract.net.secrets import NO_SECRETS, Secrets
 from ragcontract.record.adapters.framework import redacting
 from ragcontract.record.asking import Asking, Conversation, failure_of
 from ragcontract.record.events import Counts, Event, Failed, QuestionDone, Start, Watch
-from ragcontract.record.golden_questions import Questions
 from ragcontract.record.interface import CallFailed, Response, System
 from ragcontract.record.record_options import OnFailure, RecordOptions, RecordSettings, settled
 from ragcontract.record.recording_journal import Entry, Journal, begin
@@ -89,9 +88,8 @@ def record(
             failures=tuple(counts.failed),
             warnings=(
                 *([reused(counts)] if journal.kept else ()),
-                *other_checkout(settings.sources),
                 *secrets.redacted([*known.warnings, *strange, *trouble]),
-                *(_doubts(counts, settings.questions, ids) if rows is not None else ()),
+                *(_doubts(counts, settings, ids) if rows is not None else ()),
             ),
             details=_details(settings, target, counts)
             | {"versions": {**versions, **settings.options.versions}, **secrets.redacted(dict(known.facts))},
@@ -326,8 +324,10 @@ def lacking(counts: Counts) -> Iterator[str]:
         yield f"{what}; `check` refuses such a run unless the config has missing_queries: zero"
 
 
-def _doubts(counts: Counts, questions: Questions, ids: RandomIds) -> Iterator[str]:
-    """Yield warnings about what the run lacks, and about its ids."""
+def _doubts(counts: Counts, settings: RecordSettings, ids: RandomIds) -> Iterator[str]:
+    """Yield warnings about other code, what the run lacks, and its ids."""
+    questions = settings.questions
+    yield from other_checkout(settings.sources)
     yield from lacking(counts)
     if questions.are_a_part:
         part = f"{len(questions.chosen):,} of {count(questions.of, 'golden query')}"
