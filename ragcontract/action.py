@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -21,12 +22,14 @@ from ragcontract.files.streams import Unfailing, log_to
 from ragcontract.files.writing import write_files
 from ragcontract.github import runner_output
 from ragcontract.github.acceptance import accept
+from ragcontract.github.checkout import about_checkout
 from ragcontract.github.context import TOKEN_INPUT, Context, number_at
 from ragcontract.github.delivery import Delivery, World, attempt, deliver, log_of, renderer_of
 from ragcontract.github.files import (
     ActionFiles,
     find_files,
     for_next_step,
+    in_container,
     in_repository,
     make_room,
     owned_like_workspace,
@@ -39,6 +42,7 @@ from ragcontract.github.settings import ActionSettings
 from ragcontract.net.pacing import Timing
 from ragcontract.report.build import error_report
 from ragcontract.report.formats import FORMATS, Format
+from ragcontract.report.headline import as_warning
 from ragcontract.report.record import ErrorReport, Provenance, Report
 
 if TYPE_CHECKING:
@@ -129,8 +133,10 @@ def _check_and_write(job: _Job) -> Delivery:
         outcome = pipeline.check(job.files.inputs, now=job.world.clock(), detail=detail, source=source)
     except InputError as error:
         raise without_content(error, job.files) from None
-    mistakes = [] if job.files.linked else outcome.report.likely_mistakes
-    warnings = without_warnings(outcome.report.warnings, job.files)
+    folder = Path(in_container(settings.working_directory, context))
+    elsewhere = list(about_checkout(folder, context, settings.pull_request))
+    mistakes = [*elsewhere, *([] if job.files.linked else outcome.report.likely_mistakes)]
+    warnings = [*map(as_warning, elsewhere), *without_warnings(outcome.report.warnings, job.files)]
     replaced = "".join(annotation("warning", warning) for warning in _about_replaced(job, outcome.report.verdict))
     report = replace(outcome.report, warnings=warnings, likely_mistakes=mistakes)
     outcome = replace(outcome, report=report)

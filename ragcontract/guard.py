@@ -1,5 +1,6 @@
 """Turns exceptions into exit codes. Imports no third-party package, since one could be missing."""
 
+import atexit
 import gc
 import os
 import platform
@@ -12,7 +13,7 @@ from typing import NoReturn, TextIO
 
 from ragcontract import memory
 from ragcontract.core import bounds
-from ragcontract.core.errors import INTERRUPTED, ExitCode, RagContractError, raise_on_signals
+from ragcontract.core.errors import INTERRUPTED, ExitCode, RagContractError, has_users_code, raise_on_signals
 from ragcontract.core.safe_text import printable, shorten, visible
 from ragcontract.core.version import __version__
 from ragcontract.files.streams import reader_may_leave
@@ -81,21 +82,33 @@ def whole_process(run: Callable[[], int]) -> int:
 def leave(code: int, grace: float = GRACE) -> NoReturn:
     """End this process with an exit code, even if a recorded system still runs in a thread.
 
-    Python waits forever for threads such as those of ``asyncio.to_thread``. Here they get ``grace`` seconds.
+    Python waits forever for threads such as those of ``asyncio.to_thread``. Here they get ``grace`` seconds. A
+    failure stays one if code of the user ends the process in a hook of its own, as ``atexit.register(os._exit, 0)``.
     """
+    if code and has_users_code():
+        atexit.register(_end, code)  # the hook that was registered last runs first
     # Not imported, because a process without threads need not load the module.
     threading = sys.modules.get("threading")
     if threading is not None and threading.active_count() > 1:
 
         def end() -> None:
             time.sleep(grace)
-            for stream in (sys.stdout, sys.stderr):
-                with suppress(Exception):
-                    stream.flush()
-            os._exit(code)
+            _end(code)
 
         threading.Thread(target=end, daemon=True).start()
     sys.exit(code)
+
+
+def _end(code: int) -> NoReturn:
+    """End this process at once; hooks that are still to run at its exit do not."""
+    multiprocessing = sys.modules.get("multiprocessing")  # a hook of its own ends these children
+    for child in multiprocessing.active_children() if multiprocessing is not None else ():
+        if child.daemon:
+            child.terminate()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):
+            stream.flush()
+    os._exit(code)
 
 
 def entry_point() -> None:

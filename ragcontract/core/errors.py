@@ -80,3 +80,16 @@ def _raise_once(_signal: int, _frame: FrameType | None) -> None:
     for number in STOPPING:
         signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
+
+
+_users_code: list[bool] = []  # of this process
+
+
+def before_users_code() -> None:
+    """Note that code of the user is about to be imported, which may replace the exit code while the process ends."""
+    _users_code.append(True)
+
+
+def has_users_code() -> bool:
+    """Return whether this process has imported code of the user."""
+    return bool(_users_code)

@@ -26,6 +26,7 @@ HEAD = f"""\
 # If a document that answers it is not listed, add a line with its id. If nothing answers it, tick {NOTHING}.
 # Then: rag-contract label --ticked FILE
 """
+ASKED = "Q:"
 ITEM = re.compile(r"[-*]?\s*\[(?P<tick>[^\]]{0,3})\]\s*(?P<rest>.*)")
 GRADE = re.compile(r"[0-9]+(\.[0-9]+)?")
 RELEVANT, IRRELEVANT, OPEN, UNMARKED = "x", "-", "?", ""
@@ -39,11 +40,16 @@ def checklist(questions: Iterable[Question]) -> Iterator[str]:
     for question in questions:
         if question.is_decided(question.labels):
             continue
-        yield f"\n## {quoted_id(question.id)}\nQ: {visible(shorten(question.text, bounds.CANDIDATE_TEXT))}\n"
+        yield f"\n## {quoted_id(question.id)}\n{question_line(question.text)}\n"
         for candidate in question.undecided(question.labels):
             yield item(candidate, " ")
         if question.can_be_unanswerable and not question.labels.relevant:
             yield f"- [ ] {NOTHING}\n"
+
+
+def question_line(text: str) -> str:
+    """Return the line that shows a question to those who tick its documents."""
+    return f"{ASKED} {visible(shorten(text, bounds.CANDIDATE_TEXT))}"
 
 
 def item(candidate: Candidate, mark: str) -> str:
@@ -133,7 +139,9 @@ class _Reader:
             self._question(location, line.removeprefix("##").strip())
         elif item := ITEM.fullmatch(line):
             self._item(location, item["tick"].strip().lower(), item["rest"].strip())
-        elif line and not line.startswith(("#", "Q:")):
+        elif line.startswith(ASKED):
+            self._asked(location, line)
+        elif line and not line.startswith("#"):
             self._problems.problem(location, f"{EXPECTED}, found {shown(line)}")
 
     def _question(self, location: str, text: str) -> None:
@@ -150,6 +158,16 @@ class _Reader:
         else:
             self._first[query_id] = location
             self._ticked[query_id] = self._current = _Ticked(query=self._queries[query_id], level=self._level)
+
+    def _asked(self, location: str, line: str) -> None:
+        """Refuse the marks below a question that the golden file no longer asks under this id."""
+        if self._current is None:
+            return
+        query = self._current.query
+        if line.split() != question_line(query.query).split():
+            asks = f"the golden query {shown(query.id)} asks {shown(query.query)}, and this file {shown(line)}"
+            advice = "tick a list for the golden file as it is, or give this question the id that it has there"
+            self._problems.problem(location, f"{asks}; {advice}")
 
     def _item(self, location: str, tick: str, text: str) -> None:
         if tick not in MARKS and not GRADE.fullmatch(tick):

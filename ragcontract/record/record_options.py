@@ -141,6 +141,7 @@ class RecordSettings(Struct, frozen=True, kw_only=True):
             tool=__version__,
             doc_id=self.options.doc_id,
             watch=" ".join(self.options.watch_files) or None,
+            versions=" ".join(f"{name}={value}" for name, value in sorted(self.options.versions.items())) or None,
         )
 
 

@@ -27,11 +27,11 @@ from ragcontract.net.secrets import NO_SECRETS, Secrets
 from ragcontract.record.adapters.framework import redacting
 from ragcontract.record.asking import Asking, Conversation, failure_of
 from ragcontract.record.events import Counts, Event, Failed, QuestionDone, Start, Watch
-from ragcontract.record.golden_questions import Questions
 from ragcontract.record.interface import CallFailed, Response, System
 from ragcontract.record.record_options import OnFailure, RecordOptions, RecordSettings, settled
-from ragcontract.record.recording_journal import Entry, Journal, begun
+from ragcontract.record.recording_journal import Entry, Journal, begin
 from ragcontract.record.run_rows import RandomIds, Rows, usable_versions, with_versions, write_run
+from ragcontract.record.sources import other_checkout
 from ragcontract.record.target import Target, read_target
 
 
@@ -89,7 +89,7 @@ def record(
             warnings=(
                 *([reused(counts)] if journal.kept else ()),
                 *secrets.redacted([*known.warnings, *strange, *trouble]),
-                *(_doubts(counts, settings.questions, ids) if rows is not None else ()),
+                *(_doubts(counts, settings, ids) if rows is not None else ()),
             ),
             details=_details(settings, target, counts)
             | {"versions": {**versions, **settings.options.versions}, **secrets.redacted(dict(known.facts))},
@@ -148,6 +148,7 @@ class RecordingSession:
     def __init__(self, settings: RecordSettings, journal: Journal, watch: Watch, secrets: Secrets) -> None:
         self._journal = journal
         self._sources = settings.sources
+        self._outputs = settings.outputs
         self._options = settings.options
         self._rows = Rows(None if settings.out is None else str(settings.out), secrets)
         self._watch = watch
@@ -186,7 +187,7 @@ class RecordingSession:
                 asking.ask_all(
                     (Conversation(question, repeat) for question, repeat in self._journal.lacking()), self._done
                 )
-            self._journal.depend_on(self._sources.new())
+            self._journal.depend_on(self._sources.last(self._outputs))
         finally:
             asking.close()
             self._journal.sync()
@@ -323,8 +324,10 @@ def lacking(counts: Counts) -> Iterator[str]:
         yield f"{what}; `check` refuses such a run unless the config has missing_queries: zero"
 
 
-def _doubts(counts: Counts, questions: Questions, ids: RandomIds) -> Iterator[str]:
-    """Yield warnings about what the run lacks, and about its ids."""
+def _doubts(counts: Counts, settings: RecordSettings, ids: RandomIds) -> Iterator[str]:
+    """Yield warnings about other code, what the run lacks, and its ids."""
+    questions = settings.questions
+    yield from other_checkout(settings.sources)
     yield from lacking(counts)
     if questions.are_a_part:
         part = f"{len(questions.chosen):,} of {count(questions.of, 'golden query')}"
@@ -411,9 +414,10 @@ def record_run(
     secrets = record_options.known(os.environ)
     with redacting(secrets):
         settings = settled(record_options)
-        with begun(settings.journal):
-            resolved_target = read_target(target, record_options.surroundings(os.environ, settings.sources))
-            recording = record(settings, resolved_target, secrets=secrets, watch=watch or (lambda _: None))
+        if settings.journal is not None:
+            begin(settings.journal)
+        resolved_target = read_target(target, record_options.surroundings(os.environ, settings.sources))
+        recording = record(settings, resolved_target, secrets=secrets, watch=watch or (lambda _: None))
         if recording.error is not None:
             raise recording.error
         return recording

@@ -8,7 +8,7 @@ of each row, not the rows.
 import os
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -43,6 +43,7 @@ class Header(Struct, frozen=True, kw_only=True):
     tool: str
     doc_id: str | None = None
     watch: str | None = None
+    versions: str | None = None  # that were chosen: they are written to every row
     journal: int = VERSION
 
 
@@ -73,7 +74,7 @@ class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 ABSENT = -1  # the offset of a row that is not in the journal
-WHAT = {"git": "the commit", "tool": "rag-contract", "doc_id": "--doc-id", "watch": "--watch"}
+WHAT = {"git": "the commit", "tool": "rag-contract", "doc_id": "--doc-id", "watch": "--watch", "versions": "--set"}
 
 
 class Journal:
@@ -168,7 +169,11 @@ class Journal:
         added = [source for source in sources if source.file not in self._sources]
         self._refuse([*self._moved(added)])
         known = {**{source.file: source for source in added}, **self._sources}
-        changed = [replace(source, sha256=None) for source in sources if known[source.file].sha256 != source.sha256]
+        changed = [
+            replace(source, sha256=None)
+            for source in sources
+            if known[source.file].sha256 != source.sha256 or source.is_of_unknown_version
+        ]
         if lines := [*added, *changed]:
             self._sources = known | {source.file: source for source in changed}
             self._append(Used(sources=lines))
@@ -257,8 +262,8 @@ class Journal:
                 yield row
 
     def close(self, *, remove: bool = False) -> None:
-        """Close the file; delete it with ``remove``, and if it has no row."""
-        self._lines.close(remove=remove or not self._rows)
+        """Close the file; delete it with ``remove``."""
+        self._lines.close(remove=remove)
 
 
 def path_beside(out: str) -> AnchoredPath:
@@ -266,28 +271,14 @@ def path_beside(out: str) -> AnchoredPath:
     return AnchoredPath(journal_beside(out))
 
 
-@contextmanager
-def begun(path: os.PathLike[str] | None) -> Iterator[None]:
+def begin(path: os.PathLike[str]) -> None:
     """Create a journal beside the run before any code of the target is imported.
 
-    If that code ends the process, the journal is left, and `check` refuses the run that was there before. A journal
-    that is still empty at the end is deleted.
+    Until the run is written, `check` refuses the run that was there before: also if that code ends the process, and if
+    nobody looks at the exit code. Errors are reported when the journal is opened.
     """
-    made = path is not None and _made(Path(path))
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            if path is not None and made and not Path(path).stat().st_size:
-                Path(path).unlink()
-
-
-def _made(path: Path) -> bool:
-    """Create an empty file and return whether that was possible; errors are reported when the journal is opened."""
     with suppress(OSError):
-        path.open("xb").close()
-        return True
-    return False
+        Path(path).open("xb").close()
 
 
 def _difference(name: str, then: object, now: object) -> str:

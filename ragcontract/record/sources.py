@@ -6,6 +6,7 @@ none of them has changed. All modules count except the standard library, install
 Without git, or outside of a repository, there is no commit.
 """
 
+import glob
 import hashlib
 import os
 import stat
@@ -23,7 +24,8 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.core.numbers import mebibytes
+from ragcontract.core.numbers import count, mebibytes
+from ragcontract.core.safe_text import shorten
 from ragcontract.files.paths import existing_files
 from ragcontract.net.secrets import PLACEHOLDER
 
@@ -44,6 +46,11 @@ class Source(Struct, frozen=True, kw_only=True):
     # None if it is not known which version was used: the file could not be read, or was changed while it was in use.
     sha256: str | None
 
+    @property
+    def is_of_unknown_version(self) -> bool:
+        """Whether it is a watched file that some answers may not have been made with."""
+        return self.module is None and self.sha256 is None
+
     def __str__(self) -> str:
         return f"the module {self.module} ({self.file})" if self.module else self.file
 
@@ -61,6 +68,9 @@ class Sources:
         self._before = {name: _identity(module) for name, module in sys.modules.copy().items()}
         self._seen: dict[str, object] = {}
         self._added: SimpleQueue[Source] = SimpleQueue()
+        # The target may leave the folder; a path that is there is no pattern, even if it has brackets.
+        here = glob.escape(str(self._folder))
+        self._patterns = [os.path.join(here, path) for path in watched if not os.path.lexists(path)]  # noqa: PTH118
         self._watched = dict(self._read(watched))
         for file, (_, digest) in self._watched.items():
             self._added.put(Source(file=file, sha256=digest))
@@ -76,6 +86,24 @@ class Sources:
     def files(self) -> list[Path]:
         """The files that were found so far."""
         return [self._folder / file for file in sorted(self._files)]
+
+    def of_another_checkout(self) -> list[str]:
+        """Return the files of another repository that the repository of the current folder has, too.
+
+        Python imports from another checkout of the same project where that is the one that is installed.
+        """
+        here, tops = _top(self._folder), {}
+        files = []
+        for file in sorted(self._files):
+            path = (self._folder / file).resolve()
+            if here is None or path.is_relative_to(here):
+                continue
+            if path.parent not in tops:
+                tops[path.parent] = _top(path.parent)
+            top = tops[path.parent]
+            if top is not None and (here / path.relative_to(top)).is_file():
+                files.append(file)
+        return files
 
     def add(self, sources: Iterable[Source]) -> None:
         """Add the sources of another process; any thread may call it."""
@@ -99,6 +127,17 @@ class Sources:
             self._next = time.monotonic() + GAP
         self._files.update(source.file for source in sources)
         return sources
+
+    def last(self, outputs: Iterable[str | os.PathLike[str]] = ()) -> list[Source]:
+        """Look once more, at the end of a recording, also for new files that watched patterns match.
+
+        It is not known which answers such a file was there for. ``outputs``, which we write, do not count.
+        """
+        self._next = 0.0
+        ours = {os.path.realpath(output) for output in outputs}
+        there = [path for path in existing_files(self._patterns)[0] if os.path.realpath(path) not in ours]
+        names = [name for name in map(self._name, there) if name not in self._watched]
+        return [*self.new(), *(Source(file=name, sha256=None) for name in names)]
 
     def differences(self, recorded: Iterable[Source]) -> Iterator[str]:
         """Yield how the files differ from those of an earlier recording."""
@@ -158,6 +197,20 @@ class Sources:
             return os.path.relpath(absolute, self._folder)
         except ValueError:  # another drive of Windows
             return str(absolute)
+
+
+def other_checkout(sources: Sources) -> Iterator[str]:
+    """Yield a warning if modules were imported from another checkout of the project than the one that is recorded."""
+    if files := sources.of_another_checkout():
+        names = ", ".join(shorten(file, bounds.NAME) for file in files[: bounds.NAMES])
+        advice = "install each checkout in an environment of its own, and record with that"
+        yield f"{count(len(files), 'file')} of another checkout of this repository used, such as {names}; {advice}"
+
+
+def _top(folder: Path) -> Path | None:
+    """Return the folder of the repository that has a folder; None if there is none."""
+    inside = folder.resolve()
+    return next((above for above in (inside, *inside.parents) if os.path.lexists(above / ".git")), None)
 
 
 def _fields(module: object) -> Mapping[str, Any]:

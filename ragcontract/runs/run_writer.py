@@ -148,6 +148,9 @@ def _unfit(value: object) -> str:
 def _listed(results: object, location: str) -> list[dict[str, Any]]:
     if isinstance(results, SETS):
         raise InputError([f"{location}: results: {_unfit(results)}, the best result first"])
+    if hasattr(results, "columns"):  # its items are the names of its columns
+        problem = f"results: is a table ({type(results).__name__}); give the column with the ids, as a list"
+        raise InputError([f"{location}: {problem}"])
     if isinstance(results, str | bytes | Mapping) or not isinstance(results, Iterable):
         shown_results = "nothing" if results is UNSET else shorten(repr(results), bounds.VALUE)
         expected = f"{location}: results: expected a list of document ids or results, found "

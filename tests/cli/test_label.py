@@ -161,6 +161,22 @@ def test_a_ticked_file_becomes_golden_rows(tmp_path: Path, monkeypatch: pytest.M
     assert files_in(tmp_path) == before | {"candidates.txt": ticked.read_bytes()}
 
 
+def test_what_is_ticked_for_another_question_is_refused_with_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(fill(tmp_path))
+    assert rag_contract("init", "--from-run", "current_run.jsonl").code == 0
+    ticked = Path("candidates.txt")
+    ticked.write_text(ticked.read_text().replace("[ ] b", "[x] b"))
+    line = ticked.read_text().splitlines().index("Q: What about q1?") + 1
+    write_jsonl(Path("golden.jsonl"), [golden("q1", "TODO", query="How do I cancel?"), golden("q2", "TODO")])
+    before = files_in(tmp_path)
+    ended = rag_contract("label", "--ticked", "candidates.txt")
+    assert (ended.code, ended.err.count("error: ")) == (2, 1)
+    assert f'candidates.txt:{line}: the golden query "q1" asks "How do I cancel?"' in ended.err
+    assert files_in(tmp_path) == before
+
+
 # At a terminal
 
 

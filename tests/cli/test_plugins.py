@@ -1,5 +1,6 @@
 """Plugins are named on the command line, and nowhere else."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,26 @@ def test_a_plugin_that_ends_the_program_makes_no_check_pass(folder: Path, when: 
     (folder / "my_checks.py").write_text(ending[when])
     ended = spawn("check", "--plugin", "my_checks:Polite", cwd=folder)
     assert (ended.code, "SystemExit: 0" in ended.err) == (2, True), ended
+
+
+def test_a_hook_of_a_plugin_that_ends_the_process_makes_no_check_pass(folder: Path) -> None:
+    write_jsonl(folder / "current_run.jsonl", [run("q", response="now")])
+    (folder / "my_checks.py").write_text(f"import atexit, os\natexit.register(os._exit, 0)\n{CODE}")
+    ended = spawn("check", "--plugin", "my_checks:Polite", cwd=folder)
+    assert (ended.code, "FAIL  1 of 1 query broken" in ended.out) == (1, True), ended
+
+
+@pytest.mark.parametrize("when", ["imported", "called"])
+def test_a_plugin_that_ends_the_process_leaves_no_report_of_an_earlier_check(folder: Path, when: str) -> None:
+    write_jsonl(folder / "current_run.jsonl", [run("q", response="please")])
+    assert spawn("check", "--plugin", "my_checks:Polite", cwd=folder).code == 0
+    assert json.loads((folder / "report.json").read_text())["verdict"] == "pass"
+    end = "import os; os._exit(0)"
+    code = f"{CODE}\n{end}\n" if when == "imported" else CODE.replace("return", f"{end}; return", 1)
+    (folder / "my_checks.py").write_text(code)
+    spawn("check", "--plugin", "my_checks:Polite", cwd=folder)
+    report = json.loads((folder / "report.json").read_text())
+    assert (report["verdict"], report["problems"]) == ("error", ["the check did not end, or a plugin ended it"])
 
 
 def polite(*, accepts: bool) -> Any:

@@ -14,7 +14,7 @@ from ragcontract.labelling.checklist import _Reader, checklist, quoted_id, read_
 from ragcontract.labelling.labels import Candidate, Labels, Question
 from tests.labelling.builders import question
 
-TODO = GoldenQuery(id="q1", query="?", relevant_doc_ids=("TODO",), location="golden.jsonl:1")
+TODO = GoldenQuery(id="q1", query="What about q1?", relevant_doc_ids=("TODO",), location="golden.jsonl:1")
 
 
 def read(folder: Path, text: str, **queries: GoldenQuery) -> tuple[dict[str, Labels], list[str]]:
@@ -111,7 +111,14 @@ def test_no_question_and_no_text_can_tick_anything(text: str, tmp_path: Path) ->
     asked = Question(
         id="q1", text=text, candidates=(Candidate(doc_id="a", rank=1, text=text), Candidate(doc_id=text, rank=2))
     )
-    assert labels_in(tmp_path, "".join(checklist([asked]))) is None
+    assert labels_in(tmp_path, "".join(checklist([asked])), replace(TODO, query=text)) is None
+
+
+@pytest.mark.parametrize("text", ["  Wann?\n\tUnd \u202ewo?  ", "w" * 1_000, "What  is  \u00a0 it?\x1b[2J"])
+def test_a_question_that_is_shown_in_another_form_is_still_the_same(text: str, tmp_path: Path) -> None:
+    asked = Question(id="q1", text=text, candidates=(Candidate(doc_id="a", rank=1),))
+    ticked = "".join(checklist([asked])).replace("[ ] a", "[x] a")
+    assert labels_in(tmp_path, ticked, replace(TODO, query=text)) == Labels(grades={"a": 1})
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=10))

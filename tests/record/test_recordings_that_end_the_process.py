@@ -92,20 +92,39 @@ def test_a_good_run_that_serves_as_the_baseline_is_not_read_either() -> None:
     assert (ended.code, "good.jsonl: may be old" in ended.err) == (2, True)
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "raise OSError('no index')\n",
-        "import sys\nsys.exit(0)\n",
-        "import os\nos.chdir('/')\nraise OSError('no index')\n",
-        "def answer(question):\n    raise OSError('no index')\n",
-        "def other(question):\n    return ['doc1']\n",
-    ],
+FAILS = {
+    "the import": "raise OSError('no index')\n",
+    "sys.exit": "import sys\nsys.exit(0)\n",
+    "another folder": "import os\nos.chdir('/')\nraise OSError('no index')\n",
+    "every question": "def answer(question):\n    raise OSError('no index')\n",
+    "no such function": "def other(question):\n    return ['doc1']\n",
+}
+AT_EXIT = "import atexit, os\natexit.register(os._exit, 0)\n"
+THREADS = (
+    "import threading\nfrom concurrent.futures import ThreadPoolExecutor\n"
+    "ThreadPoolExecutor().submit(threading.Event().wait, 0.1)\n"
 )
-def test_a_recording_that_answers_nothing_and_says_so_leaves_no_journal(code: str) -> None:
-    assert recorded(code) == 2
+
+
+@pytest.mark.parametrize("hook", ["", AT_EXIT, AT_EXIT + THREADS], ids=["", "a hook at exit", "a hook and threads"])
+@pytest.mark.parametrize("code", FAILS.values(), ids=FAILS)
+def test_a_run_is_not_judged_whose_recording_failed_even_if_nobody_looks_at_the_exit_code(code: str, hook: str) -> None:
+    assert recorded(hook + code) == 2
+    ended = rag_contract("check")
+    assert (ended.code, "current_run.jsonl: may be old: a recording of it did not end" in ended.err) == (2, True)
+    assert recorded(f"{hook}def answer(question):\n    return ['other']\n") == 0
     assert not JOURNAL.exists()
-    assert rag_contract("check").code == 0
+    assert rag_contract("check").code == 1
+
+
+def test_processes_of_a_failed_recording_do_not_outlive_it() -> None:
+    code = "import multiprocessing, time\nmultiprocessing.Process(target=time.sleep, args=(60,), daemon=True).start()\n"
+    Path("app.py").write_text(code + FAILS["every question"])
+    with subprocess.Popen(
+        [*COMMAND, "record", "app.py:answer"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as process:
+        process.communicate(timeout=30)  # until no process has the pipe any more
+    assert process.returncode == 2
 
 
 def test_a_plan_leaves_nothing_and_a_stored_baseline_is_read_beside_a_journal() -> None:

@@ -165,6 +165,13 @@ def test_watched_files_that_have_changed_are_named(how: tuple[str, ...]) -> None
     assert record(*watch).err == REUSED
 
 
+def test_answers_of_another_chosen_version_are_not_reused() -> None:
+    interrupted("--set", "index_version=1")
+    ended = record("--set", "index_version=2")
+    assert (ended.code, "but --set was 'index_version=1' and is 'index_version=2'" in ended.err) == (2, True), ended
+    assert record("--set", "index_version=1").err == REUSED
+
+
 def test_a_watched_file_that_changes_while_it_is_in_use_ends_the_recording() -> None:
     Path("prompt.txt").write_text("a")
     then = "(HERE / 'prompt.txt').write_text('b'); time.sleep(1.5); (HERE / 'prompt.txt').write_text('a')"
@@ -175,6 +182,39 @@ def test_a_watched_file_that_changes_while_it_is_in_use_ends_the_recording() -> 
     Path("up").touch()
     again = record("--watch", "prompt.txt")
     assert (again.code, "prompt.txt was changed while it was in use" in again.err) == (2, True)
+
+
+@pytest.mark.parametrize("how", HOW, ids=["here", "isolated"])
+@pytest.mark.parametrize(
+    ("change", "file"),
+    [
+        ("(HERE / 'prompts/a.txt').write_text('other')", "prompts/a.txt"),
+        ("(HERE / 'prompts/a.txt').unlink()", "prompts/a.txt"),
+        ("(HERE / 'prompts/b.txt').write_text('new')", "prompts/b.txt"),
+        ("import os; os.chdir('/'); (HERE / 'prompts/b.txt').write_text('new')", "prompts/b.txt"),
+    ],
+)
+def test_a_watched_file_that_changes_at_the_end_of_a_short_recording_is_noticed(
+    change: str, file: str, how: tuple[str, ...]
+) -> None:
+    Path("prompts").mkdir()
+    for name in ("a", "c"):
+        Path(f"prompts/{name}.txt").write_text(name)
+    Path("up").touch()
+    Path("app.py").write_text(APP.format(top="import kw", inside=f"if 'q4' in query: {change}", then="pass"))
+    ended = record("--watch", "prompts/*.txt", *how)
+    assert (ended.code, f"error: {file}: changed while it was in use" in ended.err) == (2, True), ended
+    assert not Path("current_run.jsonl").exists()
+    again = record("--watch", "prompts/*.txt", *how)
+    assert (again.code, "undo that to go on, or throw them away with --fresh" in again.err) == (2, True), again
+
+
+def test_what_a_recording_writes_itself_is_no_new_file(folder: Path) -> None:
+    Path("up").touch()
+    (folder / "[out]").mkdir()
+    (folder / "[out]/a[1].txt").write_text("a")
+    (folder / "[out]/a1.txt").write_text("a")
+    assert record("--watch", "[out]/a[1].txt", "[[]out]/*", "--stream-out", "[out]/stream.jsonl").code == 0
 
 
 @pytest.mark.parametrize(
@@ -238,3 +278,23 @@ def test_from_python_a_module_that_was_changed_after_its_import_is_of_an_unknown
         with pytest.raises(InputError, match=expected):
             record_run(module.find, golden="golden.jsonl", out=f"{name}.jsonl")
         sys.modules.pop(f"{name}_later")
+
+
+def test_modules_of_another_checkout_of_the_project_are_a_warning(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for side in ("base", "head"):
+        package = folder / side / "src" / "shop"
+        package.mkdir(parents=True)
+        (folder / side / ".git").mkdir()
+        (package / "__init__.py").write_text("def answer(): return 'doc1'\n")
+        (folder / side / "search.py").write_text("import shop\ndef find(query): return [shop.answer()]\n")
+        shutil.copy("golden.jsonl", side)
+    monkeypatch.setenv("PYTHONPATH", str(folder / "head" / "src"))
+    ended = {side: spawn("record", "search.py:find", cwd=folder / side) for side in ("base", "head")}
+    assert [one.code for one in ended.values()] == [0, 0]
+    assert "1 file of another checkout of this repository" in ended["base"].err
+    assert "../head/src/shop/__init__.py;" in ended["base"].err
+    assert ended["head"].err == ""
+    shutil.rmtree(folder / "base" / "src")  # another project, which the base does not have
+    assert spawn("record", "search.py:find", cwd=folder / "base").err == ""

@@ -2,6 +2,7 @@ import gzip
 import json
 import math
 import os
+import re
 import sys
 import tracemalloc
 from collections.abc import Iterator
@@ -342,3 +343,31 @@ def test_no_rows_are_held(tmp_path: Path) -> None:
         finally:
             tracemalloc.stop()
     assert peak < 4_000_000  # of 20 million written
+
+
+class Table(dict[str, list[str]]):
+    """A table as pandas and polars have it: its items are the names of its columns."""
+
+    columns = ("doc_id", "score")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+
+class Frame:
+    """A table that is no mapping."""
+
+    columns = ("doc_id", "score")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+
+@pytest.mark.parametrize("table", [Table(), Frame()], ids=["mapping", "frame"])
+def test_the_names_of_columns_are_no_documents(tmp_path: Path, table: Any) -> None:
+    problem = f"results: is a table ({type(table).__name__}); give the column with the ids, as a list"
+    with pytest.raises(InputError, match=re.escape(problem)), RunWriter(tmp_path / "run.jsonl") as writer:
+        writer.write("q", table)
+    write_jsonl(tmp_path / "golden.jsonl", [golden("q", "doc_id")])
+    with pytest.raises(InputError, match=re.escape(problem)):
+        check(golden=tmp_path / "golden.jsonl", run={"q": {"results": table}})

@@ -20,7 +20,7 @@ from ragcontract import memory, pipeline
 from ragcontract.cli.console import say, warn
 from ragcontract.cli.options import NO_ANSWERS, clock, find_files, opened, refuse_outputs, takes
 from ragcontract.core import bounds
-from ragcontract.core.errors import ExitCode, InputError, OutputError, RagContractError
+from ragcontract.core.errors import ExitCode, InputError, OutputError, RagContractError, before_users_code
 from ragcontract.core.rule import Plugin
 from ragcontract.core.safe_text import encodable, shorten
 from ragcontract.evaluation.source import NAMES, Inputs
@@ -32,6 +32,7 @@ from ragcontract.report.headline import other_warnings
 from ragcontract.report.record import Detail, ErrorReport, Provenance
 
 BUG = "a bug in rag-contract, not in your retriever or your contract, ended the check"
+ENDED = "the check did not end, or a plugin ended it"
 INTERRUPTED = "the check was interrupted"
 Wanted = Sequence[tuple[str, Format, str]]  # the parameter that could name a report, its format, and its path
 
@@ -86,6 +87,9 @@ def command(
     with replaced_on_error(wanted, inputs.all, clock(), source):
         inputs = find_files(inputs)
         refuse_outputs({option: out for option, _, out in wanted}, inputs.all, pages={"report_html"})
+        if plugins:
+            before_users_code()
+            _replace(wanted, inputs.all, error_report([ENDED], 0, (), clock(), source))
         with opened(inputs, engine) as sources:
             wanted_inputs = replace(sources, plugins=load_plugins(plugins), no_answers=no_answers)
             outcome = pipeline.check(wanted_inputs, now=clock(), detail=report_json_detail, source=source)

@@ -13,7 +13,7 @@ from ragcontract.cli.options import CONFIG, GOLDEN, Decorate, find_files, out_op
 from ragcontract.contract import defaults
 from ragcontract.contract.config_file import read_config
 from ragcontract.core import bounds
-from ragcontract.core.errors import ExitCode, InputError
+from ragcontract.core.errors import ExitCode, InputError, before_users_code
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.evaluation.source import Inputs
@@ -29,7 +29,7 @@ from ragcontract.record.record_options import (
     wrong_numbers,
 )
 from ragcontract.record.recording import Recording, RecordingPlan, planned, record
-from ragcontract.record.recording_journal import begun
+from ragcontract.record.recording_journal import begin
 from ragcontract.record.target import Target, read_target
 from ragcontract.record.watching import Format, WatchOptions, watchers
 from ragcontract.registry import BUILT_IN
@@ -132,16 +132,18 @@ def command(target: str, *, golden: Sequence[str], config: str | None, **values:
     )
     with redacting(secrets):
         settings = settled(asked, *filter(None, (watched.details, watched.stream)))
-    with begun(None if values["plan"] else settings.journal):
-        with redacting(secrets):
-            surroundings = asked.surroundings(os.environ, settings.sources)
-            system = read_target(target, replace(surroundings, say=lambda text: warn([text])))
-        if values["plan"]:
-            _say_plan(planned(settings, system), settings, system)
-            return ExitCode.PASS
-        watching = watchers(watched, system, settings.commit, secrets, lambda warning: warn([warning]))
-        with redacting(secrets), watching as watch:
-            recording = record(settings, system, stop=Stop(), watch=watch, secrets=secrets)
+    if settings.journal is not None and not values["plan"]:
+        begin(settings.journal)
+    before_users_code()
+    with redacting(secrets):
+        surroundings = asked.surroundings(os.environ, settings.sources)
+        system = read_target(target, replace(surroundings, say=lambda text: warn([text])))
+    if values["plan"]:
+        _say_plan(planned(settings, system), settings, system)
+        return ExitCode.PASS
+    watching = watchers(watched, system, settings.commit, secrets, lambda warning: warn([warning]))
+    with redacting(secrets), watching as watch:
+        recording = record(settings, system, stop=Stop(), watch=watch, secrets=secrets)
     with redacting(secrets):
         return _finished(recording, settings)
 

@@ -44,6 +44,7 @@ def test_the_first_line_says_what_is_recorded_and_the_others_what_came_of_each_q
         "tool": __version__,
         "doc_id": None,
         "watch": None,
+        "versions": None,
         "journal": 2,
     }
     files = {source["module"]: source["file"] for source in used["sources"]}
@@ -162,7 +163,7 @@ def test_a_file_that_is_no_journal_is_not_thrown_away(tmp_path: Path) -> None:
 def test_a_journal_without_an_answer_stands_in_nobodys_way(tmp_path: Path) -> None:
     place = Workplace(tmp_path, 1)
     assert place.record(lambda *_: Response(), sha256="0").error
-    assert not place.journal.exists()
+    assert place.journal.exists()
     place.journal.write_bytes(b'{"journal":3}\n')
     assert asked_next(place) == ["q1"]
 
