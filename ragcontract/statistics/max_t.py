@@ -62,9 +62,13 @@ def adjust(tests: Sequence[SignFlips], alpha: float) -> AdjustedTests:
     return AdjustedTests(tuple(by_key[key] for key in keys), results.critical)
 
 
-def _order(test: SignFlips) -> tuple[float, bool, list[float]]:
-    """Return the sort key of tests: the largest statistic first, and among equal ones those whose ties count whole."""
-    return -round(test.statistic / TIE), test.mid_p, sorted(test.contributions.values())
+def _order(test: SignFlips) -> tuple[float, bool, list[float], list[tuple[int, float]]]:
+    """Return the sort key of tests: the largest statistic first, and among equal ones those whose ties count whole.
+
+    Only where two tests have the same contributions of other queries do the numbers of the queries decide.
+    """
+    contributions = test.contributions
+    return -round(test.statistic / TIE), test.mid_p, sorted(contributions.values()), sorted(contributions.items())
 
 
 def _results(tests: Sequence[SignFlips], alpha: float) -> AdjustedTests:
@@ -197,7 +201,7 @@ class Rounded(Struct, frozen=True):
 def rounded(tests: Sequence[SignFlips]) -> tuple[list[Rounded], int]:
     """Return the tests with their queries dealt to signs, and the number of signs.
 
-    The result depends on the queries' contributions alone, not on their order.
+    The result depends on the tests' order and on the queries' contributions, not on the order of the queries.
     """
     vectors: dict[int, list[tuple[int, float]]] = {}
     for number, test in enumerate(tests):
