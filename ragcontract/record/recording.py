@@ -60,15 +60,9 @@ def record(
     questions failed or the target cannot be used, and KeyboardInterrupt if somebody asked to stop. ``watch`` gets the
     End event before the teardown, so that it can still ask the system for its versions and facts.
     """
-    path = settings.journal
-    sources = settings.sources.new()
-    _refuse_outputs(settings, target)
-    journal = Journal(journals.opened(path, "recording", option="--out") if path else journals.temporary())
+    journal = _journal(settings, target)
     rows = None
     try:
-        header, options = settings.header(target), settings.options
-        journal.start(header, settings.questions, settings.sources, fresh=options.fresh, partial=options.partial)
-        journal.depend_on(sources)
         ids = RandomIds(settings.out)
         session = RecordingSession(settings, journal, watch, secrets)
         counts = session.counts
@@ -102,14 +96,24 @@ def record(
         journal.close(remove=rows is not None)
 
 
-def _refuse_outputs(settings: RecordSettings, target: Target) -> None:
-    """Raise OutputError if an output is an input, and leave no journal beside it."""
+def _journal(settings: RecordSettings, target: Target) -> Journal:
+    """Return the journal to go on with; raises InputError or OutputError if the recording cannot begin."""
+    path, options, sources = settings.journal, settings.options, settings.sources.new()
     try:
         settings.refuse_inputs(target.files)
     except OutputError:
-        if settings.journal is not None:
-            undo(settings.journal)
+        if path is not None:
+            undo(path)
         raise
+    journal = Journal(journals.opened(path, "recording", option="--out") if path else journals.temporary())
+    try:
+        header = settings.header(target)
+        journal.start(header, settings.questions, settings.sources, fresh=options.fresh, partial=options.partial)
+        journal.depend_on(sources)
+    except BaseException:
+        journal.close()
+        raise
+    return journal
 
 
 class RecordingPlan(Struct, frozen=True, kw_only=True):
