@@ -21,7 +21,7 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Invalid, Metric, Missing
 from ragcontract.core.phrase import parts_of
 from ragcontract.core.rule import RankRule, RowContext, RowRule, RuleSettings, Turn, Violation, row_rules_of
-from ragcontract.core.run import SAID, QueryScore, RunRow, Values, row_type
+from ragcontract.core.run import CONTEXT_FIELDS, SAID, QueryScore, RunRow, Values, row_type
 from ragcontract.metrics.ranking import Families
 from ragcontract.runs.baseline_contract import digest_with
 
@@ -96,7 +96,7 @@ class Plan(Families, frozen=True, kw_only=True):
         of_families = (family.needs for family in (self.ranking, *self.families))
         fields = frozenset[str]().union(*of_families, *(rule.needs for rule in self.row_rules))
         if self.judge and self.judge.second_pass and self.row_rules:
-            fields |= self.judge.needs
+            fields |= CONTEXT_FIELDS
         if not self.turns:
             return fields
         from ragcontract.rules.turns import InTurns
