@@ -126,6 +126,17 @@ def test_what_has_no_verdict_counts_where_it_may(folder: Path, server: JudgeServ
     assert [one["query_id"] for one in report["failed_checks"]] == ["q1"]
 
 
+def test_a_query_without_a_row_has_nothing_that_a_judge_could_clear(folder: Path) -> None:
+    workspace(folder, "It is free.", config="missing_queries: zero\njudge: {second_pass: true}\n")
+    # With this benchmark's matching, alternatives without a text of their own are in an empty answer, too.
+    query = {"id": "q1", "query": "?", "forbidden_elements": [{"any": ["$4"]}], "as_evaluated": "fitz-gov-4.1.0"}
+    write_jsonl(folder / "golden.jsonl", [json.loads((folder / "golden.jsonl").read_text()), query])
+    (folder / "judgments.jsonl").write_text("")
+    assert check().code == 1
+    report = json.loads((folder / "report.json").read_text())
+    assert {one["query_id"]: one["id"] for one in report["failed_checks"]} == {"q1": "forbidden_elements"}
+
+
 def test_a_second_pass_needs_judgments(folder: Path) -> None:
     workspace(folder, "It is free.")
     ended = rag_contract("check")

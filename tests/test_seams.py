@@ -15,7 +15,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.lines import Line
 from ragcontract.core.metric import Metric, SwitchedOn
-from ragcontract.core.rule import RankRule, RuleSettings, Violation
+from ragcontract.core.rule import RankRule, Rule, RuleSettings, Violation
 from ragcontract.core.run import QueryScore, RunRow, Values
 from ragcontract.evaluation.source import Local
 from ragcontract.pipeline import Outcome
@@ -261,20 +261,91 @@ class EveryOther(RankRule, frozen=True, kw_only=True, gc=False, tag="every_other
 
     def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
         """Yield a violation for odd ranks."""
-        self.asked.append(query.id)
+        self.asked.append(f"{query.id}: {score.ranks}")
         if any(rank and rank % 2 for rank in score.ranks):
             yield Violation(rule="every_other", expected=("an even rank",), actual=("an odd one",))
 
 
 def test_a_rule_of_ranks_is_asked_about_every_query_once(folder: Path) -> None:
     EveryOther.asked.clear()
-    request = pipeline.Inputs(
-        golden=[str(folder / "golden.jsonl")], config=None, run=Local(open_run([str(folder / "good.jsonl")]))
-    )
+    rows = [answer(f"q{number}", 0.5, "Within 30 days.") for number in (1, 2, 3, 4)]
+    write_jsonl(folder / "ranks.jsonl", [*rows[:3], rows[3] | run("q4", "other", "doc1")])
+    request = pipeline.Inputs(golden=[str(folder / "golden.jsonl")], config=None, run=[str(folder / "ranks.jsonl")])
     registry = replace(REGISTRY, rules=(*REGISTRY.rules, Line(names=("every_other",), home=EveryOther, always=True)))
     report = pipeline.check(request, now=NOW, registry=registry).report
-    assert [[one.rule for one in query.violations] for query in report.queries] == [["every_other"]] * 4
-    assert EveryOther.asked == ["q1", "q2", "q3", "q4"]
+    assert [[one.rule for one in query.violations] for query in report.queries] == [*[["every_other"]] * 3, []]
+    assert EveryOther.asked == ["q1: (1,)", "q2: (1,)", "q3: (1,)", "q4: (2,)"]
+
+
+class Accepts:
+    """A plugin that counts."""
+
+    def __init__(self) -> None:
+        """Start with nothing."""
+        self.asked: list[str] = []
+
+    def evaluate(self, output: str, _tool_calls: list[Any], _rule: dict[str, Any]) -> tuple[bool, str]:
+        """Refuse the answer."""
+        self.asked.append(output)
+        return False, "it is bad"
+
+
+@pytest.mark.parametrize("second_pass", [False, True])
+@pytest.mark.parametrize("in_turns", [False, True])
+def test_a_rule_of_rows_is_asked_about_every_answer_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, second_pass: bool, in_turns: bool
+) -> None:
+    (searching,) = [line.load() for line in BUILT_IN.rules if "must_not_contain" in line.names]
+    searched, matches = list[str](), getattr(searching, "matches")  # noqa: B009 (only rules that search have it)
+
+    def counted(rule: Rule, row: RunRow, *more: Any) -> Any:
+        searched.append(str(row.response))
+        return matches(rule, row, *more)
+
+    monkeypatch.setattr(searching, "matches", counted)
+    rules = [{"type": "must_not_contain", "value": "free"}, {"type": "custom", "plugin": "Accepts"}]
+    turns = {"turns": [{"query": "First?"}, {"query": "Then?"}]} if in_turns else {}
+    write_jsonl(tmp_path / "golden.jsonl", [golden(f"q{at}", "doc1", rules=rules, **turns) for at in (1, 2)])
+    expected = {}
+    for side in ("run", "base"):
+        said = [[f"{side} {at} {turn}: free" for turn in range(1 + in_turns)] for at in (1, 2)]
+        rows = [
+            run(f"q{at}", "doc1", retrieved_contexts=["It costs $4."], **_answered(texts))
+            for at, texts in enumerate(said, 1)
+        ]
+        expected[str(write_jsonl(tmp_path / f"{side}.jsonl", rows))] = [text for texts in said for text in texts]
+    (tmp_path / "judgments.jsonl").write_text("")
+    (tmp_path / "ragcontract.yml").write_text(
+        f"per_query: {{fail_on: new}}\njudge: {{second_pass: {str(second_pass).lower()}, unconfirmed: stands}}\n"
+    )
+    accepts, (now, before) = Accepts(), expected
+    request = pipeline.Inputs(
+        golden=[str(tmp_path / "golden.jsonl")],
+        config=str(tmp_path / "ragcontract.yml"),
+        run=[now],
+        baseline=[before],
+        judgments=[str(tmp_path / "judgments.jsonl")] if second_pass else [],
+        plugins={"Accepts": accepts},
+    )
+    report = pipeline.check(request, now=NOW).report
+    assert {violation.rule for query in report.queries for violation in query.violations} == {
+        "must_not_contain",
+        "custom",
+    }
+    assert searched == accepts.asked == [*expected[before], *expected[now]]
+
+
+def _answered(texts: list[str]) -> dict[str, Any]:
+    """Return the fields of a row with an answer, or with one for each turn of a conversation."""
+    if len(texts) == 1:
+        return {"response": texts[0]}
+    return {
+        "messages": [
+            message
+            for asked, text in zip(("First?", "Then?"), texts, strict=True)
+            for message in ({"role": "user", "content": asked}, {"role": "assistant", "content": text})
+        ]
+    }
 
 
 def test_a_run_that_lacks_what_a_rule_of_rows_reads_is_refused(folder: Path) -> None:

@@ -19,7 +19,9 @@ from ragcontract.answers.messages import (
     came_about,
     faults_of,
     is_of_tools,
+    letters_of,
     reasons_in,
+    refusals_in,
     results_without_call,
     texts_in,
     with_role,
@@ -94,7 +96,7 @@ def contradiction(row: RunRow) -> str | None:
 def beside_turn(messages: Sequence[Json], *, in_turns: bool = True, **fields: Any) -> str | None:
     """Return how the messages of one turn contradict the fields of a row beside them; completes "query 'q1' …"."""
     row = RunRow(query_id="-", **fields)
-    return next(_contradictions(row, messages[max(starts_in(messages), default=0) :], in_turns=in_turns), None)
+    return next(_contradictions(row, last_turn(messages), in_turns=in_turns), None)
 
 
 def content_of_turn(messages: Sequence[Json]) -> tuple[str, Hashable, frozenset[str]]:
@@ -105,8 +107,7 @@ def content_of_turn(messages: Sequence[Json]) -> tuple[str, Hashable, frozenset[
         calls: Hashable = frozenset(Counter(call.identity for call in tool_calls(made)).items())
     except CannotScoreError:
         calls = repr(made)
-    refusals = (text for message in own for kind, text in texts_in(message) if kind == "refusal")
-    return _letters(answer_of(own)), calls, frozenset(map(_letters, refusals))
+    return letters_of(answer_of(own)), calls, frozenset(map(letters_of, refusals_in(own)))
 
 
 def other_questions(messages: Sequence[Json], questions: Sequence[str]) -> bool:
@@ -125,6 +126,11 @@ def other_questions(messages: Sequence[Json], questions: Sequence[str]) -> bool:
 def starts_in(messages: Sequence[Json]) -> list[int]:
     """Return where turns begin: at each message of the user that has more than results of tools."""
     return [index for index, sent in enumerate(messages) if sent.get("role") == "user" and not is_of_tools(sent)]
+
+
+def last_turn(messages: Sequence[Json]) -> Sequence[Json]:
+    """Return the last message of the user and all after it; all messages if the user sent none."""
+    return messages[max(starts_in(messages), default=0) :]
 
 
 def _faults(row: RunRow, messages: Sequence[Json], called: Sequence[Json]) -> Iterator[str]:
@@ -160,7 +166,7 @@ def _contradictions(row: RunRow, messages: Sequence[Json], *, in_turns: bool) ->
         return
     answered = answer_of(own)
     refusals = [text for message in own for _, text in texts_in(message)]
-    if (own or in_turns) and _letters(row.response) not in {_letters(answered), _letters("".join(refusals))}:
+    if (own or in_turns) and letters_of(row.response) not in {letters_of(answered), letters_of("".join(refusals))}:
         answer = "nothing" if answered is None else private(shown(answered))
         advice = (
             "leave response out, because turns are checked by their messages" if in_turns else "export the same in both"
@@ -184,10 +190,6 @@ def _came_about_otherwise(row: RunRow, own: Sequence[Json]) -> Iterator[str]:
         if field != "finish_reason" or not tell_the_same((of_row, of_messages)):
             both = private(shown(of_row)), f" as {field}, and ", private(shown(of_messages))
             yield Message.quoting("has ", *both, " in messages; export the same in both")
-
-
-def _letters(text: object) -> str:
-    return "".join(str(text or "").split())
 
 
 def _other_calls(called: Sequence[Json], messages: Sequence[Json], *, in_turns: bool) -> Iterator[str]:
@@ -272,8 +274,7 @@ def _row(row: RunRow, messages: Sequence[Json]) -> RunRow:
 
 def _stated(own: Sequence[Json]) -> dict[str, str | None]:
     """Return the fields of a row that messages of the assistant say of how they came about; the last one counts."""
-    refusals = [text for message in own for kind, text in texts_in(message) if kind == "refusal"]
-    stated: dict[str, str | None] = {**dict.fromkeys(STATED), "refusal": "\n".join(refusals) or None}
+    stated: dict[str, str | None] = {**dict.fromkeys(STATED), "refusal": "\n".join(refusals_in(own)) or None}
     for message in own:
         stated |= came_about(message)
     return stated

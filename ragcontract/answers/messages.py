@@ -100,6 +100,11 @@ def with_role(message: dict[str, Any]) -> dict[str, Any]:
     return {**message, **fields, "role": role} if role in ROLES else message
 
 
+def with_roles(messages: Iterable[JsonObject]) -> list[dict[str, Any]]:
+    """Return messages with their roles; None for those without one."""
+    return [{"role": None, **with_role(dict(message))} for message in messages]
+
+
 def texts_in(message: JsonObject) -> Iterator[tuple[str, str]]:
     """Yield the texts and the refusals of a message, each after its kind; skip malformed parts."""
     content = message.get("content")
@@ -116,6 +121,11 @@ def texts_in(message: JsonObject) -> Iterator[tuple[str, str]]:
     audio = message.get("audio")
     if isinstance(audio, dict) and isinstance(audio.get("transcript"), str):
         yield "text", audio["transcript"]
+
+
+def refusals_in(messages: Iterable[JsonObject]) -> list[str]:
+    """Return all refusals in messages."""
+    return [text for message in messages for kind, text in texts_in(message) if kind == "refusal"]
 
 
 def reasons_in(message: JsonObject) -> Iterator[object]:
@@ -141,6 +151,11 @@ def answer_of(messages: Iterable[JsonObject]) -> str | None:
     """Return the texts of messages of the assistant, joined; the parts of a message are one text."""
     texts = [[text for kind, text in texts_in(message) if kind == "text"] for message in messages]
     return "\n".join(map("".join, filter(None, texts))) if any(texts) else None
+
+
+def letters_of(text: object) -> str:
+    """Return a text without its blanks and line ends; empty if there is none."""
+    return "".join(str(text or "").split())
 
 
 def calls_in(message: JsonObject) -> list[Any]:

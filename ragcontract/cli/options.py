@@ -49,14 +49,6 @@ def out_option(option: str, default: str, what: str) -> Decorate:
     return click.option(option, default=default, metavar="FILE", help=f"{what} [{default}]")
 
 
-GOLDEN = files_option("--golden", f"Golden queries; several files and globs form one set. [{defaults.GOLDEN}]")
-RUN = files_option("--run", f"What the retriever returned; several files and globs form one run. [{defaults.RUN}]")
-CONFIG = click.option(
-    "--config", metavar="FILE", help=f"The configuration: k, limits, rules, waivers. [{defaults.CONFIG}, if it exists]"
-)
-K = click.option(
-    "--k", type=int, callback=_rank, metavar="N", help="The cut-off: how many results count. [the config's k, or 5]"
-)
 TOP = 10
 
 
@@ -107,8 +99,10 @@ def refuse_links_away(unnamed: Mapping[str, str | None]) -> None:
 
 
 INPUTS: dict[str, Decorate] = {
-    "golden": GOLDEN,
-    "run": RUN,
+    "golden": files_option("--golden", f"Golden queries; several files and globs form one set. [{defaults.GOLDEN}]"),
+    "run": files_option(
+        "--run", f"What the retriever returned; several files and globs form one run. [{defaults.RUN}]"
+    ),
     "scores": files_option(
         "--scores",
         "Scores and checks that other tools computed for the queries of the run; several files and globs. [none]",
@@ -128,8 +122,14 @@ INPUTS: dict[str, Decorate] = {
         "--baseline",
         f"A file written by `rag-contract baseline`, or a known-good run (.jsonl). [{defaults.BASELINE}, if it exists]",
     ),
-    "config": CONFIG,
-    "k": K,
+    "config": click.option(
+        "--config",
+        metavar="FILE",
+        help=f"The configuration: k, limits, rules, waivers. [{defaults.CONFIG}, if it exists]",
+    ),
+    "k": click.option(
+        "--k", type=int, callback=_rank, metavar="N", help="The cut-off: how many results count. [the config's k, or 5]"
+    ),
     "tag": click.option(
         "--tag",
         "tags",

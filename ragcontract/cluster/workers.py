@@ -233,7 +233,7 @@ class _Counts:
             if self._job.plan.is_baseline:
                 k, by_document = self._job.plan.k, self._job.plan.ranking.by_document
                 self._others["first", number, packed(first_of(doc_ids, k, by_document=by_document))] += 1
-            elif outcome.violations or self._listed.breaks(query, outcome.score):
+            elif self._listed.has_room and (outcome.violations or self._listed.breaks(query, outcome.score)):
                 self._listed.hold(query.id, row.results)
         if self._duplicates.note(query.id, doc_ids):
             self._others["short", number, b""] += 1

@@ -39,11 +39,20 @@ class Violation(Struct, frozen=True, kw_only=True, gc=False):
     why: str = ""  # the reason for the status
     turn: int | None = None  # the number of the turn of a conversation, from 0, if it is about one turn
     metrics: tuple[str, ...] = ()  # the keys of the metrics whose values are wrong
+    flag: "Flag | None" = None  # with which a judge can be asked about it, if the context asks for flags
 
     @property
     def wrong(self) -> frozenset[str]:
         """The single things that are wrong. One that was not wrong before makes a violation worse."""
         return frozenset(self.causes or self.doc_ids)
+
+
+class Flag(Struct, frozen=True, kw_only=True, gc=False):
+    """What a judge can be asked about a violation."""
+
+    violation: Violation  # as the rule found it in the answer, which may be that of a turn
+    texts: tuple[str, ...]  # the different words that were found; empty if there are too many, so the violation stands
+    why: str  # they were searched for
 
 
 NO_ANSWER = ("no answer",)
@@ -102,6 +111,7 @@ class RowContext(Struct, frozen=True, kw_only=True):
     settings: RuleSettings
     metrics: Mapping[str, float] = {}  # the row's values by key, if the rule ``needs_metrics``
     turns: tuple[Turn, ...] = ()  # if the query has turns
+    flags: bool = False  # whether rules that search answers return what a judge can be asked about violations
     once: Once = msgspec.field(default_factory=Once)  # what the rules of the query share
 
 

@@ -43,7 +43,7 @@ class ListedResults:
 
     def __init__(self, plan: Plan) -> None:
         self.held: dict[str, tuple[ListedResult, ...]] = {}  # by query id
-        self.of_ranks: dict[str, tuple[Violation, ...]] = {}  # the broken rules about ranks, by query id
+        self.of_ranks: dict[str, tuple[Violation, ...]] = {}  # of rules about ranks, by query id; if they were asked
         self.said: dict[str, Said] = {}  # by query id; of as many queries as bounds.SAID_TEXTS has room for
         self._room = bounds.SAID_TEXTS if plan.shows_texts else 0
         self._plan = plan
@@ -62,9 +62,9 @@ class ListedResults:
 
     def breaks(self, query: GoldenQuery, score: QueryScore) -> bool:
         """Return whether the ranks of a row violate a rule, and note the violations, so that no rule is asked twice."""
-        rules = self._rules
-        if violations := tuple(rules.violations(query, score)) if rules.may_be_violated(query, score) else ():
-            self.of_ranks[query.id] = violations
+        if not self._rules.may_be_violated(query, score):
+            return False
+        self.of_ranks[query.id] = violations = tuple(self._rules.violations(query, score))
         return bool(violations)
 
     def hold_row(self, query_id: str, row: RunRow) -> None:

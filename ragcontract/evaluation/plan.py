@@ -21,13 +21,13 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Invalid, Metric, Missing
 from ragcontract.core.phrase import parts_of
 from ragcontract.core.rule import RankRule, RowContext, RowRule, RuleSettings, Turn, Violation, row_rules_of
-from ragcontract.core.run import SAID, QueryScore, RunRow, Values, row_type
+from ragcontract.core.run import CONTEXT_FIELDS, SAID, QueryScore, RunRow, Values, row_type
 from ragcontract.metrics.ranking import Families
 from ragcontract.runs.baseline_contract import digest_with
 
 if TYPE_CHECKING:
     from ragcontract.judgments.check import JudgeFiles
-    from ragcontract.judgments.second_pass import Confirmed
+    from ragcontract.judgments.second_pass import Asked, Confirmed
     from ragcontract.runs.scores_files import GivenScores, Wanted
 
 EXPECTED = ("the rule to hold everywhere",)
@@ -96,7 +96,7 @@ class Plan(Families, frozen=True, kw_only=True):
         of_families = (family.needs for family in (self.ranking, *self.families))
         fields = frozenset[str]().union(*of_families, *(rule.needs for rule in self.row_rules))
         if self.judge and self.judge.second_pass and self.row_rules:
-            fields |= self.judge.needs
+            fields |= CONTEXT_FIELDS
         if not self.turns:
             return fields
         from ragcontract.rules.turns import InTurns
@@ -194,7 +194,7 @@ class Plan(Families, frozen=True, kw_only=True):
                 return [Invalid("", why) for why in once.values()]
             if not unknown:
                 try:
-                    violations, confirmed = self._violated_in_each(rules, query, row, context)
+                    violations, confirmed = self._violated(rules, query, row, context)
                 except CannotScoreError as error:
                     if not self.is_baseline:
                         return [Invalid("", str(error))]
@@ -233,7 +233,7 @@ class Plan(Families, frozen=True, kw_only=True):
         row = self.row_type(query_id=query.id, results=[], **unanswered)
         values = [() if family.values(query, row) == () else worst_values(family.metrics) for family in self.families]
         context = self._context(values, without_answers(query, row))
-        violations, _ = self._violated(self._rules(query), query, row, context)
+        violations = self._listed(_asked(self._rules(query), query, row, context))  # no judge is asked
         score, overlap = self.ranking.score(query, ()), self.overlap_with_baseline(query, ())
         score = replace(score, judged=(0.0,) * len(score.judged))  # a row that is missing is not an empty one
         return RowOutcome(score=score, values=tuple(values), violations=violations, overlap=overlap)
@@ -243,47 +243,41 @@ class Plan(Families, frozen=True, kw_only=True):
 
     def _context(self, values: Sequence[Values], turns: Sequence[Turn]) -> RowContext:
         """Return what the rules of a row see; ``values`` are those of all families except the ranking metrics."""
+        flags = bool(self.judge and self.judge.second_pass)
         if not any(rule.needs_metrics for rule in self.row_rules):
-            return RowContext(settings=self.settings, turns=tuple(turns))
+            return RowContext(settings=self.settings, turns=tuple(turns), flags=flags)
         metrics = {
             metric.key: value
             for family, of_family in zip(self.families, values, strict=True)
             for metric, value in zip(family.metrics, of_family, strict=False)  # not strict: () if none applies
         }
-        return RowContext(settings=self.settings, metrics=metrics, turns=tuple(turns))
-
-    def _violated_in_each(
-        self, rules: Sequence[RowRule], query: GoldenQuery, row: RunRow, context: RowContext
-    ) -> "tuple[tuple[Violation, ...], Confirmed | None]":
-        """Return the violations of rules, and what a judge said of them.
-
-        Rules on metrics see the scores of each row that a scores file repeats.
-        """
-        repeated = self.scores_files.table.repeated(query.id) if self.scores_files and context.metrics else []
-        if not repeated:
-            return self._violated(rules, query, row, context)
-        on_metrics = [rule for rule in rules if rule.needs_metrics]
-        others = [rule for rule in rules if not rule.needs_metrics]
-        violations, confirmed = self._violated(others, query, row, context)
-        for scores in repeated:
-            of_row = replace(context, metrics={**context.metrics, **scores})
-            violations = tuple(dict.fromkeys([*violations, *self._violated(on_metrics, query, row, of_row)[0]]))
-        return violations, confirmed
+        return RowContext(settings=self.settings, metrics=metrics, turns=tuple(turns), flags=flags)
 
     def _violated(
         self, rules: Sequence[RowRule], query: GoldenQuery, row: RunRow, context: RowContext
     ) -> "tuple[tuple[Violation, ...], Confirmed | None]":
-        """Return the violations of rules, the first ones if there are very many; raise CannotScoreError.
+        """Return the violations of the rules of a row, and what a judge said of them; raise CannotScoreError.
 
-        In a second pass, a judge may clear violations. What it said is returned, too.
+        In a second pass, a judge may clear violations. Rules on metrics see the scores of each row that a scores file
+        repeats.
         """
-        both: Iterable[tuple[RowRule, RowRule]] = zip(rules, rules, strict=True)
+        repeated = self.scores_files.table.repeated(query.id) if self.scores_files and context.metrics else []
+        asked = _asked([rule for rule in rules if not (repeated and rule.needs_metrics)], query, row, context)
         confirmed = None
         if self.judge and (second := self.judge.second_pass):
-            confirmed = second.confirmed(query, row, rules, context, strict=not self.is_baseline)
-            both = confirmed.rules
-        violated = [(rule, violation) for rule, inner in both for violation in inner.violations(query, row, context)]
-        return listed_first(self._with_digests(violated)) if violated else (), confirmed
+            confirmed = second.confirmed(query, row, asked, context, strict=not self.is_baseline)
+            asked = confirmed.asked
+        violations = self._listed(asked)
+        for scores in repeated:
+            of_row = replace(context, metrics={**context.metrics, **scores})
+            more = self._listed(_asked([rule for rule in rules if rule.needs_metrics], query, row, of_row))
+            violations = tuple(dict.fromkeys([*violations, *more]))
+        return violations, confirmed
+
+    def _listed(self, asked: "Iterable[Asked]") -> tuple[Violation, ...]:
+        """Return the violations of rules, the first ones if there are very many."""
+        violated = [(rule, violation) for rule, violations in asked for violation in violations]
+        return listed_first(self._with_digests(violated)) if violated else ()
 
     def _with_digests(self, violated: Iterable[tuple[RowRule, Violation]]) -> Iterator[Violation]:
         """Yield violations whose causes are digests of the rule and of each thing that is wrong.
@@ -295,12 +289,14 @@ class Plan(Families, frozen=True, kw_only=True):
             digest = digest_with(rule)
             for _, violation in of_rule:
                 causes = tuple(map(digest, violation.causes or violation.doc_ids or ("",)))
-                if self.texts:
-                    yield replace(violation, causes=causes)
-                else:
-                    yield replace(
-                        violation, causes=causes, expected=unsaid(violation.expected), actual=unsaid(violation.actual)
-                    )
+                expected, actual = violation.expected, violation.actual
+                if not self.texts:
+                    expected, actual = unsaid(expected), unsaid(actual)
+                yield replace(violation, expected=expected, actual=actual, causes=causes, flag=None)
+
+
+def _asked(rules: Iterable[RowRule], query: GoldenQuery, row: RunRow, context: RowContext) -> "Sequence[Asked]":
+    return [(rule, rule.violations(query, row, context)) for rule in rules]
 
 
 def plan_for(

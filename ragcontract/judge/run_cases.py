@@ -77,7 +77,7 @@ class CaseMaker:
         if "attribution" in self._tasks and (attribution := attribution_case(query, row, self._k)):
             yield attribution
         if rules := self.flagging(query):
-            yield from self._flagged(query, row, rules, RowContext(settings=self._settings, turns=turns))
+            yield from self._flagged(query, row, rules, RowContext(settings=self._settings, turns=turns, flags=True))
         if "criteria" in self._tasks and (criteria := criteria_case(query, row, self._k)):
             yield criteria
 
@@ -89,7 +89,8 @@ class CaseMaker:
             return
         contexts = contexts_of(row, self._k)
         try:
-            asked = confirmations(query, row, rules, context, () if isinstance(contexts, str) else contexts)
+            violated = [(rule, rule.violations(query, row, context)) for rule in rules]
+            asked = confirmations(query, row, violated, context, () if isinstance(contexts, str) else contexts)
         except CannotScoreError as error:
             yield str(error)
             return

@@ -16,7 +16,7 @@ from ragcontract.contract.resolve import Contract, lacking_field
 from ragcontract.core.errors import InputError
 from ragcontract.core.judge_settings import JUDGED_METRICS, Task
 from ragcontract.core.metric import Family, MetricSettings
-from ragcontract.core.run import CONTEXT_FIELDS, SourceFile, Values
+from ragcontract.core.run import SourceFile, Values
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.judgments.calibration import Calibration, checked_calibrations, why_not
@@ -123,8 +123,6 @@ class JudgeFiles(Struct, frozen=True, kw_only=True):
     calibrations: Mapping[Task, Calibration] = {}
     clears_nothing: tuple[str, ...] = ()  # why the judge may not clear anything in a second pass
     problems: Problems = Problems()
-
-    needs = CONTEXT_FIELDS  # of a row in a second pass
 
     def counter(self, families: Iterable[Family], *, words: bool) -> JudgmentsCounter:
         return JudgmentsCounter(families, words=words)

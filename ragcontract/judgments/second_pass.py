@@ -4,8 +4,8 @@
 equal texts make equal cases. Nothing is asked here.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,13 +14,15 @@ from ragcontract.answers.metric_options import CannotScoreError
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.judge_settings import Confirmed as Verdict
 from ragcontract.core.judge_settings import Unconfirmed
-from ragcontract.core.rule import RowContext, RowRule, Violation
+from ragcontract.core.rule import Flag, RowContext, RowRule, Violation
 from ragcontract.core.run import RunRow
 from ragcontract.judgments.items import ASSERTS, Item, JudgeCase, contexts_of
 from ragcontract.judgments.judgments_file import Judgment
 from ragcontract.judgments.replay import Replay
-from ragcontract.rules.answered import Flag, Flagging
+from ragcontract.rules.answered import Flagging
 from ragcontract.rules.turns import InTurns
+
+Asked: TypeAlias = tuple[RowRule, Iterable[Violation]]  # a rule of a row, and what it yields
 
 
 class Confirmation(Struct, frozen=True, kw_only=True):
@@ -39,21 +41,19 @@ class Upheld(Struct, frozen=True, kw_only=True):
 
 
 def confirmations(
-    query: GoldenQuery, row: RunRow, rules: Iterable[RowRule], context: RowContext, contexts: Sequence[str]
+    query: GoldenQuery, row: RunRow, asked: Iterable[Asked], context: RowContext, contexts: Sequence[str]
 ) -> tuple[Confirmation, ...]:
     """Return what to ask about a row: a case for its answer, or for each turn, in which something is flagged.
 
-    ``contexts`` are the retrieved texts. Raise CannotScoreError for an answer that cannot be searched.
+    ``asked`` are the rules that search answers, with flags. ``contexts`` are the retrieved texts.
     """
     flags: dict[int | None, list[Flag]] = {}
-    for rule in rules:
-        if isinstance(rule, Flagging):
-            flags.setdefault(None, []).extend(rule.flags(query, row, context))
-        elif isinstance(rule, InTurns) and isinstance(rule.rule, Flagging):
-            in_turns = {at: list(rule.rule.flags(query, context.turns[at].row, context)) for at in rule.turns}
-            if rule.how == "each" or all(in_turns.values()):  # a rule for any turn holds if one turn has no flags
-                for at, of_turn in in_turns.items():
-                    flags.setdefault(at, []).extend(of_turn)
+    for rule, violations in asked:
+        for turn in rule.turns if isinstance(rule, InTurns) else (None,):
+            flags.setdefault(turn, [])
+        for violation in violations:
+            if violation.flag:
+                flags.setdefault(violation.turn, []).append(violation.flag)
     questions = (query.answer and query.answer.turns) or ()
     made = []
     for turn, of_answer in flags.items():
@@ -65,14 +65,16 @@ def confirmations(
             question=query.query if turn is None else questions[turn],
             items=(),
             contexts=tuple(contexts),
-            response=_answer(row if turn is None else context.turns[turn].row),
+            response=_answer(row, turn, context),
         )
         made.append(_confirmation(whole, of_answer, turn))
     return tuple(made)
 
 
-def _answer(row: RunRow) -> str:
-    return row.response if isinstance(row.response, str) else ""
+def _answer(row: RunRow, turn: int | None, context: RowContext) -> str:
+    """Return the answer of a row, or of one of its turns."""
+    response = row.response if turn is None else context.turns[turn].row.response
+    return response if isinstance(response, str) else ""
 
 
 def _confirmation(whole: JudgeCase, flags: Sequence[Flag], turn: int | None) -> Confirmation:
@@ -118,21 +120,14 @@ class FlaggedAnswer(Struct, frozen=True, kw_only=True):
     """An answer in which rules flagged texts, and what the judge said of them."""
 
     items: tuple[Item, ...]
-    violations: tuple[tuple[Violation, tuple[str, ...]], ...]  # with the names of their items
     judgments: Mapping[str, Judgment]  # by the name of the item; items without a verdict are left out
-    cleared: frozenset[Violation]
-
-    @property
-    def standing(self) -> frozenset[str]:
-        return frozenset(
-            name for violation, names in self.violations if violation not in self.cleared for name in names
-        )
+    standing: frozenset[str]  # the names of the items of violations that stand
 
 
 class Confirmed(Struct, frozen=True, kw_only=True):
     """The rules of a row after a second pass, and what the judge said of what they flagged."""
 
-    rules: Sequence[tuple[RowRule, RowRule]]  # each with one that has only the violations that stand
+    asked: Sequence[Asked]  # with only the violations that stand
     flagged: tuple[FlaggedAnswer, ...] = ()
     cleared: int = 0  # how many violations the judge cleared
     unknown: bool = False  # whether violations of a baseline are left out because they have no verdict
@@ -151,7 +146,7 @@ class SecondPass(Struct, frozen=True, kw_only=True):
     clears: bool = True  # a judge that is not calibrated clears nothing; what it said is only shown
 
     def confirmed(
-        self, query: GoldenQuery, row: RunRow, rules: Sequence[RowRule], context: RowContext, *, strict: bool
+        self, query: GoldenQuery, row: RunRow, asked: Sequence[Asked], context: RowContext, *, strict: bool
     ) -> Confirmed:
         """Return the rules with the violations that the judge does not clear.
 
@@ -160,35 +155,35 @@ class SecondPass(Struct, frozen=True, kw_only=True):
         """
         contexts = contexts_of(row, self.k)
         known = () if isinstance(contexts, str) else contexts
+        flagging = {at: (rule, tuple(of)) for at, (rule, of) in enumerate(asked) if isinstance(rule.inner, Flagging)}
         by_answer: dict[str, list[frozenset[Violation]]] = {}
         answers: list[tuple[Confirmation, Mapping[str, Judgment]]] = []
         unknown = False
-        for asked in confirmations(query, row, rules, context, known):
+        for confirmation in confirmations(query, row, flagging.values(), context, known):
             if isinstance(contexts, str) and strict:
                 raise CannotScoreError(contexts)
-            judgments = self._judgments(asked, strict=strict)
-            left = upheld(asked, _verdicts(judgments))
+            judgments = self._judgments(confirmation, strict=strict)
+            left = upheld(confirmation, _verdicts(judgments))
             # Two rules may have the same violation, and only the items of one of them are all cleared.
             gone = frozenset(left.cleared) - frozenset(left.standing)
             if not strict and left.unknown and self.clears:
                 gone |= frozenset(left.unknown)
                 unknown = True
-            by_answer.setdefault(asked.case.response or "", []).append(gone)
-            answers.append((asked, judgments))
+            by_answer.setdefault(confirmation.case.response or "", []).append(gone)
+            answers.append((confirmation, judgments))
         # The same answer in several turns is cleared only of what is cleared in all of them.
         cleared = {answer: frozenset.intersection(*of) for answer, of in by_answer.items()} if self.clears else {}
-        flagged = [
-            FlaggedAnswer(
-                items=asked.case.items,
-                violations=asked.violations,
-                judgments=judgments,
-                cleared=cleared.get(asked.case.response or "", frozenset()),
-            )
-            for asked, judgments in answers
-        ]
+
+        def stands(violation: Violation) -> bool:
+            gone = cleared.get(_answer(row, violation.turn, context), frozenset())
+            return violation.flag is None or violation.flag.violation not in gone
+
         return Confirmed(
-            rules=[(rule, _without(rule, cleared)) for rule in rules],
-            flagged=tuple(flagged),
+            asked=[
+                (rule, filter(stands, flagging[at][1]) if at in flagging else violations)
+                for at, (rule, violations) in enumerate(asked)
+            ],
+            flagged=tuple(_flagged(confirmation, judgments, cleared) for confirmation, judgments in answers),
             cleared=sum(map(len, cleared.values())),
             unknown=unknown,
         )
@@ -208,21 +203,9 @@ def _verdicts(judgments: Mapping[str, Judgment]) -> dict[str, Verdict | None]:
     return {name: judgment.verdict for name, judgment in judgments.items() if not isinstance(judgment.verdict, bool)}
 
 
-class _Left(RowRule, frozen=True, kw_only=True, gc=False, tag="left"):
-    """A rule without the violations that a judge cleared."""
-
-    in_rows: ClassVar[bool] = False
-    rule: RowRule
-    cleared: dict[str, frozenset[Violation]]  # by the answer
-
-    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:
-        cleared = self.cleared.get(row.response if isinstance(row.response, str) else "", frozenset())
-        yield from (violation for violation in self.rule.violations(query, row, context) if violation not in cleared)
-
-
-def _without(rule: RowRule, cleared: Mapping[str, frozenset[Violation]]) -> RowRule:
-    if not any(cleared.values()):
-        return rule
-    if isinstance(rule, InTurns):
-        return replace(rule, rule=_Left(rule=rule.rule, cleared=dict(cleared)))
-    return _Left(rule=rule, cleared=dict(cleared))
+def _flagged(
+    asked: Confirmation, judgments: Mapping[str, Judgment], cleared: Mapping[str, frozenset[Violation]]
+) -> FlaggedAnswer:
+    gone = cleared.get(asked.case.response or "", frozenset())
+    standing = frozenset(name for violation, names in asked.violations if violation not in gone for name in names)
+    return FlaggedAnswer(items=asked.case.items, judgments=judgments, standing=standing)

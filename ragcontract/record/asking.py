@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from ragcontract.answers.conversation import DECLARED, beside_turn, content_of_turn, starts_in
-from ragcontract.answers.messages import UNKNOWN_CALLS, with_role
+from ragcontract.answers.messages import UNKNOWN_CALLS, letters_of, with_role, with_roles
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.phrase import plain
@@ -241,7 +241,7 @@ def _turn(before: Sequence[Sequence[Json]], query: str, response: Response) -> t
     question = {"role": "user", "content": query}
     if response.messages:
         new = _new(before, [*map(_message, response.messages)])
-        new = new if starts_in(_with_roles(new)) else (question, *new)
+        new = new if starts_in(with_roles(new)) else (question, *new)
         _refuse_contradiction(new, response)
         return _with_refusal(new, response.refusal)
     if response.response is UNSET and response.error is None:
@@ -261,7 +261,7 @@ def _new(before: Sequence[Sequence[Json]], returned: Sequence[Json]) -> tuple[Js
 
     Raises CallFailed if its earlier turns differ from the recorded ones.
     """
-    messages = _with_roles(returned)
+    messages = with_roles(returned)
     starts = starts_in(messages)
     if len(starts) <= 1:
         return tuple(returned)
@@ -272,7 +272,7 @@ def _new(before: Sequence[Sequence[Json]], returned: Sequence[Json]) -> tuple[Js
     bounds_of_turns = pairwise([0, *starts[1:]])
     for number, (recorded, (start, end)) in enumerate(zip(before, bounds_of_turns, strict=True), start=1):
         text, calls, refusals = content_of_turn(messages[start:end])
-        was_text, were_calls, were_refusals = content_of_turn(_with_roles(recorded))
+        was_text, were_calls, were_refusals = content_of_turn(with_roles(recorded))
         if (text, calls) != (was_text, were_calls) or not refusals <= were_refusals:
             problem = f"messages in which turn {number} is not what was answered then"
             raise CallFailed("messages", f"{problem}; return the conversation as it was, or only what is new in it")
@@ -282,7 +282,7 @@ def _new(before: Sequence[Sequence[Json]], returned: Sequence[Json]) -> tuple[Js
 def _refuse_contradiction(messages: Sequence[Json], response: Response) -> None:
     """Raise CallFailed if the answer or the calls of a response differ from those in its messages."""
     calls = None if response.tool_calls is None else list(response.tool_calls)
-    own = _with_roles(messages)
+    own = with_roles(messages)
     stated = {name: getattr(response, name) for name in DECLARED}
     if why := beside_turn(own, response=response.response, tool_calls=calls, error=response.error, **stated):
         raise CallFailed("messages", f"the answer to a turn {why}")
@@ -290,7 +290,7 @@ def _refuse_contradiction(messages: Sequence[Json], response: Response) -> None:
 
 def _with_refusal(messages: tuple[Json, ...], refusal: str | None) -> tuple[Json, ...]:
     """Return the messages of a turn with the refusal that the response has beside them."""
-    if not refusal or "".join(refusal.split()) in "".join((refusal_in(_with_roles(messages)) or "").split()):
+    if not refusal or letters_of(refusal) in letters_of(refusal_in(with_roles(messages))):
         return messages
     return _with_fields(messages, {"refusal": refusal})
 
@@ -304,10 +304,6 @@ def _with_fields(messages: tuple[Json, ...], fields: Json) -> tuple[Json, ...]:
     if with_role(dict(last)).get("role") == ASSISTANT and not any(last.get(name) for name in fields):
         return (*others, {**last, **fields})
     return (*messages, {"role": ASSISTANT, "content": None, **fields})
-
-
-def _with_roles(messages: Sequence[Json]) -> list[dict[str, Any]]:
-    return [{"role": None, **with_role(dict(message))} for message in messages]
 
 
 def _message(message: object) -> Json:

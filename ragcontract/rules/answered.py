@@ -1,7 +1,8 @@
 """The base of all rules about answers, and the rules that there is an answer, in the expected mode.
 
 Some rules search answers for what must not be there. A search does not understand what it finds; "it does not cost $5"
-has a price in it. Such rules therefore return flags, with which a judge can be asked whether the answer really says so.
+has a price in it. Their violations can therefore have flags, with which a judge is asked whether the answer really
+says so.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -9,6 +10,7 @@ from itertools import chain
 from typing import ClassVar, TypeAlias
 
 from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from ragcontract.answers.answer_text import Answer, answer_of, says_something, words_for_nothing
 from ragcontract.answers.metric_options import ABSTAIN, is_cut_off, unknown_mode
@@ -18,7 +20,7 @@ from ragcontract.core.answer_settings import AnswerSettings, Matcher
 from ragcontract.core.golden import GoldenQuery, Mode
 from ragcontract.core.invisible import without_invisible
 from ragcontract.core.phrase import Message, Name, Phrase, excerpt
-from ragcontract.core.rule import NO_ANSWER, RowContext, RowRule, Violation, names_of
+from ragcontract.core.rule import NO_ANSWER, Flag, RowContext, RowRule, Violation, names_of
 from ragcontract.core.run import RESPONSE_FIELDS, RunRow, mode_of
 from ragcontract.core.safe_text import shorten
 
@@ -203,14 +205,6 @@ class ExpectedMode(RowRule, frozen=True, kw_only=True, gc=False, tag="expected_m
         yield self.broken((f"mode {self.mode}",), answered, *causes)
 
 
-class Flag(Struct, frozen=True, kw_only=True, gc=False):
-    """A violation that a judge can be asked about."""
-
-    violation: Violation
-    texts: tuple[str, ...]  # the different words that were found; empty if there are too many, so the violation stands
-    why: str  # they were searched for
-
-
 class Place(Struct, frozen=True, kw_only=True, gc=False):
     """A place in what the user was shown where a search found something."""
 
@@ -248,14 +242,16 @@ class Flagging(AnswerRule, frozen=True, kw_only=True, gc=False):
     in_any_turn: ClassVar[bool] = False
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield a violation for each text, claim or element in the answer, which quotes its first place."""
-        for _, violation, _ in self.matches(row, context):
-            yield violation
+        """Yield a violation for each text, claim or element in the answer, which quotes its first place.
 
-    def flags(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Flag]:  # noqa: ARG002
-        """Yield the same violations in the same order, each with the different words that were found."""
+        Its flag has the different words that were found.
+        """
         for matcher, violation, matches in self.matches(row, context):
-            yield Flag(violation=violation, texts=different(matches), why=reason(names_of(type(self))[0], matcher))
+            if not context.flags:
+                yield violation
+                continue
+            why = reason(names_of(type(self))[0], matcher)
+            yield replace(violation, flag=Flag(violation=violation, texts=different(matches), why=why))
 
     def matches(self, row: RunRow, context: RowContext) -> Iterator[Match]:
         """Yield each matcher that finds something in the answer, its violation, and the places where it does."""

@@ -19,6 +19,7 @@ from ragcontract.files.problems import Collector, Problems
 from ragcontract.registry import BUILT_IN
 from tests.builders import Row, as_jsonl, golden, run, write_baseline, write_jsonl
 from tests.cluster.data import once, write_contract, write_parquet
+from tests.cluster.toys import REGISTRY as OF_CLUSTER
 from tests.evaluation.test_stored_rows import same
 from tests.process import rag_contract
 from tests.records import NOW
@@ -220,6 +221,20 @@ def test_what_is_about_answers_is_refused_with_the_first_such_row(
         pipeline.check(request, now=NOW, registry=registry)
     why = "is about the answer, and Spark judges documents and scores only; check this contract without Spark"
     assert refused.value.problems == [f"{path}:2: {named}: {why}"]
+
+
+def test_a_rule_of_rows_is_asked_about_every_row_once(spark: SparkSession, tmp_path: Path) -> None:
+    rule = {"type": "asked", "file": str(tmp_path / "asked.txt")}
+    path = write_jsonl(tmp_path / "golden.jsonl", [golden(f"q{at}", "doc1", rules=[rule]) for at in (1, 2)])
+    sides = {}
+    for name in ("now", "before"):
+        rows = [{**HIT, "query_id": f"q{at}", "response": name} for at in (1, 2)]
+        sides[name] = OnSpark(spark, [str(write_jsonl(tmp_path / f"{name}.jsonl", rows))])
+    request = pipeline.Inputs(golden=[str(path)], run=sides["now"], baseline=sides["before"])
+    registry = replace(OF_CLUSTER, metrics=BUILT_IN.metrics)
+    report = pipeline.check(request, now=NOW, registry=registry).report
+    assert [[violation.rule for violation in query.violations] for query in report.queries] == [["asked"]] * 2
+    assert sorted((tmp_path / "asked.txt").read_text().splitlines()) == ["q1 before", "q1 now", "q2 before", "q2 now"]
 
 
 @pytest.mark.parametrize("config", ["minimums: {context_recall: 0.5}\n", "judge: {metrics: [context_recall]}\n"])

@@ -1,6 +1,7 @@
 """Metrics and a rule that are not built in, as the seams for them take them; workers of a cluster import them too."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import ClassVar
 
 from msgspec import Struct
@@ -86,6 +87,21 @@ class MustSay(RowRule, frozen=True, kw_only=True, gc=False, tag="must_say"):
             yield Violation(rule="must_say", expected=("an answer with ", Name(self.text)), actual=found)
 
 
+class Asked(RowRule, frozen=True, kw_only=True, gc=False, tag="asked"):
+    """A rule that notes in a file about which rows it was asked."""
+
+    file: str
+
+    needs: ClassVar[frozenset[str]] = frozenset({"response"})
+    on_spark: ClassVar[bool] = True
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
+        """Yield a violation of every row."""
+        with Path(self.file).open("a") as file:
+            file.write(f"{query.id} {row.response}\n")
+        yield Violation(rule="asked", expected=("nothing",), actual=("something",))
+
+
 def toys(_: MetricSettings) -> Iterable[Family]:
     """Provide both families."""
     return (Answer(), Quoted())
@@ -94,5 +110,9 @@ def toys(_: MetricSettings) -> Iterable[Family]:
 REGISTRY = replace(
     BUILT_IN,
     metrics=(*BUILT_IN.metrics, Line(home="tests.cluster.toys:toys", always=True)),
-    rules=(*BUILT_IN.rules, Line(names=("must_say",), home="tests.cluster.toys:MustSay")),
+    rules=(
+        *BUILT_IN.rules,
+        Line(names=("must_say",), home="tests.cluster.toys:MustSay"),
+        Line(names=("asked",), home="tests.cluster.toys:Asked"),
+    ),
 )

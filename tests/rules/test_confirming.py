@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ragcontract import load_golden
 from ragcontract.core import bounds
@@ -17,7 +18,7 @@ from ragcontract.judgments.second_pass import Confirmation, Upheld, confirmation
 from tests.builders import golden, write_jsonl
 
 QUERY = GoldenQuery(id="q1", query="What does it cost?", relevant_doc_ids=(), location="golden.jsonl:1")
-CONTEXT = RowContext(settings=RuleSettings(k=5))
+CONTEXT = RowContext(settings=RuleSettings(k=5), flags=True)
 ASSERTS: Confirmed = "asserts_unsupported"
 DENIES: Confirmed = "denies_or_reports_absence"
 SUPPORTED: Confirmed = "supported_by_context"
@@ -27,7 +28,7 @@ def flagging(**fields: Any) -> Any:
     """Return the rule of a golden row that flags words."""
     with TemporaryDirectory() as folder:
         row = load_golden(write_jsonl(Path(folder) / "golden.jsonl", [golden("q1", **fields)]))["q1"]
-    (rule,) = [rule for rule in row.rules if hasattr(rule, "flags")]
+    (rule,) = [rule for rule in row.rules if hasattr(rule, "searches")]
     return rule
 
 
@@ -48,8 +49,14 @@ def row(answer: str) -> RunRow:
 
 
 def asked(answer: str, *rules: RowRule) -> Confirmation:
-    (one,) = confirmations(QUERY, row(answer), rules, CONTEXT, ["It is $4."])
+    (one,) = to_ask(row(answer), *rules)
     return one
+
+
+def to_ask(row: RunRow, *rules: RowRule) -> tuple[Confirmation, ...]:
+    """Return what to ask a judge about a row."""
+    violated = [(rule, rule.violations(QUERY, row, CONTEXT)) for rule in rules]
+    return confirmations(QUERY, row, violated, CONTEXT, ["It is $4."])
 
 
 def after(answer: str, verdicts: Mapping[str, Confirmed | None]) -> Upheld:
@@ -58,8 +65,9 @@ def after(answer: str, verdicts: Mapping[str, Confirmed | None]) -> Upheld:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_what_is_flagged_is_what_is_violated(rule: Any) -> None:
-    flags = list(rule.flags(QUERY, row(ANSWER), CONTEXT))
-    assert [flag.violation for flag in flags] == list(rule.violations(QUERY, row(ANSWER), CONTEXT))
+    flags = [violation.flag for violation in rule.violations(QUERY, row(ANSWER), CONTEXT)]
+    without = replace(CONTEXT, flags=False)
+    assert [flag.violation for flag in flags] == list(rule.violations(QUERY, row(ANSWER), without))
     assert flags
     assert all(flag.texts for flag in flags)
 
@@ -67,13 +75,13 @@ def test_what_is_flagged_is_what_is_violated(rule: Any) -> None:
 @pytest.mark.parametrize("rule", RULES[2:3] + RULES[4:])
 def test_what_stands_in_a_refusal_stands_because_a_judge_sees_only_the_response(rule: Any) -> None:
     refusing = RunRow(query_id="q1", results=[], response="No.", refusal="It is free.")
-    (one,) = confirmations(QUERY, refusing, [rule], CONTEXT, ())
+    (one,) = to_ask(refusing, rule)
     assert one.case.items == ()
-    assert len(upheld(one, {}).standing) == len(list(rule.flags(QUERY, refusing, CONTEXT))) > 0
+    assert len(upheld(one, {}).standing) == len(list(rule.violations(QUERY, refusing, CONTEXT))) > 0
 
 
 def test_an_answer_in_which_nothing_is_flagged_is_not_asked_about() -> None:
-    assert confirmations(QUERY, row("It costs nothing."), RULES, CONTEXT, ()) == ()
+    assert to_ask(row("It costs nothing."), *RULES) == ()
 
 
 def test_all_words_that_were_found_are_asked_about_once() -> None:

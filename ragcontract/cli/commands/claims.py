@@ -1,34 +1,36 @@
 """``rag-contract claims``: splits references into claims, in the golden file."""
 
 import gc
-from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from ragcontract.cli.console import say, warn
 from ragcontract.cli.judge_options import judge_from, judge_options, judging_settings, progress_shown, say_cost
-from ragcontract.cli.options import CONFIG, configured, refuse_empty, refuse_links
+from ragcontract.cli.options import configured, refuse_empty, refuse_links, takes
 from ragcontract.contract import defaults
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import shorten, visible
+from ragcontract.evaluation.source import Inputs
 from ragcontract.judge.claims_run import Splits, expected_splits, split_all, to_split
 from ragcontract.labelling.labels import read_golden_rows
 from ragcontract.net.pool import Stop
 
 
 @click.command("claims")
-@click.option(
-    "--golden",
-    multiple=True,  # an unquoted glob must not silently mean its last file
-    metavar="FILE",
-    help=f"The golden file to write the claims into. [{defaults.GOLDEN}]",
+@takes(
+    click.option(
+        "--golden",
+        multiple=True,  # an unquoted glob must not silently mean its last file
+        metavar="FILE",
+        help=f"The golden file to write the claims into. [{defaults.GOLDEN}]",
+    ),
+    "config",
 )
-@CONFIG
 @judge_options(votes=False)
-def command(*, golden: Sequence[str], config: str | None, dry_run: bool, **values: Any) -> int:
+def command(*, inputs: Inputs, dry_run: bool, **values: Any) -> int:
     """Split the references of a golden file into claims.
 
     `judge` judges claims one by one. They are written as `reference_claims` into rows that have a `reference` and none
@@ -38,12 +40,12 @@ def command(*, golden: Sequence[str], config: str | None, dry_run: bool, **value
     Exits 0 if all references are split, 2 if not, 130 if it was interrupted, never 1.
     """
     gc.enable()  # other commands are short
-    refuse_empty({"--golden": golden, "--config": [config]})
-    if len(golden) > 1:
+    refuse_empty({"--golden": inputs.golden, "--config": [inputs.config]})
+    if len(inputs.golden) > 1:
         raise click.UsageError("--golden: claims are written to one golden file; name one")
-    path = golden[0] if golden else defaults.GOLDEN
+    path = inputs.golden[0] if inputs.golden else defaults.GOLDEN
     refuse_links({"golden": path})
-    settings = configured(config)
+    settings = configured(inputs.config)
     options, endpoint = judge_from(values, settings.judge)
     rows, problems = read_golden_rows(path, level=settings.relevance_level, allow_fields=settings.allow_fields)
     problems.raise_if_any()

@@ -27,11 +27,7 @@ from ragcontract.cli.judge_options import (
 )
 from ragcontract.cli.keyboard import Keyboard
 from ragcontract.cli.options import (
-    CONFIG,
-    GOLDEN,
     REPEATS,
-    RUN,
-    K,
     configured,
     files_option,
     find_files,
@@ -39,6 +35,7 @@ from ragcontract.cli.options import (
     refuse_empty,
     refuse_links_away,
     refuse_outputs,
+    takes,
 )
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.defaults import CALIBRATION, JUDGMENTS
@@ -77,10 +74,7 @@ TASK = click.option(
 
 
 @click.group("judge", invoke_without_command=True)
-@GOLDEN
-@RUN
-@CONFIG
-@K
+@takes("golden", "run", "config", "k")
 @out_option("--judgments", JUDGMENTS, "The file with the judgments, which are reused.")
 @judge_options(votes=True)
 @click.option(
@@ -112,12 +106,10 @@ def command(context: click.Context, /, **options: Any) -> int | None:
     return None if context.invoked_subcommand else _judge(**options)
 
 
-def _judge(
-    *, golden: Sequence[str], run: Sequence[str], config: str | None, k: int | None, judgments: str, **values: Any
-) -> int:
+def _judge(*, inputs: Inputs, judgments: str, **values: Any) -> int:
     gc.enable()  # other commands are short
-    inputs = find_files(Inputs.named(golden=golden, run=run, config=config))
-    read = read_config(inputs.config, BUILT_IN, k=k, others=inputs.other_configs)
+    inputs = find_files(inputs)
+    read = read_config(inputs.config, BUILT_IN, k=inputs.k, others=inputs.other_configs)
     read.problems.raise_if_any()
     options, endpoint = judge_from(values, read.config.judge)
     refuse_outputs({"judgments": judgments}, inputs.all)
@@ -159,11 +151,11 @@ def _cannot_keep(judgments: Path) -> str:
 @command.command("calibrate")
 @files_option("--labels", "What people say of single items; several files and globs. [labels.jsonl]")
 @out_option("--out", CALIBRATION, "Where to write the calibration.")
-@CONFIG
+@takes("config")
 @judge_options(votes=True)
 @click.option("--once", is_flag=True, help="Judge once, without measuring how often it agrees with itself. [twice]")
 def calibrate_command(
-    *, labels: Sequence[str], out: str, config: str | None, once: bool, dry_run: bool, **values: Any
+    *, inputs: Inputs, labels: Sequence[str], out: str, once: bool, dry_run: bool, **values: Any
 ) -> int:
     """Measure how often the judge agrees with people.
 
@@ -173,8 +165,8 @@ def calibrate_command(
     Exits 0 if the calibration is written, 2 if not, 130 if it was interrupted, never 1.
     """
     gc.enable()
-    refuse_empty({"--labels": labels, "--out": [out], "--config": [config]})
-    options, endpoint = judge_from(values, configured(config).judge)
+    refuse_empty({"--labels": labels, "--out": [out], "--config": [inputs.config]})
+    options, endpoint = judge_from(values, configured(inputs.config).judge)
     named = labels or [LABELS]
     refuse_links_away({"--labels": None if labels else LABELS})
     refuse_outputs({"out": out}, named)
@@ -204,26 +196,14 @@ def _refuse_other_files(out: str) -> None:
 
 
 @command.command("label")
-@GOLDEN
-@RUN
-@CONFIG
-@K
+@takes("golden", "run", "config", "k")
 @click.option("--labels", default=LABELS, metavar="FILE", help=f"Where the labels are, and are added. [{LABELS}]")
 @click.option("--sample", type=int, default=100, metavar="N", help="How many items to ask about. [100]")
 @click.option("--seed", type=int, default=0, metavar="N", help="Another seed draws other items. [0]")
 @TASK
 @click.option("--labeler", metavar="NAME", help="Who you are; written beside each label. [nobody]")
 def label_command(
-    *,
-    golden: Sequence[str],
-    run: Sequence[str],
-    config: str | None,
-    k: int | None,
-    labels: str,
-    sample: int,
-    seed: int,
-    tasks: Sequence[Task],
-    labeler: str | None,
+    *, inputs: Inputs, labels: str, sample: int, seed: int, tasks: Sequence[Task], labeler: str | None
 ) -> int:
     """Label a sample of what is judged, for `judge calibrate`.
 
@@ -235,8 +215,8 @@ def label_command(
     if not 1 <= sample <= bounds.LABEL_SAMPLE:
         raise InputError([f"--sample: expected a whole number from 1 to {bounds.LABEL_SAMPLE:,}, found {sample}"])
     refuse_outputs({"labels": labels}, [])
-    inputs = find_files(Inputs.named(golden=golden, run=run, config=config))
-    config_file = read_config(inputs.config, BUILT_IN, k=k, others=inputs.other_configs)
+    inputs = find_files(inputs)
+    config_file = read_config(inputs.config, BUILT_IN, k=inputs.k, others=inputs.other_configs)
     run_cases = read_cases(inputs.golden, inputs.paths("run"), config_file, tasks=tasks or TASKS, repeats=True)
     file = LabelsFile(labels)
     items = draw(run_cases.cases, file, size=sample, seed=seed)

@@ -8,12 +8,21 @@ import click
 from ragcontract.cli.console import say
 from ragcontract.cli.keyboard import Keyboard
 from ragcontract.cli.label_screen import Interview, LabelScreen, read_sheet
-from ragcontract.cli.options import configured, files_option, refuse_empty, refuse_links, refuse_links_away, top_option
+from ragcontract.cli.options import (
+    configured,
+    files_option,
+    refuse_empty,
+    refuse_links,
+    refuse_links_away,
+    takes,
+    top_option,
+)
 from ragcontract.contract import defaults
 from ragcontract.contract.config import Config
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import visible
+from ragcontract.evaluation.source import Inputs
 from ragcontract.files.problems import Collector
 from ragcontract.labelling.checklist import read_checklist
 from ragcontract.labelling.labels import GoldenRows, Labels, read_golden_rows
@@ -21,45 +30,40 @@ from ragcontract.labelling.sheet import Sheet, read_questions
 
 
 @click.command("label")
-@click.option(
-    "--golden",
-    multiple=True,  # an unquoted glob must not silently mean its last file
-    metavar="FILE",
-    help=f"The golden file to label; created if there is none. With --ticked, several. [{defaults.GOLDEN}]",
-)
-@files_option("--run", f"What the retriever returned; the documents of several runs are pooled. [{defaults.RUN}]")
-@click.option("--questions", metavar="FILE", help="More questions, one per line. [those of the golden file]")
-@top_option("How many documents of each run row to ask about.")
-@click.option(
-    "--ticked", metavar="FILE", help="Read the labels from a file of `unjudged` or `init --from-run` instead of asking."
-)
-@click.option(
-    "--config",
-    metavar="FILE",
-    help=f"The configuration, for its relevance_level and allow_fields. [{defaults.CONFIG}, if it exists]",
+@takes(
+    click.option(
+        "--golden",
+        multiple=True,  # an unquoted glob must not silently mean its last file
+        metavar="FILE",
+        help=f"The golden file to label; created if there is none. With --ticked, several. [{defaults.GOLDEN}]",
+    ),
+    files_option("--run", f"What the retriever returned; the documents of several runs are pooled. [{defaults.RUN}]"),
+    click.option("--questions", metavar="FILE", help="More questions, one per line. [those of the golden file]"),
+    top_option("How many documents of each run row to ask about."),
+    click.option(
+        "--ticked",
+        metavar="FILE",
+        help="Read the labels from a file of `unjudged` or `init --from-run` instead of asking.",
+    ),
+    click.option(
+        "--config",
+        metavar="FILE",
+        help=f"The configuration, for its relevance_level and allow_fields. [{defaults.CONFIG}, if it exists]",
+    ),
 )
 @click.pass_context
-def command(
-    context: click.Context,
-    *,
-    golden: Sequence[str],
-    run: Sequence[str],
-    questions: str | None,
-    top: int,
-    ticked: str | None,
-    config: str | None,
-) -> int:
+def command(context: click.Context, *, inputs: Inputs, questions: str | None, top: int, ticked: str | None) -> int:
     """Label the documents that a run returned, as relevant or not.
 
     Shows each question with the documents that were returned for it (id, rank, score, and the text if the row has it),
     and asks which are relevant. Every answer is saved in the golden file at once, and only what is not decided is
     asked, so it can be interrupted at any time. Rows that are not labelled stay as they are.
     """
-    refuse_empty(
-        {"--golden": golden, "--run": run, "--questions": [questions], "--ticked": [ticked], "--config": [config]}
-    )
+    golden, run = inputs.golden, inputs.paths("run")
+    paths = {"golden": golden, "run": run, "questions": [questions], "ticked": [ticked], "config": [inputs.config]}
+    refuse_empty({f"--{name}": values for name, values in paths.items()})
     refuse_links({} if golden else {"golden": defaults.GOLDEN})
-    settings = configured(config)
+    settings = configured(inputs.config)
     if ticked is not None:
         _refuse_others(context)
         return _from_ticked(golden or [defaults.GOLDEN], ticked, settings)

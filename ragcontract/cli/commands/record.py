@@ -2,14 +2,14 @@
 
 import gc
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, get_args
 
 import click
 from msgspec.structs import replace
 
 from ragcontract.cli.console import say, warn
-from ragcontract.cli.options import CONFIG, GOLDEN, Decorate, find_files, out_option, refuse_outputs
+from ragcontract.cli.options import Decorate, find_files, out_option, refuse_outputs, takes
 from ragcontract.contract import defaults
 from ragcontract.contract.config_file import read_config
 from ragcontract.core import bounds
@@ -45,9 +45,7 @@ def _several(option: str, name: str, metavar: str, help_text: str) -> Decorate:
 
 @click.command("record")
 @click.argument("target")
-@GOLDEN
-@out_option("--out", defaults.RUN, "Where to write the run: .jsonl, .jsonl.gz or .parquet.")
-@CONFIG
+@takes("golden", out_option("--out", defaults.RUN, "Where to write the run: .jsonl, .jsonl.gz or .parquet."), "config")
 @click.option(
     "--top", type=int, metavar="N", help=f"How many results to ask for. [the config's largest k, at least {TOP}]"
 )
@@ -108,7 +106,7 @@ def _several(option: str, name: str, metavar: str, help_text: str) -> Decorate:
 )
 @click.option("--details", metavar="FILE", help="Write what is known of the recording beside the run, as JSON. [none]")
 @click.option("--plan", is_flag=True, help="Say what would be asked, and stop.")
-def command(target: str, *, golden: Sequence[str], config: str | None, **values: Any) -> int:
+def command(target: str, *, inputs: Inputs, **values: Any) -> int:
     """Ask a system every golden query and write what it did as a run.
 
     TARGET is module:attribute, file.py:attribute, or a YAML file that describes a service, a command or an index. The
@@ -118,7 +116,7 @@ def command(target: str, *, golden: Sequence[str], config: str | None, **values:
     on where it ended. Exits 0 if the run is written, 2 if it is not, 130 if it was interrupted, never 1.
     """
     gc.enable()  # other commands are short; users' code may make garbage for hours
-    inputs = find_files(Inputs.named(golden=golden, config=config))
+    inputs = find_files(inputs)
     asked = _record_options(values, inputs)
     secrets = asked.known(os.environ)
     outputs = {name: values[name] for name in ("out", "details", "stream_out") if values[name] is not None}

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ragcontract.cli.console import say, warn
-from ragcontract.cli.options import CONFIG, GOLDEN, clock, find_files, refuse_links
+from ragcontract.cli.options import clock, find_files, refuse_links, takes
 from ragcontract.contract import defaults
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.golden_file import read_golden
@@ -51,24 +51,14 @@ def _day(_context: click.Context, _option: click.Parameter, value: str) -> str:
     type=click.Choice([name for line in BUILT_IN.rules for name in line.names]),
     help="The rule that may be broken. [all rules]",
 )
-@GOLDEN
-@CONFIG
-def command(
-    *,
-    query: str,
-    reason: str,
-    owner: str,
-    until: str,
-    rule: str | None,
-    golden: Sequence[str],
-    config: str | None,
-) -> int:
+@takes("golden", "config")
+def command(*, inputs: Inputs, query: str, reason: str, owner: str, until: str, rule: str | None) -> int:
     """Accept a broken golden query until a date.
 
     Adds a waiver to the configuration. Its comments and everything else in it stay as they are.
     """
-    refuse_links({} if config else {"config": find_inputs(Inputs.named(config=None)).config or defaults.CONFIG})
-    inputs = find_files(Inputs.named(golden=golden, config=config))
+    refuse_links({} if inputs.config else {"config": find_inputs(inputs).config or defaults.CONFIG})
+    inputs = find_files(inputs)
     path = inputs.config or defaults.CONFIG
     wanted = {"query": query, "rule": rule, "reason": reason, "owner": owner, "expires": until}
     waiver = {name: value for name, value in wanted.items() if value is not None}

@@ -14,7 +14,7 @@ from uuid import uuid4
 from msgspec import UNSET, Meta, Struct, field
 from msgspec.structs import replace
 
-from ragcontract.answers.messages import answer_of, calls_in
+from ragcontract.answers.messages import answer_of, calls_in, letters_of
 from ragcontract.answers.metric_options import is_for_calls
 from ragcontract.answers.tool_calls import written
 from ragcontract.core import bounds
@@ -40,7 +40,6 @@ from ragcontract.record.returned.returned_messages import (
     calls_of_steps,
     fields_of,
     finish_reason_of,
-    letters_of_text,
     part,
     plain,
     refusal_in,
@@ -372,11 +371,7 @@ def _with_reasons(made: Response, noted: Noted) -> Response:
     """Return a response with why its model stopped, which a chain that returns only the text of a message drops."""
     for spoken in noted.said()[-1:]:
         message = as_message(spoken.message) if spoken.message is not None else {}
-        if (
-            isinstance(made.response, str)
-            and message
-            and letters_of_text(made.response) == letters_of_text(answer_of([message]))
-        ):
+        if isinstance(made.response, str) and message and letters_of(made.response) == letters_of(answer_of([message])):
             return replace(
                 made,
                 finish_reason=made.finish_reason or finish_reason_of(spoken.message),

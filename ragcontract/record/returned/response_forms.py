@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ragcontract.answers.conversation import beside_turn, content_of_turn
-from ragcontract.answers.messages import REASONS, calls_in, came_about, is_of_tools
+from ragcontract.answers.conversation import beside_turn, content_of_turn, last_turn
+from ragcontract.answers.messages import REASONS, calls_in, came_about, letters_of
 from ragcontract.answers.metric_options import is_for_calls, telling
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -41,7 +41,6 @@ from ragcontract.record.returned.returned_messages import (
     fields_of,
     finish_reason_of,
     is_item,
-    letters_of_text,
     part,
     plain,
     refusal_in,
@@ -262,13 +261,9 @@ def with_own_messages(made: Response) -> Response:
         return made
     said = response_of(made.messages, DocumentIds(None))
     answer = said.response if made.response is UNSET or made.response is None else made.response
-    if (
-        isinstance(answer, str)
-        and isinstance(said.response, str)
-        and letters_of_text(answer) != letters_of_text(said.response)
-    ):
+    if isinstance(answer, str) and isinstance(said.response, str) and letters_of(answer) != letters_of(said.response):
         own = [message for message in made.messages if message.get("role") == ASSISTANT]
-        if letters_of_text(answer) != letters_of_text(answer_in(own[-1])):
+        if letters_of(answer) != letters_of(answer_in(own[-1])):
             raise InputError([f"the target returned an answer that differs from the one in its messages; {ONLY_ONE}"])
         answer = said.response
     refusals = dict.fromkeys(filter(None, (made.refusal, said.refusal)))
@@ -310,13 +305,7 @@ def _field(name: str, value: Any, ids: DocumentIds) -> Any:
 
 def _from_messages(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answer and the tool calls of a conversation's last turn, in case they are not returned beside it."""
-    turn: list[dict[str, Any]] = []
-    for message in fields.get("messages") or ():
-        if message.get("role") == "user" and not is_of_tools(message):
-            turn.clear()
-        else:
-            turn.append(message)
-    own = [message for message in turn if message.get("role") == "assistant"]
+    own = [message for message in last_turn(fields.get("messages") or []) if message.get("role") == ASSISTANT]
     if not own:
         return {}
     made: dict[str, Any] = {field: text for message in own for field, text in came_about(message).items()}

@@ -24,7 +24,7 @@ from ragcontract.answers.messages import (
     calls_in,
     meant_by,
     own_faults,
-    texts_in,
+    refusals_in,
     with_role,
 )
 from ragcontract.answers.metric_options import CannotScoreError, is_for_calls, telling
@@ -176,11 +176,6 @@ def calls_of_steps(steps: Any) -> Iterator[dict[str, Any]]:
             yield {"name": name, "arguments": given if isinstance(given, Mapping) else {"input": given}}
 
 
-def letters_of_text(text: str | None) -> str:
-    """Return a text without its blanks and line ends."""
-    return "".join((text or "").split())
-
-
 def together(*lists: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the calls of several lists, by name and arguments; a call that several of them have counts once."""
     made: list[Any] = []
@@ -201,8 +196,7 @@ def _brief(call: Mapping[str, Any]) -> dict[str, Any]:
 
 def refusal_in(messages: Iterable[Mapping[str, Any]]) -> str | None:
     """Return the refusals in messages, each text once; None if there are none."""
-    refusals = (text for message in messages for kind, text in texts_in(message) if kind == "refusal")
-    return "\n".join(dict.fromkeys(refusals)) or None
+    return "\n".join(dict.fromkeys(refusals_in(messages))) or None
 
 
 def finish_reason_of(value: object) -> str | None:

@@ -9,8 +9,8 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
-from ragcontract.answers.conversation import starts_in
-from ragcontract.answers.messages import ROLES_OF_TYPES, answer_of, with_role
+from ragcontract.answers.conversation import last_turn
+from ragcontract.answers.messages import ROLES_OF_TYPES, answer_of, letters_of, with_roles
 from ragcontract.answers.metric_options import telling
 from ragcontract.answers.tool_calls import written
 from ragcontract.core import bounds
@@ -166,24 +166,18 @@ def _answer_in(output: Any, depth: int = 3) -> str | None:
     names = [name for name in output if isinstance(name, str) and FIELDS.get(name) == "response"]
     texts = {name: text for name in names if (text := _answer_in(output[name], depth - 1)) is not None}
     if isinstance(messages := output.get("messages"), list) and (said := _said_in(messages)) is not None:
-        others = {name: text for name, text in texts.items() if _letters(text) not in _letters(said)}
+        others = {name: text for name, text in texts.items() if letters_of(text) not in letters_of(said)}
         texts = {"messages": said, **others}
-    if len(different := {_letters(text): name for name, text in texts.items()}) > 1:
+    if len(different := {letters_of(text): name for name, text in texts.items()}) > 1:
         first, second = list(different.values())[:2]
         raise CallFailed(DIFFERENT, f"its output has two answers that differ, as {first!r} and {second!r}")
     return next(iter(texts.values()), _in(output, ANSWERS, as_json=False))
 
 
-def _letters(text: str) -> str:
-    return "".join(text.split())
-
-
 def _said_in(messages: Sequence[Any]) -> str | None:
     """Return what a model says in messages after the last one of the user, in OpenAI's form or in LangChain's."""
     short = (message if isinstance(message, dict) else _long_form(message) for message in messages)
-    read = [{"role": None, **with_role(message)} for message in short]
-    last = max(starts_in(read), default=-1)
-    return answer_of([message for message in read[last + 1 :] if message["role"] in OWN])
+    return answer_of([message for message in last_turn(with_roles(short)) if message["role"] in OWN])
 
 
 def _long_form(message: Any) -> dict[str, Any]:
