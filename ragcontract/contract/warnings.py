@@ -16,7 +16,7 @@ from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family
 from ragcontract.core.numbers import as_written, count, percent_as_written
-from ragcontract.core.phrase import listed, render
+from ragcontract.core.phrase import Place, listed, render
 from ragcontract.metrics.ranking import Ranking
 from ragcontract.rules.ranks import ForbiddenDocs, MustInclude, MustRankAtMost
 from ragcontract.statistics.significance import queries_needed
@@ -118,7 +118,7 @@ def _applies(family: Family, query: GoldenQuery) -> bool:
     return not isinstance(family.switch, str) or getattr(query.answer, family.switch, None) is not None
 
 
-def too_few_queries(limits: Iterable[TooFew]) -> Iterator[tuple[str, str]]:
+def too_few_queries(limits: Iterable[TooFew]) -> Iterator[tuple[Place, str]]:
     """Yield the location of the first limit of each size, and a sentence about all limits of that size."""
     by_limit: dict[str, list[TooFew]] = {}
     for limit in limits:

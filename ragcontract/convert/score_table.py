@@ -51,7 +51,7 @@ def _add(
     query_id = row.cells[columns[0]] if columns else None
     query_id = query_id.strip() if isinstance(query_id, str) else query_id
     if columns and (not isinstance(query_id, str | int) or isinstance(query_id, bool)):
-        problems.problem(f"{row.location}: {columns[0]}", f"expected an id, found {shown(query_id)}")
+        problems.problem(row.location.at(columns[0]), f"expected an id, found {shown(query_id)}")
         return
     question = row.cells[asked[0]] if asked else None
     scores: dict[str, float | None] = {}
@@ -59,7 +59,7 @@ def _add(
         try:
             scores[name] = as_number(row.cells.get(name))
         except ValueError as error:
-            problems.problem(f"{row.location}: {name}", str(error))
+            problems.problem(row.location.at(name), str(error))
     rows.add(
         Measured(
             location=row.location,

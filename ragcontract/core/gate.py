@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 from ragcontract.core import bounds
 from ragcontract.core.metric import Direction, Scale
 from ragcontract.core.numbers import SAME
+from ragcontract.core.phrase import Place
 from ragcontract.core.run import Confusion, Latency
 
 Fraction = Annotated[float, Meta(ge=0, le=1, title="a fraction from 0 to 1, as 0.10")]
@@ -78,7 +79,7 @@ class Gate(Struct, frozen=True, kw_only=True):
     """A limit that the configuration sets at ``location``."""
 
     id: str
-    location: str
+    location: Place
     quantity: Quantity
     kind: Kind
     limit: float

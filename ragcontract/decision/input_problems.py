@@ -15,7 +15,7 @@ from ragcontract.core.id_forms import difference, matches, most_common
 from ragcontract.core.metric import Metric
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import as_written, count
-from ragcontract.core.phrase import render
+from ragcontract.core.phrase import Location, Place, render
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import named
 from ragcontract.decision.gates import in_another_way, observe
@@ -209,7 +209,7 @@ def _unread_scores(evaluation: Evaluation) -> Iterator[str]:
         yield f"{file}: {count(scores_files.unknown_rows, 'row')} for no golden query, left out: {unknown}"
 
 
-def no_patterns(patterns: Mapping[str, str]) -> str:
+def no_patterns(patterns: Mapping[str, Location]) -> str:
     """Return a warning about forbidden ids that look like patterns; ``patterns`` has the location of each."""
     location = next(iter(patterns.values()))
     return (
@@ -341,7 +341,7 @@ def _unjudged_before(gate: Gate, evaluation: Evaluation) -> str:
     return f"{which}; judge that run, too, with `rag-contract judge` into another file, and name both with --judgments"
 
 
-def _refused(evaluation: Evaluation, metric: Metric, query_ids: Sequence[str], having: int) -> tuple[str, str]:
+def _refused(evaluation: Evaluation, metric: Metric, query_ids: Sequence[str], having: int) -> tuple[Place, str]:
     """Return the location of a limit on the score, or of its declaration, and why it cannot be judged."""
     contract = evaluation.contract
     gate = next((gate for gate in contract.gates if gate.quantity.key == metric.key), None)

@@ -131,7 +131,7 @@ def for_next_step(path: str, context: Context) -> str:
 
 
 def in_repository(path: str, context: Context) -> str:
-    """Return a path, optionally with a line (``golden.jsonl:17``), relative to its repository, as annotations need it.
+    """Return a path relative to its repository, as annotations need it.
 
     The repository may be checked out into a subfolder of the workspace. Without one, it is relative to the workspace.
     """

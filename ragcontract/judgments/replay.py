@@ -15,7 +15,7 @@ from ragcontract.core import bounds
 from ragcontract.core.ids import as_id
 from ragcontract.core.judge_settings import JudgeSettings, JudgeVerdict, Task
 from ragcontract.core.numbers import count
-from ragcontract.core.phrase import Message, private
+from ragcontract.core.phrase import Message, Place, private
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.judgments.items import (
     AskedJudge,
@@ -41,7 +41,7 @@ class Replay:
         settings: JudgeSettings,
         *,
         fingerprint: str | None = None,
-        located: Callable[[Judgment], str] = lambda _: "",
+        located: Callable[[Judgment], Place] = lambda _: "",
     ) -> None:
         """Index judgments. With the ``fingerprint`` of a calibrated judge, only its judgments count.
 

@@ -247,7 +247,7 @@ def _disagreement(evaluations: Sequence[Evaluation], query: GoldenQuery) -> Disa
     by_run = [evaluation.metrics(evaluation.run, query.id) for evaluation in evaluations]
     return Disagreement(
         id=query.id,
-        location=encodable(query.location),
+        location=encodable(str(query.location)),
         query=query.query,
         metrics={key: [of_run[key] for of_run in by_run] for key in by_run[0]},
         ranks=[

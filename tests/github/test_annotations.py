@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from ragcontract.core.errors import InputError
+from ragcontract.core.phrase import Location
+from ragcontract.files.problems import Problem
 from ragcontract.github.runner_output import MOST, of_problems, of_report
 from ragcontract.report.record import Report
 from tests import scenarios
@@ -106,11 +108,9 @@ def test_no_id_makes_a_message_too_long_or_another_command(nasty: str) -> None:
 
 
 def test_problems_are_at_the_line_they_begin_with() -> None:
-    reported = parse_annotations(
-        of_problems(
-            InputError(["a,b.jsonl:17: id: is missing", "run.jsonl: no such file", "input k: x", "x: 3: y"]), str
-        )
-    )
+    missing = str(Problem(Location("a,b.jsonl", 17, ("id",)), "is missing"))
+    others = [str(Problem("run.jsonl", "no such file")), "input k: x", "x: 3: y"]
+    reported = parse_annotations(of_problems(InputError([missing, *others]), str))
     assert [(one.file, one.line) for one in reported] == [("a,b.jsonl", "17"), ("", ""), ("", ""), ("", "")]
     assert reported[0].message == "a,b.jsonl:17: id: is missing"
 

@@ -17,6 +17,7 @@ from ragcontract.contract.review import ReviewNote, notes, read_exports, review
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.numbers import count
+from ragcontract.core.phrase import Location
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.decision.input_problems import no_patterns
 from ragcontract.evaluation.id_diagnostics import ForbiddenForms, PatternIds
@@ -83,7 +84,7 @@ def _findings(inputs: Inputs) -> tuple[list[ReviewNote], list[str]]:
 
 
 def _compared(
-    rows: Iterable[tuple[str, list[str], str]], plan: Plan, problems: Collector, patterns: PatternIds
+    rows: Iterable[tuple[str, list[str], Location]], plan: Plan, problems: Collector, patterns: PatternIds
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield the ids of rows, and note what is wrong with forbidden documents on the way.
 
