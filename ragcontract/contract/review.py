@@ -17,12 +17,12 @@ from ragcontract.contract.golden_file import FILL_IN
 from ragcontract.contract.resolve import Contract
 from ragcontract.contract.warnings import contradictions, more_than_k, too_few_queries, without_enough
 from ragcontract.core import bounds
-from ragcontract.core.gate import Gate, every_run_keeps
+from ragcontract.core.gate import Gate, every_run_keeps, written
 from ragcontract.core.golden import PLACEHOLDER, GoldenQuery
 from ragcontract.core.id_forms import Match, difference, matches, most_common, same_form
 from ragcontract.core.metric import Scale
 from ragcontract.core.nearest import NearNames, is_typo
-from ragcontract.core.numbers import as_written, count, percent_as_written
+from ragcontract.core.numbers import count
 from ragcontract.core.phrase import Place, listed, render
 from ragcontract.core.questions import same_question
 from ragcontract.rules.ranks import MustRankAtMost
@@ -199,11 +199,9 @@ def always_held(contract: Contract) -> Iterator[tuple[Place, str]]:
     """Yield the location of each limit that no run can miss, and a sentence about it."""
     for gate in contract.gates:
         if holds_always(gate, contract):
-            limit = percent_as_written(gate.limit) if gate.relative else as_written(gate.limit)
-            yield (
-                gate.location,
-                f"{gate.id}: every run keeps to {limit}, so it never fails; tighten it, or leave it out",
-            )
+            limit = written(gate.limit, relative=gate.relative)
+            never = f"{gate.id}: every run keeps to {limit}, so it never fails; tighten it, or leave it out"
+            yield gate.location, never
 
 
 def holds_always(gate: Gate, contract: Contract) -> bool:

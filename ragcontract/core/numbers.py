@@ -42,16 +42,6 @@ def as_written(limit: float) -> str:
     return fixed(limit, decimals(limit))
 
 
-def percent_as_written(limit: float) -> str:
-    """Format a relative limit as it was written: ``12.5%``."""
-    return percent(limit, decimals(limit * 100))
-
-
-def ms_as_written(limit: float) -> str:
-    """Format a limit on a duration as it was written: ``179.5 ms``."""
-    return milliseconds(limit, decimals(limit))
-
-
 def digits_that_add_up(steps: Sequence[tuple[float, float]], digits: int) -> int:
     """Return the number of decimals with which most displayed changes equal the displayed difference.
 
