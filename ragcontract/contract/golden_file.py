@@ -29,7 +29,7 @@ from ragcontract.core.ids import as_id, unique_ids
 from ragcontract.core.invisible import is_visible
 from ragcontract.core.lines import Line
 from ragcontract.core.nearest import NearNames
-from ragcontract.core.numbers import count
+from ragcontract.core.numbers import more
 from ragcontract.core.phrase import Location
 from ragcontract.core.rule import RowRule, Rule
 from ragcontract.core.run import SourceFile
@@ -330,7 +330,7 @@ def _level_of(listed: Collection[str], relevance: Mapping[str, float]) -> float 
 def below_level(below: Sequence[GoldenQuery], level: float) -> tuple[Location, str]:
     """Return a location and a message about queries whose graded documents are all below the level."""
     query, highest = below[0], max((below[0].relevance or {}).values())
-    others = f" (and {count(len(below) - 1, 'more such row')})" if len(below) > 1 else ""
+    others = more(len(below), 1, "such row", " (and {})")
     why = f"{query.id!r} has graded documents, but none of grade {level:g} or more, the relevance_level{others}"
     out = "ranking metrics leave it out, as if nothing answered it"
     advice = f"if one does, set `relevance_level: {highest:g}` or less in the config"

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from ragcontract.convert.collection import Collection, Source, golden_of
 from ragcontract.core import bounds
 from ragcontract.core.ids import as_id, some
+from ragcontract.core.numbers import beginning
 from ragcontract.core.phrase import Location
 from ragcontract.core.questions import column_name, same_question
 from ragcontract.core.safe_text import encodable, shorten
@@ -196,11 +197,10 @@ class ScoreRows:
             return
         listed = [
             f"{name} of {some(dict.fromkeys(as_id(rows[index].query_id) for index in where))}"
-            for name, where in list(missing.items())[: bounds.NAMES]
+            for name, where in list(missing.items())[: bounds.NAMES + 1]
         ]
-        more = ", …" if len(missing) > bounds.NAMES else ""
         location = self._locations[min(where[0] for where in missing.values())]
-        self._problems.warning(f"{location}: not measured, and written as null: {', '.join(listed)}{more}")
+        self._problems.warning(f"{location}: not measured, and written as null: {beginning(listed)}")
 
 
 def score_rows(source: Source) -> ScoreRows:

@@ -24,11 +24,9 @@ from ragcontract.convert.collection import (
 )
 from ragcontract.convert.input_files import TableRow, objects, table_rows
 from ragcontract.convert.measured import Measured, as_number, row_error, score_rows
-from ragcontract.core import bounds
 from ragcontract.core.golden import RELEVANT_GRADE
-from ragcontract.core.ids import Id, as_id, as_ids, some, unique_ids
+from ragcontract.core.ids import Id, as_id, as_ids, first_names, some, unique_ids
 from ragcontract.core.phrase import Location
-from ragcontract.core.safe_text import shorten
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
 
@@ -145,7 +143,7 @@ def _read_scores(source: Source) -> Collection:
         )
     if texts:
         location = next(iter(texts.values()))
-        problems.warning(f"{location}: not only numbers, and left out: {_listed(list(texts))}")
+        problems.warning(f"{location}: not only numbers, and left out: {first_names(list(texts))}")
     return rows.collection(source.files["results"], _nothing(texts))
 
 
@@ -174,13 +172,8 @@ def _named(
 
 
 def _nothing(texts: Iterable[str]) -> str:
-    texts_only = f"; found only texts in {_listed(list(texts))}" if texts else ""
+    texts_only = f"; found only texts in {first_names(list(texts))}" if texts else ""
     return f"has no column with numbers{texts_only}; {WRITE}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    listed = ", ".join(repr(shorten(name, bounds.NAME)) for name in names[: bounds.NAMES])
-    return f"{listed}, …" if len(names) > bounds.NAMES else listed
 
 
 def read(source: Source) -> Collection:

@@ -11,6 +11,7 @@ from ragcontract.convert.measured import Measured, ScoreRows, as_number, row_err
 from ragcontract.convert.spreadsheet import NAMES
 from ragcontract.core import bounds
 from ragcontract.core.nearest import NearNames
+from ragcontract.core.numbers import beginning
 from ragcontract.core.questions import column_name
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
@@ -81,8 +82,7 @@ def _columns(row: TableRow, meaning: str) -> list[str]:
 
 def _meant(name: str, row: TableRow) -> str:
     columns = list(row.cells)
-    more = ", …" if len(columns) > bounds.LISTED else ""
-    there = f"there are {', '.join(map(shown, columns[: bounds.LISTED]))}{more}"
+    there = f"there are {beginning([*map(shown, columns)], bounds.LISTED)}"
     return NearNames(columns).advice(name, there) if name else there
 
 

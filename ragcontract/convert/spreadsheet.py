@@ -19,7 +19,7 @@ from ragcontract.core import bounds
 from ragcontract.core.golden import PLACEHOLDER, RELEVANT_GRADE
 from ragcontract.core.ids import Id, as_id, some
 from ragcontract.core.nearest import NearNames
-from ragcontract.core.numbers import count
+from ragcontract.core.numbers import beginning, count
 from ragcontract.core.phrase import Location
 from ragcontract.core.questions import COLUMNS, column_name, same_question, unique_slugs
 from ragcontract.files.problems import Collector
@@ -116,7 +116,7 @@ def _other_ids(plain: Sequence[str], indexes: Mapping[str, int]) -> list[int]:
 
 
 def _no_column(column: str, name: str | None, header: Sequence[str]) -> str:
-    there = f"the header has {', '.join(map(shown, header[: bounds.LISTED]))}{', …' if header[bounds.LISTED :] else ''}"
+    there = f"the header has {beginning([*map(shown, header)], bounds.LISTED)}"
     if name is None:
         return f"no column for {MEANING[column]} is recognized; name it with --{column}-column; {there}"
     return f"no column {shown(name)} for {MEANING[column]}; {NearNames(header).advice(name, there)}"

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+from ragcontract.core import bounds
+
 FEWEST, MOST = 2, 10
 MOST_FOR_TABLES = 4
 LARGE = 1e9
@@ -123,6 +125,11 @@ def more(total: int, shown: int, noun: str = "", form: str = "{}") -> str:
     """
     rest = total - shown
     return form.format(count(rest, f"more {noun}") if noun else f"{rest:,} more") if rest > 0 else ""
+
+
+def beginning(texts: Sequence[str], most: int = bounds.NAMES) -> str:
+    """Return the first texts with commas between them, and an ellipsis if there are more."""
+    return ", ".join([*texts[:most], *(["…"] if len(texts) > most else [])])
 
 
 def count(number: int, noun: str) -> str:

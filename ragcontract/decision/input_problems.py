@@ -14,7 +14,7 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.id_forms import difference, matches, most_common
 from ragcontract.core.metric import Metric
 from ragcontract.core.nearest import NearNames
-from ragcontract.core.numbers import as_written, count
+from ragcontract.core.numbers import as_written, count, more
 from ragcontract.core.phrase import Location, Place, render
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import named
@@ -239,9 +239,9 @@ def _without_rows(run: Side, queries: Mapping[str, GoldenQuery]) -> str:
         which = f"any of the {len(queries):,} golden queries"
     else:
         first = [f"{query_id!r} ({queries[query_id].location})" for query_id in missing[: bounds.LISTED]]
-        more = f" and {len(missing) - len(first):,} more" if len(missing) > len(first) else ""
+        others = more(len(missing), len(first), form=" and {}")
         several = f"{len(missing):,} of {len(queries):,} golden queries:" if len(missing) > 1 else "golden query"
-        which = f"{several} {', '.join(first)}{more}"
+        which = f"{several} {', '.join(first)}{others}"
     advice = "export it again, or have such queries scored 0 with `missing_queries: zero` in the config"
     return f"has no row for {which}; {_other_query_ids(run, queries) or advice}"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from ragcontract.core.finding import Said
-from ragcontract.core.numbers import count
+from ragcontract.core.numbers import more
 from ragcontract.core.phrase import Location
 from ragcontract.core.rule import Violation
 from ragcontract.core.run import Confusion, Latency, ListedResult, QueryScore, SourceFile, Values
@@ -189,8 +189,8 @@ class Side(Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """The path of the first file, and the number of further files."""
-        first, *more = [file.path for file in self.files] or ["the run"]
-        return f"{first} (and {count(len(more), 'more file')})" if more else first
+        first = self.files[0].path if self.files else "the run"
+        return first + more(len(self.files), 1, "file", " (and {})")
 
     def values(self, family: int, query_ids: Iterable[str]) -> list[Values | None]:
         """Return the queries' values of a family; None for a query without scores. Family 0 is the ranking metrics."""

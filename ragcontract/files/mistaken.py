@@ -7,9 +7,8 @@ import re
 
 import msgspec
 
-from ragcontract.core import bounds
+from ragcontract.core.ids import first_names
 from ragcontract.core.phrase import Message, private
-from ragcontract.core.safe_text import shorten
 from ragcontract.files.problems import Problems
 
 RUN, GOLDEN, BASELINE, CONFIG = "a run", "a golden file", "a baseline", "a configuration"
@@ -96,9 +95,7 @@ def one_object(expected: str, head: bytes, record: type) -> str | None:
     names = list(_decoded(head.strip()))
     if not names or not expected or not set(names).isdisjoint(getattr(record, "__struct_fields__", ())):
         return None
-    shown = ", ".join(repr(shorten(name, bounds.NAME)) for name in names[: bounds.NAMES])
-    more = ", …" if len(names) > bounds.NAMES else ""
-    return Message.quoting("is one JSON object with the keys ", private(f"{shown}{more}; {_as_rows(expected)}"))
+    return Message.quoting("is one JSON object with the keys ", private(f"{first_names(names)}; {_as_rows(expected)}"))
 
 
 def without_swapped(problems: Problems) -> Problems:
