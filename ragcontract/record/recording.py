@@ -14,7 +14,7 @@ from typing import Any, TypedDict, Unpack, cast
 from msgspec import UNSET, Raw, Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.errors import InputError, RagContractError
+from ragcontract.core.errors import InputError, OutputError, RagContractError
 from ragcontract.core.ids import Path as AnyPath
 from ragcontract.core.ids import paths_of, several
 from ragcontract.core.numbers import count
@@ -29,7 +29,7 @@ from ragcontract.record.asking import Asking, Conversation, failure_of
 from ragcontract.record.events import Counts, Event, Failed, QuestionDone, Start, Watch
 from ragcontract.record.interface import CallFailed, Response, System
 from ragcontract.record.record_options import OnFailure, RecordOptions, RecordSettings, settled
-from ragcontract.record.recording_journal import Entry, Journal, begin
+from ragcontract.record.recording_journal import Entry, Journal, begin, undo
 from ragcontract.record.run_rows import RandomIds, Rows, usable_versions, with_versions, write_run
 from ragcontract.record.sources import other_checkout
 from ragcontract.record.target import Target, read_target
@@ -61,10 +61,19 @@ def record(
     End event before the teardown, so that it can still ask the system for its versions and facts.
     """
     path = settings.journal
+    sources = settings.sources.new()
+    try:
+        settings.refuse_inputs(target.files)
+    except OutputError:
+        if path is not None:
+            undo(path)
+        raise
     journal = Journal(journals.opened(path, "recording", option="--out") if path else journals.temporary())
     rows = None
     try:
-        _begin(journal, settings, target)
+        header, options = settings.header(target), settings.options
+        journal.start(header, settings.questions, settings.sources, fresh=options.fresh, partial=options.partial)
+        journal.depend_on(sources)
         ids = RandomIds(settings.out)
         session = RecordingSession(settings, journal, watch, secrets)
         counts = session.counts
@@ -96,14 +105,6 @@ def record(
         )
     finally:
         journal.close(remove=rows is not None)
-
-
-def _begin(journal: Journal, settings: RecordSettings, target: Target) -> None:
-    """Read what the journal has; raises InputError or OutputError if the recording cannot go on with it."""
-    header, options = settings.header(target), settings.options
-    journal.start(header, settings.questions, settings.sources, fresh=options.fresh, partial=options.partial)
-    journal.depend_on(settings.sources.new())
-    settings.refuse_inputs(target.files)
 
 
 class RecordingPlan(Struct, frozen=True, kw_only=True):

@@ -280,6 +280,13 @@ def begin(path: os.PathLike[str]) -> None:
         Path(path).open("xb").close()
 
 
+def undo(path: os.PathLike[str]) -> None:
+    """Delete the journal of a recording that is refused for its options, unless it has answers of an earlier one."""
+    with suppress(OSError):
+        if not Path(path).stat().st_size:
+            Path(path).unlink()
+
+
 def _difference(name: str, then: object, now: object) -> str:
     if name == "target_sha256":  # digests say nothing to anybody
         return "the content of the target has changed"

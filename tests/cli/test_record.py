@@ -329,4 +329,4 @@ def test_a_second_signal_ends_at_once(folder: Path) -> None:
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGTERM)  # two of one kind at a time may count as one
         assert process.wait() == 130
-    assert sorted(os.listdir()) == ["asked", "golden.jsonl", "search.py"]  # noqa: PTH208
+    assert sorted(os.listdir()) == [".current_run.jsonl.journal", "asked", "golden.jsonl", "search.py"]  # noqa: PTH208

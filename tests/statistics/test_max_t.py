@@ -170,7 +170,7 @@ def test_neither_the_order_of_the_tests_nor_that_of_the_queries_matters(
     found = adjust(tests, ALPHA)
     assert all(0 < one.own <= one.p_value <= 1 and one.smallest <= one.p_value + 1e-9 for one in found.tests)
     assert [one.p_value for one in adjust(tests[::-1], ALPHA).tests] == [one.p_value for one in found.tests][::-1]
-    in_another_order = [SignFlips(dict(reversed(test.contributions.items()))) for test in tests]
+    in_another_order = [SignFlips(dict(reversed(list(test.contributions.items())))) for test in tests]
     assert adjust(in_another_order, ALPHA) == found
     if len({tuple(sorted(test.contributions.values())) for test in tests}) < len(tests):
         return  # the numbers of the queries decide, within the noise of sampling
