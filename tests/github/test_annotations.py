@@ -205,3 +205,11 @@ def test_with_everything_going_wrong_no_level_has_more_than_ten(runner: Runner) 
         assert result.exit_code == code
         reported = [one.message.split(" could")[0] for one in result.annotations]
         assert {"The outputs", "The summary", "The comment"} <= set(reported)
+
+
+def test_files_that_are_swapped_are_annotated_at_the_golden_file(runner: Runner) -> None:
+    write_jsonl(runner.workspace / "golden.jsonl", [golden("q1", "doc1")])
+    write_jsonl(runner.workspace / "current_run.jsonl", [run("q1", "doc1")])
+    (annotation,) = runner.run({"golden": "current_run.jsonl", "run": "golden.jsonl"}).annotations
+    assert (annotation.file, annotation.line) == ("golden.jsonl", "1")
+    assert "current_run.jsonl is the run" in annotation.message
