@@ -93,8 +93,8 @@ types: $(VENV)/ready  ## Check types
 	$(BIN)/mypy
 
 unit: $(VENV)/ready  ## Run the tests, in CI with coverage (CI=true)
-	@$(BIN)/python -m compileall -q ragcontract  # hundreds of tests start a process, which would compile it again
-	$(BIN)/pytest -m "not container and not record and not oracles" -n auto --dist loadgroup $(if $(CI),--cov --cov-report=term)
+	@# Hundreds of tests start a process, and each worker reads all tests: let Python keep what it compiles.
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -m "not container and not record and not oracles" -n auto --dist loadgroup $(if $(CI),--cov --cov-report=term)
 
 test-action: $(VENV)/ready  ## Build the action's image and run it as a runner would (needs a Docker engine)
 	$(BIN)/pytest -m container

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple, Self
 
 from ragcontract.cli.main import main
 from ragcontract.guard import guarded
+from tests import forking
+from tests.forking import plain_environ
 
 COMMAND = (sys.executable, "-m", "ragcontract")
 NOBODY = 65534
@@ -49,12 +51,6 @@ def rag_contract(*argv: str) -> Ended:
     return Ended(code, out.getvalue(), err.getvalue())
 
 
-def _environ() -> dict[str, str]:
-    """Return this process's environment without what would change how Python prints."""
-    changing = {"NO_COLOR", "PYTHONIOENCODING", "PYTHONUNBUFFERED", "PYTHONUTF8"}
-    return {name: value for name, value in os.environ.items() if name not in changing}
-
-
 def spawn(
     *argv: str,
     cwd: Path,
@@ -63,10 +59,13 @@ def spawn(
     stdin: str | None = None,
 ) -> Ended:
     """Run a command as a process of its own; ``environ`` is added to this process's environment."""
+    whole = plain_environ() | dict(environ or {})
+    if command is COMMAND and forking.can_run(whole):
+        return Ended(*forking.run(argv, cwd=cwd, environ=whole, stdin=stdin))
     done = subprocess.run(
         [*command, *argv],
         cwd=cwd,
-        env=_environ() | dict(environ or {}),
+        env=whole,
         input=stdin,
         capture_output=True,
         text=True,
@@ -102,7 +101,12 @@ def shell(script: str, *, cwd: Path) -> Ended:
     """Run a bash script in which ``rag-contract`` is the command under test."""
     function = f'rag-contract() {{ "{sys.executable}" -m ragcontract "$@"; }}\n'
     done = subprocess.run(
-        ["bash", "-c", function + script], check=False, cwd=cwd, env=_environ(), capture_output=True, text=True
+        ["bash", "-c", function + script],
+        check=False,
+        cwd=cwd,
+        env=plain_environ(),
+        capture_output=True,
+        text=True,
     )
     return Ended(done.returncode, done.stdout, done.stderr)
 
@@ -113,7 +117,7 @@ def on_a_terminal(*argv: str, cwd: Path, environ: Mapping[str, str] | None = Non
     process = subprocess.Popen(
         [*COMMAND, *argv],
         cwd=cwd,
-        env=_environ() | {"TERM": "xterm"} | dict(environ or {}),
+        env=plain_environ() | {"TERM": "xterm"} | dict(environ or {}),
         stdout=theirs,
         stderr=theirs,
     )
@@ -148,7 +152,7 @@ class AtATerminal:
         self._process = subprocess.Popen(
             [sys.executable, "-c", _AT_A_TERMINAL, os.ttyname(theirs), *argv],
             cwd=cwd,
-            env={name: value for name, value in _environ().items() if name != "COLUMNS"} | {"TERM": "xterm"},
+            env={name: value for name, value in plain_environ().items() if name != "COLUMNS"} | {"TERM": "xterm"},
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,

@@ -62,12 +62,7 @@ def record(
     """
     path = settings.journal
     sources = settings.sources.new()
-    try:
-        settings.refuse_inputs(target.files)
-    except OutputError:
-        if path is not None:
-            undo(path)
-        raise
+    _refuse_outputs(settings, target)
     journal = Journal(journals.opened(path, "recording", option="--out") if path else journals.temporary())
     rows = None
     try:
@@ -105,6 +100,16 @@ def record(
         )
     finally:
         journal.close(remove=rows is not None)
+
+
+def _refuse_outputs(settings: RecordSettings, target: Target) -> None:
+    """Raise OutputError if an output is an input, and leave no journal beside it."""
+    try:
+        settings.refuse_inputs(target.files)
+    except OutputError:
+        if settings.journal is not None:
+            undo(settings.journal)
+        raise
 
 
 class RecordingPlan(Struct, frozen=True, kw_only=True):

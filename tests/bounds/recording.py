@@ -60,7 +60,7 @@ def what_is_under_way(lab: Lab, size: float) -> bool:
 
     def answer(_query: str, _context: Context) -> Response:
         place.stop.ask()
-        Event().wait(size - 0.5)
+        Event().wait(0.1 if size < 2 else 30)  # far from the limit: a busy machine decides nothing
         return finds()
 
     place.record(answer)
