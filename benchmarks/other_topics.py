@@ -14,6 +14,7 @@ from benchmarks.retriever import meets
 from benchmarks.robust03 import Robust, from_command_line
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.numbers import SAME
+from ragcontract.core.phrase import Location
 from ragcontract.metrics.ranking import Ranking
 from ragcontract.statistics.significance import t_quantile
 from ragcontract.statistics.suggested_limits import suggested
@@ -31,7 +32,7 @@ def values_of(robust: Robust) -> list[Values]:
     ranking = Ranking([K])
     keys = [metric.key for metric in ranking.metrics]
     queries = {
-        topic: GoldenQuery(id=topic, query="", relevant_doc_ids=tuple(relevant), location="")
+        topic: GoldenQuery(id=topic, query="", relevant_doc_ids=tuple(relevant), location=Location(""))
         for topic in robust.topics
         if (relevant := robust.relevant(topic))
     }

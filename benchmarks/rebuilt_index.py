@@ -21,6 +21,7 @@ from random import Random
 from benchmarks import tables
 from benchmarks.retriever import Columns, breaks, suggestions
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.phrase import Location
 from ragcontract.metrics.ranking import Ranking
 
 K = 5
@@ -75,7 +76,7 @@ class Collection:
             if int(grade) > 0 and document in documents:
                 judged.setdefault(query, []).append(document)
         self.queries = [
-            GoldenQuery(id=name, query=text, relevant_doc_ids=tuple(judged[name]), location="")
+            GoldenQuery(id=name, query=text, relevant_doc_ids=tuple(judged[name]), location=Location(""))
             for name, text in questions.items()
             if name in judged
         ]

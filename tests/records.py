@@ -13,6 +13,7 @@ from ragcontract.contract.golden_file import Golden
 from ragcontract.contract.resolve import resolve
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Gain, RankBy
+from ragcontract.core.phrase import Location
 from ragcontract.core.rule import Rule
 from ragcontract.core.run import VERSION_FIELDS, Latency, QueryScore, Result, RunRow, SourceFile
 from ragcontract.decision.decide import Decision, decide
@@ -40,6 +41,7 @@ Config = Mapping[str, Any]
 def query(query_id: str = "q1", *relevant: str, **fields: Any) -> GoldenQuery:
     """Return a golden query that wants ``relevant`` documents, none if none is named."""
     given = {"query": f"What about {query_id}?", "location": f"golden.jsonl:{query_id}", **fields}
+    given["location"] = Location.of_report(given["location"])
     return GoldenQuery(id=query_id, relevant_doc_ids=relevant, **given)
 
 
@@ -50,7 +52,7 @@ def golden_of(queries: Sequence[GoldenQuery], files: tuple[SourceFile, ...] = ()
     return Golden(
         queries={one.id: one for one in queries},
         files=files,
-        answer_fields=dict.fromkeys(names, ""),
+        answer_fields=dict.fromkeys(names, Location("")),
         rule_types=frozenset(type(rule) for one in queries for rule in one.rules if isinstance(rule, Rule)),
         all_documents=all(one.needs_results for one in queries),
     )

@@ -21,11 +21,11 @@ from ragcontract.answers.json_answer import comparable
 from ragcontract.answers.regexes import PatternError, compiled
 from ragcontract.core import bounds
 from ragcontract.core.nearest import nearest
+from ragcontract.core.phrase import FieldPath, dotted
 from ragcontract.core.safe_text import shorten
-from ragcontract.files.schema import dotted, shown
+from ragcontract.files.schema import shown
 
 Schema: TypeAlias = dict[str, Any] | bool
-Path: TypeAlias = tuple[str | int, ...]
 
 SIDE_BY_SIDE = 10  # values that are compared in the time of a step
 SEARCH, SEARCHED = 10, 200  # the steps that a search takes, and the characters that are searched in one
@@ -75,7 +75,7 @@ class _Fit:
         self._searched = 0
         self._sizes: dict[int, int] = {}
 
-    def failures(self, schema: Schema, value: object, path: Path) -> Iterator[Failure]:
+    def failures(self, schema: Schema, value: object, path: FieldPath) -> Iterator[Failure]:
         """Yield the ways in which a value does not fit; the value of a keyword may be a schema again."""
         self._spend(1)
         if schema is False:
@@ -143,7 +143,7 @@ class _Fit:
 
     def _inner(
         self, keyword: str, wanted: Any, value: object, schema: dict[str, Any]
-    ) -> Iterator[tuple[Schema, object, Path]]:
+    ) -> Iterator[tuple[Schema, object, FieldPath]]:
         """Yield the schemas of a keyword, each with the value that must fit it and the path from the value to that."""
         match keyword:
             case "$ref":
@@ -163,7 +163,7 @@ class _Fit:
 
     def _of_members(
         self, keyword: str, wanted: Any, value: dict[str, Any], schema: dict[str, Any]
-    ) -> Iterator[tuple[Schema, object, Path]]:
+    ) -> Iterator[tuple[Schema, object, FieldPath]]:
         match keyword:
             case "properties":
                 yield from ((wanted[name], value[name], (name,)) for name in wanted if name in value)
@@ -278,7 +278,7 @@ def untyped(root: Schema) -> str | None:
     It has keywords such as ``properties`` or ``minLength``, which bind values of one type only, and no ``type``. A part
     without any keyword allows everything on purpose.
     """
-    waiting: list[tuple[Path, Schema]] = [((), root)]
+    waiting: list[tuple[FieldPath, Schema]] = [((), root)]
     while waiting:
         path, schema = waiting.pop()
         if isinstance(schema, bool):

@@ -39,7 +39,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import together
-from ragcontract.core.numbers import count
+from ragcontract.core.numbers import count, more
 from ragcontract.core.rule import RowRule, Violation
 from ragcontract.core.rule import names_of as names_of_rule
 from ragcontract.core.run import VERSION_FIELDS, ListedResult, QueryScore, RunRow, SourceFile, row_type
@@ -259,7 +259,7 @@ def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector)
     """
     plan = job.plan
     queries = list(plan.golden.values())
-    location = names[0] + (f" (and {count(len(names) - 1, 'more file')})" if len(names) > 1 else "")
+    location = names[0] + more(len(names), 1, "file", " (and {})")
     tally = dict.fromkeys(TALLIES, 0) | {counted.key.decode(): counted.rows for counted in counts.here("tally") or ()}
     _report(counts, tally, location, problems)
     outcomes = _Outcomes(job, counts.here("outcome") or ())

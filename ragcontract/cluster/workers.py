@@ -44,7 +44,7 @@ from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import EVERYTHING, as_id, first_of, packed
 from ragcontract.core.numbers import mebibytes
-from ragcontract.core.phrase import without_values
+from ragcontract.core.phrase import NOT_SHOWN, without_values
 from ragcontract.core.run import Latency, RunRow, lacks_results, versions_in
 from ragcontract.evaluation.fold import without_results
 from ragcontract.evaluation.id_diagnostics import ForbiddenForms
@@ -170,18 +170,16 @@ def of_lines(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[pa.RecordB
             if not line or line.isspace():
                 continue
             if len(line) > bounds.LINE:
-                counts.bad(
-                    _location_of(line, _file(batch, number)),
-                    [Mismatch((), f"the line is longer than {mebibytes(bounds.LINE)}")],
-                )
+                too_long = f"the line is longer than {mebibytes(bounds.LINE)}"
+                counts.bad_line(line, _file(batch, number), [Mismatch((), too_long)])
                 continue
             if (key := keys.of_row(line)) is not None:
-                counts.bad(_location_of(line, _file(batch, number)), [Mismatch((), fault(key))])
+                counts.bad_line(line, _file(batch, number), [Mismatch((), fault(key))])
                 continue
             try:
                 row = decode(line)
             except UNDECODABLE as error:
-                counts.bad(_location_of(line, _file(batch, number)), explained(line, error, row_type))
+                counts.bad_line(line, _file(batch, number), explained(line, error, row_type))
                 continue
             counts.note(row, _file(batch, number))
         yield from counts.handed_on(HELD)
@@ -277,6 +275,15 @@ class _Counts:
             score=score, overlap=overlap, values=beside.values, violations=beside.violations, lacking=beside.lacking
         )
 
+    def bad_line(self, line: bytes, file: str, mismatches: Iterable[Mismatch]) -> None:
+        """Count the problems of an invalid line, at its query or else, if texts may be shown, at its start."""
+        try:
+            location = _location(file, msgspec.json.decode(line)["query_id"])
+        except (*UNDECODABLE, TypeError, KeyError, IndexError):
+            start = shown(line[: bounds.VALUE_TEXT].decode(errors="replace").strip())
+            location = f"{file}: the line {start if self._job.plan.texts else NOT_SHOWN}"
+        self.bad(location, mismatches)
+
     def bad(self, location: str, mismatches: Iterable[Mismatch]) -> None:
         """Count the problems of an invalid row, and describe the first ``bounds.PROBLEMS`` of each part of a run."""
         for mismatch in mismatches:
@@ -355,15 +362,6 @@ def _id(value: pa.Scalar) -> object:
 
 def _location(file: str, query_id: object) -> str:
     return f"{file}: query {shown(query_id)}" if isinstance(query_id, str | int) else f"{file}: a row"
-
-
-def _location_of(line: bytes, file: str) -> str:
-    """Return the location of an invalid line: its query id, or else the start of the line."""
-    try:
-        query_id = msgspec.json.decode(line)["query_id"]
-    except (*UNDECODABLE, TypeError, KeyError, IndexError):
-        return f"{file}: the line {shown(line[: bounds.VALUE_TEXT].decode(errors='replace').strip())}"
-    return _location(file, query_id)
 
 
 STEPS = (40, 20, 0)  # number of low bits ignored; each step yields at most about a million groups

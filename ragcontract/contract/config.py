@@ -18,6 +18,7 @@ from ragcontract.core.golden import RELEVANT_GRADE
 from ragcontract.core.ids import Id, Rank, Tag
 from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.metric import Gain, RankBy, Unjudged
+from ragcontract.core.phrase import Location, Place
 from ragcontract.core.rule import Rule, switch_of
 from ragcontract.core.safe_text import encodable
 from ragcontract.registry import Registry
@@ -29,10 +30,10 @@ class Locations(Struct, frozen=True, kw_only=True):
     path: str = ""  # of the file
     lines: dict[tuple[str | int, ...], int] = {}  # by the path of the key in the document
 
-    def of(self, *keys: str | int) -> str:
+    def of(self, *keys: str | int) -> Place:
         """Return the file and line of a key, as ``ragcontract.yml:4`` for "fail_on", "alpha"; empty if unknown."""
         line = self.lines.get(keys)
-        return encodable(f"{self.path}:{line}") if line else ""
+        return Location(encodable(self.path), line) if line else ""
 
 
 DEFAULT_K = 5

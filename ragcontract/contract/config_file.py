@@ -38,7 +38,7 @@ from ragcontract.core.gate import Gate
 from ragcontract.core.invisible import is_visible
 from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.lines import Line
-from ragcontract.core.phrase import Name, parts_of
+from ragcontract.core.phrase import Location, Name, Place, parts_of
 from ragcontract.core.run import SourceFile
 from ragcontract.core.safe_text import encodable
 from ragcontract.files.mistaken import CONFIG, instead_of
@@ -143,7 +143,7 @@ def _read(data: bytes, source: SourceFile, registry: Registry, k: int | None) ->
     if not faults:
         return made
     faults.sort(key=lambda fault: fault[0])
-    problems = [Problem.of(f"{source.path}:{line}", mismatch) for line, mismatch in faults]
+    problems = [Problem.of(Location(source.path, line), mismatch) for line, mismatch in faults]
     problem_paths = [mismatch.path for _, mismatch in faults]
     rest = _converted(_without(document.value, problem_paths), registry, k, locations)
     unusable = _unusable(k, *problems)
@@ -168,7 +168,7 @@ def _without(value: object, paths: Iterable[tuple[str | int, ...]]) -> object:
     return rest
 
 
-def config_of(value: object, registry: Registry, *, k: int | None = None, location: str = "") -> ConfigFile:
+def config_of(value: object, registry: Registry, *, k: int | None = None, location: Place = "") -> ConfigFile:
     """Return the configuration for a parsed value; ``location`` is given to every gate. Raises InputError."""
     result = _converted(value, registry, k)
     if not isinstance(result, ConfigFile):

@@ -29,7 +29,8 @@ from ragcontract.core.ids import as_id, unique_ids
 from ragcontract.core.invisible import is_visible
 from ragcontract.core.lines import Line
 from ragcontract.core.nearest import NearNames
-from ragcontract.core.numbers import count
+from ragcontract.core.numbers import more
+from ragcontract.core.phrase import Location
 from ragcontract.core.rule import RowRule, Rule
 from ragcontract.core.run import SourceFile
 from ragcontract.core.safe_text import shorten
@@ -57,8 +58,10 @@ class Golden(Struct, frozen=True, kw_only=True):
 
     queries: dict[str, GoldenQuery]  # by id, in the order of the files
     files: tuple[SourceFile, ...] = ()
-    metadata: str | None = None  # the location of the first row with metadata, which is not retained
-    answer_fields: dict[str, str] = {}  # the fields about the answer that any row has, with the location of the first
+    metadata: Location | None = None  # the location of the first row with metadata, which is not retained
+    answer_fields: dict[
+        str, Location
+    ] = {}  # the fields about the answer that any row has, with the location of the first
     rule_types: frozenset[type[Rule]] = frozenset()  # the classes of all rules about rows
     all_documents: bool = True  # whether every row wants or forbids documents
     problems: Problems = Problems()
@@ -112,13 +115,13 @@ class _Builder:
         self._queries: dict[str, GoldenQuery] = {}
         self._tags: set[str] = set()
         self._shared: dict[Any, Any] = {}  # equal tags and rules are stored once
-        self._metadata: str | None = None
+        self._metadata: Location | None = None
         self._misspelled: Warned | None = None  # the likeliest reason why a row expects nothing
         self._explained = False
         self._rows_with: dict[str, int] = {}  # the number of rows with each field that is not read
         self._warnings: list[Warned] = []  # about these fields
-        self._further: str | None = None  # the first row with a field that is not even counted
-        self._answer_fields: dict[str, str] = {}
+        self._further: Location | None = None  # the first row with a field that is not even counted
+        self._answer_fields: dict[str, Location] = {}
         self._rule_types: set[type[Rule]] = set()
         self._need_results = True
         self._below_level: list[GoldenQuery] = []
@@ -149,11 +152,11 @@ class _Builder:
         """Note the warning about a field; a misspelled or misplaced rule is a problem, because it is switched off."""
         if self._strict and warned.meant in RULE_FIELDS and RULES.misspelled(warned.field):
             field = shorten(warned.field, bounds.NAME)
-            self.problems.problem(f"{warned.location}: {field}", f"unknown field; {warned.advice} ({OWN_FIELD})")
+            self.problems.problem(warned.location.at(field), f"unknown field; {warned.advice} ({OWN_FIELD})")
         elif warned.field in self._rows_with:
             self._warnings.append(warned)
 
-    def row(self, row: GoldenRow, location: str) -> None:
+    def row(self, row: GoldenRow, location: Location) -> None:
         if row.metadata and self._metadata is None:
             self._metadata = location
         about_answers = _about_answers(row) != NOTHING
@@ -167,10 +170,10 @@ class _Builder:
             self.problems.mismatch(location, relevant)
             return
         if row.must_rank_at_most is not None and not relevant:
-            self.problems.problem(f"{location}: must_rank_at_most", "needs at least one relevant document to rank")
+            self.problems.problem(location.at("must_rank_at_most"), "needs at least one relevant document to rank")
         if row.must_include_any and not relevant:
             message = "needs at least one relevant document to include; name them, or leave it out"
-            self.problems.problem(f"{location}: must_include_any", message)
+            self.problems.problem(location.at("must_include_any"), message)
         options = options_in(row) if about_answers else []
         fields = FIELDS_OF.load()(row) if named or options else NO_FIELDS
         for mismatch in fields.mismatches:
@@ -182,11 +185,13 @@ class _Builder:
             self._below_level.append(query)
         if query.id in self._queries:
             first = self._queries[query.id].location
-            self.problems.problem(f"{location}: id", f"duplicate id {query.id!r}, first defined at {first}")
+            self.problems.problem(location.at("id"), f"duplicate id {query.id!r}, first defined at {first}")
         else:
             self._queries[query.id] = query
 
-    def _query(self, row: GoldenRow, location: str, relevant: tuple[str, ...], fields: AnswerFields) -> GoldenQuery:
+    def _query(
+        self, row: GoldenRow, location: Location, relevant: tuple[str, ...], fields: AnswerFields
+    ) -> GoldenQuery:
         tags = tuple(dict.fromkeys(row.tags)) if row.tags else ()
         if tags and tags not in self._shared:
             tags = self._noted(tags, location)
@@ -194,9 +199,9 @@ class _Builder:
         if rules:
             self._rule_types.update([type(rule.inner if isinstance(rule, RowRule) else rule) for rule in rules])
         if forbidden := unique_ids(row.forbidden_doc_ids):
-            self._refuse_unseen(forbidden, f"{location}: forbidden_doc_ids")
+            self._refuse_unseen(forbidden, location.at("forbidden_doc_ids"))
         if row.tier:
-            self._refuse_unseen((row.tier,), f"{location}: tier")
+            self._refuse_unseen((row.tier,), location.at("tier"))
         names_documents = row.relevant_doc_ids is not None or row.relevance is not None
         query = GoldenQuery(
             id=as_id(row.id),
@@ -217,19 +222,19 @@ class _Builder:
         self._need_results = self._need_results and query.needs_results
         return query
 
-    def _noted(self, tags: tuple[str, ...], location: str) -> tuple[str, ...]:
+    def _noted(self, tags: tuple[str, ...], location: Location) -> tuple[str, ...]:
         """Return the tags; none once there are too many different tags, because each has means of all metrics."""
-        self._refuse_unseen(tags, f"{location}: tags")
+        self._refuse_unseen(tags, location.at("tags"))
         before = len(self._tags)
         self._tags.update(tags)
         if len(self._tags) <= bounds.TAGS:
             return tags
         if before <= bounds.TAGS:
             message = f"more than {bounds.TAGS:,} different tags up to here; tag queries by what they have in common"
-            self.problems.problem(f"{location}: tags", message)
+            self.problems.problem(location.at("tags"), message)
         return ()
 
-    def _refuse_unseen(self, names: Sequence[str], location: str) -> None:
+    def _refuse_unseen(self, names: Sequence[str], location: Location) -> None:
         """Refuse names without a visible character, because no limit and no run has them."""
         if all(map(_starts_plainly, names)):  # nearly always; what follows costs an import
             return
@@ -322,11 +327,11 @@ def _level_of(listed: Collection[str], relevance: Mapping[str, float]) -> float 
     return lowest if lowest > highest else None
 
 
-def below_level(below: Sequence[GoldenQuery], level: float) -> tuple[str, str]:
+def below_level(below: Sequence[GoldenQuery], level: float) -> tuple[Location, str]:
     """Return a location and a message about queries whose graded documents are all below the level."""
     query, highest = below[0], max((below[0].relevance or {}).values())
-    others = f" (and {count(len(below) - 1, 'more such row')})" if len(below) > 1 else ""
+    others = more(len(below), 1, "such row", " (and {})")
     why = f"{query.id!r} has graded documents, but none of grade {level:g} or more, the relevance_level{others}"
     out = "ranking metrics leave it out, as if nothing answered it"
     advice = f"if one does, set `relevance_level: {highest:g}` or less in the config"
-    return f"{query.location}: relevance", f"{why}; {out}; {advice}"
+    return query.location.at("relevance"), f"{why}; {out}; {advice}"

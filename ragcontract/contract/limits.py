@@ -13,6 +13,7 @@ from msgspec.structs import fields, replace
 from ragcontract.contract.config import Locations
 from ragcontract.core.gate import Fraction, Gate, Kind, LimitKey, Percentage, Quantity
 from ragcontract.core.metric import Metric, MetricSettings, Scale
+from ragcontract.core.phrase import FieldPath
 from ragcontract.files.schema import Mismatch, shown
 from ragcontract.registry import Registry
 
@@ -137,7 +138,6 @@ def _gates(limits: Any, keys: Sequence[LimitKey], locations: Locations, tag: str
 NO_VALUE = "has no value; write one, or delete the line"
 AFTER_COMMA = re.compile(r"[0-9]{1,9}(?:[eE][0-9]{1,2})?(?: ?%)?")  # what is left of "0,95" after the comma
 GLUED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):(\S.*)", re.DOTALL)
-Path = tuple[str | int, ...]
 
 
 def without_empty_sections(value: Any, record: type[Struct]) -> Any:
@@ -166,7 +166,7 @@ def sections(record: type[Struct]) -> dict[str, type[Struct] | None]:
     return empty
 
 
-def keys_without_value(value: Any, explained: Collection[Path], path: Path = ()) -> Iterator[Mismatch]:
+def keys_without_value(value: Any, explained: Collection[FieldPath], path: FieldPath = ()) -> Iterator[Mismatch]:
     """Yield the keys without a value, apart from those at the paths that are ``explained`` already."""
     if value is None and path not in explained:
         yield Mismatch(path, NO_VALUE)
@@ -175,7 +175,7 @@ def keys_without_value(value: Any, explained: Collection[Path], path: Path = ())
         yield from keys_without_value(inner, explained, (*path, step))
 
 
-def why_without_value(path: Path, value: Any) -> str | None:
+def why_without_value(path: FieldPath, value: Any) -> str | None:
     """Return what an unknown key without a value probably is: the rest of a number, or a key glued to its value."""
     mapping = _at(path[:-1], value)
     key = str(path[-1])
@@ -192,7 +192,7 @@ def why_without_value(path: Path, value: Any) -> str | None:
     return None
 
 
-def _at(path: Path, value: Any) -> Any:
+def _at(path: FieldPath, value: Any) -> Any:
     for step in path:
         value = value[step]
     return value

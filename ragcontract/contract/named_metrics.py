@@ -10,6 +10,7 @@ from ragcontract.contract.golden_file import Golden
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Metric
 from ragcontract.core.nearest import NearNames
+from ragcontract.core.phrase import FieldPath, Place
 from ragcontract.core.rule import RowRule
 from ragcontract.rules.scores import CompositeMinimum, ScoreRule
 
@@ -35,7 +36,7 @@ def named_metrics(golden: Golden) -> set[str]:
 
 def wrong_names(
     golden: Golden, config_file: ConfigFile, metrics: Mapping[str, Metric], ranking: Iterable[Metric]
-) -> Iterator[tuple[str, str]]:
+) -> Iterator[tuple[Place, str]]:
     """Yield a location and a message for each metric that a rule cannot be about.
 
     ``metrics`` are those that are computed for rows, by key; ``ranking`` are those on documents.
@@ -54,7 +55,7 @@ def wrong_names(
             if isinstance(rule, CompositeMinimum) and (rule.minimum, rule.metrics) == from_config:
                 continue
             for path, why in names.wrong_in(rule):
-                yield f"{query.location}: rules[{index}]{path}", why
+                yield query.location.at("rules", index, *path), why
 
 
 def _score_rules(query: GoldenQuery) -> Iterator[tuple[int, ScoreRule]]:
@@ -81,7 +82,7 @@ class _Names:
             return f"{key} is about documents; use must_rank_at_most, or limit its mean under minimums"
         return f"there is no metric {key!r}; {self._near.advice(key, DECLARE)}"
 
-    def wrong_in(self, rule: ScoreRule) -> Iterator[tuple[str, str]]:
+    def wrong_in(self, rule: ScoreRule) -> Iterator[tuple[FieldPath, str]]:
         """Yield each fault of a rule with its path in the rule."""
         for number, key in enumerate(rule.read):
             path = rule.path_of(number)

@@ -26,6 +26,7 @@ from ragcontract.core.ids import as_id
 from ragcontract.core.lines import Line
 from ragcontract.core.metric import Demanding, Family, Gain, Metric, MetricSettings, SwitchedOn
 from ragcontract.core.numbers import as_written
+from ragcontract.core.phrase import Location, Place, dotted
 from ragcontract.core.rule import Plugin, Rule, RuleSettings, names_of, row_rules_of
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.metrics.judged import JudgedShares
@@ -145,7 +146,7 @@ def resolve(
     by_rows = {metric.key: metric for family in of_rows for metric in family.metrics}
     problems = [
         *((f"tag {tag!r}", problem) for tag, problem in unknown_tags(all_golden, scope)),
-        *((f"{query.location}: relevance", TOO_STEEP) for query in steep),
+        *((query.location.at("relevance"), TOO_STEEP) for query in steep),
         *unknown_tiers(all_golden, config.tiers, config_file.locations),
         *(NAMED.load().wrong_names(golden, config_file, by_rows, by_ids) if names_metrics else ()),
     ]
@@ -237,11 +238,11 @@ def complaints(families: Iterable[Family], golden: Golden, locations: Locations)
     return problems.collected()
 
 
-def _of_option(option: tuple[str, ...], locations: Locations) -> str:
+def _of_option(option: tuple[str, ...], locations: Locations) -> Place:
     """Return the location and the name of an option; if it is not written, the location of the section around it."""
     paths = (option[:length] for length in range(len(option), 0, -1))
-    where = next(filter(None, (locations.of(*path) for path in paths)), "")
-    return f"{where}: {'.'.join(option)}" if where else ".".join(option)
+    where = next(filter(None, (locations.of(*path) for path in paths)), None)
+    return where.at(*option) if isinstance(where, Location) else dotted(option)
 
 
 def _why_not(
@@ -303,7 +304,7 @@ def _impossible(
         yield NO_BASELINE
 
 
-def _problems(pairs: Iterable[tuple[str, str]]) -> Problems:
+def _problems(pairs: Iterable[tuple[Place, str]]) -> Problems:
     problems = Collector()
     for location, problem in pairs:
         problems.problem(location, problem)

@@ -17,13 +17,13 @@ from ragcontract.contract.golden_file import FILL_IN
 from ragcontract.contract.resolve import Contract
 from ragcontract.contract.warnings import contradictions, more_than_k, too_few_queries, without_enough
 from ragcontract.core import bounds
-from ragcontract.core.gate import Gate, every_run_keeps
+from ragcontract.core.gate import Gate, every_run_keeps, written
 from ragcontract.core.golden import PLACEHOLDER, GoldenQuery
 from ragcontract.core.id_forms import Match, difference, matches, most_common, same_form
 from ragcontract.core.metric import Scale
 from ragcontract.core.nearest import NearNames, is_typo
-from ragcontract.core.numbers import as_written, count, percent_as_written
-from ragcontract.core.phrase import listed, render
+from ragcontract.core.numbers import count
+from ragcontract.core.phrase import Place, listed, render
 from ragcontract.core.questions import same_question
 from ragcontract.rules.ranks import MustRankAtMost
 from ragcontract.runs.baseline_contract import REFERENCES
@@ -37,7 +37,7 @@ NOTES: frozenset[Name] = frozenset(
 class ReviewNote(Struct, frozen=True, kw_only=True):
     """A likely mistake, its location (``golden.jsonl:17``), and what to do about it."""
 
-    location: str
+    location: Place
     rule: Name
     message: str
 
@@ -185,7 +185,7 @@ FINDINGS: Mapping[Name, Find] = {
 
 def notes(contract: Contract, home: str) -> Iterator[ReviewNote]:
     """Yield the findings about the contract as a whole; ``home`` is the file that it is in."""
-    found: dict[Name, Iterable[tuple[str, str]]] = {
+    found: dict[Name, Iterable[tuple[Place, str]]] = {
         "limit-needs-queries": too_few_queries(without_enough(contract)),
         "limit-never-fails": always_held(contract),
         "field-not-used": unused_fields(contract),
@@ -195,15 +195,13 @@ def notes(contract: Contract, home: str) -> Iterator[ReviewNote]:
         yield from (ReviewNote(location=location, rule=rule, message=message) for location, message in pairs)
 
 
-def always_held(contract: Contract) -> Iterator[tuple[str, str]]:
+def always_held(contract: Contract) -> Iterator[tuple[Place, str]]:
     """Yield the location of each limit that no run can miss, and a sentence about it."""
     for gate in contract.gates:
         if holds_always(gate, contract):
-            limit = percent_as_written(gate.limit) if gate.relative else as_written(gate.limit)
-            yield (
-                gate.location,
-                f"{gate.id}: every run keeps to {limit}, so it never fails; tighten it, or leave it out",
-            )
+            limit = written(gate.limit, relative=gate.relative)
+            never = f"{gate.id}: every run keeps to {limit}, so it never fails; tighten it, or leave it out"
+            yield gate.location, never
 
 
 def holds_always(gate: Gate, contract: Contract) -> bool:
@@ -232,7 +230,7 @@ def nothing_fails(contract: Contract) -> bool:
     return not any(query.severity == "error" and contract.has_rules(query) for query in contract.queries.values())
 
 
-def unused_fields(contract: Contract) -> Iterator[tuple[str, str]]:
+def unused_fields(contract: Contract) -> Iterator[tuple[Place, str]]:
     """Yield the location of the first row with a field that nothing uses, and a sentence about all of them."""
     used = _used(contract)
     for name in REFERENCES:

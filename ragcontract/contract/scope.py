@@ -18,6 +18,7 @@ from ragcontract.core.invisible import folded
 from ragcontract.core.lines import Line
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import count
+from ragcontract.core.phrase import Location, Place
 from ragcontract.files.schema import Mismatch, shown
 from ragcontract.statistics.quantities import TIER_PASS_RATE
 
@@ -67,7 +68,7 @@ def gates_within(gates: tuple[Gate, ...], scope: Scope | None) -> tuple[Gate, ..
     return tuple([gate for gate in gates if gate.id not in others])
 
 
-def unknown_tags(golden: Golden, scope: Scope | None) -> Iterator[tuple[str, str]]:
+def unknown_tags(golden: Golden, scope: Scope | None) -> Iterator[tuple[Place, str]]:
     """Yield each tag of a scope that no golden query has, with a message; none if golden rows are invalid."""
     if scope is None or golden.problems:
         return
@@ -85,7 +86,7 @@ def ghost_tags(golden: Golden, gates: Sequence[Gate]) -> dict[str | None, str]:
 
 def ghost_tags_of_scores(
     golden: Golden, declared: Mapping[str, Struct], locations: Locations
-) -> Iterator[tuple[str, str]]:
+) -> Iterator[tuple[Place, str]]:
     """Yield the location of each entry of ``metrics`` that names a tag that no golden query has, with a message.
 
     The queries that are meant would have no score, and a limit on it would say nothing about them.
@@ -150,14 +151,14 @@ def tier_gate(name: str) -> str:
     return f"tiers.{name}.minimum"
 
 
-def unknown_tiers(golden: Golden, tiers: Sequence[Tier], locations: Locations) -> Iterator[tuple[str, str]]:
+def unknown_tiers(golden: Golden, tiers: Sequence[Tier], locations: Locations) -> Iterator[tuple[Place, str]]:
     """Yield a location and a message for each tier that only the golden rows have, or only the configuration.
 
     Without tiers in the configuration, those of golden rows are reported and have no limit.
     """
     if not tiers or golden.problems:
         return
-    used: dict[str, str] = {}  # the location of the first query of each tier
+    used: dict[str, Location] = {}  # the location of the first query of each tier
     numbers: dict[str, int] = {}
     for query in golden.queries.values():
         if query.answer and (name := query.answer.tier):
@@ -169,7 +170,7 @@ def unknown_tiers(golden: Golden, tiers: Sequence[Tier], locations: Locations) -
         if name not in known:
             advice = near.advice(name, "add it to tiers")
             which = f" ({count(numbers[name], 'query')})" if numbers[name] > 1 else ""
-            yield f"{location}: tier", f"{name!r} is not a tier of the configuration{which}; {advice}"
+            yield location.at("tier"), f"{name!r} is not a tier of the configuration{which}; {advice}"
     near = NearNames(used)
     for number, tier in enumerate(tiers):
         if tier.name not in used:

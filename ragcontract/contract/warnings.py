@@ -12,11 +12,11 @@ from msgspec import Struct
 
 from ragcontract.contract.config import Config, enforced
 from ragcontract.contract.resolve import Contract
-from ragcontract.core.gate import Gate
+from ragcontract.core.gate import NOUNS, Gate, written
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family
-from ragcontract.core.numbers import as_written, count, percent_as_written
-from ragcontract.core.phrase import listed, render
+from ragcontract.core.numbers import count
+from ragcontract.core.phrase import Place, listed, render
 from ragcontract.metrics.ranking import Ranking
 from ragcontract.rules.ranks import ForbiddenDocs, MustInclude, MustRankAtMost
 from ragcontract.statistics.significance import queries_needed
@@ -118,7 +118,7 @@ def _applies(family: Family, query: GoldenQuery) -> bool:
     return not isinstance(family.switch, str) or getattr(query.answer, family.switch, None) is not None
 
 
-def too_few_queries(limits: Iterable[TooFew]) -> Iterator[tuple[str, str]]:
+def too_few_queries(limits: Iterable[TooFew]) -> Iterator[tuple[Place, str]]:
     """Yield the location of the first limit of each size, and a sentence about all limits of that size."""
     by_limit: dict[str, list[TooFew]] = {}
     for limit in limits:
@@ -132,8 +132,7 @@ def too_few_queries(limits: Iterable[TooFew]) -> Iterator[tuple[str, str]]:
 
 
 def _limit(gate: Gate) -> str:
-    what = "an allowed drop" if gate.kind == "drop" else "an allowed increase"
-    return f"{what} of {percent_as_written(gate.limit) if gate.relative else as_written(gate.limit)}"
+    return f"an allowed {NOUNS[gate.kind]} of {written(gate.limit, relative=gate.relative)}"
 
 
 def _which(group: list[TooFew]) -> str:

@@ -16,6 +16,7 @@ from ragcontract.convert import trec
 from ragcontract.convert.collection import BOM, Collection, First, Format, Output, Pairs, Source, labelled
 from ragcontract.convert.trec import as_grade, judged, rows
 from ragcontract.core.ids import Id, as_id, some
+from ragcontract.core.phrase import Location
 from ragcontract.files.json_lines import read_jsonl
 from ragcontract.files.problems import Collector, located
 from ragcontract.files.schema import shown
@@ -63,7 +64,7 @@ def _read_qrels(source: Source) -> Pairs[float]:
                 problems.problem(row.location, f"expected the header `{QREL}`, found {line}")
         else:
             query_id, doc_id, text = row.columns
-            grade = as_grade(text, f"{row.location}: score", problems)
+            grade = as_grade(text, row.location.at("score"), problems)
             labels.add(query_id, doc_id, grade or 0, row.location)
     return labels
 
@@ -82,7 +83,7 @@ def _read_queries(source: Source) -> dict[str, str]:
     events = read_jsonl(source.files["queries"], Text, progress=source.progress)
     for location, row in located(events, source.problems):
         query_id = as_id(row.id)
-        if first.is_new(query_id, location, "_id", repr(query_id)):
+        if first.is_new(query_id, location, repr(query_id), "_id"):
             texts[query_id] = row.text
     return texts
 
@@ -127,7 +128,7 @@ def write_corpus(collection: Collection, problems: Collector) -> Iterator[str]:
         yield msgspec.json.encode({"_id": doc_id, "title": "", "text": ""}).decode() + "\n"
 
 
-def _refuse_tabs(name: str, location: str, problems: Collector) -> None:
+def _refuse_tabs(name: str, location: Location, problems: Collector) -> None:
     if any(char in name for char in "\t\r\n\0") or name.startswith(BOM):
         message = "has a tab, a line break or an invisible character in it, which BEIR's qrels cannot hold"
         problems.problem(location, f"{shown(name)} {message}")

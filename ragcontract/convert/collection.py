@@ -19,6 +19,7 @@ from ragcontract.core import bounds
 from ragcontract.core.golden import RELEVANT_GRADE
 from ragcontract.core.ids import some
 from ragcontract.core.lines import Line
+from ragcontract.core.phrase import Location
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.problems import Collector
 from ragcontract.files.writing import is_device
@@ -37,7 +38,7 @@ class Query(Struct, frozen=True, kw_only=True, gc=False):
     id: str
     text: str
     grades: dict[str, float]  # by document: 0 or more, relevant from 1; empty if the question names no documents
-    location: str  # such as `qrels.txt:3`
+    location: Location  # such as `qrels.txt:3`
     answer: Mapping[str, Any] | None = None  # the other fields of the golden row if the question names no documents
 
 
@@ -53,7 +54,7 @@ class Ranking(Struct, frozen=True, kw_only=True, gc=False):
 
     query_id: str
     results: list[Retrieved]  # best first; a document may occur more than once
-    location: str
+    location: Location
     row: bytes | None = None  # the whole run row as JSON, if it has more than the results
 
 
@@ -87,14 +88,14 @@ class First:
 
     def __init__(self, problems: Collector) -> None:
         self._problems = problems
-        self._locations: dict[object, str] = {}
+        self._locations: dict[object, Location] = {}
 
-    def is_new(self, key: object, location: str, field: str, shown: str) -> bool:
+    def is_new(self, key: object, location: Location, shown: str, *field: str | int) -> bool:
         """Return whether ``key`` is new; if not, add a problem that names its first location."""
         first = self._locations.setdefault(key, location)
         if first is location:
             return True
-        self._problems.problem(f"{location}: {field}", f"duplicate {shown}, first defined at {first}")
+        self._problems.problem(location.at(*field), f"duplicate {shown}, first defined at {first}")
         return False
 
 
@@ -104,13 +105,13 @@ class Pairs(Generic[Value]):
     def __init__(self, field: str, problems: Collector) -> None:
         """Prepare to collect; ``field`` is the format's name for the document, for messages about duplicate pairs."""
         self.values: dict[str, dict[str, Value]] = {}
-        self.locations: dict[str, str] = {}
+        self.locations: dict[str, Location] = {}
         self._field = field
         self._first = First(problems)
 
-    def add(self, query_id: str, doc_id: str, value: Value, location: str) -> None:
+    def add(self, query_id: str, doc_id: str, value: Value, location: Location) -> None:
         """Add the value of a pair; for a duplicate pair, keep the first value and add a problem."""
-        if self._first.is_new((query_id, doc_id), location, self._field, f"{doc_id!r} of query {query_id!r}"):
+        if self._first.is_new((query_id, doc_id), location, f"{doc_id!r} of query {query_id!r}", self._field):
             self.locations.setdefault(query_id, location)
             self.values.setdefault(query_id, {})[doc_id] = value
 

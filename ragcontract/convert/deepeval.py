@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 from ragcontract.convert.collection import Collection, Source, of_scores
 from ragcontract.convert.input_files import documents
 from ragcontract.convert.measured import Measured, ScoreRows, error_text, score_rows
+from ragcontract.core.phrase import Location
 from ragcontract.files.json_text import first_doubled
 from ragcontract.files.problems import Collector
 
@@ -56,15 +57,15 @@ def read(source: Source) -> Collection:
     return rows.collection(source.files["results"], nothing)
 
 
-def _add(case: SavedCase, location: str, rows: ScoreRows, problems: Collector) -> None:
+def _add(case: SavedCase, location: Location, rows: ScoreRows, problems: Collector) -> None:
     metrics = case.metricsData or []
     if repeated := first_doubled([metric.name for metric in metrics]):
-        problems.problem(f"{location}: metricsData", f"has several metrics {repeated!r}; give each a name of its own")
+        problems.problem(location.at("metricsData"), f"has several metrics {repeated!r}; give each a name of its own")
         return
     own_name = case.name if case.name and not _DEFAULT.fullmatch(case.name) else None
     if own_name is None and not case.input:
         message = "is not given by you, and there is no input to use instead; name each test case as its golden query"
-        problems.problem(f"{location}: name", message)
+        problems.problem(location.at("name"), message)
         return
     judges = dict.fromkeys(metric.evaluationModel for metric in metrics if metric.evaluationModel)
     rows.add(

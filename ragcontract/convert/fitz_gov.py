@@ -31,6 +31,7 @@ from ragcontract.core import bounds
 from ragcontract.core.ids import Id, Tag, as_id, some
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import count
+from ragcontract.core.phrase import Location
 from ragcontract.core.safe_text import shorten
 from ragcontract.files.json_lines import HEAD
 from ragcontract.files.json_text import JsonLocator
@@ -87,7 +88,7 @@ class _CaseFile(Struct, frozen=True, kw_only=True):
 class LocatedCase(Struct, frozen=True, kw_only=True):
     """A case with its location, and with what its file and its folder say about it."""
 
-    location: str  # such as `grounding.json:12`
+    location: Location  # such as `grounding.json:12`
     index: int  # in the file
     case: FitzGovCase
     category: Category
@@ -95,9 +96,9 @@ class LocatedCase(Struct, frozen=True, kw_only=True):
     tier: str | None
     file_settings: FitzGovSettings
 
-    def field(self, name: str) -> str:
-        """Return the path of a field within the file."""
-        return f"cases[{self.index}].{name}"
+    def at(self, *field: str | int) -> Location:
+        """Return the location of a field of the case."""
+        return self.location.at("cases", self.index, *field)
 
 
 class FitzGovEvaluation(Struct, frozen=True, kw_only=True):
@@ -116,7 +117,7 @@ def read(source: Source) -> Collection:
     queries = {}
     for located in _read_cases(source):
         query_id = as_id(located.case.id)
-        if first.is_new(query_id, located.location, located.field("id"), repr(query_id)):
+        if first.is_new(query_id, located.location, repr(query_id), "cases", located.index, "id"):
             row = converted.row(located)
             text = located.case.query
             queries[query_id] = Query(id=query_id, text=text, grades={}, location=located.location, answer=row)
@@ -131,8 +132,8 @@ class _Converted:
         self._problems = problems
         self._as_evaluated = as_evaluated
         self._dropped: list[str] = []
-        self._dropped_first = ""
-        self._never_fail: dict[str, str] = {}  # the cases that expect nothing of an answer, with their locations
+        self._dropped_first: Location | None = None
+        self._never_fail: dict[str, Location] = {}  # the cases that expect nothing of an answer, with their locations
 
     def row(self, located: LocatedCase) -> dict[str, Any]:
         """Return the fields of a golden row beside its id and its question."""
@@ -174,7 +175,7 @@ class _Converted:
             message = (
                 f"{least} of {len(located.case.required_elements)} elements can never be found; lower min_required"
             )
-            self._problem(located, "required_elements", message)
+            self._problem(located, message, "required_elements")
         return {
             **_without_empty(required_elements=required if least != 0 else []),
             **({"min_required": min(least, len(required))} if required and least else {}),
@@ -187,9 +188,9 @@ class _Converted:
         for index, value in enumerate(values):
             if settings.use_regex and (fault := pattern_fault(value)):
                 advice = "escape what is meant literally, or set use_regex to false"
-                self._problem(located, f"{field}[{index}]", f"{fault}; {advice}")
+                self._problem(located, f"{fault}; {advice}", field, index)
             elif not value and not self._as_evaluated:
-                self._problem(located, f"{field}[{index}]", "is empty, and therefore in every answer; leave it out")
+                self._problem(located, "is empty, and therefore in every answer; leave it out", field, index)
         if not self._as_evaluated:
             first: dict[str, str] = {}
             for value in values:
@@ -206,7 +207,7 @@ class _Converted:
             if not fault:
                 matchers.append(_matcher("regex", phrase, settings))
             elif _compiles(phrase) and not dead_part(phrase):
-                self._problem(located, f"evaluation_config.allowed_phrases[{index}]", fault)
+                self._problem(located, fault, "evaluation_config", "allowed_phrases", index)
             else:
                 self._dropped.append(phrase)
                 self._dropped_first = self._dropped_first or located.location
@@ -219,11 +220,11 @@ class _Converted:
         for tag in tags:
             if len(tag) > bounds.TAG:
                 message = f"becomes a tag of more than {bounds.TAG:,} characters: {shown(tag)}; shorten it"
-                self._problem(located, tag.partition(":")[0], message)
+                self._problem(located, message, tag.partition(":")[0])
         return tags
 
-    def _problem(self, located: LocatedCase, field: str, message: str) -> None:
-        self._problems.problem(f"{located.location}: {located.field(field)}", message)
+    def _problem(self, located: LocatedCase, message: str, *field: str | int) -> None:
+        self._problems.problem(located.at(*field), message)
 
     def warn(self) -> None:
         """Warn of the cases that every answer passes, and of the allowed phrases that were left out."""
@@ -340,7 +341,7 @@ def _read_cases(source: Source) -> Iterator[LocatedCase]:
         for at, name, known in _unknown(msgspec.json.decode(data)):
             if name not in unknown:
                 is_named = len(unknown) < bounds.PROBLEMS
-                unknown[name] = _warning(name, known, f"{path}:{locate.line(at)}") if is_named else None
+                unknown[name] = _warning(name, known, Location(str(path), locate.line(at))) if is_named else None
         yield from _located(Path(path), file, locate, problems)
     for warned in filter(None, unknown.values()):
         problems.add(warned)
@@ -353,7 +354,7 @@ def _located(path: Path, file: _CaseFile, locate: JsonLocator, problems: Collect
     if not file.cases:
         problems.problem(str(path), "has no cases in it")
     for index, case in enumerate(file.cases):
-        location = f"{path}:{locate.line(('cases', index))}"
+        location = Location(str(path), locate.line(("cases", index)))
         if category := named or file.category or case.category:
             yield LocatedCase(
                 location=location,
@@ -365,7 +366,7 @@ def _located(path: Path, file: _CaseFile, locate: JsonLocator, problems: Collect
                 file_settings=file.evaluation_config,
             )
         else:
-            problems.problem(f"{location}: cases[{index}].category", f"is missing; expected {', '.join(CATEGORIES)}")
+            problems.problem(location.at("cases", index, "category"), f"is missing; expected {', '.join(CATEGORIES)}")
 
 
 # The fields that fitz-gov has.
@@ -406,7 +407,7 @@ def _unknown(file: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str, frozense
         yield from (((*path, name), name, known) for name in fields if name not in known)
 
 
-def _warning(name: str, known: frozenset[str], location: str) -> Warned:
+def _warning(name: str, known: frozenset[str], location: Location) -> Warned:
     names = _near_names(known)
     near = names.misspelled(name) or names.nearest(name)
     advice = f"did you mean {near!r}?" if near else "fitz-gov has no such field"

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from ragcontract.convert.collection import Source
 from ragcontract.core import bounds
+from ragcontract.core.phrase import Location
 from ragcontract.files.json_lines import UNDECODABLE, explained, read_jsonl
 from ragcontract.files.json_text import (
     ZIP,
@@ -89,7 +90,7 @@ class Document(Struct, frozen=True):
             msgspec.json.decode(self.data)  # decoding to Raw skips the items without validating them
         except UNDECODABLE as error:
             line, message = malformed(self.data, error)
-            problems.problem(f"{self.path}:{line}", message)
+            problems.problem(Location(self.path, line), message)
             return
         if not items:
             problems.problem(self.path, "is an empty list; expected JSON objects in it")
@@ -97,18 +98,18 @@ class Document(Struct, frozen=True):
 
     def items(
         self, encoded: list[msgspec.Raw], record: type[Record], problems: Collector, *, after: bytes
-    ) -> Iterator[tuple[str, Record]]:
+    ) -> Iterator[tuple[Location, Record]]:
         """Yield the items of a list in the document, each with its location; ``after`` is the name of the list."""
         start = max(0, self.data.rfind(b'"%s"' % after, 0, self.data.find(encoded[0]))) if encoded else 0
         yield from self.decoded(_with_lines(self.data, encoded, start), record, problems)
 
     def decoded(
         self, items: Iterable[tuple[int, bytes]], record: type[Record], problems: Collector
-    ) -> Iterator[tuple[str, Record]]:
+    ) -> Iterator[tuple[Location, Record]]:
         """Yield items, which begin on these lines, each with its location."""
         for line, item in items:
             try:
-                yield f"{self.path}:{line}", msgspec.json.decode(item, type=record)
+                yield Location(self.path, line), msgspec.json.decode(item, type=record)
             except UNDECODABLE as error:
                 if problems.full:
                     problems.count()
@@ -119,11 +120,11 @@ class Document(Struct, frozen=True):
         """Add the problems of a value that begins on ``line``."""
         if not isinstance(error, msgspec.ValidationError):
             within, message = malformed(data, error)
-            problems.problem(f"{self.path}:{line + within - 1}", message)
+            problems.problem(Location(self.path, line + within - 1), message)
             return
         locate = JsonLocator(data.decode(errors="replace"))
         for mismatch in explained(data, error, record):
-            problems.mismatch(f"{self.path}:{line + locate.line(mismatch.path) - 1}", mismatch)
+            problems.mismatch(Location(self.path, line + locate.line(mismatch.path) - 1), mismatch)
 
 
 def _with_lines(data: bytes, items: Iterable[msgspec.Raw], start: int = 0) -> Iterator[tuple[int, bytes]]:
@@ -140,7 +141,7 @@ def _with_lines(data: bytes, items: Iterable[msgspec.Raw], start: int = 0) -> It
 
 def objects(
     paths: Sequence[str], record: type[Record], problems: Collector, progress: Progress = no_progress
-) -> Iterator[tuple[str, Record]]:
+) -> Iterator[tuple[Location, Record]]:
     """Yield the objects of JSON lines or JSON lists, each with its location, such as ``samples.json:17``."""
     for path in paths:
         try:
@@ -182,7 +183,7 @@ def _without_nan(data: bytes) -> bytes:
 class TableRow(NamedTuple):
     """A row of a table."""
 
-    location: str  # such as `scores.csv:3`
+    location: Location  # such as `scores.csv:3`
     cells: dict[str, object]  # by column; those of CSV are texts
 
 
@@ -212,10 +213,10 @@ def _csv(path: str, example: str, problems: Collector, progress: Progress) -> It
         return
     for number, cells in records:
         if len(cells) > len(header):
-            problems.problem(f"{path}:{number}", too_many_cells(cells, header))
+            problems.problem(Location(path, number), too_many_cells(cells, header))
             continue
         filled = [*cells, *[""] * (len(header) - len(cells))]
-        yield TableRow(f"{path}:{number}", {name: cell for name, cell in zip(header, filled, strict=True) if name})
+        yield TableRow(Location(path, number), {name: cell for name, cell in zip(header, filled, strict=True) if name})
 
 
 def _lines(path: str, problems: Collector, progress: Progress) -> Iterator[TableRow]:
@@ -227,14 +228,14 @@ def _lines(path: str, problems: Collector, progress: Progress) -> Iterator[Table
                 if line and not line.isspace():
                     if is_empty and line.strip() == b"{":
                         way = "expected one object a line, as `jq -c . FILE` writes it"
-                        problems.problem(f"{path}:{number}", f"is one JSON document over several lines; {way}")
+                        problems.problem(Location(path, number), f"is one JSON document over several lines; {way}")
                         return
                     is_empty = False
-                    yield from _decoded(line, f"{path}:{number}", problems)
+                    yield from _decoded(line, Location(path, number), problems)
     except UnreadableError as error:
-        problems.problem(f"{path}:{number + error.lines_on}", str(error))
+        problems.problem(Location(path, number + error.lines_on), str(error))
     except READ_ERRORS as error:
-        problems.problem(f"{path}:{number + 1}" if number else path, read_problem(error))
+        problems.problem(Location(path, number + 1) if number else path, read_problem(error))
     else:
         if is_empty:
             problems.problem(path, "is empty; expected one JSON object a line")
@@ -243,10 +244,10 @@ def _lines(path: str, problems: Collector, progress: Progress) -> Iterator[Table
 def _list(path: str, problems: Collector, progress: Progress) -> Iterator[TableRow]:
     document = Document.read(path, bounds.RESULTS, problems, progress, beyond="; write one object a line instead")
     for line, item in document.listed(problems) if document else ():
-        yield from _decoded(item, f"{path}:{line}", problems)
+        yield from _decoded(item, Location(path, line), problems)
 
 
-def _decoded(text: bytes, location: str, problems: Collector) -> Iterator[TableRow]:
+def _decoded(text: bytes, location: Location, problems: Collector) -> Iterator[TableRow]:
     try:
         check_nesting(text)
         value = msgspec.json.decode(text)
@@ -289,9 +290,9 @@ def csv_records(path: str, example: str, problems: Collector, progress: Progress
                     yield begin, cells
                 begin = above + table.line_num + 1
     except UnreadableError as error:
-        problems.problem(f"{path}:{begin}", str(error))
+        problems.problem(Location(path, begin), str(error))
     except csv.Error as error:
-        problems.problem(f"{path}:{begin}", _explained(str(error)))
+        problems.problem(Location(path, begin), _explained(str(error)))
     except READ_ERRORS as error:
         problems.problem(path, read_problem(error))
     finally:
@@ -304,7 +305,7 @@ def _text_lines(file: InputFile, problems: Collector) -> Iterator[str]:
             yield line.decode() + "\n"
         except UnicodeDecodeError as error:
             message = malformed(line, error)[1]
-            problems.problem(f"{file.path}:{number}", f"{message}; in Excel, as 'CSV UTF-8'")
+            problems.problem(Location(file.path, number), f"{message}; in Excel, as 'CSV UTF-8'")
             yield line.decode(errors="replace") + "\n"
 
 

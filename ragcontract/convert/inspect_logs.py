@@ -14,6 +14,7 @@ from ragcontract.convert.input_files import documents
 from ragcontract.convert.measured import Measured, ScoreRows, as_number, error_text, score_rows
 from ragcontract.core import bounds
 from ragcontract.core.ids import Id
+from ragcontract.core.phrase import Location
 from ragcontract.core.safe_text import shorten
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
@@ -78,7 +79,7 @@ def read(source: Source) -> Collection:
     return rows.collection(source.files["results"], nothing)
 
 
-def _add(sample: Sample, location: str, tool: str, rows: ScoreRows, problems: Collector) -> None:
+def _add(sample: Sample, location: Location, tool: str, rows: ScoreRows, problems: Collector) -> None:
     scores: dict[str, float | None] = {}
     failed = _error(sample)
     for scorer, score in (sample.scores or {}).items():
@@ -86,7 +87,7 @@ def _add(sample: Sample, location: str, tool: str, rows: ScoreRows, problems: Co
             try:
                 scores[name] = _number(value) if failed is None else None
             except ValueError as error:
-                problems.problem(f"{location}: scores.{shorten(scorer, bounds.NAME)}.value", f"{error}; or C, I, P, N")
+                problems.problem(location.at(f"scores.{shorten(scorer, bounds.NAME)}.value"), f"{error}; or C, I, P, N")
     rows.add(
         Measured(
             location=location,

@@ -12,6 +12,8 @@ from msgspec.structs import replace
 from ragcontract.convert.collection import Collection, Source, golden_of
 from ragcontract.core import bounds
 from ragcontract.core.ids import as_id, some
+from ragcontract.core.numbers import beginning
+from ragcontract.core.phrase import Location
 from ragcontract.core.questions import column_name, same_question
 from ragcontract.core.safe_text import encodable, shorten
 from ragcontract.files.problems import Collector
@@ -27,7 +29,7 @@ ERRORS = frozenset({"error", "errors", "error message", "exception"})  # columns
 class Measured(Struct, frozen=True, kw_only=True):
     """What a tool measured of one query, under the tool's own names."""
 
-    location: str
+    location: Location
     id: str | int | None = None  # as in the tool's file
     id_field: str = "id"  # where the file has the id
     question: str | None = None  # as in the tool's file
@@ -74,12 +76,12 @@ class ScoreRows:
         self._golden = golden
         self._problems = problems
         self._rows: list[ScoresRow] = []
-        self._locations: list[str] = []
+        self._locations: list[Location] = []
         self._names: dict[str, str | None] = {}  # by the tool's own name
         self._taken: dict[str, str] = {}
         self._scored: dict[str, None] = {}  # the names of all scores
-        self._questions: dict[str, tuple[str | None, str]] = {}  # the question of each id, and where it is
-        self._nameless: list[tuple[str, str]] = []  # location and question
+        self._questions: dict[str, tuple[str | None, Location]] = {}  # the question of each id, and where it is
+        self._nameless: list[tuple[Location, str]] = []  # location and question
 
     def add(self, measured: Measured) -> None:
         """Add a row, or the problem with it. A query that failed gets no scores, as if it had not been scored."""
@@ -121,11 +123,9 @@ class ScoreRows:
 
     def _query_id(self, measured: Measured) -> str | None:
         field = measured.question_field if measured.id is None else measured.id_field
-        where = f"{measured.location}: {field}"
+        where = measured.location.at(field)
         if measured.id is None and measured.question is None:
-            self._problems.problem(
-                f"{measured.location}: {measured.id_field}", "is missing; expected a golden query's id"
-            )
+            self._problems.problem(measured.location.at(measured.id_field), "is missing; expected a golden query's id")
             return None
         if self._golden is not None:
             try:
@@ -151,14 +151,14 @@ class ScoreRows:
         if before == question:
             return True
         message = f"{shown(query_id)} has another question at {location}; give each query an id of its own"
-        self._problems.problem(f"{measured.location}: {measured.id_field}", message)
+        self._problems.problem(measured.location.at(measured.id_field), message)
         return False
 
     def _number(self, value: float | None, measured: Measured, name: str) -> float | None:
         if value is None or math.isnan(value):
             return None
         if math.isinf(value):
-            self._problems.problem(f"{measured.location}: {_shortened(name)}", "is infinite; expected a number")
+            self._problems.problem(measured.location.at(_shortened(name)), "is infinite; expected a number")
             return None
         return value
 
@@ -168,8 +168,8 @@ class ScoreRows:
                 self._names[name] = self._new_name(name, measured.location)
             yield name, self._names[name]
 
-    def _new_name(self, name: str, location: str) -> str | None:
-        new, where = metric_name(name), f"{location}: {_shortened(name)}"
+    def _new_name(self, name: str, location: Location) -> str | None:
+        new, where = metric_name(name), location.at(_shortened(name))
         if not new or len(new) > bounds.SCORE_NAME:
             expected = f"a letter from a to z and at most {bounds.SCORE_NAME - 1} more letters or digits"
             self._problems.problem(where, f"cannot be the name of a metric, which is {expected}; rename it")
@@ -197,11 +197,10 @@ class ScoreRows:
             return
         listed = [
             f"{name} of {some(dict.fromkeys(as_id(rows[index].query_id) for index in where))}"
-            for name, where in list(missing.items())[: bounds.NAMES]
+            for name, where in list(missing.items())[: bounds.NAMES + 1]
         ]
-        more = ", …" if len(missing) > bounds.NAMES else ""
         location = self._locations[min(where[0] for where in missing.values())]
-        self._problems.warning(f"{location}: not measured, and written as null: {', '.join(listed)}{more}")
+        self._problems.warning(f"{location}: not measured, and written as null: {beginning(listed)}")
 
 
 def score_rows(source: Source) -> ScoreRows:

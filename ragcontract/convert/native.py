@@ -19,6 +19,7 @@ from ragcontract.convert.collection import (
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id, some
+from ragcontract.core.phrase import Location
 from ragcontract.core.run import RunRow, row_type
 from ragcontract.files.json_lines import How
 from ragcontract.files.problems import Collector, located
@@ -56,10 +57,10 @@ def as_graded(query: GoldenQuery) -> Query:
     return Query(id=query.id, text=query.query, grades=grades, location=query.location)
 
 
-def _lost_from_golden(golden: Golden) -> dict[str, str]:
+def _lost_from_golden(golden: Golden) -> dict[str, Location]:
     """Return the fields that are used and that other formats do not have, each with its first location."""
-    defaults = GoldenQuery(id="", query="", relevant_doc_ids=(), location="")
-    lost: dict[str, str] = {}
+    defaults = GoldenQuery(id="", query="", relevant_doc_ids=(), location=Location(""))
+    lost: dict[str, Location] = {}
     for query in golden.queries.values():
         for name in GOLDEN_ONLY:
             if getattr(query, name) != getattr(defaults, name):
@@ -69,7 +70,7 @@ def _lost_from_golden(golden: Golden) -> dict[str, str]:
     return lost | golden.answer_fields
 
 
-def _warn_of_lost(fields: dict[str, str], problems: Collector) -> None:
+def _warn_of_lost(fields: dict[str, Location], problems: Collector) -> None:
     if fields:
         location = next(iter(fields.values()))
         problems.warning(f"{location}: not in the other format, and left out: {', '.join(fields)}")
@@ -77,12 +78,12 @@ def _warn_of_lost(fields: dict[str, str], problems: Collector) -> None:
 
 def _read_run(source: Source) -> dict[str, Ranking]:
     rankings: dict[str, Ranking] = {}
-    lost: dict[str, str] = {}
+    lost: dict[str, Location] = {}
     first = First(source.problems)
     how = How(known=RunRow, spell_check=bounds.SPELL_CHECKED, progress=source.progress)
     for location, row in located(read_rows(source.files["run"], RUN_ROW, **how), source.problems):
         query_id = as_id(row.query_id)
-        if not first.is_new(query_id, location, "query_id", repr(query_id)):
+        if not first.is_new(query_id, location, repr(query_id), "query_id"):
             continue
         for name in _lost_from_run(row):
             lost.setdefault(name, location)

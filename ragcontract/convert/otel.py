@@ -11,6 +11,7 @@ from ragcontract.convert.collection import Collection, First, Format, Ranking, R
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.ids import as_id, some
+from ragcontract.core.phrase import Location
 from ragcontract.core.safe_text import shorten
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
@@ -41,7 +42,7 @@ def read(source: Source) -> Collection:
     reading = Reading(ids=DocumentIds(option("doc_id")), use=option("use"), retrieved=option("retrieved"))
     golden, problems = golden_of(source), source.problems
     traces: dict[str, list[Span]] = {}
-    locations: dict[str, str] = {}
+    locations: dict[str, Location] = {}
     for location, span in read_spans(source.files["traces"], problems, source.progress):
         locations.setdefault(span.trace, location)
         traces.setdefault(span.trace, []).append(span)
@@ -67,9 +68,9 @@ class _Rows:
         self._problems = problems
         self._first = First(problems)
         self._encoder = RowEncoder("traces", {})
-        self._others: list[str] = []
+        self._others: list[Location] = []
 
-    def add(self, trace: Trace, location: str) -> None:
+    def add(self, trace: Trace, location: Location) -> None:
         """Add the row of a trace, or the problem with it; a trace without a golden query is counted."""
         query_ids = self._queries_of(trace)
         query_id = query_ids[0] if query_ids else ""
@@ -78,7 +79,7 @@ class _Rows:
         elif len(query_ids) > 1:
             which = some(query_ids, "golden query")
             self._problems.problem(location, f"the question is that of {which}; set the attribute {QUERY_ID}")
-        elif self._first.is_new(query_id, location, "trace", f"trace of the query {query_id!r}"):
+        elif self._first.is_new(query_id, location, f"trace of the query {query_id!r}", "trace"):
             try:
                 self.rankings[query_id] = self._row(query_id, trace, location)
             except (CallFailed, SpanError) as error:
@@ -104,7 +105,7 @@ class _Rows:
             return [as_id(named)]
         return next((ids for question in questions_of(trace) if (ids := self._by_text.get(question))), [])
 
-    def _row(self, query_id: str, trace: Trace, location: str) -> Ranking:
+    def _row(self, query_id: str, trace: Trace, location: Location) -> Ranking:
         response = response_of_trace(trace, self._reading)
         if response.results is None and response.response is UNSET:
             raise CallFailed("nothing", "none of its spans is a retrieval with documents, or has an answer")

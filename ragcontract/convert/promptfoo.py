@@ -19,6 +19,7 @@ from ragcontract.convert.input_files import Document, documents
 from ragcontract.convert.measured import Measured, ScoreRows, error_text, score_rows
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
+from ragcontract.core.phrase import Location
 from ragcontract.core.questions import COLUMNS, column_name
 from ragcontract.core.safe_text import shorten
 from ragcontract.files.problems import Collector
@@ -131,7 +132,7 @@ def _add_all(file: Document, encoded: list[msgspec.Raw], tool: str, rows: ScoreR
         _add(result, location, tool, rows, problems)
 
 
-def _add(result: Result, location: str, tool: str, rows: ScoreRows, problems: Collector) -> None:
+def _add(result: Result, location: Location, tool: str, rows: ScoreRows, problems: Collector) -> None:
     values, case = result.vars or {}, result.testCase or PromptfooCase()
     scores = {} if _failed(result) else dict(_means(result, location, problems))
     query_id = values.get("query_id", (case.metadata or {}).get("query_id"))
@@ -163,7 +164,7 @@ def _questions(values: dict[str, Any]) -> Iterator[str]:
     yield from (named[name] for name in COLUMNS if isinstance(named.get(name), str) and named[name])
 
 
-def _means(result: Result, location: str, problems: Collector) -> Iterator[tuple[str, float]]:
+def _means(result: Result, location: Location, problems: Collector) -> Iterator[tuple[str, float]]:
     """Yield the mean of each metric over its assertions, unless the file has the weights."""
     grading, components = result.gradingResult or Grading(), dict[str, list[Component]]()
     for component in grading.componentResults or []:
@@ -176,7 +177,7 @@ def _means(result: Result, location: str, problems: Collector) -> Iterator[tuple
         mean = _mean_if(score, of_metric)
         if mean is None:
             problems.problem(
-                f"{location}: namedScores.{name}",
+                location.at(f"namedScores.{name}"),
                 f"is {shown(score)}, neither the mean nor the sum of its {count(len(of_metric), 'assertion')} "
                 "(componentResults); "
                 "evaluate with a current promptfoo, which writes namedScoreWeights",

@@ -5,7 +5,7 @@ has an ``id`` field, which ragas ignores. In a table of scores, every column wit
 fields of a sample. ragas leaves missing values out of its means.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -24,10 +24,9 @@ from ragcontract.convert.collection import (
 )
 from ragcontract.convert.input_files import TableRow, objects, table_rows
 from ragcontract.convert.measured import Measured, as_number, row_error, score_rows
-from ragcontract.core import bounds
 from ragcontract.core.golden import RELEVANT_GRADE
-from ragcontract.core.ids import Id, as_id, as_ids, some, unique_ids
-from ragcontract.core.safe_text import shorten
+from ragcontract.core.ids import Id, as_id, as_ids, first_names, some, unique_ids
+from ragcontract.core.phrase import Location
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
 
@@ -56,19 +55,19 @@ def _read_samples(source: Source) -> Collection:
     queries: dict[str, Query] = {}
     rankings: dict[str, Ranking] = {}
     first = First(problems)
-    lost: dict[str, str] = {}
+    lost: dict[str, Location] = {}
     for location, sample in objects(source.files["samples"], Sample, problems, source.progress):
         sample_id = sample.user_input if sample.id is None else as_id(sample.id)
-        if not first.is_new(sample_id, location, "user_input" if sample.id is None else "id", repr(sample_id)):
+        if not first.is_new(sample_id, location, repr(sample_id), "user_input" if sample.id is None else "id"):
             continue
         if "golden" in wanted:
             expected = (name for name in LEFT_OUT if getattr(sample, name) not in (None, ""))
             lost = dict.fromkeys(expected, location) | lost
-            relevant = _needed(sample.reference_context_ids, f"{location}: reference_context_ids", problems)
+            relevant = _needed(sample.reference_context_ids, location.at("reference_context_ids"), problems)
             grades = dict.fromkeys(unique_ids(list(relevant)), float(RELEVANT_GRADE))
             queries[sample_id] = Query(id=sample_id, text=sample.user_input, grades=grades, location=location)
         if "run" in wanted:
-            retrieved = _needed(sample.retrieved_context_ids, f"{location}: retrieved_context_ids", problems)
+            retrieved = _needed(sample.retrieved_context_ids, location.at("retrieved_context_ids"), problems)
             results = [Retrieved(doc_id=doc_id) for doc_id in as_ids(list(retrieved))]
             rankings[sample_id] = Ranking(query_id=sample_id, results=results, location=location)
     if lost:
@@ -76,7 +75,7 @@ def _read_samples(source: Source) -> Collection:
     return Collection(queries=queries if "golden" in wanted else None, rankings=rankings if "run" in wanted else None)
 
 
-def _needed(ids: Sequence[str | int] | None, location: str, problems: Collector) -> Sequence[str | int]:
+def _needed(ids: Sequence[str | int] | None, location: Location, problems: Collector) -> Sequence[str | int]:
     if ids is None:
         problems.problem(location, "is missing; expected a list of ids")
     return ids or []
@@ -116,7 +115,7 @@ INDEX = "Unnamed: 0"  # pandas' name for the row numbers that it has written to 
 def _read_scores(source: Source) -> Collection:
     problems = source.problems
     collected: list[tuple[TableRow, str | int | None, str | None, str | None]] = []
-    texts: dict[str, str] = {}  # columns with anything but numbers, with its first location
+    texts: dict[str, Location] = {}  # columns with anything but numbers, with its first location
     for location, cells in table_rows(source, EXAMPLE):
         named = _named(location, cells, problems)
         if named is None:
@@ -144,17 +143,19 @@ def _read_scores(source: Source) -> Collection:
         )
     if texts:
         location = next(iter(texts.values()))
-        problems.warning(f"{location}: not only numbers, and left out: {_listed(list(texts))}")
+        problems.warning(f"{location}: not only numbers, and left out: {first_names(list(texts))}")
     return rows.collection(source.files["results"], _nothing(texts))
 
 
-def _named(location: str, cells: dict[str, object], problems: Collector) -> tuple[str | int | None, str | None] | None:
+def _named(
+    location: Location, cells: dict[str, object], problems: Collector
+) -> tuple[str | int | None, str | None] | None:
     """Return the id and the question of a row; if it has neither, add a problem and return None."""
     query_id, question = cells.get("id"), cells.get("user_input")
     if isinstance(query_id, str) and not query_id:
         query_id = None  # an empty cell
     if query_id is not None and (not isinstance(query_id, str | int) or isinstance(query_id, bool)):
-        problems.problem(f"{location}: id", f"expected text or a whole number, found {shown(query_id)}")
+        problems.problem(location.at("id"), f"expected text or a whole number, found {shown(query_id)}")
         return None
     if isinstance(question, str) and question:
         return query_id, question
@@ -166,18 +167,13 @@ def _named(location: str, cells: dict[str, object], problems: Collector) -> tupl
         message = "is a conversation; give each row an `id`, that of its golden query"
     else:
         message = "is missing; expected the question, or an `id`"
-    problems.problem(f"{location}: user_input", message)
+    problems.problem(location.at("user_input"), message)
     return None
 
 
-def _nothing(texts: dict[str, str]) -> str:
-    texts_only = f"; found only texts in {_listed(list(texts))}" if texts else ""
+def _nothing(texts: Iterable[str]) -> str:
+    texts_only = f"; found only texts in {first_names(list(texts))}" if texts else ""
     return f"has no column with numbers{texts_only}; {WRITE}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    listed = ", ".join(repr(shorten(name, bounds.NAME)) for name in names[: bounds.NAMES])
-    return f"{listed}, …" if len(names) > bounds.NAMES else listed
 
 
 def read(source: Source) -> Collection:

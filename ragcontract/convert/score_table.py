@@ -11,6 +11,7 @@ from ragcontract.convert.measured import Measured, ScoreRows, as_number, row_err
 from ragcontract.convert.spreadsheet import NAMES
 from ragcontract.core import bounds
 from ragcontract.core.nearest import NearNames
+from ragcontract.core.numbers import beginning
 from ragcontract.core.questions import column_name
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
@@ -51,7 +52,7 @@ def _add(
     query_id = row.cells[columns[0]] if columns else None
     query_id = query_id.strip() if isinstance(query_id, str) else query_id
     if columns and (not isinstance(query_id, str | int) or isinstance(query_id, bool)):
-        problems.problem(f"{row.location}: {columns[0]}", f"expected an id, found {shown(query_id)}")
+        problems.problem(row.location.at(columns[0]), f"expected an id, found {shown(query_id)}")
         return
     question = row.cells[asked[0]] if asked else None
     scores: dict[str, float | None] = {}
@@ -59,7 +60,7 @@ def _add(
         try:
             scores[name] = as_number(row.cells.get(name))
         except ValueError as error:
-            problems.problem(f"{row.location}: {name}", str(error))
+            problems.problem(row.location.at(name), str(error))
     rows.add(
         Measured(
             location=row.location,
@@ -81,8 +82,7 @@ def _columns(row: TableRow, meaning: str) -> list[str]:
 
 def _meant(name: str, row: TableRow) -> str:
     columns = list(row.cells)
-    more = ", …" if len(columns) > bounds.LISTED else ""
-    there = f"there are {', '.join(map(shown, columns[: bounds.LISTED]))}{more}"
+    there = f"there are {beginning([*map(shown, columns)], bounds.LISTED)}"
     return NearNames(columns).advice(name, there) if name else there
 
 

@@ -19,7 +19,8 @@ from ragcontract.core import bounds
 from ragcontract.core.golden import PLACEHOLDER, RELEVANT_GRADE
 from ragcontract.core.ids import Id, as_id, some
 from ragcontract.core.nearest import NearNames
-from ragcontract.core.numbers import count
+from ragcontract.core.numbers import beginning, count
+from ragcontract.core.phrase import Location
 from ragcontract.core.questions import COLUMNS, column_name, same_question, unique_slugs
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
@@ -47,7 +48,7 @@ def read(source: Source) -> Collection:
 
 
 class _Row(Struct, frozen=True, kw_only=True, gc=False):
-    location: str
+    location: Location
     question: str
     ids: str
     id: str
@@ -66,15 +67,13 @@ def _rows(path: str, source: Source) -> Iterator[_Row]:
     warn_of_unread(path, header, indexes, problems)
     grades = GradeColumn(path, header, indexes, problems)
     for number, cells in records:
-        location = f"{path}:{number}"
+        location = Location(path, number)
         row = {name: cells[at].strip() if at < len(cells) else "" for name, at in indexes.items()}
         if len(cells) > len(header):
             problems.problem(location, too_many_cells(cells, header))
         elif not 0 < len(row["question"]) <= bounds.QUESTION:
             expected = f"expected text of 1 to {bounds.QUESTION:,} characters"
-            problems.problem(
-                f"{location}: {header[indexes['question']]}", f"{expected}, found {shown(row['question'])}"
-            )
+            problems.problem(location.at(header[indexes["question"]]), f"{expected}, found {shown(row['question'])}")
         elif (grade := grades.grade(cells, row.get("ids", ""), location)) is not None:
             ids, query_id = row.get("ids", ""), row.get("id", "")
             yield _Row(location=location, question=row["question"], ids=ids, id=query_id, grade=grade)
@@ -117,7 +116,7 @@ def _other_ids(plain: Sequence[str], indexes: Mapping[str, int]) -> list[int]:
 
 
 def _no_column(column: str, name: str | None, header: Sequence[str]) -> str:
-    there = f"the header has {', '.join(map(shown, header[: bounds.LISTED]))}{', …' if header[bounds.LISTED :] else ''}"
+    there = f"the header has {beginning([*map(shown, header)], bounds.LISTED)}"
     if name is None:
         return f"no column for {MEANING[column]} is recognized; name it with --{column}-column; {there}"
     return f"no column {shown(name)} for {MEANING[column]}; {NearNames(header).advice(name, there)}"
@@ -125,7 +124,7 @@ def _no_column(column: str, name: str | None, header: Sequence[str]) -> str:
 
 def _separator(rows: Sequence[_Row], problems: Collector) -> str:
     """Return the separator of the ids in all cells; it is a problem if there are several."""
-    first: dict[str, str] = {}
+    first: dict[str, Location] = {}
     for row in rows:
         if not row.ids.startswith("["):
             for separator in SEPARATORS:
@@ -146,10 +145,10 @@ class _Questions:
     def __init__(self, problems: Collector) -> None:
         self._problems = problems
         self.texts: dict[str, str] = {}
-        self.locations: dict[str, str] = {}
+        self.locations: dict[str, Location] = {}
         self.grades: dict[str, dict[str, float]] = {}
         self.unanswerable: set[str] = set()
-        self.repeated: list[str] = []
+        self.repeated: list[Location] = []
 
     def add(self, row: _Row, doc_ids: list[str] | None) -> None:
         """Add a row; ``doc_ids`` is None for an empty cell."""
@@ -262,7 +261,7 @@ class GradeColumn:
             names = " and ".join(shown(header[at]) for at in columns)
             problems.problem(self._where, f"has several columns of grades, {names}; keep one")
 
-    def grade(self, cells: Sequence[str], ids: str, location: str) -> float | None:
+    def grade(self, cells: Sequence[str], ids: str, location: Location) -> float | None:
         """Return the grade of the documents in a row; if it is invalid, add a problem and return None."""
         self._alike = [at for at in self._alike if _is_alike(_cell(cells, at))]
         self._filled.update(at for at in self._alike if _cell(cells, at))
@@ -276,7 +275,7 @@ class GradeColumn:
         if grade is not None and math.isfinite(grade) and grade <= bounds.GRADE:
             return max(0.0, grade)
         message = f"expected a grade, a number of at most a billion (0 is not relevant), found {shown(cell)}"
-        self._problems.problem(f"{location}: {self._header[self._at]}", f"{message}; rename the column if it has none")
+        self._problems.problem(location.at(self._header[self._at]), f"{message}; rename the column if it has none")
         return None
 
     def conclude(self) -> None:

@@ -32,6 +32,7 @@ from ragcontract.convert.collection import (
 )
 from ragcontract.core import bounds
 from ragcontract.core.ids import some
+from ragcontract.core.phrase import Location
 from ragcontract.files.json_text import UnreadableError, lines_of, malformed
 from ragcontract.files.opening import READ_ERRORS, InputFile, Progress, no_progress, read_problem
 from ragcontract.files.problems import Collector
@@ -43,7 +44,7 @@ TOPIC = "qid<TAB>text"
 TAG = "rag-contract"
 COMMENT = "#"
 Judged = tuple[str, str, int]
-Refuse = Callable[[str, str, Collector], None]
+Refuse = Callable[[str, Location, Collector], None]
 _BLANKS = " \t\n\r\v\f"  # the whitespace of C's isspace(); an id may contain a no-break space
 _SPACE = re.compile(f"[{_BLANKS}]+")
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
@@ -52,7 +53,7 @@ _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 class Row(NamedTuple):
     """A line."""
 
-    location: str  # such as `qrels.txt:3`
+    location: Location  # such as `qrels.txt:3`
     number: int
     columns: list[str]
 
@@ -77,7 +78,7 @@ def read_run(source: Source) -> dict[str, Ranking]:
         query_id, _, doc_id, _, text = row.columns[:5]
         score = float(text) if _NUMBER.fullmatch(text) else inf
         if not isfinite(score):
-            problems.problem(f"{row.location}: score", f"expected a number, found {shown(text)}")
+            problems.problem(row.location.at("score"), f"expected a number, found {shown(text)}")
         retrieved.add(query_id, doc_id, Retrieved(doc_id=doc_id, score=score), row.location)
     return {
         query_id: Ranking(
@@ -99,14 +100,14 @@ def judged(collection: Collection, problems: Collector, of_query: Refuse, of_doc
     """Yield the ids of query and document and the grade of each label; both functions check ids."""
     unlabelled = []
     for query in (collection.queries or {}).values():
-        of_query(query.id, f"{query.location}: id", problems)
+        of_query(query.id, query.location.at("id"), problems)
         if not query.grades:
             unlabelled.append(query.id)
         for doc_id, grade in query.grades.items():
-            of_document(doc_id, f"{query.location}: relevant_doc_ids", problems)
+            of_document(doc_id, query.location.at("relevant_doc_ids"), problems)
             if grade != int(grade):
                 why = f"{shown(doc_id)} has the grade {grade:g}; grades are whole numbers in this format"
-                problems.problem(f"{query.location}: relevance", why)
+                problems.problem(query.location.at("relevance"), why)
             yield query.id, doc_id, int(grade)
     if unlabelled:
         problems.warning(f"{some(unlabelled)} without a judged document: left out, because qrels have no line for that")
@@ -115,7 +116,7 @@ def judged(collection: Collection, problems: Collector, of_query: Refuse, of_doc
 def write_topics(collection: Collection, problems: Collector) -> Iterator[str]:
     """Yield the questions as lines, with line breaks and tabs replaced by spaces."""
     for query in (collection.queries or {}).values():
-        _refuse_query_id(query.id, f"{query.location}: id", problems)
+        _refuse_query_id(query.id, query.location.at("id"), problems)
         yield f"{query.id}\t{' '.join(query.text.split())}\n"
 
 
@@ -123,7 +124,7 @@ def write_run(collection: Collection, problems: Collector) -> Iterator[str]:
     """Yield the results as lines, each document once per query, with scores that keep their order in trec_eval."""
     empty, rescored, repeated = [], [], []
     for ranking in (collection.rankings or {}).values():
-        _refuse_query_id(ranking.query_id, f"{ranking.location}: query_id", problems)
+        _refuse_query_id(ranking.query_id, ranking.location.at("query_id"), problems)
         results = _each_once(ranking.results)
         scores, are_own = scores_in_order(results)
         if not results:
@@ -133,7 +134,7 @@ def write_run(collection: Collection, problems: Collector) -> Iterator[str]:
         if len(results) < len(ranking.results):
             repeated.append(ranking.query_id)
         for rank, (result, score) in enumerate(zip(results, scores, strict=True), start=1):
-            _refuse_spaces(result.doc_id, f"{ranking.location}: results[{rank - 1}].doc_id", problems)
+            _refuse_spaces(result.doc_id, ranking.location.at("results", rank - 1, "doc_id"), problems)
             yield f"{ranking.query_id} Q0 {result.doc_id} {rank} {score!r} {TAG}\n"
     if empty:
         problems.warning(f"{some(empty)} without results: left out, because a run has no line for that")
@@ -175,7 +176,7 @@ def _read_qrels(source: Source) -> Pairs[float]:
         if not _has(row, QREL, problems):
             continue
         query_id, _, doc_id, text = row.columns
-        grade = as_grade(text, f"{row.location}: grade", problems)
+        grade = as_grade(text, row.location.at("grade"), problems)
         labels.add(query_id, doc_id, grade or 0, row.location)
     return labels
 
@@ -191,7 +192,7 @@ def _read_topics(source: Source) -> dict[str, str]:
             break
         if len(row.columns) == 1 or not query_id:
             problems.problem(row.location, f"expected `{TOPIC}`, found {shown(row.columns[0])}")
-        elif first.is_new(query_id, row.location, "qid", repr(query_id)):
+        elif first.is_new(query_id, row.location, repr(query_id), "qid"):
             texts[query_id] = row.columns[1].strip()
     return texts
 
@@ -203,14 +204,14 @@ def _each_once(results: Sequence[Retrieved]) -> list[Retrieved]:
     return list(best.values())
 
 
-def _refuse_query_id(name: str, location: str, problems: Collector) -> None:
+def _refuse_query_id(name: str, location: Location, problems: Collector) -> None:
     if name.startswith(COMMENT):
         problems.problem(location, f"{shown(name)} starts with #, as a comment does in TREC's formats")
     else:
         _refuse_spaces(name, location, problems)
 
 
-def _refuse_spaces(name: str, location: str, problems: Collector) -> None:
+def _refuse_spaces(name: str, location: Location, problems: Collector) -> None:
     # All Unicode whitespace, not only that of C: tools in many languages read these files.
     if name.split() != [name] or "\0" in name or name.startswith(BOM):
         message = "has whitespace or an invisible character in it, which ends a column in TREC's formats"
@@ -247,7 +248,7 @@ def _rows(
     number, is_empty, but = 0, True, ""
     try:
         for number, line in enumerate(lines_of(file, f"lines of `{expected}`"), start=1):
-            location = f"{file.path}:{number}"
+            location = Location(file.path, number)
             try:
                 text = line.decode()
             except UnicodeDecodeError as error:
@@ -259,15 +260,15 @@ def _rows(
                 but = " but for its header"
                 yield Row(location, number, columns)
     except UnreadableError as error:
-        problems.problem(f"{file.path}:{number + error.lines_on}", str(error))
+        problems.problem(Location(file.path, number + error.lines_on), str(error))
     except READ_ERRORS as error:
-        problems.problem(f"{file.path}:{number + 1}", read_problem(error))
+        problems.problem(Location(file.path, number + 1), read_problem(error))
     else:
         if is_empty:
             problems.problem(file.path, f"is empty{but}; expected lines of `{expected}`")
 
 
-def as_grade(text: str, location: str, problems: Collector) -> float | None:
+def as_grade(text: str, location: Location, problems: Collector) -> float | None:
     """Parse an integer grade, with 0 for a negative one; if it is invalid, add a problem and return None."""
     digits = text.removeprefix("-")
     highest = bounds.GRADE

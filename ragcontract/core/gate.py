@@ -11,7 +11,8 @@ from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.metric import Direction, Scale
-from ragcontract.core.numbers import SAME
+from ragcontract.core.numbers import MOST_FOR_TABLES, SAME, as_written, decimals, digits_beside, milliseconds, percent
+from ragcontract.core.phrase import Place
 from ragcontract.core.run import Confusion, Latency
 
 Fraction = Annotated[float, Meta(ge=0, le=1, title="a fraction from 0 to 1, as 0.10")]
@@ -29,6 +30,7 @@ MoreMilliseconds = Annotated[
 
 Kind = Literal["minimum", "maximum", "drop", "rise"]
 COMPARING: frozenset[Kind] = frozenset({"drop", "rise"})  # the limits on changes
+NOUNS: dict[Kind, str] = {"minimum": "minimum", "maximum": "maximum", "drop": "drop", "rise": "increase"}
 Unit = Literal["points", "ms"]
 FailMode = Literal["strict", "significant", "noninferiority"]
 
@@ -78,7 +80,7 @@ class Gate(Struct, frozen=True, kw_only=True):
     """A limit that the configuration sets at ``location``."""
 
     id: str
-    location: str
+    location: Place
     quantity: Quantity
     kind: Kind
     limit: float
@@ -94,6 +96,21 @@ class Gate(Struct, frozen=True, kw_only=True):
     def needs_baseline(self) -> bool:
         """Whether the gate needs a baseline, because it or its quantity compares."""
         return self.compares or self.quantity.of_change
+
+
+def written(limit: float, unit: Unit = "points", *, relative: bool = False) -> str:
+    """Return a limit as it was written, with its unit: ``0.10``, ``179.5 ms``, ``12.5%``."""
+    if relative:
+        return percent(limit, decimals(limit * 100))
+    return milliseconds(limit, decimals(limit)) if unit == "ms" else as_written(limit)
+
+
+def digits_beside_limit(amount: float, limit: float) -> int:
+    """Return the decimals that show on which side of an absolute limit an amount is, and the limit as it was written.
+
+    They are at most as many as tables have, unless the amount needs more.
+    """
+    return max(digits_beside(amount, limit), min(decimals(limit), MOST_FOR_TABLES))
 
 
 def every_run_keeps(kind: Kind, limit: float, scale: Scale, *, relative: bool = False) -> bool:

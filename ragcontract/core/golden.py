@@ -6,6 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from ragcontract.core.phrase import Location
+
 Severity = Literal["error", "warn"]
 Mode = Literal["trustworthy", "disputed", "abstain"]
 PLACEHOLDER = (
@@ -43,7 +45,7 @@ class GoldenQuery(Struct, frozen=True, kw_only=True, gc=False):
     id: str
     query: str
     relevant_doc_ids: tuple[str, ...]  # a query without any is unanswerable
-    location: str  # the file and line of the row, such as ``golden.jsonl:17``
+    location: Location  # the file and line of the row, such as ``golden.jsonl:17``
     must_rank_at_most: int | None = None
     must_include_any: bool = False
     forbidden_doc_ids: tuple[str, ...] = ()

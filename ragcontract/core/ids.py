@@ -17,7 +17,7 @@ from msgspec import Meta, Raw
 
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.numbers import count
+from ragcontract.core.numbers import beginning, count
 from ragcontract.core.safe_text import encodable, shorten
 
 _TEXT = f"text of 1 to {bounds.ID:,} characters"
@@ -54,8 +54,12 @@ def unique_ids(values: list[str | int] | None) -> tuple[str, ...]:
 def some(ids: Iterable[str], noun: str = "query") -> str:
     """Format a count with the first few ids, for example ``3 queries ('a', 'b', 'c')``."""
     every = list(ids)
-    named = [repr(shorten(name, bounds.NAME)) for name in every[: bounds.NAMES]]
-    return f"{count(len(every), noun)} ({', '.join([*named, '…'] if len(every) > bounds.NAMES else named)})"
+    return f"{count(len(every), noun)} ({first_names(every)})"
+
+
+def first_names(names: Sequence[str]) -> str:
+    """Return the first few names in quotation marks, and an ellipsis if there are more."""
+    return beginning([repr(shorten(name, bounds.NAME)) for name in names[: bounds.NAMES + 1]])
 
 
 Path = str | os.PathLike[str]

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.judge_settings import Task
-from ragcontract.core.phrase import Message, private
+from ragcontract.core.phrase import Message, Place, private
 from ragcontract.core.run import RunRow, Values
 
 Direction = Literal["higher", "lower"]
@@ -151,7 +151,7 @@ class Complaint(Struct, frozen=True, kw_only=True):
     """What is wrong with a contract for a family."""
 
     message: str
-    location: str = ""  # of the golden field that is wrong: ``golden.jsonl:17: reference_contexts[0]``
+    location: Place = ""  # of the golden field that is wrong: ``golden.jsonl:17: reference_contexts[0]``
     option: tuple[str, ...] = ()  # the path of the wrong option: ``("metrics", "context_recall_text", "measure")``
     warns: bool = False  # the contract can be used nonetheless
 

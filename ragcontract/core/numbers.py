@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+from ragcontract.core import bounds
+
 FEWEST, MOST = 2, 10
 MOST_FOR_TABLES = 4
 LARGE = 1e9
@@ -40,16 +42,6 @@ def decimals(value: float) -> int:
 def as_written(limit: float) -> str:
     """Format a limit as it was written, with at least two decimals: ``0.084``, ``0.10``."""
     return fixed(limit, decimals(limit))
-
-
-def percent_as_written(limit: float) -> str:
-    """Format a relative limit as it was written: ``12.5%``."""
-    return percent(limit, decimals(limit * 100))
-
-
-def ms_as_written(limit: float) -> str:
-    """Format a limit on a duration as it was written: ``179.5 ms``."""
-    return milliseconds(limit, decimals(limit))
 
 
 def digits_that_add_up(steps: Sequence[tuple[float, float]], digits: int) -> int:
@@ -133,6 +125,11 @@ def more(total: int, shown: int, noun: str = "", form: str = "{}") -> str:
     """
     rest = total - shown
     return form.format(count(rest, f"more {noun}") if noun else f"{rest:,} more") if rest > 0 else ""
+
+
+def beginning(texts: Sequence[str], most: int = bounds.NAMES) -> str:
+    """Return the first texts with commas between them, and an ellipsis if there are more."""
+    return ", ".join([*texts[:most], *(["…"] if len(texts) > most else [])])
 
 
 def count(number: int, noun: str) -> str:

@@ -2,7 +2,7 @@
 
 A name (of a document, a tag or a query) comes from a file. Each output quotes and escapes names in its own way. It also
 escapes the text around them, because a downloaded report is untrusted input. What the application or a document says
-is marked as such, so that it can be left out.
+is marked as such, so that it can be left out. A message about a file knows the line, as a value until it is written.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,6 +12,45 @@ from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import more
+
+FieldPath: TypeAlias = tuple[str | int, ...]  # within a value: ("results", 3, "doc_id")
+
+
+class Location(Struct, frozen=True, gc=False):
+    """A place in a file; as text, for example ``golden.jsonl:17: relevant_doc_ids[0]``."""
+
+    path: str
+    line: int = 0  # 0 if it is not known, or if there are no lines
+    field: FieldPath = ()  # within the value that begins on the line
+
+    @classmethod
+    def of_report(cls, text: str) -> "Location":
+        """Return the location that a report has as text, which is of a row or a key as a whole."""
+        path, _, line = text.rpartition(":")
+        return cls(path, int(line)) if line.isascii() and line.isdecimal() else cls(text)
+
+    def at(self, *field: str | int) -> "Location":
+        """Return the location of a field of the value that is here."""
+        return Location(self.path, self.line, (*self.field, *field))
+
+    def __str__(self) -> str:
+        """Return the location as text."""
+        start = f"{self.path}:{self.line}" if self.line else self.path
+        match self.field:
+            case ():
+                return start
+            case (str(name),):
+                return f"{start}: {name}"
+            case path:
+                return f"{start}: {dotted(path)}"
+
+
+Place: TypeAlias = Location | str  # a text is a path, or another name of what is wrong as a whole
+
+
+def dotted(path: Iterable[str | int]) -> str:
+    """Format a path for display: ``results[3].doc_id``."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
 
 
 class Name(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -60,19 +99,21 @@ NOT_SHOWN = "(not shown)"
 class Message(str):
     """A message about an input that knows its parts; a message that quotes no value is an ordinary string."""
 
-    __slots__ = ("phrase",)
+    __slots__ = ("location", "phrase")
     phrase: Phrase
+    location: Location | None  # the line that it is about
 
     @classmethod
-    def of(cls, *parts: str) -> "Message":
+    def of(cls, *parts: str, location: Location | None = None) -> "Message":
         """Join texts, in which messages keep their parts."""
-        return cls.quoting(*(part for text in parts for part in parts_of(text)))
+        return cls.quoting(*(part for text in parts for part in parts_of(text)), location=location)
 
     @classmethod
-    def quoting(cls, *parts: str | Name) -> "Message":
+    def quoting(cls, *parts: str | Name, location: Location | None = None) -> "Message":
         """Return the message that consists of these parts."""
         message = cls(render(parts))
         message.phrase = parts
+        message.location = location
         return message
 
     def __str__(self) -> str:
@@ -88,6 +129,11 @@ def private(text: str) -> Name:
 def parts_of(message: str) -> Phrase:
     """Return the parts of a message."""
     return message.phrase if isinstance(message, Message) else (message,)
+
+
+def location_of(message: str) -> Location | None:
+    """Return the line that a message is about; None if it is about something else."""
+    return message.location if isinstance(message, Message) else None
 
 
 def plain(message: str) -> str:
@@ -114,7 +160,9 @@ def without_values(message: str) -> str:
     """Return a message up to its first value, for which ``(not shown)`` stands; the text behind it may repeat it."""
     parts = parts_of(message)
     first = next((at for at, part in enumerate(parts) if isinstance(part, Name) and part.said), None)
-    return message if first is None else f"{render(parts[:first])}{NOT_SHOWN}"
+    if first is None:
+        return message
+    return Message.of(f"{render(parts[:first])}{NOT_SHOWN}", location=location_of(message))
 
 
 def shortened(phrase: Phrase, length: int, of_name: int) -> Phrase:

@@ -9,20 +9,15 @@ from typing import Literal
 from msgspec import UNSET, Struct, UnsetType, field
 
 from ragcontract.core import bounds
-from ragcontract.core.gate import COMPARING, FailMode, Gate, Kind, Unit
+from ragcontract.core.gate import COMPARING, NOUNS, FailMode, Gate, Kind, Unit, digits_beside_limit, written
 from ragcontract.core.numbers import (
-    MOST_FOR_TABLES,
     SAME,
-    as_written,
     count,
-    decimals,
     digits_beside,
     fixed,
     milliseconds,
-    ms_as_written,
     ms_digits,
     percent,
-    percent_as_written,
 )
 
 GateKind = Literal[
@@ -140,9 +135,9 @@ def observed_and_allowed(gate: Gate, amount: float) -> tuple[str, str]:
     if not gate.compares:
         return f"{label} is {seen}", f"{'minimum' if gate.kind == 'minimum' else 'allowed'} {limit}"
     worse, better = _verbs(gate)
-    limited, verb = ("drop", "fall") if gate.kind == "drop" else ("increase", "rise")
+    verb = "fall" if gate.kind == "drop" else "rise"
     moved = f"did not {verb}" if abs(amount) <= SAME else f"{worse if amount > 0 else better} by {seen}"
-    return f"{label} {moved}", f"allowed {limited} {limit}"
+    return f"{label} {moved}", f"allowed {NOUNS[gate.kind]} {limit}"
 
 
 def why_not_proven(report: GateReport) -> str:
@@ -201,12 +196,12 @@ def _verbs(gate: Gate) -> tuple[str, str]:
 
 def _written(gate: Gate, amount: float) -> tuple[str, str]:
     """Return an amount and its limit as text, with as many decimals as show which is larger."""
-    limit, zero = gate.limit, gate.quantity.zero
+    limit, zero, unit = gate.limit, gate.quantity.zero, gate.quantity.unit
     if gate.relative:
         above = f" above {zero:g}" if zero else ""
-        digits = digits_beside(amount * 100, limit * 100)
-        return f"{percent(abs(amount), digits)} of the baseline{above}", percent_as_written(limit)
-    if gate.quantity.unit == "ms":
-        return milliseconds(abs(amount), ms_digits(amount, limit)), ms_as_written(limit)
-    digits = max(digits_beside(amount, limit), min(decimals(limit), MOST_FOR_TABLES))
-    return fixed(abs(amount), digits), as_written(limit)
+        seen = f"{percent(abs(amount), digits_beside(amount * 100, limit * 100))} of the baseline{above}"
+    elif unit == "ms":
+        seen = milliseconds(abs(amount), ms_digits(amount, limit))
+    else:
+        seen = fixed(abs(amount), digits_beside_limit(amount, limit))
+    return seen, written(limit, unit, relative=gate.relative)

@@ -14,8 +14,8 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.id_forms import difference, matches, most_common
 from ragcontract.core.metric import Metric
 from ragcontract.core.nearest import NearNames
-from ragcontract.core.numbers import as_written, count
-from ragcontract.core.phrase import render
+from ragcontract.core.numbers import as_written, count, more
+from ragcontract.core.phrase import Location, Place, render
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import named
 from ragcontract.decision.gates import in_another_way, observe
@@ -209,7 +209,7 @@ def _unread_scores(evaluation: Evaluation) -> Iterator[str]:
         yield f"{file}: {count(scores_files.unknown_rows, 'row')} for no golden query, left out: {unknown}"
 
 
-def no_patterns(patterns: Mapping[str, str]) -> str:
+def no_patterns(patterns: Mapping[str, Location]) -> str:
     """Return a warning about forbidden ids that look like patterns; ``patterns`` has the location of each."""
     location = next(iter(patterns.values()))
     return (
@@ -239,9 +239,9 @@ def _without_rows(run: Side, queries: Mapping[str, GoldenQuery]) -> str:
         which = f"any of the {len(queries):,} golden queries"
     else:
         first = [f"{query_id!r} ({queries[query_id].location})" for query_id in missing[: bounds.LISTED]]
-        more = f" and {len(missing) - len(first):,} more" if len(missing) > len(first) else ""
+        others = more(len(missing), len(first), form=" and {}")
         several = f"{len(missing):,} of {len(queries):,} golden queries:" if len(missing) > 1 else "golden query"
-        which = f"{several} {', '.join(first)}{more}"
+        which = f"{several} {', '.join(first)}{others}"
     advice = "export it again, or have such queries scored 0 with `missing_queries: zero` in the config"
     return f"has no row for {which}; {_other_query_ids(run, queries) or advice}"
 
@@ -341,7 +341,7 @@ def _unjudged_before(gate: Gate, evaluation: Evaluation) -> str:
     return f"{which}; judge that run, too, with `rag-contract judge` into another file, and name both with --judgments"
 
 
-def _refused(evaluation: Evaluation, metric: Metric, query_ids: Sequence[str], having: int) -> tuple[str, str]:
+def _refused(evaluation: Evaluation, metric: Metric, query_ids: Sequence[str], having: int) -> tuple[Place, str]:
     """Return the location of a limit on the score, or of its declaration, and why it cannot be judged."""
     contract = evaluation.contract
     gate = next((gate for gate in contract.gates if gate.quantity.key == metric.key), None)

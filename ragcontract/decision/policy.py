@@ -14,15 +14,13 @@ from msgspec.structs import replace
 from ragcontract.contract.config import Waiver
 from ragcontract.contract.resolve import Contract
 from ragcontract.contract.scope import skipped_tiers
-from ragcontract.core import bounds
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.ids import as_id
+from ragcontract.core.ids import as_id, first_names
 from ragcontract.core.judge_settings import Task
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import count
 from ragcontract.core.rule import Violation, ViolationStatus
-from ragcontract.core.safe_text import shorten
 from ragcontract.decision.evaluated import Evaluation, Violations
 from ragcontract.decision.gate_report import NOT_HELD, GateReport
 from ragcontract.files.problems import Collector, Problems
@@ -95,8 +93,7 @@ def judge_problems(evaluation: Evaluation, now: datetime) -> Problems:
 
 
 def _queries(ids: Collection[str]) -> str:
-    names = ", ".join(repr(shorten(query_id, bounds.NAME)) for query_id in list(ids)[: bounds.NAMES])
-    return f"{count(len(ids), 'golden query')}: {names}{', …' if len(ids) > bounds.NAMES else ''}"
+    return f"{count(len(ids), 'golden query')}: {first_names(list(ids))}"
 
 
 def status_of(violations: Iterable[Violation]) -> QueryStatus:

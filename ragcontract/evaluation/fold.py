@@ -11,7 +11,7 @@ from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Id, as_id, as_ids
 from ragcontract.core.metric import Family, Invalid, Metric, Missing
-from ragcontract.core.phrase import Message
+from ragcontract.core.phrase import Location, Message, Name, parts_of
 from ragcontract.core.rule import Violation
 from ragcontract.core.run import (
     VERSION_FIELDS,
@@ -72,9 +72,11 @@ def is_reference(plan: Plan, text: str) -> bool:
     return any(query.answer is not None and query.answer.reference == text for query in plan.golden.values())
 
 
-def location_of(batch: Batch[RunRow], index: int) -> str:
+def location_of(batch: Batch[RunRow], index: int) -> Location:
     """Return the location of a row, such as ``run.jsonl:17``; of a run in memory, path and query."""
-    return batch.location(index) if batch.line else f"{batch.path}: query {shown(batch.rows[index].query_id)}"
+    if batch.line:
+        return batch.location(index)
+    return Location(f"{batch.path}: query {shown(batch.rows[index].query_id)}")
 
 
 def stored_values(metrics: Iterable[Metric], stored: ComparedQuery) -> Values:
@@ -202,7 +204,7 @@ class _Builder:
                     self.problems.mismatch(location_of(event, index), fault)
             values: Sequence[Values] = ()
             if needs_row:
-                where = event.location(index) if event.line else event.path  # the message names the query
+                where = event.location(index) if event.line else Location(event.path)  # the message names the query
                 values = self._note_row(query, row, where, is_repeat=is_repeat)
             if row.error and self._plan.has_failed(query, row, values):
                 self._failed[query.id] = None
@@ -276,15 +278,15 @@ class _Builder:
                 self._doc_ids.setdefault(query.id, []).append(doc_ids)
         return of_rows
 
-    def _note_row(self, query: GoldenQuery, row: RunRow, location: str, *, is_repeat: bool) -> Sequence[Values]:
+    def _note_row(self, query: GoldenQuery, row: RunRow, location: Location, *, is_repeat: bool) -> Sequence[Values]:
         """Store the values and violations that need the row itself; return the values, none for an invalid row."""
         outcome = self._plan.beside_ranks(query, row)
         if isinstance(outcome, list):
             for field, why in ((fault.field, fault.why) for fault in outcome):
                 if field:
-                    self.problems.problem(f"{location}: {field}", why)
+                    self.problems.problem(location.at(field), why)
                 else:
-                    self.problems.problem(location, Message.of(f"query {shown(query.id)} ", why))
+                    self.problems.problem(location, Message.quoting(Name(f"query {shown(query.id)} "), *parts_of(why)))
             return ()
         self._gaps.note(query.id, outcome.lacking)
         if self._reads_scores:
@@ -316,10 +318,10 @@ class _Builder:
             if not isinstance(values, Missing | Invalid):
                 (column.repeat if number else column.note)(query.id, values)
 
-    def _refuse_second_row(self, query_id: str, location: str) -> None:
+    def _refuse_second_row(self, query_id: str, location: Location) -> None:
         self.problems.problem(
-            f"{location}: query_id",
-            f"duplicate id {query_id!r}, first defined at {self._places.text(self._lines[query_id])} "
+            location.at("query_id"),
+            f"duplicate id {query_id!r}, first defined at {self._places.location(self._lines[query_id])} "
             "(several rows per query are averaged with --repeats)",
         )
 

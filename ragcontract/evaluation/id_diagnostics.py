@@ -13,6 +13,7 @@ from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery, named_in
 from ragcontract.core.ids import EVERYTHING, FirstIds, as_ids, encode, first_of, packed, together
 from ragcontract.core.invisible import without_invisible
+from ragcontract.core.phrase import Location
 from ragcontract.core.run import QueryScore, RunRow
 from ragcontract.core.safe_text import shorten
 from ragcontract.evaluation.plan import Plan
@@ -179,7 +180,7 @@ class PatternIds:
 
     def __init__(self, plan: Plan) -> None:
         own = plan.settings.different_documents
-        self.never: dict[str, str] = {}  # where each is first forbidden
+        self.never: dict[str, Location] = {}  # where each is first forbidden
         for query in plan.golden.values():
             for doc_id in query.forbidden_doc_ids:
                 if _is_pattern(doc_id) and doc_id not in own:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from ragcontract.core.finding import Said
-from ragcontract.core.numbers import count
+from ragcontract.core.numbers import more
+from ragcontract.core.phrase import Location
 from ragcontract.core.rule import Violation
 from ragcontract.core.run import Confusion, Latency, ListedResult, QueryScore, SourceFile, Values
 from ragcontract.evaluation.observations import Depth, Duplicates, UnseenIds
@@ -170,7 +171,7 @@ class Side(Struct, frozen=True, kw_only=True):
     depth: Depth | None = None  # None if there are no rows
     distances: bool = False  # whether the scores look like distances
     unseen_ids: UnseenIds = UnseenIds()  # the relevant ids that never occur; only searched for on this machine
-    pattern_ids: dict[str, str] = {}  # where forbidden ids that never occur and look like patterns are forbidden
+    pattern_ids: dict[str, Location] = {}  # where forbidden ids that never occur and look like patterns are forbidden
     # Of a baseline.
     changed: tuple[str, ...] = ()  # queries for which it has a different question
     without_results: dict[str, None] = {}  # queries that name documents since, and of which it has no results
@@ -188,8 +189,8 @@ class Side(Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """The path of the first file, and the number of further files."""
-        first, *more = [file.path for file in self.files] or ["the run"]
-        return f"{first} (and {count(len(more), 'more file')})" if more else first
+        first = self.files[0].path if self.files else "the run"
+        return first + more(len(self.files), 1, "file", " (and {})")
 
     def values(self, family: int, query_ids: Iterable[str]) -> list[Values | None]:
         """Return the queries' values of a family; None for a query without scores. Family 0 is the ranking metrics."""

@@ -27,7 +27,7 @@ from ragcontract.contract.defaults import (
 from ragcontract.core import bounds
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import count
-from ragcontract.core.phrase import listed, render
+from ragcontract.core.phrase import Location, listed, render
 from ragcontract.core.rule import Plugin
 from ragcontract.core.run import SCORED_BY, RunRow
 from ragcontract.evaluation.fold import fold
@@ -152,9 +152,9 @@ class _Files:
             for index, row in enumerate(event.rows):
                 query_id = as_id(row.query_id)
                 if query_id in lines:
-                    first = f"{event.path}:{lines[query_id]}" if event.line else event.path
+                    first = Location(event.path, lines[query_id]) if event.line else event.path
                     yield Problem(
-                        f"{event.location(index)}: query_id",
+                        event.location(index).at("query_id"),
                         f"duplicate id {query_id!r}, first defined at {first} "
                         "(several rows per query are averaged with --repeats)",
                     )

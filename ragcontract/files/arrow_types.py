@@ -7,12 +7,10 @@ import msgspec
 import pyarrow as pa
 
 from ragcontract.core import bounds
-from ragcontract.core.phrase import Message
+from ragcontract.core.phrase import FieldPath, Message
 from ragcontract.core.safe_text import shorten
 from ragcontract.files.json_text import first_doubled
 from ragcontract.files.schema import Mismatch, instead_of
-
-Path = tuple[str | int, ...]
 
 
 class Kind:
@@ -80,7 +78,7 @@ def _alternatives(described: Any) -> Iterator[Any]:
         yield described
 
 
-def column_mismatches(kind: Kind, columns: pa.DataType | pa.Schema, path: Path = ()) -> Iterator[Mismatch]:
+def column_mismatches(kind: Kind, columns: pa.DataType | pa.Schema, path: FieldPath = ()) -> Iterator[Mismatch]:
     """Yield a mismatch for each column that does not fit its field, and for each required field without a column."""
     names = [field.name for field in columns]
     strangers = [name for name in names if name not in kind.fields]
@@ -95,7 +93,7 @@ def column_mismatches(kind: Kind, columns: pa.DataType | pa.Schema, path: Path =
             yield from _type_mismatches(wanted, columns.field(name).type, at)
 
 
-def _type_mismatches(kind: Kind, arrow_type: pa.DataType, path: Path) -> Iterator[Mismatch]:
+def _type_mismatches(kind: Kind, arrow_type: pa.DataType, path: FieldPath) -> Iterator[Mismatch]:
     if kind.items and kind.items.fields and is_list(arrow_type) and pa.types.is_struct(arrow_type.value_type):
         yield from column_mismatches(kind.items, arrow_type.value_type, path)
         return

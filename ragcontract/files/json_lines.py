@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.core.nearest import NearNames
+from ragcontract.core.phrase import Location
 from ragcontract.files.json_text import (
     DoubledKeys,
     NestingError,
@@ -101,23 +102,23 @@ class _Reader(Generic[T]):
                     for at, raw in enumerate(lines, read + 1):
                         line = raw.removeprefix(UTF8_BOM)  # on any line: files may be concatenated
                         if (key := doubled.get(at - read - 1)) is not None:
-                            yield Problem(f"{file.path}:{at}", fault(key))
+                            yield Problem(Location(file.path, at), fault(key))
                             rows_read += 1
                         elif line and not line.isspace():
                             yield from self._line(line, file.path, at, rows_read)
                             rows_read += 1
                 at = read = read + len(lines)
         except UnreadableError as error:
-            yield Problem(f"{file.path}:{at + error.lines_on}", str(error))
+            yield Problem(Location(file.path, at + error.lines_on), str(error))
         except READ_ERRORS as error:
-            yield Problem(f"{file.path}:{read + 1}", read_problem(error))
+            yield Problem(Location(file.path, read + 1), read_problem(error))
         else:
             if not rows_read and not self._may_be_empty:
                 yield Problem(file.path, "is empty; expected one JSON object a line")
 
     def _line(self, line: bytes, path: str, number: int, rows_read: int) -> Iterator[Event[T]]:
         """Yield the row of one line, or its problems; raise UnreadableError if all other lines must fail too."""
-        location = f"{path}:{number}"
+        location = Location(path, number)
         error: Exception = ValueError()
         for decode in filter(None, (self._decode_strictly, self._decode)):  # unknown fields are refused at first only
             try:
@@ -131,7 +132,7 @@ class _Reader(Generic[T]):
                 return
         yield from self._problems(line, location, error, first=not rows_read)
 
-    def _problems(self, line: bytes, location: str, error: Exception, *, first: bool) -> Iterator[Event[T]]:
+    def _problems(self, line: bytes, location: Location, error: Exception, *, first: bool) -> Iterator[Event[T]]:
         if first:
             self._refuse_other_file(line)
         if line.startswith(CONFLICT):
@@ -173,7 +174,7 @@ class _Reader(Generic[T]):
         if why:
             raise UnreadableError(why)
 
-    def _check_spelling(self, line: bytes, location: str) -> Iterator[Warned]:
+    def _check_spelling(self, line: bytes, location: Location) -> Iterator[Warned]:
         row = msgspec.json.decode(line)
         for name, meant, advice in unread_fields(row, self._type, self._known) if isinstance(row, dict) else ():
             if self._named is not None:

@@ -7,10 +7,9 @@ import re
 
 import msgspec
 
-from ragcontract.core import bounds
-from ragcontract.core.phrase import Message, private
-from ragcontract.core.safe_text import shorten
-from ragcontract.files.problems import Problems
+from ragcontract.core.ids import first_names
+from ragcontract.core.phrase import Location, Message, location_of, parts_of, private
+from ragcontract.files.problems import Problem, Problems
 
 RUN, GOLDEN, BASELINE, CONFIG = "a run", "a golden file", "a baseline", "a configuration"
 SCORES, TSV = "a scores file", "tab-separated (TSV)"
@@ -96,23 +95,25 @@ def one_object(expected: str, head: bytes, record: type) -> str | None:
     names = list(_decoded(head.strip()))
     if not names or not expected or not set(names).isdisjoint(getattr(record, "__struct_fields__", ())):
         return None
-    shown = ", ".join(repr(shorten(name, bounds.NAME)) for name in names[: bounds.NAMES])
-    more = ", …" if len(names) > bounds.NAMES else ""
-    return Message.quoting("is one JSON object with the keys ", private(f"{shown}{more}; {_as_rows(expected)}"))
+    return Message.quoting("is one JSON object with the keys ", private(f"{first_names(names)}; {_as_rows(expected)}"))
 
 
 def without_swapped(problems: Problems) -> Problems:
     """Return the problems; if golden file and run are swapped, one problem replaces those about either file."""
-    run_as_golden, golden_as_run = mistaken_for(RUN, GOLDEN), mistaken_for(GOLDEN, RUN)
-    runs = [problem for problem in problems.problems if problem.endswith(f": {run_as_golden}")]
-    goldens = [problem for problem in problems.problems if problem.endswith(f": {golden_as_run}")]
+    runs = _located(problems, mistaken_for(RUN, GOLDEN))
+    goldens = _located(problems, mistaken_for(GOLDEN, RUN))
     if not runs or not goldens:
         return problems
-    golden, run = goldens[0].removesuffix(golden_as_run), runs[0].removesuffix(run_as_golden)
-    name = run.removesuffix(": ").rpartition(":")[0]
-    swapped = f"{golden}golden and run are swapped: this is the golden file, and {name} is the run; exchange the paths"
+    (golden, *_), (run, *_) = goldens.values(), runs.values()
+    message = f"golden and run are swapped: this is the golden file, and {run.path} is the run; exchange the paths"
     rest = [problem for problem in problems.problems if problem not in {*runs, *goldens}]
-    return msgspec.structs.replace(problems, problems=(swapped, *rest))
+    return msgspec.structs.replace(problems, problems=(str(Problem(golden, message)), *rest))
+
+
+def _located(problems: Problems, message: str) -> dict[str, Location]:
+    """Return the problems with this message, and where they are."""
+    said = [problem for problem in problems.problems if parts_of(problem)[-1:] == (message,)]
+    return {problem: location for problem in said if (location := location_of(problem))}
 
 
 def _as_rows(expected: str) -> str:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ragcontract.core.phrase import Message, private
+from ragcontract.core.phrase import Location, Message, private
 from ragcontract.files.arrow_types import Kind, column_mismatches, is_text, kind_of, leaves
 from ragcontract.files.json_lines import How, unread_fields, whole_type
 from ragcontract.files.json_text import doubled_key, fault, first_doubled
@@ -131,7 +131,7 @@ def _events_of(path: str, row_type: type[Record], how: How) -> Iterator[Event[Re
             if columns.mismatches:
                 return
             for name, meant, advice in unread_fields(columns.example, row_type, how.get("known") or row_type):
-                yield Warned.of_field(path, name, meant, advice)
+                yield Warned.of_field(Location(path), name, meant, advice)
             if not file.metadata.num_rows:
                 yield Problem(path, "has no rows")
                 return
@@ -141,7 +141,7 @@ def _events_of(path: str, row_type: type[Record], how: How) -> Iterator[Event[Re
                 read += len(batch)
                 progress(len(batch) * bytes_of_row)
     except (pa.ArrowException, OSError) as error:
-        location = f"{path}:{read + 1}" if read else path
+        location = Location(path, read + 1) if read else path
         yield Problem(location, f"cannot be read as Parquet; the file is damaged ({_first_line(error)})")
 
 
@@ -156,7 +156,7 @@ def _rows(path: str, rows: Sequence[Record | list[Mismatch]], first: int) -> Ite
             yield Batch(path, number - len(good), good)
             good = []
         for mismatch in row:
-            yield Problem.of(f"{path}:{number}", mismatch)
+            yield Problem.of(Location(path, number), mismatch)
     if good:
         yield Batch(path, first + len(rows) - len(good), good)
 

@@ -13,28 +13,32 @@ from msgspec.structs import replace
 
 from ragcontract.core import bounds, phrase
 from ragcontract.core.errors import InputError
-from ragcontract.core.phrase import Message
+from ragcontract.core.phrase import Location, Message, Place
 from ragcontract.core.run import SourceFile
 from ragcontract.core.safe_text import shorten
-from ragcontract.files.schema import Mismatch, dotted
+from ragcontract.files.schema import Mismatch
 
 
 class Problem(Struct, frozen=True):
-    """One problem; the location is a path such as ``golden.jsonl:17: relevant_doc_ids``."""
+    """One problem; the place is a location, such as ``golden.jsonl:17: relevant_doc_ids``, or a path."""
 
-    location: str
+    place: Place
     message: str
-    is_located: bool = False  # the message begins with the location
+    is_located: bool = False  # the message begins with the place
 
     @classmethod
-    def of(cls, location: str, mismatch: Mismatch) -> "Problem":
-        """Create a problem from a mismatch in the value at a location."""
-        return cls(f"{location}: {dotted(mismatch.path)}" if mismatch.path else location, mismatch.message)
+    def of(cls, place: Place, mismatch: Mismatch) -> "Problem":
+        """Create a problem from a mismatch in the value at a place."""
+        at = place if isinstance(place, Location) else Location(place)
+        return cls(at.at(*mismatch.path) if mismatch.path else place, mismatch.message)
 
     def __str__(self) -> str:
         """Return the location and the message as one sentence."""
         message = phrase.cut(self.message, bounds.MESSAGE)
-        return message if self.is_located else Message.of(f"{shorten(self.location, bounds.MESSAGE)}: ", message)
+        if self.is_located:
+            return message
+        line = self.place if isinstance(self.place, Location) and self.place.line else None
+        return Message.of(f"{shorten(str(self.place), bounds.MESSAGE)}: ", message, location=line)
 
 
 class MoreProblems(Struct, frozen=True):
@@ -49,12 +53,12 @@ class Warned(Struct, frozen=True):
     message: str
     field: str = ""
     meant: str = ""  # the right name, if the field looks misspelled
-    location: str = ""
+    location: Location = Location("")
     advice: str = ""  # what to do
     beside: str = ""  # the text of the field, if the right one is there, too
 
     @classmethod
-    def of_field(cls, location: str, field: str, meant: str, advice: str) -> Self:
+    def of_field(cls, location: Location, field: str, meant: str, advice: str) -> Self:
         """Return the warning about a field that is not read."""
         return cls(_not_read(location, field, advice), field=field, meant=meant, location=location, advice=advice)
 
@@ -64,7 +68,7 @@ class Warned(Struct, frozen=True):
         return Warned(_not_read(self.location, self.field, self.advice, more))
 
 
-def _not_read(location: str, field: str, advice: str, more: str = "") -> str:
+def _not_read(location: Location, field: str, advice: str, more: str = "") -> str:
     return f"{location}: unknown field {shorten(field, bounds.NAME)!r} is not read{more}; {advice}"
 
 
@@ -108,9 +112,9 @@ class Batch(Struct, Generic[Row], frozen=True):
     line: int
     rows: list[Row]
 
-    def location(self, index: int) -> str:
+    def location(self, index: int) -> Location:
         """Return the location of a row, such as ``golden.jsonl:17``."""
-        return f"{self.path}:{self.line + index}"
+        return Location(self.path, self.line + index)
 
 
 class FileRead(Struct, frozen=True):
@@ -153,13 +157,13 @@ class Collector:
             self._problems[key] = Repeated(event, self._number)
             self._described += 1
 
-    def problem(self, location: str, message: str) -> None:
-        """Add a problem at ``location`` (``golden.jsonl:17: relevant_doc_ids``), which makes the input unusable."""
-        self.add(Problem(location, message))
+    def problem(self, place: Place, message: str) -> None:
+        """Add a problem at ``place`` (``golden.jsonl:17: relevant_doc_ids``), which makes the input unusable."""
+        self.add(Problem(place, message))
 
-    def mismatch(self, location: str, mismatch: Mismatch) -> None:
-        """Add a problem for a mismatch in the value at ``location``."""
-        self.add(Problem.of(location, mismatch))
+    def mismatch(self, place: Place, mismatch: Mismatch) -> None:
+        """Add a problem for a mismatch in the value at ``place``."""
+        self.add(Problem.of(place, mismatch))
 
     def count(self, more: int = 1) -> None:
         """Count problems without describing them."""
@@ -192,7 +196,7 @@ class Collector:
         return Problems(problems=described[: bounds.PROBLEMS], more=more, warnings=tuple(self._warnings))
 
 
-def located(events: Iterable[Event[Row]], problems: Collector) -> Iterator[tuple[str, Row]]:
+def located(events: Iterable[Event[Row]], problems: Collector) -> Iterator[tuple[Location, Row]]:
     """Yield each valid row with its location, and add all other events to ``problems``."""
     for event in events:
         match event:
@@ -206,18 +210,21 @@ def located(events: Iterable[Event[Row]], problems: Collector) -> Iterator[tuple
 
 
 FEW = 3  # problems that are each described in full
-# Patterns are compiled on first use: most checks have no problem at all.
-_LOCATION = r"(?s:(?P<file>.+?):(?P<line>[0-9]+)(?:: (?P<field>.*))?)"
-_QUERY = r'query "(?:[^"\\]|\\.)*" '  # the query that a message is about
-_SORT = r"[^'\"0-9\[{]*"  # a message up to the first value in it
+_VALUE = r"['\"0-9\[{]"  # how a value begins; compiled on first use, because most checks have no problem at all
 
 
-def key_of(problem: Problem) -> tuple[str, str, str] | Problem:
-    """Return a key that problems of one sort share: file, field and start of the message."""
-    if not (match := re.fullmatch(_LOCATION, problem.location)):
+def key_of(problem: Problem) -> tuple[str, tuple[str, ...], str] | Problem:
+    """Return a key that problems of one sort share: file, field, and the message up to its first value.
+
+    Names say what a message is about, so they are left out.
+    """
+    place = problem.place
+    if not (isinstance(place, Location) and place.line):
         return problem
-    start = re.match(_SORT, re.sub(_QUERY, "", problem.message, count=1))
-    return match["file"], re.sub(r"\[[0-9]+\]", "[]", match["field"] or ""), start[0] if start else ""
+    field = tuple("[]" if isinstance(part, int) else part for part in place.field)
+    parts = phrase.parts_of(problem.message)
+    texts = (part if isinstance(part, str) else part.name for part in parts if isinstance(part, str) or part.said)
+    return place.path, field, re.split(_VALUE, "".join(texts), maxsplit=1)[0]
 
 
 class Repeated:
@@ -252,7 +259,8 @@ class Repeated:
         number, first = self._first[0]
         more = f"{self._count - 1 + others:,} more like this"
         where = f"in lines {self._lines.text(open_ended=others > 0)}" if self._lines.several else "in this line"
-        return [(number, Message.of(str(first), f" (and {more}, {where})"))]
+        described = str(first)
+        return [(number, Message.of(described, f" (and {more}, {where})", location=phrase.location_of(described)))]
 
 
 class _Ranges:
@@ -280,8 +288,7 @@ class _Ranges:
 
 
 def _line_of(problem: Problem) -> int:
-    match = re.fullmatch(_LOCATION, problem.location)
-    return int(match["line"]) if match else 0
+    return problem.place.line if isinstance(problem.place, Location) else 0
 
 
 def without_values(problems: Problems) -> Problems:

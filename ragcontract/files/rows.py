@@ -8,6 +8,7 @@ import msgspec
 
 from ragcontract.core.errors import OutputError
 from ragcontract.core.lines import Line
+from ragcontract.core.phrase import Location
 from ragcontract.core.safe_text import encodable
 from ragcontract.files.json_lines import How
 from ragcontract.files.problems import Event, Problem
@@ -38,10 +39,10 @@ class Places:
             self._paths.append(path)
         return (len(self._paths) - 1 << FILE_BITS) + line
 
-    def text(self, at: int) -> str:
-        """Return a place as messages name it, such as ``run.jsonl:17``."""
+    def location(self, at: int) -> Location:
+        """Return the location of a place, such as ``run.jsonl:17``."""
         file, line = divmod(at, 1 << FILE_BITS)
-        return f"{encodable(self._paths[file])}:{line}"
+        return Location(encodable(self._paths[file]), line)
 
     @staticmethod
     def in_one_file(at: int, other: int) -> bool:

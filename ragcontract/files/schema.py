@@ -138,11 +138,6 @@ def _outermost_first(reasons: Iterable[Mismatch]) -> list[Mismatch]:
     return sorted(reasons, key=lambda mismatch: [(isinstance(part, str), part) for part in mismatch.path])
 
 
-def dotted(path: Iterable[str | int]) -> str:
-    """Format a path for display: ``results[3].doc_id``."""
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
-
-
 def shown(value: object) -> str:
     """Format a value as JSON, shortened to fit into a sentence."""
     return shorten(_brief(value, levels=2), bounds.VALUE)

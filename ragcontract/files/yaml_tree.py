@@ -13,10 +13,10 @@ import yaml
 from msgspec import Struct
 
 from ragcontract.core import bounds
+from ragcontract.core.phrase import FieldPath
 from ragcontract.core.safe_text import encodable, shorten
 from ragcontract.files.json_text import UTF16, UTF16_BOMS
 
-Path = tuple[str | int, ...]
 TOO_DEEP = f"is nested more than {bounds.CONFIG_DEPTH} levels deep"
 HALF = r"contains half of a surrogate pair (\ud800 to \udfff), which is not a character; write both halves"
 
@@ -25,7 +25,7 @@ class Problem(Struct, frozen=True, kw_only=True):
     """A problem with the YAML itself."""
 
     line: int  # from 1
-    path: Path = ()  # of the key, if it is about one
+    path: FieldPath = ()  # of the key, if it is about one
     message: str
 
 
@@ -33,10 +33,10 @@ class Document(Struct, frozen=True, kw_only=True):
     """A parsed document."""
 
     value: Any  # a key without a value has None; keys with problems are left out
-    lines: dict[Path, int]
+    lines: dict[FieldPath, int]
     problems: list[Problem]
 
-    def line(self, path: Path) -> int:
+    def line(self, path: FieldPath) -> int:
         """Return the line of a key, or of its innermost parent that has a line."""
         return _innermost(self.lines, path)
 
@@ -48,7 +48,7 @@ def without_nulls(value: Any) -> Any:
     return [without_nulls(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _innermost(lines: dict[Path, int], path: Path) -> int:
+def _innermost(lines: dict[FieldPath, int], path: FieldPath) -> int:
     return next((lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in lines), 1)
 
 
@@ -110,7 +110,7 @@ class _Tree:
 
     def __init__(self, texts: Container[str]) -> None:
         self._texts = texts
-        self.lines: dict[Path, int] = {}
+        self.lines: dict[FieldPath, int] = {}
         self.problems: list[Problem] = []
         self._met: set[int] = set()
 
@@ -136,10 +136,10 @@ class _Tree:
             return self._refuse(node.start_mark, (), "is not a mapping of keys to values, as in `k: 5`")
         return self._value(node, ())
 
-    def _refuse(self, mark: Any, path: Path, message: str) -> None:
+    def _refuse(self, mark: Any, path: FieldPath, message: str) -> None:
         self.problems.append(Problem(line=mark.line + 1 if mark else 1, path=path, message=message))
 
-    def _value(self, node: Any, path: Path) -> Any:
+    def _value(self, node: Any, path: FieldPath) -> Any:
         if id(node) in self._met:
             # The node of an alias has the mark of its anchor, so the line is that of the key.
             message = "is an alias (*name), which is not read here; write the value out"
@@ -161,12 +161,12 @@ class _Tree:
         value = _scalar(node) if node.style is None else text
         return value if value is None or not path or path[-1] not in self._texts else text
 
-    def _item(self, node: Any, path: Path) -> Any:
+    def _item(self, node: Any, path: FieldPath) -> Any:
         if id(node) not in self._met:  # an alias has the mark of its anchor
             self.lines[path] = node.start_mark.line + 1
         return self._value(node, path)
 
-    def _mapping(self, node: Any, path: Path) -> dict[str, Any]:
+    def _mapping(self, node: Any, path: FieldPath) -> dict[str, Any]:
         values: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if key_node.id != "scalar":

@@ -5,7 +5,6 @@ the repository.
 """
 
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -16,8 +15,10 @@ from msgspec.structs import replace
 
 from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import count
+from ragcontract.core.phrase import Location, Place, location_of
 from ragcontract.evaluation.source import DEFAULTS, SINGLE, Inputs, find_inputs
 from ragcontract.files.paths import existing_files
+from ragcontract.files.problems import Problem
 from ragcontract.files.writing import check_outputs
 from ragcontract.github.context import Context
 from ragcontract.github.settings import ActionSettings
@@ -131,7 +132,7 @@ def for_next_step(path: str, context: Context) -> str:
 
 
 def in_repository(path: str, context: Context) -> str:
-    """Return a path, optionally with a line (``golden.jsonl:17``), relative to its repository, as annotations need it.
+    """Return a path relative to its repository, as annotations need it.
 
     The repository may be checked out into a subfolder of the workspace. Without one, it is relative to the workspace.
     """
@@ -278,15 +279,17 @@ def without_content(error: InputError, files: ActionFiles) -> InputError:
     if not files.linked:
         return error
     why = f"no details are shown, because {files.linked[0]} is a symbolic link, or behind one"
-    problems = dict.fromkeys(f"{_file_and_line(problem, files)}: is not valid; {why}" for problem in error.problems)
-    return InputError(list(problems), more=error.more + len(error.problems) - len(problems))
+    places = dict.fromkeys(_file_and_line(problem, files) for problem in error.problems)
+    problems = [str(Problem(place, f"is not valid; {why}")) for place in places]
+    return InputError(problems, more=error.more + len(error.problems) - len(problems))
 
 
-def _file_and_line(problem: str, files: ActionFiles) -> str:
-    for path in sorted(files.existing, key=len, reverse=True):  # a path may begin with another one
-        if at := re.match(rf"{re.escape(path)}(:\d+)?: ", problem):
-            return at[0].removesuffix(": ")
-    return "the input"
+def _file_and_line(problem: str, files: ActionFiles) -> Place:
+    location = location_of(problem)
+    if location is not None and location.path in files.existing:
+        return Location(location.path, location.line)
+    longest_first = sorted(files.existing, key=len, reverse=True)  # a path may begin with another one
+    return next((path for path in longest_first if problem.startswith(f"{path}: ")), "the input")
 
 
 def without_warnings(warnings: Sequence[str], files: ActionFiles) -> list[str]:

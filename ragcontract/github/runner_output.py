@@ -15,7 +15,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import RagContractError
 from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.numbers import count, more
-from ragcontract.core.phrase import render
+from ragcontract.core.phrase import Location, location_of, render
 from ragcontract.core.safe_text import clipped, shorten, visible
 from ragcontract.files.writing import append
 from ragcontract.github.context import Context
@@ -27,14 +27,12 @@ from ragcontract.report.record import QueryReport, Report
 Level = Literal["notice", "warning", "error"]
 
 
-def annotation(level: Level, message: str, *, title: str = "rag-contract", location: str = "") -> str:
-    """Return the workflow command that annotates the job, or a file's line if ``location`` (``a.jsonl:17``) is set."""
-    properties = {"title": shorten(_shown(title), bounds.ANNOTATION_TITLE)}
-    file, _, line = location.rpartition(":")
-    if line.isdecimal():
-        properties = {"file": file, "line": line} | properties
-    elif location:
-        properties = {"file": location} | properties
+def annotation(level: Level, message: str, *, title: str = "rag-contract", location: Location | None = None) -> str:
+    """Return the workflow command that annotates the job, or a file or its line if ``location`` is set."""
+    properties = {} if location is None else {"file": location.path}
+    if location is not None and location.line:
+        properties["line"] = str(location.line)
+    properties["title"] = shorten(_shown(title), bounds.ANNOTATION_TITLE)
     written = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
     return f"::{level} {written}::{_data(shorten(_shown(message), bounds.ANNOTATION))}\n"
 
@@ -135,7 +133,7 @@ def of_report(report: Report, level: Level, in_repository: InRepository) -> str:
     """Return annotations for broken gates at their config lines, then broken queries (worst first) and warnings.
 
     Changes over their limits that do not fail come first among the warnings, at their config lines as well.
-    ``in_repository`` converts a location of the report to one relative to the repository.
+    ``in_repository`` converts a path of the report to one relative to the repository.
     """
     failed, not_proven, findings = broken_gates(report), not_proven_gates(report), FindingsByQuery(report)
     broken = broken_queries(report)
@@ -160,10 +158,8 @@ def of_problems(error: RagContractError, in_repository: InRepository) -> str:
 
     Warnings are included because they often explain a problem: a misspelled field explains a missing one.
     """
-    placed = [(problem, _location(problem)) for problem in error.problems]
     problems = [
-        annotation("error", problem, location=in_repository(location) if location else "")
-        for problem, location in placed
+        annotation("error", problem, location=_in(in_repository, location_of(problem))) for problem in error.problems
     ]
     warned = [annotation("warning", warning) for warning in error.warnings]
     where = "the job's summary has more of them"  # but not always all of them; there is no report
@@ -177,22 +173,23 @@ def of_problems(error: RagContractError, in_repository: InRepository) -> str:
 
 def _of_gate(finding: Finding, level: Level, in_repository: InRepository) -> str:
     message = f"{sentence(finding)}{f': {finding.why}' if finding.why else ''}"
-    return annotation(level, message, title=finding.ids[0], location=in_repository(finding.location))
+    return annotation(
+        level, message, title=finding.ids[0], location=_in(in_repository, Location.of_report(finding.location))
+    )
 
 
 def _of_query(
     query: QueryReport, findings: Iterable[Finding], age: str, level: Level, in_repository: InRepository
 ) -> str:
     parts = [f"Expected {render(finding.expected)}. Found: {render(finding.found)}." for finding in findings]
-    location = in_repository(query.location)
+    location = _in(in_repository, Location.of_report(query.location))
     title = f"Broken query {query.id}{f' ({age})' if age else ''}"
     return annotation(level, " ".join(parts), title=title, location=location)
 
 
-def _location(problem: str) -> str:
-    """Return the location in a message: ``golden.jsonl:17`` from ``golden.jsonl:17: relevant_doc_ids: is missing``."""
-    location, colon, _ = problem.partition(": ")
-    return location if colon and location.rpartition(":")[2].isdecimal() else ""
+def _in(in_repository: InRepository, location: Location | None) -> Location | None:
+    """Return a location with its path relative to the repository."""
+    return None if location is None else Location(in_repository(location.path), location.line)
 
 
 def _capped(commands: Iterable[str], count: int, level: Level, where: str = "the report has them all") -> Iterator[str]:

@@ -20,6 +20,7 @@ from ragcontract.core.errors import InputError, OutputError
 from ragcontract.core.ids import Tag
 from ragcontract.core.judge_settings import LabelCounts, Task
 from ragcontract.core.numbers import count
+from ragcontract.core.phrase import Location
 from ragcontract.core.run import AnswerText
 from ragcontract.core.safe_text import visible
 from ragcontract.files.locking import file_digest, in_turn, require_unchanged
@@ -146,16 +147,16 @@ def read_labels(paths: Sequence[str]) -> Labelled:
     for problem in missing:
         problems.add(problem)
     cases: dict[bytes, tuple[LabelRow, dict[tuple[str, str], bool]]] = {}
-    first: dict[tuple[bytes, tuple[str, str]], str] = {}
+    first: dict[tuple[bytes, tuple[str, str]], Location] = {}
     for location, row in located(read_rows(existing, LabelRow), problems):
         for name in NEEDS[row.task]:
             if getattr(row, name) is None:
-                problems.problem(f"{location}: {name}", f"is needed where the task is {row.task!r}")
+                problems.problem(location.at(name), f"is needed where the task is {row.task!r}")
         about = msgspec.json.encode([row.task, row.question, row.contexts or [], row.response, row.reference])
         item = (row.text, row.why or "")
         if (about, item) in first:
             message = f"this item is labelled already, at {first[about, item]}; settle on one label"
-            problems.problem(f"{location}: text", message)
+            problems.problem(location.at("text"), message)
             continue
         first[about, item] = location
         cases.setdefault(about, (row, {}))[1][item] = row.label

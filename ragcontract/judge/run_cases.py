@@ -12,6 +12,7 @@ from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id, some
 from ragcontract.core.judge_settings import Task
+from ragcontract.core.phrase import Location
 from ragcontract.core.rule import RowContext, RowRule, RuleSettings, row_rules_of
 from ragcontract.core.run import CONTEXT_FIELDS, RESPONSE_FIELDS, RunRow, row_type
 from ragcontract.evaluation.plan import with_turns
@@ -124,12 +125,12 @@ def read_cases(
         query_id: query for query_id, query in read.queries.items() if not tags or not set(tags).isdisjoint(query.tags)
     }
     cases: dict[str, dict[JudgeCase, None]] = {}
-    rows: dict[str, str] = {}
+    rows: dict[str, Location] = {}
     for location, row in located(RunFiles(paths=run, progress=progress).events(maker.row_type(queries)), problems):
         query_id = as_id(row.query_id)
         if query_id in rows and not repeats:
             problems.problem(
-                f"{location}: query_id",
+                location.at("query_id"),
                 f"{query_id!r} has a row already, at {rows[query_id]} (with --repeats, all are judged)",
             )
             continue
@@ -150,7 +151,7 @@ def read_cases(
 
 
 def _warnings(
-    queries: Mapping[str, GoldenQuery], rows: Mapping[str, str], maker: CaseMaker, tasks: Collection[Task]
+    queries: Mapping[str, GoldenQuery], rows: Collection[str], maker: CaseMaker, tasks: Collection[Task]
 ) -> list[str]:
     answers = [(query, query.answer) for query in queries.values() if query.answer]
     absent = [query.id for query in queries.values() if query.id not in rows and maker.wants(query)]

@@ -16,7 +16,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.judge_settings import Count, LabelCounts, Task
 from ragcontract.core.numbers import SAME, count, digits_beside, fixed, percent
-from ragcontract.core.phrase import Message
+from ragcontract.core.phrase import Location, Message
 from ragcontract.core.run import Moment
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.files.json_lines import UNDECODABLE, explained
@@ -107,7 +107,7 @@ def _problems(data: bytes, path: str, error: Exception) -> Iterator[str]:
     locator = JsonLocator(data.decode(errors="replace")) if isinstance(error, msgspec.ValidationError) else None
     for mismatch in explained(data, error, CalibrationFile):
         line = locator.line(mismatch.path) if locator else malformed(data, error)[0]
-        yield str(Problem.of(f"{path}:{line}", mismatch))
+        yield str(Problem.of(Location(path, line), mismatch))
 
 
 def why_not(

@@ -18,13 +18,14 @@ from ragcontract.core import bounds
 from ragcontract.core.ids import Id, TextId, as_id
 from ragcontract.core.judge_settings import Confirmed, JudgeVerdict, Task
 from ragcontract.core.numbers import count, mebibytes
-from ragcontract.core.phrase import Message, private
+from ragcontract.core.phrase import FieldPath, Location, Message, private
 from ragcontract.core.run import Moment, SourceFile
 from ragcontract.core.safe_text import printable_json, shorten, visible
 from ragcontract.files.opening import READ_ERRORS, Progress, no_progress, read_problem, unpacked_size
 from ragcontract.files.paths import existing_files
 from ragcontract.files.problems import Batch, Collector, FileRead, Problem, Problems
 from ragcontract.files.rows import Places, read_rows
+from ragcontract.files.schema import Mismatch
 from ragcontract.files.writing import write_files
 from ragcontract.judgments.items import WITHOUT, AskedJudge, asked_how, is_failure, is_proven_by_context, settled
 
@@ -94,7 +95,7 @@ class Judgments(Struct, frozen=True, kw_only=True):
     lines: "Lines"
     is_whole: bool = True
 
-    def location(self, judgment: Judgment) -> str:
+    def location(self, judgment: Judgment) -> Location:
         return self.lines.location(query_key(judgment), self.by_key)
 
 
@@ -109,11 +110,11 @@ class Lines:
     def add(self, path: str, line: int) -> None:
         self._lines.append(self._places.at(path, line))
 
-    def location(self, wanted: QueryKey, known: Iterable[QueryKey]) -> str:
+    def location(self, wanted: QueryKey, known: Iterable[QueryKey]) -> Location:
         """Return the location of a judgment; ``known`` are the keys of all judgments, in the same order."""
         if len(self._at) < len(self._lines):  # built only if something is wrong
             self._at = {key: number for number, key in enumerate(known)}
-        return self._places.text(self._lines[self._at[wanted]])
+        return self._places.location(self._lines[self._at[wanted]])
 
 
 def read_judgments(paths: Sequence[str], progress: Progress = no_progress, *, now: datetime | None = None) -> Judgments:
@@ -139,14 +140,14 @@ def read_judgments(paths: Sequence[str], progress: Progress = no_progress, *, no
                     if too_much := _too_much(len(by_key) + 1, texts):
                         problems.problem(event.location(index), too_much)
                         return Judgments(files=tuple(files), problems=problems.collected(), by_key=by_key, lines=lines)
-                    for field, why in judgment_faults(judgment, now):
-                        problems.problem(f"{event.location(index)}: {field}", why)
+                    for fault in judgment_faults(judgment, now):
+                        problems.mismatch(event.location(index), fault)
                     first = by_key.setdefault(query_key(judgment), judgment)
                     if first is judgment:
                         lines.add(event.path, event.line + index)
                     elif _what(first) != _what(judgment):  # otherwise it is a copy
                         where = lines.location(query_key(judgment), by_key)
-                        problems.problem(f"{event.location(index)}: key", _contradicts(first, judgment, where))
+                        problems.problem(event.location(index).at("key"), _contradicts(first, judgment, where))
             case FileRead(file=file):
                 files.append(file)
             case _:
@@ -171,30 +172,33 @@ def lines_of(judgments: Iterable[Judgment]) -> Iterator[bytes]:
         yield printable_json(encode(judgment).decode()).encode() + b"\n"
 
 
-def judgment_faults(judgment: "Judgment", now: datetime | None = None) -> Iterator[tuple[str, str]]:
+def judgment_faults(judgment: "Judgment", now: datetime | None = None) -> Iterator[Mismatch]:
     """Yield the fields that contradict other fields, or the clock if ``now`` is known, with the reason."""
     verdict, words = judgment.verdict, judgment.task == "confirmation"
     expected = f"one of {', '.join(map(repr, get_args(Confirmed)))}" if words else "true or false"
     if judgment.status == "ok" and verdict is None:
-        yield "verdict", _found(f"expected {expected}, because the status is 'ok'", "null")
+        yield Mismatch(("verdict",), _found(f"expected {expected}, because the status is 'ok'", "null"))
     if judgment.status != "ok" and verdict is not None:
-        yield "verdict", _found(f"expected null, because the status is {judgment.status!r}", shown(verdict))
-    wrong = [("verdict", verdict), *((f"votes[{at}]", vote) for at, vote in enumerate(judgment.votes))]
-    wrong = [(field, value) for field, value in wrong if value is not None and isinstance(value, bool) == words]
-    for field, value in wrong:
-        if value is not None:
-            yield field, _found(f"expected {expected}, because the task is {judgment.task!r}", shown(value))
+        yield Mismatch(
+            ("verdict",), _found(f"expected null, because the status is {judgment.status!r}", shown(verdict))
+        )
+    verdicts: dict[FieldPath, JudgeVerdict | None] = {("verdict",): verdict}
+    verdicts |= {("votes", at): vote for at, vote in enumerate(judgment.votes)}
+    wrong = [at for at, value in verdicts.items() if value is not None and isinstance(value, bool) == words]
+    for at in wrong:
+        because = f"because the task is {judgment.task!r}"
+        yield Mismatch(at, _found(f"expected {expected}, {because}", shown(verdicts[at])))
     if not wrong:
         yield from _of_votes(judgment)
     if judgment.status == "ok" and verdict is not None and not is_failure(verdict):
         if not judgment.quote:
-            yield "quote", _found("expected the words that prove the verdict", "none")
+            yield Mismatch(("quote",), _found("expected the words that prove the verdict", "none"))
         if judgment.context is None and is_proven_by_context(judgment.task, verdict):
-            yield "context", _found("expected the rank of the text that proves the verdict", "none")
+            yield Mismatch(("context",), _found("expected the rank of the text that proves the verdict", "none"))
     if fault := _of_fingerprint(judgment):
-        yield "fingerprint", fault
+        yield Mismatch(("fingerprint",), fault)
     if now is not None and judgment.at - now > AHEAD:
-        yield "at", f"is in the future ({judgment.at:%Y-%m-%d}); is the clock right?"
+        yield Mismatch(("at",), f"is in the future ({judgment.at:%Y-%m-%d}); is the clock right?")
 
 
 def shown(verdict: JudgeVerdict | None) -> str:
@@ -222,25 +226,27 @@ def _of_fingerprint(judgment: "Judgment") -> str | None:
     return _found(f"expected {wanted}, as its judge and model have it", has)
 
 
-def _of_votes(judgment: "Judgment") -> Iterator[tuple[str, str]]:
+def _of_votes(judgment: "Judgment") -> Iterator[Mismatch]:
     verdict, votes, judge = judgment.verdict, judgment.votes, judgment.judge
     if not judge.votes % 2:
-        yield "judge.votes", _found("expected an odd number", f"{judge.votes}")
+        yield Mismatch(("judge", "votes"), _found("expected an odd number", f"{judge.votes}"))
     if len(votes) > judge.votes:
-        yield "votes", _found(f"expected at most {count(judge.votes, 'vote')}, as the judge has", f"{len(votes)}")
+        yield Mismatch(
+            ("votes",), _found(f"expected at most {count(judge.votes, 'vote')}, as the judge has", f"{len(votes)}")
+        )
         return
     if not votes:
         # Without a vote, an item can only fail: nothing was retrieved, or there was no answer.
         if judgment.status == "ok" and verdict is not None and not is_failure(verdict):
-            yield "votes", _found(f"expected votes for the verdict {shown(verdict)}", "none")
+            yield Mismatch(("votes",), _found(f"expected votes for the verdict {shown(verdict)}", "none"))
         return
     result = settled(votes, judge.votes, judge.confirm)
     if any(settled(votes[:cast], judge.votes, judge.confirm) is not None for cast in range(1, len(votes))):
-        yield "votes", f"{msgspec.json.encode(votes).decode()} goes on after the verdict was settled"
+        yield Mismatch(("votes",), f"{msgspec.json.encode(votes).decode()} goes on after the verdict was settled")
     if result != verdict and (result is None or verdict is None or judgment.status == "ok"):
         listed, how = msgspec.json.encode(votes).decode(), f"{count(judge.votes, 'vote')}, confirm: {judge.confirm}"
         makes = "no verdict" if result is None else f"the verdict {shown(result)}"
-        yield "votes", f"{listed} makes {makes} ({how}), and the verdict is {shown(verdict)}"
+        yield Mismatch(("votes",), f"{listed} makes {makes} ({how}), and the verdict is {shown(verdict)}")
 
 
 def _refused(paths: Sequence[str]) -> Problem | None:
@@ -285,7 +291,7 @@ def _what(judgment: Judgment) -> tuple[object, ...]:
     return judgment.verdict, judgment.status, judgment.fingerprint
 
 
-def _contradicts(first: Judgment, judgment: Judgment, where: str) -> str:
+def _contradicts(first: Judgment, judgment: Judgment, where: Location) -> str:
     """Return the message about a judgment that has the key of the ``first``, which is at ``where``."""
     query = repr(shorten(as_id(judgment.query_id), bounds.NAME))
     both = first, judgment

@@ -14,8 +14,8 @@ from ragcontract.answers.normalising import normalised
 from ragcontract.core import bounds
 from ragcontract.core.ids import as_id
 from ragcontract.core.judge_settings import JudgeSettings, JudgeVerdict, Task
-from ragcontract.core.numbers import count
-from ragcontract.core.phrase import Message, private
+from ragcontract.core.numbers import beginning, count, more
+from ragcontract.core.phrase import Message, Place, private
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.judgments.items import (
     AskedJudge,
@@ -41,7 +41,7 @@ class Replay:
         settings: JudgeSettings,
         *,
         fingerprint: str | None = None,
-        located: Callable[[Judgment], str] = lambda _: "",
+        located: Callable[[Judgment], Place] = lambda _: "",
     ) -> None:
         """Index judgments. With the ``fingerprint`` of a calibrated judge, only its judgments count.
 
@@ -258,8 +258,8 @@ def _unjudged(case: JudgeCase, judgments: Sequence[Judgment | None]) -> str:
         for item, judgment in zip(case.items, judgments, strict=True)
         if judgment is None or judgment.status != "ok"
     ]
-    names = ", ".join(name for name, _ in without[: bounds.NAMES]) + (", …" if len(without) > bounds.NAMES else "")
     _, first = without[0]
+    names = beginning([name for name, _ in without])
     start = f"has no verdict on {len(without)} of {count(len(judgments), 'item')}: {names}"
     if first is None:
         return start
@@ -268,8 +268,7 @@ def _unjudged(case: JudgeCase, judgments: Sequence[Judgment | None]) -> str:
 
 def _judges(judges: Collection[AskedJudge]) -> str:
     named = list(dict.fromkeys(map(_named, islice(judges, bounds.JUDGES))))
-    more = f" and {len(named) - bounds.NAMES} more" if len(named) > bounds.NAMES else ""
-    return " and ".join(named[: bounds.NAMES]) + more
+    return " and ".join(named[: bounds.NAMES]) + more(len(named), bounds.NAMES, form=" and {}")
 
 
 def _named(judge: AskedJudge) -> str:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from ragcontract.core import bounds
 from ragcontract.core.golden import RELEVANT_GRADE, GoldenQuery
 from ragcontract.core.nearest import NearNames
+from ragcontract.core.phrase import Location
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
@@ -74,7 +75,7 @@ class _Ticked(Struct, kw_only=True):
     level: float
     grades: dict[str, float] = {}  # infinite for a document that is ticked without a grade
     unmarked: list[str] = []  # the documents without a mark
-    nothing: str | None = None  # the location of the tick
+    nothing: Location | None = None  # the location of the tick
 
     def mark(self, doc_id: str, mark: str) -> None:
         """Note a mark. If a document has several, the highest grade counts."""
@@ -116,7 +117,7 @@ def read_checklist(
     reader = _Reader(path, queries, problems, level)
     text = read_text(path, bounds.TICKED, "candidates")
     for number, line in enumerate(text.split("\n"), start=1):
-        reader.line(f"{path}:{number}", line.strip())
+        reader.line(Location(path, number), line.strip())
     return reader.finish()
 
 
@@ -130,11 +131,11 @@ class _Reader:
         self._problems = problems
         self._near = NearNames(queries)
         self._ticked: dict[str, _Ticked] = {}
-        self._first: dict[str, str] = {}
+        self._first: dict[str, Location] = {}
         self._current: _Ticked | None = None
         self._is_below_a_question = False
 
-    def line(self, location: str, line: str) -> None:
+    def line(self, location: Location, line: str) -> None:
         if line.startswith("##"):
             self._question(location, line.removeprefix("##").strip())
         elif item := ITEM.fullmatch(line):
@@ -144,7 +145,7 @@ class _Reader:
         elif line and not line.startswith("#"):
             self._problems.problem(location, f"{EXPECTED}, found {shown(line)}")
 
-    def _question(self, location: str, text: str) -> None:
+    def _question(self, location: Location, text: str) -> None:
         self._is_below_a_question = True
         self._current = None
         query_id = self._read_id(location, text)
@@ -159,7 +160,7 @@ class _Reader:
             self._first[query_id] = location
             self._ticked[query_id] = self._current = _Ticked(query=self._queries[query_id], level=self._level)
 
-    def _asked(self, location: str, line: str) -> None:
+    def _asked(self, location: Location, line: str) -> None:
         """Refuse the marks below a question that the golden file no longer asks under this id."""
         if self._current is None:
             return
@@ -169,7 +170,7 @@ class _Reader:
             advice = "tick a list for the golden file as it is, or give this question the id that it has there"
             self._problems.problem(location, f"{asks}; {advice}")
 
-    def _item(self, location: str, tick: str, text: str) -> None:
+    def _item(self, location: Location, tick: str, text: str) -> None:
         if tick not in MARKS and not GRADE.fullmatch(tick):
             self._problems.problem(location, f"expected [x], [-], [?], [ ] or a grade as [2], found [{tick}]")
         elif not self._is_below_a_question:
@@ -180,7 +181,7 @@ class _Reader:
         elif (doc_id := self._read_id(location, text)) is not None and self._current:
             self._current.mark(doc_id, tick)
 
-    def _read_id(self, location: str, text: str) -> str | None:
+    def _read_id(self, location: Location, text: str) -> str | None:
         name = text.split(maxsplit=1)[0] if text else ""
         if text.startswith('"'):
             try:

@@ -104,7 +104,7 @@ class GoldenRows:
         self.queries = queries
         self.level = level
         self._lines = data.split(b"\n")
-        self._rows = {query.id: int(query.location.rpartition(":")[2]) - 1 for query in queries.values()}
+        self._rows = {query.id: query.location.line - 1 for query in queries.values()}
         self._digest = digest_of(data)
 
     def with_labels(self, labels: Mapping[str, Labels], texts: Mapping[str, str]) -> bytes:

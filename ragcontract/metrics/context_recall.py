@@ -90,4 +90,4 @@ class ContextRecallText:
             for number, text in enumerate((query.answer and query.answer.reference_contexts) or ()):
                 if not has_words(text):
                     message = "has no words to search for; give a text with words, or choose another measure for it"
-                    yield Complaint(location=f"{query.location}: reference_contexts[{number}]", message=message)
+                    yield Complaint(location=query.location.at("reference_contexts", number), message=message)

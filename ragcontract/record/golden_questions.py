@@ -1,7 +1,7 @@
 """Read the questions of golden files: what is asked, without what must hold for the answers."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -12,6 +12,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.ids import Id, Tag, as_id
 from ragcontract.core.nearest import nearest
+from ragcontract.core.phrase import Location
 from ragcontract.core.safe_text import shorten
 from ragcontract.files.paths import existing_files
 from ragcontract.files.problems import Collector, located
@@ -87,13 +88,13 @@ def read_questions(paths: Sequence[str], selection: Selection) -> Questions:
     for problem in missing:
         problems.add(problem)
     chosen: list[Question] = []
-    first: dict[str, str] = {}
+    first: dict[str, Location] = {}
     tags: set[str] = set()
     for location, row in located(read_rows(files, _AskedRow, spell_check=0), problems):
         known_as = as_id(row.id)
         if known_as in first:
             message = f"duplicate id {known_as!r}, first defined at {first[known_as]}"
-            problems.problem(f"{location}: id", message)
+            problems.problem(location.at("id"), message)
             continue
         first[known_as] = location
         if len(tags) < bounds.TAGS:
@@ -124,7 +125,7 @@ def _question(row: _AskedRow, known_as: str) -> Question:
     )
 
 
-def _unknown(option: str, names: Sequence[str], known: Mapping[str, str] | set[str]) -> Iterator[str]:
+def _unknown(option: str, names: Sequence[str], known: Collection[str]) -> Iterator[str]:
     for name in names:
         if name not in known:
             near = nearest(name, known)

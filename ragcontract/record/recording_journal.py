@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.core.numbers import count
+from ragcontract.core.numbers import count, more
 from ragcontract.core.safe_text import shorten
 from ragcontract.files.paths import AnchoredPath
 from ragcontract.net.journal import Lines
@@ -155,8 +155,7 @@ class Journal:
 
     def _refuse(self, differs: Sequence[str]) -> None:
         if differs:
-            others = len(differs) - bounds.NAMES
-            listed = ", ".join(differs[: bounds.NAMES]) + (f", and {others:,} more" if others > 0 else "")
+            listed = ", ".join(differs[: bounds.NAMES]) + more(len(differs), bounds.NAMES, form=", and {}")
             has = f"has {count(self._rows, 'answer')} of a recording that did not end, but {listed}"
             raise InputError([f"{self._lines.path}: {has}; undo that to go on, or throw them away with --fresh"])
 

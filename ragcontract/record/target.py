@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.lines import Line
+from ragcontract.core.phrase import Location
 from ragcontract.core.run import VERSION_FIELDS
 from ragcontract.core.safe_text import encodable
 from ragcontract.files.opening import READ_ERRORS, read_problem, read_within
@@ -113,7 +114,7 @@ def read_target_file(path: str, secrets: Secrets, *, kinds: Modules = KINDS, aro
             problems += [(document.line(mismatch.path), mismatch) for mismatch in wrong]
     if problems:
         problems.sort(key=lambda problem: problem[0])
-        lines = [Problem.of(f"{encodable(path)}:{line}", mismatch) for line, mismatch in dict.fromkeys(problems)]
+        lines = [Problem.of(Location(encodable(path), line), mismatch) for line, mismatch in dict.fromkeys(problems)]
         sum((Problems(problems=(str(line),)) for line in lines), Problems()).raise_if_any()
     name = next(name for name in kinds if name in value)
     stated = getattr(made, "versions", None)

@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Direction, Metric, Scale
-from ragcontract.core.numbers import SAME, count, fixed, more, signed
+from ragcontract.core.numbers import SAME, beginning, count, fixed, more, signed
 from ragcontract.core.run import SourceFile, ranks_by_id
 from ragcontract.core.safe_text import clipped, encodable, visible
 from ragcontract.decision.evaluated import Evaluation
@@ -247,7 +247,7 @@ def _disagreement(evaluations: Sequence[Evaluation], query: GoldenQuery) -> Disa
     by_run = [evaluation.metrics(evaluation.run, query.id) for evaluation in evaluations]
     return Disagreement(
         id=query.id,
-        location=encodable(query.location),
+        location=encodable(str(query.location)),
         query=query.query,
         metrics={key: [of_run[key] for of_run in by_run] for key in by_run[0]},
         ranks=[
@@ -313,8 +313,7 @@ def notes(made: RunComparison) -> Iterator[tuple[str, str]]:
 
 def ranks(ranks_of_run: Mapping[str, int | None]) -> str:
     """Return the ranks of the relevant documents, a dash for one that was not retrieved: ``1, –``."""
-    listed = [str(rank or "–") for rank in list(ranks_of_run.values())[: bounds.LISTED]]
-    return ", ".join(listed) + (", …" if len(ranks_of_run) > bounds.LISTED else "")
+    return beginning([str(rank or "–") for rank in ranks_of_run.values()], bounds.LISTED)
 
 
 def title(made: RunComparison) -> str:

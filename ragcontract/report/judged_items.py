@@ -130,7 +130,7 @@ def _queries(evaluation: Evaluation, judged: Mapping[str, Rows], family: JudgedS
                 for number, judgments in enumerate(rows, 1)
                 for judgment, text in zip(judgments, texts, strict=False)  # not strict: none is judged
             ]
-            yield JudgedQuery(id=query.id, location=encodable(query.location), passed=passed, of=of, items=items)
+            yield JudgedQuery(id=query.id, location=encodable(str(query.location)), passed=passed, of=of, items=items)
 
 
 def _item(judgment: Judgment, text: str, row: int | None) -> JudgedItem:
@@ -157,7 +157,9 @@ def _of_flagged(
         passed = sum(1 for item in items if not item.stands)
         if items and (listed or passed < len(items)):
             queries.append(
-                JudgedQuery(id=query.id, location=encodable(query.location), passed=passed, of=len(items), items=items)
+                JudgedQuery(
+                    id=query.id, location=encodable(str(query.location)), passed=passed, of=len(items), items=items
+                )
             )
     return TaskReport(
         task=CONFIRMATION,

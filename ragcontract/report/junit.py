@@ -13,6 +13,7 @@ from junit_xml import TestCase, TestSuite
 from ragcontract.core import bounds
 from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.numbers import more
+from ragcontract.core.phrase import Location
 from ragcontract.core.phrase import render as say
 from ragcontract.core.safe_text import visible
 from ragcontract.decision.gate_report import GateReport
@@ -81,10 +82,8 @@ def _classname(report: Report | ErrorReport, what: str) -> str:
 
 def _case(name: str, classname: str, location: str) -> TestCase:
     """Return a test case with the file and the line of its ``location``, such as ``golden.jsonl:17``."""
-    file, _, line = location.rpartition(":")
-    if not (line.isascii() and line.isdecimal()):
-        file, line = location, ""
-    return TestCase(visible(name), classname=classname, file=visible(file) or None, line=line or None)
+    at = Location.of_report(location)
+    return TestCase(visible(name), classname=classname, file=visible(at.path) or None, line=at.line or None)
 
 
 def _suite(name: str, properties: Properties, statuses: Sequence[str], cases: Iterator[TestCase]) -> Iterator[bytes]:

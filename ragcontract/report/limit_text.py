@@ -9,21 +9,17 @@ from typing import NamedTuple
 
 from ragcontract.core import bounds
 from ragcontract.core.finding import phrase_of
-from ragcontract.core.gate import Unit
+from ragcontract.core.gate import NOUNS, digits_beside_limit, written
 from ragcontract.core.numbers import (
     MOST_FOR_TABLES,
     SAME,
-    as_written,
     count,
-    decimals,
     digits_beside,
     digits_for,
     digits_that_add_up,
     fixed,
     more,
-    ms_as_written,
     percent,
-    percent_as_written,
     signed,
 )
 from ragcontract.core.phrase import Name, Phrase
@@ -56,32 +52,17 @@ def limit_text(gate: GateReport, whole: float | None, digits: int) -> str:
 
     A relative limit on a metric is also shown in points, with ``digits`` decimals; ``whole`` is the value of 100 %.
     """
-    written = _written(gate)
+    limit = written(gate.limit, gate.unit, relative=gate.relative)
     if gate.unit == "points" and gate.relative:
-        written += f" ({fixed(gate.limit * (whole or 0.0), digits)})"
-    return f"{_verb(gate)} {written}"
+        limit += f" ({fixed(gate.limit * (whole or 0.0), digits)})"
+    if gate.compares:
+        return f"allowed {NOUNS[gate.kind]} {limit}"
+    return f"{'allowed' if gate.unit == 'ms' else gate.kind} {limit}"
 
 
 def whole_of(metric: MetricReport) -> float | None:
     """Return the value of 100 % in limits on a metric: the baseline's value, counted from the lowest of the scale."""
     return None if metric.baseline is None else abs(metric.baseline - metric.scale.zero)
-
-
-def _written(gate: GateReport) -> str:
-    if gate.relative:
-        return percent_as_written(gate.limit)
-    return written(gate.limit, gate.unit)
-
-
-def written(limit: float, unit: Unit) -> str:
-    """Return an absolute limit as it was written, with its unit."""
-    return ms_as_written(limit) if unit == "ms" else as_written(limit)
-
-
-def _verb(gate: GateReport) -> str:
-    if not gate.compares:
-        return "allowed" if gate.unit == "ms" else gate.kind
-    return "allowed drop" if gate.kind == "drop" else "allowed increase"
 
 
 def table_digits(rows: Iterable[tuple[MetricReport, Sequence[GateReport]]]) -> int:
@@ -109,16 +90,14 @@ def table_digits(rows: Iterable[tuple[MetricReport, Sequence[GateReport]]]) -> i
 
 def _digits_beside(gate: GateReport, metric: MetricReport) -> int:
     if not gate.relative:
-        return max(digits_beside(gate.observed, gate.limit), min(decimals(gate.limit), MOST_FOR_TABLES))
+        return digits_beside_limit(gate.observed, gate.limit)
     whole = whole_of(metric) or 0.0  # a limit in percent is also shown in points, rounded
     return digits_for([(gate.observed * whole, gate.limit * whole)])
 
 
 def limited_by(gate: GateReport) -> str:
     """Return what a gate limits: ``drop of Recall@5``, ``minimum of HitRate@5``, ``p95 latency``."""
-    if gate.compares:
-        return f"{'drop' if gate.kind == 'drop' else 'increase'} of {gate.label}"
-    return gate.label if gate.unit == "ms" else f"{gate.kind} of {gate.label}"
+    return gate.label if gate.unit == "ms" and not gate.compares else f"{NOUNS[gate.kind]} of {gate.label}"
 
 
 OUTCOMES: dict[Certainty, str] = {
@@ -200,10 +179,10 @@ def _excess(gate: GateReport, report: Report) -> float:
 
 def _amounts(gate: GateReport) -> tuple[str, str]:
     """Return the upper bound of a change and its limit as text."""
-    most = (gate.bounds or NO_BOUNDS)[1]
+    most, limit = (gate.bounds or NO_BOUNDS)[1], written(gate.limit, relative=gate.relative)
     if gate.relative:
-        return percent(most, digits_beside(most * 100, gate.limit * 100)), percent_as_written(gate.limit)
-    return fixed(most, digits_beside(most, gate.limit)), as_written(gate.limit)
+        return percent(most, digits_beside(most * 100, gate.limit * 100)), limit
+    return fixed(most, digits_beside(most, gate.limit)), limit
 
 
 def left_open(report: Report) -> Iterator[Phrase]:

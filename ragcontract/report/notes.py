@@ -8,12 +8,13 @@ from datetime import datetime
 from math import inf
 
 from ragcontract.core import bounds
+from ragcontract.core.gate import written
 from ragcontract.core.numbers import SAME, count, digits_for, fixed, more, percent
 from ragcontract.core.phrase import Name, Phrase, joined, listed
 from ragcontract.core.run import SourceFile
 from ragcontract.core.safe_text import clipped
 from ragcontract.decision.gate_report import GateReport
-from ragcontract.report.limit_text import limited_by, written
+from ragcontract.report.limit_text import limited_by
 from ragcontract.report.metric_table import at_largest_k
 from ragcontract.report.parts import BaselineInput
 from ragcontract.report.record import Report, ScopeReport

@@ -261,7 +261,7 @@ def _query(query: GoldenQuery, evaluation: Evaluation, decision: Decision) -> Qu
     before = baseline.scores.get(query.id) if baseline else None
     return QueryReport(
         id=query.id,
-        location=encodable(query.location),
+        location=encodable(str(query.location)),
         query=query.query,
         tags=list(query.tags),
         weight=query.weight,

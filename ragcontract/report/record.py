@@ -340,6 +340,6 @@ def least_overlap(evaluation: Evaluation) -> list[LeastOverlap]:
         if overlaps and (overlaps[0] < 1 or overlaps[1] < 1)
     ]
     return [
-        LeastOverlap(id=query.id, location=encodable(query.location), overlap=overlap, rbo=rbo)
+        LeastOverlap(id=query.id, location=encodable(str(query.location)), overlap=overlap, rbo=rbo)
         for overlap, rbo, query in nsmallest(bounds.LEAST_OVERLAP, different, key=itemgetter(0, 1))
     ]

@@ -163,7 +163,7 @@ def _item_of_case(decision: Decision, query: GoldenQuery, row: RunRow | None) ->
         label = "ERROR"
     violations = decision.violations.get(query.id, ())
     message = shorten("; ".join(map(_sentence, violations)) or "holds", bounds.MESSAGE)
-    return _item(query.id, label, message, encodable(query.location))
+    return _item(query.id, label, message, encodable(str(query.location)))
 
 
 def _is_answered(row: RunRow | None) -> bool | None:

@@ -9,6 +9,7 @@ from ragcontract.answers.matchers import described, finds, spans
 from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AnswerSettings, Matcher
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.numbers import more
 from ragcontract.core.phrase import Name, Phrase, excerpt, joined
 from ragcontract.core.rule import RowContext, Violation
 from ragcontract.core.run import RunRow
@@ -138,8 +139,7 @@ def _named(matcher: Matcher) -> list[str | Name]:
     parts: list[str | Name] = []
     for number, text in enumerate(texts[: bounds.LISTED]):
         parts += [" or ", quoted(text)] if number else [quoted(text)]
-    more = len(texts) - bounds.LISTED
-    return [*parts, f" or {more:,} more"] if more > 0 else parts
+    return [*parts, *filter(None, [more(len(texts), bounds.LISTED, form=" or {}")])]
 
 
 def _identity(matcher: Matcher) -> str:

@@ -10,7 +10,7 @@ from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Direction, Metric, Scale
 from ragcontract.core.numbers import SAME, as_written, digits_beside, fixed
-from ragcontract.core.phrase import Message
+from ragcontract.core.phrase import FieldPath, Message
 from ragcontract.core.rule import RowContext, RowRule, Violation, names_of
 from ragcontract.core.run import RunRow
 
@@ -34,11 +34,11 @@ class ScoreRule(RowRule, frozen=True, kw_only=True, gc=False):
         """The keys of the metrics that the rule reads."""
         raise NotImplementedError
 
-    def path_of(self, number: int) -> str:  # noqa: ARG002 (used by subclasses)
-        """Return the path within the rule, such as ``.metric``, of a metric that it reads; empty if none names it."""
-        return ""
+    def path_of(self, number: int) -> FieldPath:  # noqa: ARG002 (used by subclasses)
+        """Return the path within the rule, as ``("metric",)``, of a metric that it reads; empty if none names it."""
+        return ()
 
-    def faults_with(self, metric: Metric) -> Iterator[tuple[str, str]]:  # noqa: ARG002 (used by subclasses)
+    def faults_with(self, metric: Metric) -> Iterator[tuple[FieldPath, str]]:  # noqa: ARG002 (used by subclasses)
         """Yield why a metric is unfit for the rule, as a path within the rule and a message."""
         yield from ()
 
@@ -60,18 +60,18 @@ class OneScoreRule(ScoreRule, frozen=True, kw_only=True, gc=False):
         """The number that the value is compared with, in the metric's own unit."""
         return float(getattr(self, self.limit_field))
 
-    def faults_with(self, metric: Metric) -> Iterator[tuple[str, str]]:
+    def faults_with(self, metric: Metric) -> Iterator[tuple[FieldPath, str]]:
         """Yield that the other direction is better, or that the limit is off the metric's scale or at its worst end."""
         scale = f"{metric.scale.low:g} to {metric.scale.high:g}, the scale of {metric.key}"
         if self.better != metric.better:
             other = names_of(MaxScore if metric.better == "lower" else MinScore)[0]
             yield self.path_of(0), f"of {metric.key}, {metric.better} is better: write {other}"
         elif not metric.scale.low <= self.limit <= metric.scale.high:
-            yield f".{self.limit_field}", f"expected a number from {scale}, found {self.limit:g}"
+            yield (self.limit_field,), f"expected a number from {scale}, found {self.limit:g}"
         elif abs(self.limit - metric.worst) <= SAME:
             beyond, holds = ("above", "at least") if self.better == "higher" else ("below", "at most")
             never = f"every value from {scale}, is {holds} that, so the rule can never be broken"
-            yield f".{self.limit_field}", f"expected a number {beyond} {metric.worst:g}, found {self.limit:g}: {never}"
+            yield (self.limit_field,), f"expected a number {beyond} {metric.worst:g}, found {self.limit:g}: {never}"
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002 (the seam's)
         """Yield a violation if the value is beyond its limit, unrounded and with a tolerance of 1e-9."""
@@ -97,8 +97,8 @@ class NamedScoreRule(OneScoreRule, frozen=True, kw_only=True, gc=False):
     def read(self) -> tuple[str, ...]:
         return (self.metric,)
 
-    def path_of(self, number: int) -> str:  # noqa: ARG002 (there is one)
-        return ".metric"
+    def path_of(self, number: int) -> FieldPath:  # noqa: ARG002 (there is one)
+        return ("metric",)
 
 
 class MinScore(NamedScoreRule, frozen=True, kw_only=True, gc=False, tag="min_score"):
@@ -124,11 +124,11 @@ class MaxHallucinationRisk(OneScoreRule, frozen=True, kw_only=True, gc=False, ta
     def read(self) -> tuple[str, ...]:
         return ("faithfulness",)
 
-    def faults_with(self, metric: Metric) -> Iterator[tuple[str, str]]:
+    def faults_with(self, metric: Metric) -> Iterator[tuple[FieldPath, str]]:
         """Yield what is wrong with the threshold. It is a fraction, so the metric must have the scale from 0 to 1."""
         if metric.better == self.better and metric.scale != Scale():
             scale = f"{metric.scale.low:g} to {metric.scale.high:g}"
-            yield f".{self.limit_field}", f"is a fraction, but the scale of {metric.key} is {scale}: write min_score"
+            yield (self.limit_field,), f"is a fraction, but the scale of {metric.key} is {scale}: write min_score"
         else:
             yield from super().faults_with(metric)
 
@@ -146,8 +146,8 @@ class CompositeMinimum(ScoreRule, frozen=True, kw_only=True, gc=False, tag="comp
     def read(self) -> tuple[str, ...]:
         return self.metrics
 
-    def path_of(self, number: int) -> str:
-        return f".metrics[{number}]"
+    def path_of(self, number: int) -> FieldPath:
+        return ("metrics", number)
 
     def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:
         """Return the metrics that the row has no value of; None if it has none at all."""

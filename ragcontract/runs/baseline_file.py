@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.ids import Id, Rank, as_id
+from ragcontract.core.phrase import Location
 from ragcontract.core.run import Latency, Means, SourceFile
 from ragcontract.files.json_lines import HEAD, UNDECODABLE, explained
 from ragcontract.files.json_text import DoubledKeys, JsonLocator, check_nesting, doubled_key, fault, malformed
@@ -254,14 +255,14 @@ def _explain(data: bytes, path: str, error: Exception) -> Iterator[Problem | Mor
         for mismatch in reasons:
             if shown < bounds.PROBLEMS:
                 shown += 1
-                yield Problem.of(f"{path}:{locate.line(mismatch.path)}", mismatch)
+                yield Problem.of(Location(path, locate.line(mismatch.path)), mismatch)
             else:
                 yield MoreProblems(1)
     except UNDECODABLE as undecodable:
         error = undecodable
     if not shown:
         line, message = malformed(data, error)
-        yield Problem(f"{path}:{line}", message)
+        yield Problem(Location(path, line), message)
 
 
 def _all_mismatches(data: bytes) -> Iterator[Mismatch]:

@@ -16,6 +16,7 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import count
+from ragcontract.core.phrase import Location, Place
 from ragcontract.core.run import RunRow, row_type
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.paths import existing_files
@@ -121,10 +122,10 @@ def read_doc_ids(paths: Sequence[str]) -> tuple[dict[str, list[str]], Problems]:
     """
     problems = Collector()
     rows: dict[str, list[str]] = {}
-    first: dict[str, str] = {}
+    first: dict[str, Location] = {}
     for query_id, doc_ids, location in doc_id_rows(paths, problems, results_required=False):
         if query_id in rows:
-            problems.problem(f"{location}: query_id", f"duplicate id {query_id!r}, first defined at {first[query_id]}")
+            problems.problem(location.at("query_id"), f"duplicate id {query_id!r}, first defined at {first[query_id]}")
         else:
             rows[query_id], first[query_id] = doc_ids, location
     return rows, problems.collected()
@@ -132,7 +133,7 @@ def read_doc_ids(paths: Sequence[str]) -> tuple[dict[str, list[str]], Problems]:
 
 def doc_id_rows(
     paths: Sequence[str], problems: Collector, progress: Progress = no_progress, *, results_required: bool = True
-) -> Iterator[tuple[str, list[str], str]]:
+) -> Iterator[tuple[str, list[str], Location]]:
     """Yield ``(query_id, doc_ids, location)`` of each valid row; ``problems`` collects problems and warnings."""
     events = RunFiles(paths=paths, progress=progress).events(row_type(results_required=results_required))
     order = OrderCheck()
@@ -181,15 +182,15 @@ class OrderCheck:
     def __init__(self) -> None:
         self.falling = False
         self._unordered = self._rising = 0
-        self._first = ""
+        self._first: Location | None = None
 
-    def note(self, scores: Scores, location: str) -> None:
+    def note(self, scores: Scores, location: Location) -> None:
         if descending(scores):
             self.falling = self.falling or falls(scores)
         else:
             self.out_of_order(scores, location)
 
-    def out_of_order(self, scores: Scores, location: str) -> None:
+    def out_of_order(self, scores: Scores, location: Location) -> None:
         self._unordered += 1
         self._first = self._first or location
         self._rising += rises(scores)
@@ -200,7 +201,7 @@ class OrderCheck:
 
     def warning(self) -> str | None:
         """Return the warning about scores out of order; None if there are none, or if they look like distances."""
-        return out_of_order(self._first, self._unordered) if self._unordered and not self.distances else None
+        return out_of_order(self._first, self._unordered) if self._first and not self.distances else None
 
 
 def look_like_distances(unordered: int, rising: int, *, falling: bool) -> bool:
@@ -233,7 +234,7 @@ def _present(scores: Scores) -> list[float]:
     return [score for score in scores if score is not None]
 
 
-def out_of_order(location: str, rows: int) -> str:
+def out_of_order(location: Place, rows: int) -> str:
     """Return the warning about ``rows`` rows with unordered scores, of which the first is at ``location``."""
     return (
         f"{location}: the scores are not in descending order ({count(rows, 'such row')}); "

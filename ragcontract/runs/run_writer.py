@@ -21,14 +21,14 @@ from ragcontract.core.errors import InputError, OutputError
 from ragcontract.core.ids import as_id
 from ragcontract.core.nearest import nearest
 from ragcontract.core.numbers import mebibytes
-from ragcontract.core.phrase import Message, private
+from ragcontract.core.phrase import Message, dotted, private
 from ragcontract.core.run import VERSION_FIELDS, RunRow, SourceFile
 from ragcontract.core.safe_text import shorten
 from ragcontract.files.json_lines import has_more_text
 from ragcontract.files.paths import AnchoredPath
 from ragcontract.files.problems import Batch, Event, FileRead, Problem
 from ragcontract.files.rows import is_parquet, needs_pyarrow
-from ragcontract.files.schema import dotted, mismatches, shown
+from ragcontract.files.schema import mismatches, shown
 from ragcontract.files.writing import beside, check_outputs, take_after
 
 Id = str | int

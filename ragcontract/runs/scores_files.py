@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from ragcontract.core import bounds
 from ragcontract.core.ids import Id, as_id
 from ragcontract.core.metric import Invalid, Metric
+from ragcontract.core.phrase import Location
 from ragcontract.core.run import RunRow, SourceFile, has_failed
 from ragcontract.core.safe_text import encodable, shorten
 from ragcontract.files.opening import Progress, no_progress
@@ -186,7 +187,7 @@ class _Reader:
             self._names[number] = (before[0] | scores, before[1] | checks)
 
     def _score(self, query_id: str, name: str, value: float, at: int) -> None:
-        location = f"{self._table.places.text(at)}: scores.{name}"
+        location = self._table.places.location(at).at("scores", name)
         if why := self._wanted.metrics[name].scale.fault(value):
             self.problems.problem(location, why)
         elif (first := self._table.note(query_id, name, value, at)) is not None:
@@ -196,12 +197,15 @@ class _Reader:
         if isinstance(check, bool):
             check = Check(passed=check, reason=reason)
         if (first := self._table.note_check(query_id, name, check, at)) is not None:
-            self._refuse(f"{self._table.places.text(at)}: checks.{shorten(name, bounds.NAME)}", query_id, first, at)
+            location = self._table.places.location(at).at("checks", shorten(name, bounds.NAME))
+            self._refuse(location, query_id, first, at)
 
-    def _refuse(self, location: str, query_id: str, first: int, at: int) -> None:
+    def _refuse(self, location: Location, query_id: str, first: int, at: int) -> None:
         same_file = self._table.places.in_one_file(first, at)
         once = ONCE if same_file and not self._wanted.repeats else "; leave one of them out"
-        self.problems.problem(location, f"query {query_id!r} has it at {self._table.places.text(first)} already{once}")
+        self.problems.problem(
+            location, f"query {query_id!r} has it at {self._table.places.location(first)} already{once}"
+        )
 
     def _hold(self, name: str, value: float, query_id: str, text: str) -> None:
         held = self._reasons.setdefault(name, [])
@@ -328,7 +332,7 @@ class Table:
     def _clashes(self, field: str, where: Mapping[str, int], own: Iterable[str]) -> list[Invalid]:
         both = [name for name in own if name in where]
         return [
-            Invalid(f"{field}.{name}", f"{self.places.text(where[name])} has it, too; leave one of them out")
+            Invalid(f"{field}.{name}", f"{self.places.location(where[name])} has it, too; leave one of them out")
             for name in both
         ]
 

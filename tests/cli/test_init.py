@@ -11,8 +11,8 @@ from ragcontract.cli.commands.init import WORKFLOW
 from ragcontract.contract.config import config_record
 from ragcontract.contract.config_file import ConfigFile, read_config
 from ragcontract.contract.limits import AT_K, limit_keys
+from ragcontract.core.phrase import dotted
 from ragcontract.files.problems import Problems
-from ragcontract.files.schema import dotted
 from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.statistics.quantities import LATENCY
 from scripts import docs

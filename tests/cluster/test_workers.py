@@ -189,3 +189,24 @@ def test_a_bad_row_is_reported_without_its_value_where_no_text_may_be_shown() ->
     assert reported.decode() == (
         'r.parquet: query "q2": latency_ms: expected a number from 0 to a billion, found (not shown)'
     )
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        (b'{"response": "my secret", "query_id"', "is cut off"),
+        (b'{"response": "my secret"}', "query_id: is missing"),
+        (b'"my secret"', "expected an object, found (not shown)"),
+        (b'{"response": "my secret", "response": "my secret"}', "duplicate key (not shown)"),
+        (b'my secret {"query_id": "q1"}', "is not JSON"),
+        (b"my secret \xff", "is not UTF-8"),
+        (b'"my secret' + b" " * bounds.LINE, "the line is longer than 64 MiB"),
+    ],
+)
+def test_a_bad_line_is_not_quoted_where_no_text_may_be_shown(line: bytes, sentence: str) -> None:
+    without_texts = Job(replace(job().plan, texts=False))
+    problems = of(added_up(of_lines([lines(line)], without_texts)), "problem")
+    for _, reported in problems:
+        assert reported.decode().startswith("r.jsonl: the line (not shown): ")
+        assert b"secret" not in reported
+    assert any(sentence in reported.decode() for _, reported in problems)

@@ -18,8 +18,8 @@ from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.lines import Line
 from ragcontract.core.metric import Direction, Family, Metric, MetricSettings, Scale, SwitchedOn
+from ragcontract.core.phrase import dotted
 from ragcontract.core.run import RunRow, Values
-from ragcontract.files.schema import dotted
 from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.schemas import SCHEMAS
 
@@ -130,7 +130,7 @@ missing_queries: zero
     assert (at["fail_on.mrr_drop_gt"], at["minimums.hitrate_at_k"], at["k"]) == (3, 11, 1)
     assert at["tags.policy.minimums.ndcg_at_k"] == 16
     assert at["tags.policy.fail_on.map_drop_gt"] == 17
-    assert all(gate.location == f"{tmp_path}/ragcontract.yml:{at[gate.id]}" for gate in found.gates)
+    assert all(str(gate.location) == f"{tmp_path}/ragcontract.yml:{at[gate.id]}" for gate in found.gates)
 
 
 def test_the_defaults() -> None:

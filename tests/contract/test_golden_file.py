@@ -5,6 +5,7 @@ import pytest
 
 from ragcontract.contract.golden_file import OF_ANSWERS, OWN_FIELD, Golden, read_golden
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.phrase import Location
 from ragcontract.registry import BUILT_IN
 from tests.builders import golden, run, write_jsonl
 from tests.process import rag_contract
@@ -27,7 +28,7 @@ def test_defaults_are_filled_in(tmp_path: Path) -> None:
         id="q",
         query="?",
         relevant_doc_ids=("a",),
-        location=f"{tmp_path}/golden.jsonl:1",
+        location=Location(f"{tmp_path}/golden.jsonl", 1),
         must_rank_at_most=None,
         must_include_any=False,
         forbidden_doc_ids=(),
@@ -130,7 +131,7 @@ def test_problems_are_collected_with_the_rows_that_are_good(tmp_path: Path) -> N
 @pytest.mark.parametrize(("rows", "line"), [([{}, {"a": 1}, {"b": 2}], 2), ([{}, {}, {}], None)])
 def test_the_first_row_with_metadata_is_known(rows: list[dict[str, int]], line: int | None, tmp_path: Path) -> None:
     found = read_all(tmp_path, *(golden(f"q{n}", metadata=metadata) for n, metadata in enumerate(rows)))
-    assert found.metadata == (line and f"{tmp_path}/golden.jsonl:{line}")
+    assert found.metadata == (line and Location(f"{tmp_path}/golden.jsonl", line))
 
 
 @pytest.mark.parametrize("rules", [{}, {"rules": [{"type": "must_cite"}]}], ids=["alone", "beside rules"])

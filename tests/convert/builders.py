@@ -11,6 +11,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from ragcontract.convert.collection import FORMATS, Collection, Part, Query, Ranking, Retrieved, Source
+from ragcontract.core.phrase import Location
 from ragcontract.files.problems import Collector, Problems
 from tests.process import rag_contract
 
@@ -80,14 +81,16 @@ def converted(form: str, out: str, folder: Path, *argv: str) -> Converted:
 def collection(grades: Judgments, results: Results | None = None) -> Collection:
     """Return a collection as a reader does."""
     queries = {
-        query_id: Query(id=query_id, text=f"About {query_id}?", grades=dict(found), location=f"golden.jsonl:{number}")
+        query_id: Query(
+            id=query_id, text=f"About {query_id}?", grades=dict(found), location=Location("golden.jsonl", number)
+        )
         for number, (query_id, found) in enumerate(grades.items(), start=1)
     }
     rankings = {
         query_id: Ranking(
             query_id=query_id,
             results=[Retrieved(doc_id=doc_id, score=score) for doc_id, score in pairs],
-            location=f"run.jsonl:{number}",
+            location=Location("run.jsonl", number),
         )
         for number, (query_id, pairs) in enumerate((results or {}).items(), start=1)
     }

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragcontract.core.gate import written
 from ragcontract.core.numbers import (
     SAME,
     as_written,
@@ -13,9 +14,7 @@ from ragcontract.core.numbers import (
     digits_that_add_up,
     fixed,
     milliseconds,
-    ms_as_written,
     percent,
-    percent_as_written,
     signed,
 )
 
@@ -82,8 +81,8 @@ def test_limits_are_shown_as_they_were_written() -> None:
         "1.00",
         "20.00",
     ]
-    assert [percent_as_written(limit / 100) for limit in (10, 12.5, 8.125)] == ["10%", "12.5%", "8.125%"]
-    assert [ms_as_written(limit) for limit in (150, 179.5, 0.0625)] == ["150 ms", "179.5 ms", "0.0625 ms"]
+    assert [written(limit / 100, relative=True) for limit in (10, 12.5, 8.125)] == ["10%", "12.5%", "8.125%"]
+    assert [written(limit, "ms") for limit in (150, 179.5, 0.0625)] == ["150 ms", "179.5 ms", "0.0625 ms"]
 
 
 @pytest.mark.parametrize(

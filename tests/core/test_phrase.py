@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragcontract.core.phrase import Message, Name, cut, joined, listed, private, render, without_values
+from ragcontract.core.phrase import Location, Message, Name, cut, joined, listed, private, render, without_values
 from ragcontract.files.problems import Collector
 
 
@@ -65,7 +65,7 @@ def test_a_message_that_is_too_long_is_cut_like_any_text() -> None:
 def test_problems_of_one_sort_are_one_message_without_its_value() -> None:
     problems = Collector()
     for line in range(1, 6):
-        problems.problem(f"run.jsonl:{line}", HAS)
+        problems.problem(Location("run.jsonl", line), HAS)
     (problem,) = problems.collected().problems
     assert problem == f"run.jsonl:1: {HAS} (and 4 more like this, in lines 1 to 5)"
     assert without_values(problem) == "run.jsonl:1: has the mode (not shown)"

@@ -206,7 +206,7 @@ def test_what_is_observed_and_allowed_is_said(asked: Gate, amount: float, kind: 
     assert found.message == message
     assert (found.id, found.location, found.metric, found.kind_in_json, found.limit, found.observed) == (
         asked.id,
-        asked.location,
+        str(asked.location),
         asked.quantity.key,
         kind,
         asked.limit,

@@ -21,5 +21,5 @@ def test_a_query_has_the_location_of_its_row_in_any_of_the_files() -> None:
 
 
 def test_a_row_in_memory_is_named_by_its_query() -> None:
-    assert location_of(Batch("run.jsonl", 7, ROWS), 1) == "run.jsonl:8"
-    assert location_of(Batch("the run", 0, ROWS), 1) == 'the run: query "b"'
+    assert str(location_of(Batch("run.jsonl", 7, ROWS), 1)) == "run.jsonl:8"
+    assert str(location_of(Batch("the run", 0, ROWS), 1)) == 'the run: query "b"'

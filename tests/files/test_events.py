@@ -1,5 +1,6 @@
 """Events of readers, as those see them who want rows with their locations."""
 
+from ragcontract.core.phrase import Location
 from ragcontract.core.run import SourceFile
 from ragcontract.files.problems import (
     Batch,
@@ -15,7 +16,7 @@ from ragcontract.files.problems import (
 
 EVENTS: list[Event[str]] = [
     Batch("a.jsonl", 3, ["first", "second"]),
-    Problem("a.jsonl:5: id", "is missing"),
+    Problem(Location("a.jsonl", 5, ("id",)), "is missing"),
     Warned("odd"),
     Batch("a.jsonl", 7, ["third"]),
     MoreProblems(4),
@@ -27,10 +28,10 @@ EVENTS: list[Event[str]] = [
 def test_rows_come_in_order_with_their_locations_and_the_rest_is_collected() -> None:
     problems = Collector()
     assert list(located(EVENTS, problems)) == [
-        ("a.jsonl:3", "first"),
-        ("a.jsonl:4", "second"),
-        ("a.jsonl:7", "third"),
-        ("b.jsonl:1", "fourth"),
+        (Location("a.jsonl", 3), "first"),
+        (Location("a.jsonl", 4), "second"),
+        (Location("a.jsonl", 7), "third"),
+        (Location("b.jsonl", 1), "fourth"),
     ]
     assert problems.collected() == Problems(problems=("a.jsonl:5: id: is missing",), more=4, warnings=("odd",))
 
@@ -38,7 +39,7 @@ def test_rows_come_in_order_with_their_locations_and_the_rest_is_collected() -> 
 def test_a_problem_is_collected_when_it_comes_and_not_before() -> None:
     problems = Collector()
     rows = located(EVENTS, problems)
-    assert [next(rows), next(rows)] == [("a.jsonl:3", "first"), ("a.jsonl:4", "second")]
+    assert [next(rows), next(rows)] == [(Location("a.jsonl", 3), "first"), (Location("a.jsonl", 4), "second")]
     assert not problems.collected()
     next(rows)
     assert problems.collected()

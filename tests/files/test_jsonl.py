@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from msgspec import Struct
 
+from ragcontract.core.phrase import Location
 from ragcontract.core.run import RunRow, row_type
 from ragcontract.files.json_lines import read_jsonl
 from ragcontract.files.problems import Batch, Collector, FileRead, MoreProblems, Problem, Problems, located
@@ -27,7 +28,7 @@ def read(*paths: Path, row: type[Struct] = Row, **options: Any) -> tuple[list[tu
     """Return the good rows with their locations, and what is wrong with others."""
     problems = Collector()
     rows = list(located(read_jsonl([str(path) for path in paths], row, **options), problems))
-    return rows, problems.collected()
+    return [(str(location), row) for location, row in rows], problems.collected()
 
 
 def test_rows_come_with_their_lines_and_files_with_their_digests(tmp_path: Path) -> None:
@@ -65,7 +66,7 @@ def test_rows_of_good_lines_come_in_one_batch(tmp_path: Path) -> None:
     path.write_text('{"number": 1}\n' * 100)
     batch, _ = read_jsonl([str(path)], Row, spell_check=0)
     assert isinstance(batch, Batch)
-    assert (batch.line, len(batch.rows), batch.location(99)) == (1, 100, f"{path}:100")
+    assert (batch.line, len(batch.rows), str(batch.location(99))) == (1, 100, f"{path}:100")
 
 
 def test_bad_rows_are_left_out_and_the_others_stay(tmp_path: Path) -> None:
@@ -158,7 +159,8 @@ def test_where_reading_ends_for_faulty_rows_is_said(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text("x\n" * 20_000)
     *_, last, _file = read_jsonl([str(path)], Row)
-    assert last == Problem(f"{path}:10051", "more than 10,000 rows are faulty; the rows from here on were not read")
+    message = "more than 10,000 rows are faulty; the rows from here on were not read"
+    assert last == Problem(Location(str(path), 10051), message)
 
 
 def test_no_more_is_explained_than_is_shown_whatever_a_row_has_of_it(tmp_path: Path) -> None:

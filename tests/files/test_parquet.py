@@ -121,7 +121,7 @@ def test_golden_queries_have_all_their_fields(tmp_path: Path) -> None:
     wanted = load_golden(listed)
     for path in (as_struct, as_map, as_text):
         found = load_golden(path)
-        assert [query.location for query in found.values()] == [f"{path}:{number}" for number in (1, 2, 3)]
+        assert [str(query.location) for query in found.values()] == [f"{path}:{number}" for number in (1, 2, 3)]
         assert [fields(query) for query in found.values()] == [fields(query) for query in wanted.values()]
 
 

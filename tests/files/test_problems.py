@@ -2,6 +2,7 @@ import pytest
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
+from ragcontract.core.phrase import Location
 from ragcontract.files.problems import Collector, MoreProblems, Problem, Problems, Warned
 from ragcontract.files.schema import Mismatch
 
@@ -53,7 +54,7 @@ def test_long_ones_are_cut_so_that_location_and_message_both_show() -> None:
 
 def test_a_mismatch_is_reported_by_its_path_where_it_has_one() -> None:
     collector = Collector()
-    collector.mismatch("a:1", Mismatch(("results", 3, "doc_id"), "is missing"))
+    collector.mismatch(Location("a", 1), Mismatch(("results", 3, "doc_id"), "is missing"))
     collector.mismatch("a:2", Mismatch((), "is no object"))
     assert list(refused(collector.collected()).problems) == ["a:1: results[3].doc_id: is missing", "a:2: is no object"]
 

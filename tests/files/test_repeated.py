@@ -1,12 +1,22 @@
 """Problems that repeat from row to row."""
 
+import re
+
+from ragcontract.core.phrase import Location, Message, Name
 from ragcontract.files.problems import Collector, MoreProblems, Problems
+
+
+def at(text: str) -> Location:
+    """Return the location with this text."""
+    path, _, field = text.partition(": ")
+    parts = [int(part) if part.isdecimal() else part for part in re.findall(r"\w+", field)]
+    return Location.of_report(path).at(*parts)
 
 
 def collected(*problems: tuple[str, str], more: int = 0) -> Problems:
     found = Collector()
     for location, message in problems:
-        found.problem(location, message)
+        found.problem(at(location), message)
     if more:
         found.add(MoreProblems(more))
     return found.collected()
@@ -47,7 +57,8 @@ def test_problems_in_one_line_are_in_this_line() -> None:
 
 
 def test_what_different_queries_lack_is_distinguished_by_what_it_is_and_not_by_the_query() -> None:
-    lacking = [f'query "q\\"{line}" has no {field}; export it' for line, field in enumerate(["label", "mode"] * 4)]
+    fields = enumerate(["label", "mode"] * 4)
+    lacking = [Message.quoting(Name(f'query "q{line}" '), f"has no {field}; export it") for line, field in fields]
     found = collected(*((f"a:{line}", message) for line, message in enumerate(lacking, 1)))
     assert [problem.partition(" (and")[2] for problem in found.problems] == [
         f" 3 more like this, in lines {lines})" for lines in ("1, 3, 5, 7", "2, 4, 6, 8")

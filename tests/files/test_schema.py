@@ -4,7 +4,8 @@ import pytest
 from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
-from ragcontract.files.schema import Mismatch, describe, dotted, json_schema, mismatches, shown
+from ragcontract.core.phrase import dotted
+from ragcontract.files.schema import Mismatch, describe, json_schema, mismatches, shown
 from tests.work import work
 
 

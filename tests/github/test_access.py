@@ -129,6 +129,14 @@ def test_no_message_quotes_a_file_behind_a_link(runner: Runner, name: str, path:
     assert "no details are shown" in said
 
 
+def test_a_file_behind_a_link_is_annotated_at_its_line(runner: Runner) -> None:
+    write_jsonl(runner.workspace / "real.jsonl", [golden("q1", weight=-1)])
+    (runner.workspace / "golden.jsonl").unlink()
+    (runner.workspace / "golden.jsonl").symlink_to("real.jsonl")
+    annotation, *_ = refused(runner, {"golden": "golden.jsonl"}).annotations
+    assert (annotation.file, annotation.line) == ("golden.jsonl", "1")
+
+
 def test_no_message_about_another_file_quotes_one_behind_a_link(runner: Runner) -> None:
     write_jsonl(runner.workspace / "real.jsonl", [golden(SECRET)])
     (runner.workspace / "golden.jsonl").unlink()

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from ragcontract.core.errors import InputError
+from ragcontract.core.phrase import Location
+from ragcontract.files.problems import Problem
 from ragcontract.github.runner_output import MOST, of_problems, of_report
 from ragcontract.report.record import Report
 from tests import scenarios
@@ -106,11 +108,9 @@ def test_no_id_makes_a_message_too_long_or_another_command(nasty: str) -> None:
 
 
 def test_problems_are_at_the_line_they_begin_with() -> None:
-    reported = parse_annotations(
-        of_problems(
-            InputError(["a,b.jsonl:17: id: is missing", "run.jsonl: no such file", "input k: x", "x: 3: y"]), str
-        )
-    )
+    missing = str(Problem(Location("a,b.jsonl", 17, ("id",)), "is missing"))
+    others = [str(Problem("run.jsonl", "no such file")), "input k: x", "x: 3: y"]
+    reported = parse_annotations(of_problems(InputError([missing, *others]), str))
     assert [(one.file, one.line) for one in reported] == [("a,b.jsonl", "17"), ("", ""), ("", ""), ("", "")]
     assert reported[0].message == "a,b.jsonl:17: id: is missing"
 
@@ -205,3 +205,11 @@ def test_with_everything_going_wrong_no_level_has_more_than_ten(runner: Runner) 
         assert result.exit_code == code
         reported = [one.message.split(" could")[0] for one in result.annotations]
         assert {"The outputs", "The summary", "The comment"} <= set(reported)
+
+
+def test_files_that_are_swapped_are_annotated_at_the_golden_file(runner: Runner) -> None:
+    write_jsonl(runner.workspace / "golden.jsonl", [golden("q1", "doc1")])
+    write_jsonl(runner.workspace / "current_run.jsonl", [run("q1", "doc1")])
+    (annotation,) = runner.run({"golden": "current_run.jsonl", "run": "golden.jsonl"}).annotations
+    assert (annotation.file, annotation.line) == ("golden.jsonl", "1")
+    assert "current_run.jsonl is the run" in annotation.message

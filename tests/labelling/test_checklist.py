@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.phrase import Location
 from ragcontract.core.safe_text import visible
 from ragcontract.files.problems import Collector
 from ragcontract.labelling.checklist import _Reader, checklist, quoted_id, read_checklist
 from ragcontract.labelling.labels import Candidate, Labels, Question
 from tests.labelling.builders import question
 
-TODO = GoldenQuery(id="q1", query="What about q1?", relevant_doc_ids=("TODO",), location="golden.jsonl:1")
+TODO = GoldenQuery(id="q1", query="What about q1?", relevant_doc_ids=("TODO",), location=Location("golden.jsonl", 1))
 
 
 def read(folder: Path, text: str, **queries: GoldenQuery) -> tuple[dict[str, Labels], list[str]]:
@@ -71,14 +72,16 @@ def test_what_was_decided_earlier_stays_unless_it_is_ticked(tmp_path: Path) -> N
         query="?",
         relevant_doc_ids=("a", "f"),
         relevance={"a": 3, "b": 0, "c": 0, "f": 2},
-        location="golden.jsonl:1",
+        location=Location("golden.jsonl", 1),
     )
     text = "## q1\n- [ ] a\n- [x] b\n- [ ] c\n- [x] d\n- [ ] e\n- [x] f\n"
     assert labels_in(tmp_path, text, graded) == Labels(grades={"a": 3, "b": 1, "c": 0, "d": 1, "e": 0, "f": 2})
 
 
 def test_every_mistake_is_reported_with_its_line(tmp_path: Path) -> None:
-    must_rank = GoldenQuery(id="q2", query="?", relevant_doc_ids=("TODO",), must_rank_at_most=1, location="g:2")
+    must_rank = GoldenQuery(
+        id="q2", query="?", relevant_doc_ids=("TODO",), must_rank_at_most=1, location=Location("g", 2)
+    )
     text = (
         '- [x] early\n## q1\nx doc_a\n- [y] doc_b\n- [x]\n- [x] "never closed\n## q1\n## qq1\n## q2\n'
         "- [x] (nothing answers it)\n## q3\n- [x] a\n- [x] (nothing answers it)\n##\n"
@@ -127,8 +130,8 @@ def test_any_id_is_read_as_it_was_written_and_is_one_visible_line(name: str) -> 
     assert visible(written) == written
     problems = Collector()
     reader = _Reader("c.txt", {name: TODO}, problems)
-    reader.line("c.txt:1", f"## {written}".strip())
-    reader.line("c.txt:2", f"- [x] {written}  0.5  text".strip())
+    reader.line(Location("c.txt", 1), f"## {written}".strip())
+    reader.line(Location("c.txt", 2), f"- [x] {written}  0.5  text".strip())
     assert reader.finish() == {name: Labels(grades={name: 1})}
     assert not problems.collected()
 

@@ -88,7 +88,7 @@ def test_the_options_are_those_of_the_configuration_and_make_other_numbers() -> 
 def test_a_reference_without_words_is_refused_for_coverage_only() -> None:
     queries = [asked(RETURNS, "…"), query("p", "a")]
     [complaint] = family().complaints(queries)
-    assert (complaint.location, complaint.warns) == (f"{queries[0].location}: reference_contexts[1]", False)
+    assert (str(complaint.location), complaint.warns) == (f"{queries[0].location}: reference_contexts[1]", False)
     assert complaint.message == "has no words to search for; give a text with words, or choose another measure for it"
     assert list(family(measure="hamming").complaints(queries)) == []
 

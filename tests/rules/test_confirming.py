@@ -12,12 +12,13 @@ from ragcontract import load_golden
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.judge_settings import Confirmed
+from ragcontract.core.phrase import Location
 from ragcontract.core.rule import RowContext, RowRule, RuleSettings
 from ragcontract.core.run import RunRow
 from ragcontract.judgments.second_pass import Confirmation, Upheld, confirmations, upheld
 from tests.builders import golden, write_jsonl
 
-QUERY = GoldenQuery(id="q1", query="What does it cost?", relevant_doc_ids=(), location="golden.jsonl:1")
+QUERY = GoldenQuery(id="q1", query="What does it cost?", relevant_doc_ids=(), location=Location("golden.jsonl", 1))
 CONTEXT = RowContext(settings=RuleSettings(k=5), flags=True)
 ASSERTS: Confirmed = "asserts_unsupported"
 DENIES: Confirmed = "denies_or_reports_absence"

@@ -3,6 +3,7 @@
 import gzip
 from pathlib import Path
 
+from ragcontract.core.phrase import Location
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.runs.readers import doc_id_rows, read_doc_ids
 from tests.builders import as_jsonl, run, write_jsonl
@@ -50,7 +51,7 @@ def test_rows_come_one_by_one_several_of_a_query_too(tmp_path: Path) -> None:
     problems = Collector()
     reported: list[int] = []
     rows = doc_id_rows([str(path)], problems, reported.append)
-    assert next(rows) == ("q1", ["a"], f"{path}:1")
-    assert list(rows) == [("q1", ["b"], f"{path}:2")]
+    assert next(rows) == ("q1", ["a"], Location(str(path), 1))
+    assert list(rows) == [("q1", ["b"], Location(str(path), 2))]
     assert problems.collected() == Problems()
     assert sum(reported) == path.stat().st_size

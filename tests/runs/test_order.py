@@ -2,6 +2,7 @@
 
 import pytest
 
+from ragcontract.core.phrase import Location
 from ragcontract.runs.readers import OrderCheck, descending, out_of_order
 
 
@@ -43,6 +44,6 @@ def test_the_warning_counts_the_rows() -> None:
 def test_scores_that_rise_in_every_row_look_like_distances(rows: list[list[float | None]], *, expected: bool) -> None:
     check = OrderCheck()
     for scores in rows:
-        check.note(scores, "run.jsonl:1")
+        check.note(scores, Location("run.jsonl", 1))
     assert check.distances is expected
     assert (check.warning() is None) is (expected or not any(not descending(scores) for scores in rows))

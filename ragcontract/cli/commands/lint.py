@@ -16,7 +16,8 @@ from ragcontract.contract.resolve import resolve
 from ragcontract.contract.review import ReviewNote, notes, read_exports, review
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
-from ragcontract.core.numbers import count
+from ragcontract.core.numbers import count, more
+from ragcontract.core.phrase import Location
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.decision.input_problems import no_patterns
 from ragcontract.evaluation.id_diagnostics import ForbiddenForms, PatternIds
@@ -83,7 +84,7 @@ def _findings(inputs: Inputs) -> tuple[list[ReviewNote], list[str]]:
 
 
 def _compared(
-    rows: Iterable[tuple[str, list[str], str]], plan: Plan, problems: Collector, patterns: PatternIds
+    rows: Iterable[tuple[str, list[str], Location]], plan: Plan, problems: Collector, patterns: PatternIds
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield the ids of rows, and note what is wrong with forbidden documents on the way.
 
@@ -110,8 +111,8 @@ def _lines(findings: Sequence[ReviewNote]) -> Iterator[str]:
         if shown[finding.rule] <= bounds.LINT_REPEATED:
             yield finding.line()
     for rule, number in by_rule.items():
-        if number > bounds.LINT_REPEATED:
-            yield f"… and {number - bounds.LINT_REPEATED:,} more [{rule}]"
+        if others := more(number, bounds.LINT_REPEATED, form="… and {}"):
+            yield f"{others} [{rule}]"
 
 
 def _summary(serious: int, notes: int, warnings: int, *, with_runs: bool) -> str:

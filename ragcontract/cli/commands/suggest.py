@@ -20,7 +20,7 @@ from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.gate import Kind, every_run_keeps
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Direction, Metric
-from ragcontract.core.numbers import as_written, count, fixed
+from ragcontract.core.numbers import as_written, count, fixed, more
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.evaluation.source import Inputs
@@ -254,11 +254,11 @@ def label_advice(evaluations: Sequence[Evaluation]) -> Iterator[str]:
     if not partly:
         return
     ids = [shorten(visible(query.id), bounds.TERMINAL_QUESTION) for query in partly[: bounds.LISTED]]
-    more = f" and {len(partly) - len(ids):,} more" if len(partly) > len(ids) else ""
+    others = more(len(partly), len(ids), form=" and {}")
     runs = "this run" if len(evaluations) == 1 else "each of these runs"
     yield (
         f"must_include: of {count(len(several), 'query')} with several relevant documents, {runs} finds only some of "
-        f"them for {len(partly):,}: {', '.join(ids)}{more}"
+        f"them for {len(partly):,}: {', '.join(ids)}{others}"
     )
     yield 'If one of them is enough for an answer, write "must_include_any": true into these golden rows.'
     if 2 * len(partly) > len(several):

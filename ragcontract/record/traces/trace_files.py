@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct, field
 
 from ragcontract.core import bounds
+from ragcontract.core.phrase import Location
 from ragcontract.files.json_lines import UNDECODABLE
 from ragcontract.files.json_text import check_nesting, malformed
 from ragcontract.files.opening import READ_ERRORS, Progress, read_problem, read_within
@@ -26,7 +27,7 @@ OTHER_SIGNALS = ("resourceMetrics", "resourceLogs", "resourceProfiles")
 EXPECTED = "expected OTLP as JSON lines (resourceSpans), as the collector's file exporter writes it, or spans as JSON"
 
 
-def read_spans(paths: Sequence[str], problems: Collector, progress: Progress) -> Iterator[tuple[str, Span]]:
+def read_spans(paths: Sequence[str], problems: Collector, progress: Progress) -> Iterator[tuple[Location, Span]]:
     """Yield the spans of files, each with its location; ``problems`` collects what is wrong with the files."""
     left = bounds.CONVERTED_SPANS
     for path in paths:
@@ -44,7 +45,7 @@ def read_spans(paths: Sequence[str], problems: Collector, progress: Progress) ->
                 yield location, span
 
 
-def _values(path: str, problems: Collector, progress: Progress) -> Iterator[tuple[str, Any]]:
+def _values(path: str, problems: Collector, progress: Progress) -> Iterator[tuple[Location, Any]]:
     """Yield the JSON values of a file with their locations: its lines, or the items of its one document."""
     try:
         data, _ = read_within(bounds.RESULTS, path, progress, beyond="; convert it in several parts")
@@ -63,11 +64,11 @@ def _values(path: str, problems: Collector, progress: Progress) -> Iterator[tupl
             value = msgspec.json.decode(line)
         except UNDECODABLE as error:
             within, message = malformed(line, error)
-            problems.problem(f"{path}:{number + within - 1}", message)
+            problems.problem(Location(path, number + within - 1), message)
         else:
             listed = value.get("data") if isinstance(value, dict) and "data" in value else value
             for item in listed if isinstance(listed, list) else [listed]:
-                yield f"{path}:{number}", item
+                yield Location(path, number), item
 
 
 def _is_json(line: bytes) -> bool:
