@@ -397,7 +397,7 @@ def test_a_nasty_report_of_somebody_else_has_the_same_parts(value: str) -> None:
 
 
 @settings(max_examples=30)
-@given(nasty)
+@given(nasty.map(lambda text: text[:300]))  # the headline has room for all of its names
 def test_any_report_of_somebody_else_has_the_same_parts(value: str) -> None:
     check_downloaded(value)
 
