@@ -23,6 +23,8 @@ PRELOADED = ("requests", "yaml", "jsonschema", "ragcontract.cli.main", "ragcontr
 REQUEST = 1 << 20  # bytes
 # What Python reads when it starts, and so what a forked command would not see.
 AT_THE_START = ("PYTHON", "LC_", "LANG", "MALLOC", "COVERAGE")
+KEEPS_NOTHING = "PYTHONDONTWRITEBYTECODE"
+ENTRY_POINT = "from ragcontract.guard import entry_point\nentry_point()\n"
 
 
 @functools.cache
@@ -53,21 +55,24 @@ def can_run(environ: Mapping[str, str]) -> bool:
 
 
 def _read_at_the_start(environ: Mapping[str, str]) -> Mapping[str, str]:
-    return {name: value for name, value in environ.items() if name.startswith(AT_THE_START)}
+    return {name: value for name, value in environ.items() if name.startswith(AT_THE_START) and name != KEEPS_NOTHING}
 
 
 def plain_environ() -> dict[str, str]:
-    """Return this process's environment without what would change how Python prints."""
+    """Return this process's environment without what would change how Python prints, and what it writes."""
     changing = {"NO_COLOR", "PYTHONIOENCODING", "PYTHONUNBUFFERED", "PYTHONUTF8"}
-    return {name: value for name, value in os.environ.items() if name not in changing}
+    return {name: value for name, value in os.environ.items() if name not in changing} | {KEEPS_NOTHING: "1"}
 
 
 ENVIRON = plain_environ()
 
 
-def run(argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str], stdin: str | None) -> tuple[int, str, str]:
-    """Run ``rag-contract`` with arguments; return its exit code, and what it wrote to its output and error streams."""
-    request = json.dumps({"argv": [*map(os.fspath, argv)], "cwd": str(cwd.absolute()), "environ": {**environ}}).encode()
+def run(
+    before: str, argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str], stdin: str | None
+) -> tuple[int, str, str]:
+    """Run code and then rag-contract; return its exit code, and what it wrote to its output and error streams."""
+    wanted = {"before": before, "argv": [*map(os.fspath, argv)], "cwd": str(cwd.absolute()), "environ": {**environ}}
+    request = json.dumps(wanted).encode()
     with contextlib.ExitStack() as stack:
         (out, to_out), (err, to_err), (code, to_code), (from_in, to_in) = (os.pipe() for _ in range(4))
         theirs = [from_in if stdin is not None else 0, to_out, to_err, to_code]
@@ -96,8 +101,8 @@ def _text(data: bytes) -> str:
     return data.decode().replace("\r\n", "\n").replace("\r", "\n")
 
 
-def serve(requests: socket.socket) -> None:
-    """Fork for each request; return in the process that is to run the command."""
+def serve(requests: socket.socket) -> str:
+    """Fork for each request; in the process that is to run a command, return the code that runs before."""
     while True:
         request, descriptors, _, _ = socket.recv_fds(requests, REQUEST, 4)
         if not request:
@@ -129,6 +134,8 @@ def serve(requests: socket.socket) -> None:
     for name, number in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
         setattr(sys, name, _stream(getattr(sys, name), number))
         setattr(sys, f"__{name}__", getattr(sys, name))
+    sys.dont_write_bytecode = bool(os.environ.get(KEEPS_NOTHING))
+    return str(wanted["before"])
 
 
 def _stream(old: io.TextIOWrapper, number: int) -> io.TextIOWrapper:
@@ -142,8 +149,7 @@ if __name__ == "__main__":
     for module in PRELOADED:
         importlib.import_module(module)
     sys.modules["__main__"] = importlib.import_module("ragcontract.__main__")
+    del sys.modules["tests"]  # `record` notes all modules that are imported
     gc.freeze()
-    serve(socket.socket(fileno=int(sys.argv[1])))
-    from ragcontract.guard import entry_point
-
-    entry_point()
+    before = serve(socket.socket(fileno=int(sys.argv[1])))
+    exec(before + ENTRY_POINT)

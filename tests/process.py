@@ -28,10 +28,8 @@ import difflib, encodings.ascii, gzip, json, os, platform, resource, sys, traceb
 import ragcontract.cli.main, ragcontract.report.junit
 for command in ragcontract.cli.main.COMMANDS:
     __import__("ragcontract.cli.commands." + command)
-from ragcontract.guard import entry_point
 if os.getuid() == 0:
     os.setgroups([]), os.setgid({NOBODY}), os.setuid({NOBODY})
-entry_point()
 """
 
 
@@ -57,11 +55,17 @@ def spawn(
     command: Sequence[str] = COMMAND,
     environ: Mapping[str, str] | None = None,
     stdin: str | None = None,
+    before: str = "",
 ) -> Ended:
-    """Run a command as a process of its own; ``environ`` is added to this process's environment."""
+    """Run a command as a process of its own; ``environ`` is added to this process's environment.
+
+    ``before`` is code that runs in the process before rag-contract does.
+    """
     whole = plain_environ() | dict(environ or {})
     if command is COMMAND and forking.can_run(whole):
-        return Ended(*forking.run(argv, cwd=cwd, environ=whole, stdin=stdin))
+        return Ended(*forking.run(before, argv, cwd=cwd, environ=whole, stdin=stdin))
+    if before:
+        command = (sys.executable, "-c", before + forking.ENTRY_POINT)
     done = subprocess.run(
         [*command, *argv],
         cwd=cwd,
@@ -76,7 +80,7 @@ def spawn(
 
 def spawn_as_nobody(*argv: str, cwd: Path) -> Ended:
     """Run a command without root's rights, to whom no permission is denied."""
-    return spawn(*argv, cwd=cwd, command=(sys.executable, "-c", _AS_NOBODY))
+    return spawn(*argv, cwd=cwd, before=_AS_NOBODY)
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,12 +13,9 @@ PAGE = 4 << 10  # bytes; what such a disk gives a file at once
 
 # What a command calls that wants a larger file: an error, as on a full disk, and not the signal.
 _LIMITED = """
-import resource, signal, sys
+import resource, signal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-limit = int(sys.argv.pop(1))
-resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-from ragcontract.guard import entry_point
-entry_point()
+resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))
 """
 
 
@@ -53,5 +49,4 @@ def room_left(folder: Path, room: int) -> Iterator[None]:
 
 def with_files_up_to(size: int, *argv: str, cwd: Path, environ: Mapping[str, str], stdin: str | None = None) -> Ended:
     """Run a command that cannot make a file larger than a size."""
-    command = (sys.executable, "-c", _LIMITED, str(size))
-    return spawn(*argv, cwd=cwd, command=command, environ=environ, stdin=stdin)
+    return spawn(*argv, cwd=cwd, before=_LIMITED.format(size=size), environ=environ, stdin=stdin)

@@ -107,7 +107,7 @@ def arguments(writing: Writing, server: JudgeServer) -> tuple[str, ...]:
 def environ(folder: Path) -> Mapping[str, str]:
     """Return an environment in which everything that a command may write is on the same disk."""
     (folder / "tmp").mkdir(exist_ok=True)
-    nothing = {"OPENAI_API_KEY": "", "RAG_CONTRACT_JUDGE_KEY": "", "PYTHONDONTWRITEBYTECODE": "1"}
+    nothing = {"OPENAI_API_KEY": "", "RAG_CONTRACT_JUDGE_KEY": ""}
     return {**nothing, "TMPDIR": str(folder / "tmp"), "XDG_STATE_HOME": str(folder / "state")}
 
 
