@@ -21,6 +21,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     settings: dict[str, bool | float | int | str | None] = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "4",
         "spark.local.dir": str(folder),
         "spark.sql.warehouse.dir": str(folder),
         "spark.sql.files.maxPartitionBytes": "64k",
