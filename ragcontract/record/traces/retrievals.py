@@ -234,9 +234,13 @@ def _counted(
         first = next((ranking.span.start for ranking in retrieved if not ranking.has_failed), 0)
         around = {above.id for ranking in retrieved for above in ancestors(ranking.span, by_id)}
         # The documents of a retriever include the work of the rerankers inside it.
-        ranked = [one for one in _not_within(ranked, having, by_id) if one.span.start >= first or one.span.id in around]
+        ranked = [
+            ranking
+            for ranking in _not_within(ranked, having, by_id)
+            if ranking.span.start >= first or ranking.span.id in around
+        ]
         last = ranked[-1].span.start if ranked else 0
-        later = [one for one in _not_within(retrieved, ranked, by_id) if one.span.start > last]
+        later = [ranking for ranking in _not_within(retrieved, ranked, by_id) if ranking.span.start > last]
     if not ranked or reading.use == "retriever":
         return retrieved
     # Rerankers in a row refine one retrieval; with several retrievals, each may have had its own.
@@ -247,7 +251,7 @@ def _counted(
 
 def _not_within(rankings: Sequence[_Ranking], others: Sequence[_Ranking], by_id: Mapping[str, Span]) -> list[_Ranking]:
     ids = {other.span.id for other in others}
-    return [one for one in rankings if ids.isdisjoint(above.id for above in ancestors(one.span, by_id))]
+    return [ranking for ranking in rankings if ids.isdisjoint(above.id for above in ancestors(ranking.span, by_id))]
 
 
 def _silent(ranking: _Ranking) -> CallFailed:
@@ -271,18 +275,18 @@ def _lost(span: Span) -> CallFailed:
 
 def _chosen(rankings: Sequence[_Ranking], reading: Reading) -> Sequence[_Document]:
     """Return the documents of the ranking that counts, or of all together; none if there is no ranking."""
-    spoken = [one for one in map(_accepted, rankings) if one is not None] if reading.accept_empty else rankings
+    spoken = list(filter(None, map(_accepted, rankings))) if reading.accept_empty else rankings
     if not spoken:
         return []
     choice = {"first": spoken[:1], "last": spoken[-1:]}.get(reading.retrieved or "", spoken)
-    if silent := next((one for one in choice if one.documents is None or one.has_failed), None):
+    if silent := next((ranking for ranking in choice if ranking.documents is None or ranking.has_failed), None):
         raise _silent(silent)
     if len(spoken) > 1 and reading.retrieved is None:
         why = "say which counts, first, last or concat: with `retrieved` under `traces`, or convert --retrieved"
         raise CallFailed(SEVERAL, f"retrieved {len(spoken)} times for one question; {why}")
-    if lost := next((one.span for one in spoken if one.documents is not None and one.is_cut), None):
+    if lost := next((ranking.span for ranking in spoken if ranking.documents is not None and ranking.is_cut), None):
         raise _lost(lost)
-    return [document for one in choice for document in one.documents or ()]
+    return [document for ranking in choice for document in ranking.documents or ()]
 
 
 def _accepted(ranking: _Ranking) -> _Ranking | None:
