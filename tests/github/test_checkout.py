@@ -11,7 +11,11 @@ from tests.github.standin import GitHub
 from tests.runner import SHA, InProcess, Result
 
 HEAD = "b" * 40
-PULL: dict[str, Any] = {"number": 7, "head": {"sha": HEAD, "repo": {"full_name": "octo/app"}}, "base": {"sha": "d" * 40}}
+PULL: dict[str, Any] = {
+    "number": 7,
+    "head": {"sha": HEAD, "repo": {"full_name": "octo/app"}},
+    "base": {"sha": "d" * 40},
+}
 OF_RUN = {"id": 5, "head_sha": HEAD, "head_branch": "topic", "head_repository": {"full_name": "octo/app"}}
 REPOSITORY = {"default_branch": "main"}
 EVENTS: dict[str, dict[str, Any]] = {
