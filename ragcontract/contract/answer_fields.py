@@ -38,8 +38,8 @@ ALL_OWN = (
 OF_THE_ROW = "is about the whole row, not about a turn; write it into the row's rules"
 
 NOT_IN_ANY = (
-    'is "any", with which the rule would hold as soon as one turn keeps to it; write "each" for what no turn may have, '
-    "or write the rule into the turns that it is for"
+    'is "any", with which the rule would hold as soon as one turn keeps to it; write "each" for what no turn may have '
+    "or exceed, or write the rule into the turns that it is for"
 )
 
 
