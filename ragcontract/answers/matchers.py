@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from itertools import chain
 
-from msgspec import convert
+from msgspec import DecodeError, convert, json
 from msgspec.structs import replace
 
 from ragcontract.answers.answer_text import WORD, Answer
@@ -64,6 +64,9 @@ def faults(written: AsWritten | Single, reading: Reading, *, of_answers: bool = 
         if not alternatives:
             yield ("any",), "is empty; give at least one alternative"
         for number, alternative in enumerate(alternatives):
+            if isinstance(alternative, str) and (fault := matcher_as_text(alternative)):
+                yield ("any", number), fault
+                continue
             for path, message in faults(alternative, reading, of_answers=of_answers):
                 yield ("any", number, *path), message
 
@@ -83,6 +86,19 @@ def _faults_of_one(single: Single, path: tuple[str, ...], *, of_answers: bool) -
         fault = pattern_fault(single.regex, ignore_case=ignore_case, dot_all=dot_all, of_answers=of_answers)
         if fault:
             yield path, fault
+
+
+def matcher_as_text(text: str) -> str | None:
+    """Return why a text is not to be searched for, if it is the JSON of a matcher; None if it is not."""
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        value = json.decode(text)
+    except (DecodeError, RecursionError):
+        return None
+    if value.keys().isdisjoint(("text", "regex", "any")):
+        return None
+    return 'is the text of a matcher; write the object, not its text (a text of JSON: {"text": "{…}"})'
 
 
 def text_fault(text: str) -> str | None:

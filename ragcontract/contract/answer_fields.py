@@ -38,8 +38,8 @@ ALL_OWN = (
 OF_THE_ROW = "is about the whole row, not about a turn; write it into the row's rules"
 
 NOT_IN_ANY = (
-    'is "any", with which the rule would hold as soon as one turn keeps to it; write "each" for what no turn may have, '
-    "or write the rule into the turns that it is for"
+    'is "any", with which the rule would hold as soon as one turn keeps to it; write "each" for what no turn may have '
+    "or exceed, or write the rule into the turns that it is for"
 )
 
 
@@ -236,6 +236,7 @@ READINGS: dict[str, Reading] = {  # how a bare text is read
     "required_elements": "text",
     "forbidden_elements": "text",
 }
+MATCHED = READINGS.keys() - {"answer_must_include"}  # fields that may have matchers; the other has texts only
 FILL_IN = 'write a text that a right answer contains; or, if nothing answers it, only "expected_mode": "abstain"'
 OPTIONS = {  # fields that need another field, and the reason
     "allowed_phrases": ("forbidden_claims", "to allow some of them within these phrases"),
@@ -267,6 +268,9 @@ def element_faults(row: GoldenRow) -> Iterator[Mismatch]:
 def _faults_of(
     element: AsWritten, reading: Reading, path: tuple[str | int, ...], *, as_evaluated: bool
 ) -> Iterator[Mismatch]:
+    if isinstance(element, str) and path[0] in MATCHED and (fault := MATCHERS.load().matcher_as_text(element)):
+        yield Mismatch(path, fault)
+        return
     if as_evaluated and _is_plain(element, reading):
         return  # an empty text counts, too
     for inner, message in MATCHERS.load().faults(element, reading, of_answers=not as_evaluated):

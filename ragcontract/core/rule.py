@@ -146,10 +146,14 @@ class RowRule(Rule, frozen=True, kw_only=True, gc=False):
     needs_metrics: ClassVar[bool] = False
     about_answer: ClassVar[bool] = False  # the query must be answered, too
     on_spark: ClassVar[bool] = False  # it can be checked on Spark
-    in_any_turn: ClassVar[bool] = True  # it may be asked to hold in any turn; false for what no turn may contain
     in_turns: Annotated[
         Literal["each", "any", "last"] | None, Meta(description="In which turns it must hold; only with `turns`.")
     ] = msgspec.field(default=None, name="in")
+
+    @property
+    def in_any_turn(self) -> bool:
+        """Whether it may be asked to hold in any turn; not if it forbids or limits what no turn may have."""
+        return True
 
     @property
     def inner(self) -> "RowRule":

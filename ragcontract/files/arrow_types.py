@@ -28,8 +28,11 @@ class Kind:
         self.is_object = False  # an object with arbitrary fields: metadata, grades by document, a rule
         self.is_anything = False  # any value
         types = list(_alternatives(described))
-        if any(isinstance(kind, msgspec.inspect.StrType) for kind in types):  # a column has texts or objects, not both
-            types = [kind for kind in types if not isinstance(kind, msgspec.inspect.StructType)]
+        plain = [kind for kind in types if not isinstance(kind, msgspec.inspect.StructType)]
+        # A column has texts or objects, not both. An object among texts is JSON text.
+        self.has_texts_of_objects = plain != types and any(isinstance(kind, msgspec.inspect.StrType) for kind in types)
+        if self.has_texts_of_objects:
+            types = plain
         several = sum(isinstance(kind, msgspec.inspect.StructType) for kind in types) > 1
         for kind in types:
             if isinstance(kind, msgspec.inspect.StructType) and kind.fields and not several:
@@ -51,6 +54,8 @@ class Kind:
         if self.fields:
             required = [name for name, (_, required) in self.fields.items() if required]
             return f"structs with {' and '.join(required)}"
+        if self.has_texts_of_objects:
+            return "text, with objects as JSON text"
         return "maps, structs or JSON text" if self.is_object else " or ".join(sorted(self.scalars))
 
 

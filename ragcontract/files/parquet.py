@@ -185,6 +185,8 @@ def _leave_out(kind: Kind, path: Sequence[str]) -> None:
 def _values(array: pa.Array, kind: Kind) -> list[Any]:
     if is_text(array.type):
         texts = _texts(array)
+        if kind.has_texts_of_objects:
+            return [_object(text) if text and text.lstrip().startswith("{") else text for text in texts]
         return [_object(text) for text in texts] if kind.is_object else texts
     if kind.items and not pa.types.is_null(array.type):
         return _lists(array, kind.items)

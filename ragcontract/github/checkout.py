@@ -4,38 +4,57 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from msgspec import Struct
+
 from ragcontract.core import bounds
 from ragcontract.core.phrase import Name, Phrase
-from ragcontract.github.context import Context, number_at, text_at
+from ragcontract.github.context import Context, at, number_at, text_at
 from ragcontract.github.files import GIT
 
 OF_BASE = ("pull_request_target", "workflow_run")  # the runner checks out the base branch, if nothing else is named
-OWN_COMMIT = ("pull_request", "push", "merge_group")
+OWN_COMMIT = ("pull_request", "merge_group")
 COMMIT = re.compile(r"[0-9a-f]{40,64}")
-REF = {
-    "pull_request_target": "${{ github.event.pull_request.head.sha }}",
-    "workflow_run": "${{ github.event.workflow_run.head_sha }}",
-}
+OF_PULL = "ref: ${{ github.event.pull_request.head.sha }}"
+REF = {"pull_request_target": OF_PULL, "workflow_run": "ref: ${{ github.event.workflow_run.head_sha }}"}
+
+
+class Head(Struct, frozen=True):
+    """What a repository has checked out."""
+
+    commit: str
+    branch: str  # empty if the commit was checked out without one
 
 
 def about_checkout(folder: Path, context: Context, named: int | None) -> Iterator[Phrase]:
-    """Yield a warning if the event's commit is checked out, and a pull request's is reported.
+    """Yield a warning if a pull request's result is reported, and the event's commit or the base is checked out.
 
     ``folder`` has the contract, and ``named`` is the pull request that an input names. What a checkout without a
     ``.git`` has is not known.
     """
-    commit = _checked_out(folder, context.workspace)
-    if commit is None:
+    head = _checked_out(folder, context.workspace)
+    if head is None:
         return
-    base = {context.sha, text_at(context.event, "pull_request", "base", "sha")}
-    if context.event_name in OF_BASE and commit in base and commit != context.commit:
+    commit = head.commit
+    there = ("but this result is of ", Name(context.commit[:12]), "; check that out with ")
+    unless = ", unless the run was made of it"
+    if context.event_name in OF_BASE and commit == context.sha != context.commit:
         here = ("The checkout is ", Name(commit[:12]), f", as for every {context.event_name} without a ref, ")
-        there = ("but this result is of ", Name(context.commit[:12]), "; check that out with ")
-        yield (*here, *there, Name(f"ref: {REF[context.event_name]}"), ", unless the run was made of it")
+        yield (*here, *there, Name(REF[context.event_name]), unless)
+    elif _is_base(head, context):
+        here = ("The checkout is ", Name(commit[:12]), " of the pull request's base, ")
+        yield (*here, *there, Name(OF_PULL), unless)
     elif _is_of_default_branch(context, named) and commit == context.sha:
         here = ("The checkout is ", Name(commit[:12]), " of the default branch, ")
         about = f"but this result is reported on #{named}, which the input pull-request names; check it out with "
         yield (*here, about, Name(f"ref: refs/pull/{named}/head"))
+
+
+def _is_base(head: Head, context: Context) -> bool:
+    """Return whether the base of the event's pull request is checked out: its commit, or a later one of its branch."""
+    base, own = (at(context.event, "pull_request", side) for side in ("base", "head"))
+    branch = text_at(base, "ref")
+    is_branch = bool(branch) and head.branch == branch != text_at(own, "ref")
+    return head.commit != context.commit and (head.commit == text_at(base, "sha") or is_branch)
 
 
 def _is_of_default_branch(context: Context, named: int | None) -> bool:
@@ -45,8 +64,8 @@ def _is_of_default_branch(context: Context, named: int | None) -> bool:
     return text_at(context.event, "repository", "default_branch") in {"", context.branch}
 
 
-def _checked_out(folder: Path, workspace: Path) -> str | None:
-    """Return the commit of the repository in the workspace that has a folder; None if it is not known."""
+def _checked_out(folder: Path, workspace: Path) -> Head | None:
+    """Return what the repository in the workspace that has a folder has checked out; None if it is not known."""
     inside = folder.resolve()
     for above in (inside, *inside.parents):
         if (above / GIT).is_dir():
@@ -56,17 +75,17 @@ def _checked_out(folder: Path, workspace: Path) -> str | None:
     return None
 
 
-def _head(git: Path) -> str | None:
+def _head(git: Path) -> Head | None:
     head = _text(git / "HEAD")
     ref = head.removeprefix("ref: ")
     if ref == head:
-        return head if COMMIT.fullmatch(head) else None
+        return Head(head, "") if COMMIT.fullmatch(head) else None
     if not re.fullmatch(r"refs/[^\0]+", ref) or ".." in ref:
         return None
     loose = _text(git / ref)
     packed = dict(line.split(" ", 1)[::-1] for line in _text(git / "packed-refs").splitlines() if " " in line)
     commit = loose or packed.get(ref, "")
-    return commit if COMMIT.fullmatch(commit) else None
+    return Head(commit, ref.removeprefix("refs/heads/")) if COMMIT.fullmatch(commit) else None
 
 
 def _text(path: Path) -> str:

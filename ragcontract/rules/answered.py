@@ -239,7 +239,10 @@ class Flagging(AnswerRule, frozen=True, kw_only=True, gc=False):
 
     needs: ClassVar[frozenset[str]] = AnswerRule.needs | {"refusal"}
     forbids: ClassVar[bool] = True
-    in_any_turn: ClassVar[bool] = False
+
+    @property
+    def in_any_turn(self) -> bool:
+        return False
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield a violation for each text, claim or element in the answer, which quotes its first place.

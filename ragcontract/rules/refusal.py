@@ -47,7 +47,9 @@ class MustRefuse(_Refusal, frozen=True, kw_only=True, gc=False, tag="must_refuse
 class MustNotRefuse(_Refusal, frozen=True, kw_only=True, gc=False, tag="must_not_refuse"):
     """The application does not refuse to answer."""
 
-    in_any_turn: ClassVar[bool] = False
+    @property
+    def in_any_turn(self) -> bool:
+        return False
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         if evidence := self.evidence(row, context):

@@ -106,6 +106,10 @@ class MaxChars(AnswerRule, frozen=True, kw_only=True, gc=False, tag="max_chars")
 
     value: Annotated[int, Meta(ge=1, le=bounds.ANSWER - 1, title=f"a whole number from 1 to {bounds.ANSWER - 1:,}")]
 
+    @property
+    def in_any_turn(self) -> bool:
+        return False
+
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         length = len(row.response) if isinstance(row.response, str) else 0
         if length > self.value:
@@ -147,7 +151,10 @@ class RegexMustNotMatch(_Regex, frozen=True, kw_only=True, gc=False, tag="regex_
 
     needs: ClassVar[frozenset[str]] = AnswerRule.needs | {"refusal"}
     forbids: ClassVar[bool] = True
-    in_any_turn: ClassVar[bool] = False
+
+    @property
+    def in_any_turn(self) -> bool:
+        return False
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         search = partial(pattern_spans, self.compiled, normalise=context.settings.answers.normalise)

@@ -211,6 +211,10 @@ class MustCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_call_
     at_most: Annotated[Times | None, Meta(description="How often, at most; any number of times by default.")] = None
     __hash__ = OneTool.__hash__
 
+    @property
+    def in_any_turn(self) -> bool:
+        return self.at_most is None
+
     def faults(self) -> Iterable[Fault]:
         """Return also the fault that no number of calls keeps to both limits."""
         if self.at_most is not None and self.at_most < self.at_least:
@@ -243,8 +247,11 @@ class MustCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_call_
 class MustNotCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_not_call_tool"):
     """The application does not call a tool, or not with these arguments."""
 
-    in_any_turn: ClassVar[bool] = False
     __hash__ = OneTool.__hash__
+
+    @property
+    def in_any_turn(self) -> bool:
+        return False
 
     def faults(self) -> Iterable[Fault]:
         """Return also patterns as the tool or as a value, which would never be found, so that the rule always holds."""
@@ -274,6 +281,10 @@ class MustNotCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_no
 
 class ToolArgumentsValid(ToolRule, frozen=True, kw_only=True, gc=False, tag="tool_arguments_valid"):
     """The arguments of every call are a JSON object."""
+
+    @property
+    def in_any_turn(self) -> bool:
+        return False
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield one violation with all calls whose arguments are invalid, or because they are unknown without a row."""

@@ -149,3 +149,24 @@ def test_others_are_counted_and_turns_are_looked_at() -> None:
     write_jsonl(Path("golden.jsonl"), [{"id": "q", "query": "?", "turns": turns}])
     write_jsonl(Path("current_run.jsonl"), [{"query_id": "q", "messages": messages}])
     assert NOT_ITSELF in rag_contract("check").err
+
+
+@pytest.mark.parametrize("field", ["forbidden_claims", "allowed_phrases", "required_elements", "forbidden_elements"])
+@pytest.mark.parametrize("text", ['{"text": "secret", "word": true}', ' {"any": ["a"]}\n', '{"regex":"a"}'])
+def test_the_text_of_a_matcher_is_refused(field: str, text: str) -> None:
+    beside: Row = {"forbidden_claims": ["b"]} if field == "allowed_phrases" else {}
+    for elements, place in (([text], f"{field}[0]"), ([{"any": ["b", text]}], f"{field}[0].any[1]")):
+        refused = ended("check", {**beside, field: elements})
+        assert (refused.code, f"golden.jsonl:1: {place}: is the text of a matcher" in refused.err) == (2, True), refused
+
+
+@pytest.mark.parametrize("field", ["required_elements", "forbidden_elements"])
+def test_the_text_of_a_matcher_is_refused_in_rows_of_another_benchmark(field: str) -> None:
+    refused = ended("check", {field: ['{"text": "secret"}'], "as_evaluated": "fitz-gov-4.1.0"})
+    assert (refused.code, "is the text of a matcher" in refused.err) == (2, True), refused
+
+
+def test_json_may_be_searched_for() -> None:
+    json = '{"text": "secret"}'
+    assert ended("check", {"forbidden_elements": [{"text": json}, '{"id": 7}', '{"text": ']}).code == 0
+    assert ended("check", {"answer_must_include": [json]}).code == 1

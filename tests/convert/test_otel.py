@@ -12,7 +12,7 @@ from ragcontract.core import bounds
 from ragcontract.record.traces.retrievals import Span
 from tests.builders import golden, write_jsonl
 from tests.process import Ended, rag_contract
-from tests.record.traces.spans import otlp, retriever, sdk, span
+from tests.record.traces.spans import documents, otlp, retriever, sdk, span
 
 BY_QUESTION = retriever(1, "doc1", "doc2", attributes={"input.value": " What is q1? "})
 BY_ID = retriever(1, "doc2", attributes={"rag_contract.query_id": "q2"})
@@ -175,6 +175,21 @@ def test_options_say_which_ranking_counts_and_where_ids_are() -> None:
         == 0
     )
     assert ids_in(rows()) == {"q1": ["help/doc3"]}
+
+
+def test_a_reranker_that_left_nothing_is_no_run_of_what_the_retriever_found() -> None:
+    given = documents({"id": "doc1"}, {"id": "doc2"}, within="reranker.input_documents")
+    ended = convert(otlp(BY_QUESTION, span(2, "RERANKER", attributes=given), *trace(2, BY_ID)))
+    assert (ended.code, "the reranker span 'span 2' says nothing of documents" in ended.err) == (2, True)
+    assert "`use: retriever`" in ended.err
+
+
+def test_a_retrieval_after_a_reranker_is_named_or_chosen() -> None:
+    ranked = span(2, "RERANKER", attributes=documents({"id": "doc1"}, within="reranker.output_documents"))
+    spans = [BY_QUESTION, ranked, retriever(3, "secret")]
+    assert "retrieved 2 times for one question" in convert(otlp(*spans)).err
+    assert convert(otlp(*spans), options=("--retrieved", "concat")).code == 0
+    assert ids_in(rows()) == {"q1": ["doc1", "secret"]}
 
 
 def test_options_of_traces_are_for_traces() -> None:

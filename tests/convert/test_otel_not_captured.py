@@ -213,6 +213,63 @@ def test_an_earlier_text_is_not_taken_for_an_answer_that_is_not_captured(spans: 
     assert "response" not in row()
 
 
+CONTENT = MESSAGE + "contents.{}."
+USE = {CONTENT.format(0) + "message_content.type": "tool_use"}
+NAMED = {CONTENT.format(0) + "tool_call.function.name": "refund"}
+AS_PART = {**USE, **NAMED, CONTENT.format(0) + "tool_call.function.arguments": '{"id": 7}'}
+OF_JAVASCRIPT = {
+    **USE,
+    CONTENT.format(0) + "message_content.tool_use.name": "refund",
+    CONTENT.format(0) + "message_content.tool_use.input": '{"id": 7}',
+}
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [AS_PART, OF_JAVASCRIPT, NAMED, {**NAMED, CONTENT.format(0) + "message_content.type": "mystery"}],
+    ids=["of the specification", "of instrumentations for JavaScript", "without a type", "of an unknown type"],
+)
+def test_a_call_in_a_part_of_the_content_is_a_call(attributes: dict[str, Any]) -> None:
+    assert checked(ROOT, model(**attributes), rule=NO_REFUND).code == 1
+    assert [call["name"] for call in row()["tool_calls"]] == ["refund"]
+
+
+def test_a_call_that_a_message_says_as_a_part_and_beside_it_is_one() -> None:
+    beside = MESSAGE + "tool_calls.0.tool_call."
+    both = {**AS_PART, beside + "function.name": "refund", beside + "function.arguments": '{"id":7}'}
+    at_most_one = {"type": "must_call_tool", "tool": "refund", "at_most": 1}
+    assert checked(ROOT, model(**both), rule=at_most_one).code == 0
+    other = {**both, beside + "function.arguments": '{"id": 8}'}
+    assert checked(ROOT, model(**other), rule=at_most_one).code == 1
+    with_ids = {**other, beside + "id": "call_1", CONTENT.format(0) + "tool_call.id": "call_1"}
+    assert checked(ROOT, model(**with_ids), rule=at_most_one).code == 0
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        USE,
+        {CONTENT.format(0) + "message_content.type": "mystery"},
+        {CONTENT.format(0) + "message_content.type": "mystery", CONTENT.format(0) + "message_content.text": "Done."},
+        {**IN_PARTS, CONTENT.format(1) + "message_content.type": "mcp_call"},
+        {MESSAGE + "contents": '[{"message_content.type": "tool_use", "tool_'},
+        {MESSAGE + "content": "Done.", MESSAGE + "tool_calls": '[{"tool_call.function.na'},
+    ],
+    ids=["no name", "unknown", "unknown with a text", "unknown beside a text", "cut off", "calls that are cut off"],
+)
+def test_calls_are_missing_if_a_part_of_the_content_may_be_one(attributes: dict[str, Any]) -> None:
+    ended = checked(ROOT, model(**attributes), rule=NO_REFUND)
+    assert (ended.code, "tool_calls" in ended.err) == (2, True), ended
+    assert "tool_calls" not in row()
+
+
+@pytest.mark.parametrize("kind", ["text", "reasoning", "image", "audio", "video"])
+def test_parts_of_the_content_that_are_known_have_no_call(kind: str) -> None:
+    typed = {**IN_PARTS, CONTENT.format(1) + "message_content.type": kind}
+    assert checked(ROOT, model(**typed), rule=NO_REFUND).code == 0
+    assert row()["tool_calls"] == []
+
+
 NO_SECRET: dict[str, Any] = {"relevant_doc_ids": [], "forbidden_doc_ids": ["secret"]}
 EMPTY = {"output.value": "[]"}
 

@@ -68,3 +68,33 @@ def test_a_run_without_any_result_is_judged() -> None:
     pq.write_table(pa.Table.from_pylist([{"query_id": "q0", "results": []}]), "run.parquet")
     ended = rag_contract("check", "--run", "run.parquet")
     assert ended.code == 0, ended
+
+
+MATCHERS = [{"text": "secret", "word": True}, {"regex": "s.cret"}, {"any": ["secret", {"text": "nothing"}]}]
+
+
+@pytest.mark.parametrize("field", ["forbidden_claims", "forbidden_elements"])
+@pytest.mark.parametrize("matcher", MATCHERS, ids=["text", "regex", "any"])
+def test_a_matcher_as_json_text_forbids_what_it_says(field: str, matcher: Row) -> None:
+    pq.write_table(pa.Table.from_pylist([{"id": "q0", "query": "?", field: [json.dumps(matcher)]}]), "golden.parquet")
+    for answer, code in {"The secret is out.": 1, "All is well.": 0}.items():
+        write_jsonl(Path("current_run.jsonl"), [run("q0", response=answer)])
+        ended = rag_contract("check", "--golden", "golden.parquet")
+        assert ended.code == code, ended
+
+
+def test_an_object_among_texts_must_be_a_matcher() -> None:
+    ended = checked({"forbidden_claims": ['{"txt": "secret"}']})
+    assert (ended.code, "forbidden_claims[0]" in ended.err) == (2, True), ended
+    assert checked({"forbidden_claims": ["{secret", '{"text": "{secret}"}']}).code == 0
+
+
+def test_structs_among_texts_are_refused_with_what_to_write() -> None:
+    ended = checked({"forbidden_claims": MATCHERS[:1]})
+    assert (ended.code, "expected lists of text, with objects as JSON text" in ended.err) == (2, True), ended
+
+
+def test_criteria_as_json_text_have_their_ids() -> None:
+    same = json.dumps({"id": "a", "text": "is short"})
+    ended = checked({"criteria": [same, json.dumps({"id": "a", "text": "is right"})]})
+    assert (ended.code, "criteria[1].id: has the id 'a' of criteria[0]" in ended.err) == (2, True), ended

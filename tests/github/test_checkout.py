@@ -11,7 +11,11 @@ from tests.github.standin import GitHub
 from tests.runner import SHA, InProcess, Result
 
 HEAD = "b" * 40
-PULL = {"number": 7, "head": {"sha": HEAD, "repo": {"full_name": "octo/app"}}, "base": {"sha": "d" * 40}}
+PULL: dict[str, Any] = {
+    "number": 7,
+    "head": {"sha": HEAD, "repo": {"full_name": "octo/app"}},
+    "base": {"sha": "d" * 40},
+}
 OF_RUN = {"id": 5, "head_sha": HEAD, "head_branch": "topic", "head_repository": {"full_name": "octo/app"}}
 REPOSITORY = {"default_branch": "main"}
 EVENTS: dict[str, dict[str, Any]] = {
@@ -86,3 +90,45 @@ def test_the_repository_of_the_contracts_folder_counts(runner: InProcess) -> Non
 def test_a_workflow_that_is_started_for_another_branch_checks_that_branch(runner: InProcess) -> None:
     checked_out(runner.workspace, DETACHED)
     assert "The checkout is" not in ran(runner, "workflow_dispatch", branch="topic").log
+
+
+OF_PULL: dict[str, Any] = {
+    "action": "opened",
+    "pull_request": {**PULL, "head": {**PULL["head"], "ref": "topic"}, "base": {**PULL["base"], "ref": "main"}},
+}
+BASE = {"HEAD": "d" * 40}
+NEWER_BASE = {"HEAD": "ref: refs/heads/main\n", "refs/heads/main": "e" * 40}
+
+
+@pytest.mark.parametrize("git", [BASE, NEWER_BASE], ids=["its commit", "its branch"])
+@pytest.mark.parametrize("event", ["pull_request", "pull_request_review", "pull_request_target"])
+def test_the_base_of_a_pull_request_is_not_its_commit(
+    runner: InProcess, github: GitHub, event: str, git: dict[str, str]
+) -> None:
+    checked_out(runner.workspace, git)
+    result = runner.run({}, event=OF_PULL, name=event)
+    commit = "d" * 12 if git is BASE else "e" * 12
+    warning = f"The checkout is {commit} of the pull request's base, but this result is of {HEAD[:12]}; check that out"
+    assert [warning in one.message for one in result.annotations].count(True) == 1
+    assert f"- The checkout is `{commit}`" in github.bodies()[0]
+
+
+@pytest.mark.parametrize("git", [{"HEAD": HEAD}, DETACHED, {"HEAD": "ref: refs/heads/topic", "refs/heads/topic": HEAD}])
+def test_a_pull_requests_commit_and_its_merge_are_its_own(runner: InProcess, git: dict[str, str]) -> None:
+    checked_out(runner.workspace, git)
+    assert "The checkout is" not in runner.run({}, event=OF_PULL, name="pull_request").log
+
+
+def test_a_branch_of_a_fork_may_have_the_name_of_the_base(runner: InProcess) -> None:
+    of_fork = {**OF_PULL, "pull_request": {**OF_PULL["pull_request"], "head": {**PULL["head"], "ref": "main"}}}
+    checked_out(runner.workspace, NEWER_BASE)
+    assert "The checkout is" not in runner.run({}, event=of_fork, name="pull_request").log
+
+
+def test_a_push_to_the_default_branch_is_not_of_the_pull_request_that_is_named(runner: InProcess) -> None:
+    checked_out(runner.workspace, DETACHED)
+    pushed = {"repository": REPOSITORY}
+    ended = runner.run({"pull-request": "7"}, event=pushed, name="push", environ={"GITHUB_REF_NAME": "main"})
+    assert f"The checkout is {SHA[:12]} of the default branch" in ended.log
+    ended = runner.run({"pull-request": "7"}, event=pushed, name="push", environ={"GITHUB_REF_NAME": "topic"})
+    assert "The checkout is" not in ended.log

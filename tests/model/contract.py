@@ -106,8 +106,9 @@ def _check_golden(golden: Row, settings: Settings, level: float) -> None:
         refused.check_contents(turn, answers.rules_of(turn, alone))
     refused.check_contents(golden, rules)
     for rule in golden.get("rules") or []:
-        if rule.get("in") == "any" and "must_not" in rule["type"]:
-            raise CannotJudgeError("what must not be, in any of the turns")
+        limits = "at_most" in rule or rule["type"] in {"max_chars", "tool_arguments_valid"}
+        if rule.get("in") == "any" and (limits or "must_not" in rule["type"]):
+            raise CannotJudgeError("what must not be, or a limit, in any of the turns")
     ranks.wanted_documents(golden, level)
     others = ("relevant_doc_ids", "relevance", "expected_label", "reference", "reference_contexts", "turns")
     if all(golden.get(name) is None for name in (*others, "reference_tool_calls")) and not rules:

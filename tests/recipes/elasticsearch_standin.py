@@ -12,8 +12,11 @@ TYPE = "application/vnd.elasticsearch+json;compatible-with=9"
 
 
 @contextmanager
-def elasticsearch(index: str) -> Iterator[str]:
-    """Serve an index of the toy corpus on this machine, and yield the server's address."""
+def elasticsearch(index: str, **partly: Any) -> Iterator[str]:
+    """Serve an index of the toy corpus on this machine, and yield the server's address.
+
+    ``partly`` is what its answers say otherwise, as of shards that failed.
+    """
 
     class Handler(QuietHandler):
         """Answers a search; whatever else is asked for is not there."""
@@ -21,7 +24,9 @@ def elasticsearch(index: str) -> Iterator[str]:
         def do_POST(self) -> None:  # noqa: N802 (http.server's name)
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             found = self.path.partition("?")[0] == f"/{index}/_search" and set(body) == {"query", "size", "_source"}
-            answer = json.dumps(search(index, body) if found else {"error": {"type": "index_not_found_exception"}})
+            answer = json.dumps(
+                {**search(index, body), **partly} if found else {"error": {"type": "index_not_found_exception"}}
+            )
             self.send_response(200 if found else 404)
             # The client refuses a server without the first of these headers.
             for name, value in {"X-Elastic-Product": "Elasticsearch", "Content-Type": TYPE}.items():

@@ -128,6 +128,15 @@ def test_what_the_base_branch_has_judgments_on_is_not_asked_again(runner: InProc
     assert len(server.came) == asked
 
 
+def test_judgments_that_the_pull_request_committed_are_never_uploaded(runner: InProcess, server: JudgeServer) -> None:
+    (runner.workspace / "judged").mkdir()
+    (runner.workspace / "judged" / "judgments.jsonl").write_text("a forged line, which nothing reads\n")
+    assert judge(runner, server).code == 0
+    assert "forged" not in (runner.workspace / "judged" / "judgments.jsonl").read_text()
+    checkout, emptying, *_ = JOBS["judge"]["steps"]  # a step that fails in between would leave them to be uploaded
+    assert ("actions/checkout" in checkout["uses"], "rm -rf judged" in emptying["run"]) == (True, True)
+
+
 def test_the_key_is_where_no_code_of_a_pull_request_runs() -> None:
     keyed = [name for name, job in JOBS.items() if "secrets." in json.dumps(job)]
     assert keyed == ["judge"]

@@ -167,6 +167,11 @@ FORBIDDING: list[Row] = [
     {"type": "must_not_refuse"},
     {"type": "must_not_call_tool", "tool": "refund"},
 ]
+LIMITING: list[Row] = [
+    {"type": "must_call_tool", "tool": "refund", "at_most": 1},
+    {"type": "max_chars", "value": 5},
+    {"type": "tool_arguments_valid"},
+]
 
 
 @pytest.mark.parametrize("forbidding", FORBIDDING, ids=lambda rule: rule["type"])
@@ -180,3 +185,23 @@ def test_what_must_not_be_in_any_turn_is_written_for_each(forbidding: Row, tmp_p
     assert 'golden.jsonl:1: rules[0].in: is "any", with which the rule would hold as soon as one turn' in ended.err
     write_jsonl(tmp_path / "golden.jsonl", [asked(None, None, rules=[{**forbidding, "in": "each"}])])
     assert rag_contract("check", *files).code == (1 if "secret" in str(forbidding) else 0)
+
+
+@pytest.mark.parametrize("limiting", LIMITING, ids=lambda rule: rule["type"])
+def test_a_limit_in_any_turn_is_written_for_each(limiting: Row, tmp_path: Path) -> None:
+    calls = [{"function": {"name": "refund", "arguments": "none"}}] * 2
+    said = answered("A long answer", "Short")
+    said["messages"][1]["tool_calls"] = calls
+    write_jsonl(tmp_path / "current_run.jsonl", [said])
+    files = "--golden", str(tmp_path / "golden.jsonl"), "--run", str(tmp_path / "current_run.jsonl")
+    for how, code in {"any": 2, "each": 1}.items():
+        write_jsonl(tmp_path / "golden.jsonl", [asked(None, None, rules=[{**limiting, "in": how}])])
+        ended = rag_contract("check", *files)
+        assert (ended.code, 'rules[0].in: is "any"' in ended.err) == (code, how == "any"), ended
+
+
+def test_a_tool_may_be_called_in_any_turn(tmp_path: Path) -> None:
+    said = answered("Hello", "Done")
+    said["messages"][1]["tool_calls"] = [{"function": {"name": "refund", "arguments": "{}"}}]
+    rule = {"type": "must_call_tool", "tool": "refund", "at_least": 1, "in": "any"}
+    assert not check(tmp_path, asked(None, None, rules=[rule]), said).decision.violations

@@ -6,7 +6,7 @@ write them.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -17,7 +17,7 @@ from ragcontract.core import bounds
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.files.json_text import check_nesting
 from ragcontract.record.interface import CallFailed
-from ragcontract.record.returned.result_forms import DocumentIds, Retrieved, that_counts
+from ragcontract.record.returned.result_forms import DocumentIds, Retrieved
 
 Attributes = Mapping[str, Any]
 REDACTED = "__REDACTED__"  # what OpenInference has in place of a value that it hides
@@ -131,7 +131,20 @@ class _Document(Struct, frozen=True, kw_only=True):
 
 class _Ranking(Struct, frozen=True, kw_only=True):
     span: Span
-    documents: Sequence[_Document]
+    documents: Sequence[_Document] | None  # None if the span says nothing of them
+
+    @property
+    def is_reranker(self) -> bool:
+        return kind_of(self.span) == "RERANKER"
+
+    @property
+    def has_failed(self) -> bool:
+        return self.span.error is not None
+
+    @property
+    def found_nothing(self) -> bool:
+        """Whether it is a retrieval that failed, without documents."""
+        return self.has_failed and not self.documents and not self.is_reranker
 
     @property
     def is_cut(self) -> bool:
@@ -166,91 +179,128 @@ _OPERATIONS = {
 def results_of_spans(spans: Sequence[Span], reading: Reading) -> list[dict[str, Any]] | None:
     """Return the results of the retrieval that counts, best first; None if nothing was retrieved.
 
-    Raises CallFailed if the span of a retrieval has no documents, a result names no document, or several retrievals
-    could count.
+    Raises CallFailed if the span of a retrieval or of a reranker that may count has no documents or failed, a result
+    names no document, or several retrievals could count.
     """
     by_id = {span.id: span for span in spans}
-    retrievers = [span for span in spans if kind_of(span) == "RETRIEVER"]
-    retrieved = _outermost([(span, _retrieved(span)) for span in retrievers], by_id)
-    ranked = _outermost([(span, _ranked(span)) for span in spans if kind_of(span) == "RERANKER"], by_id)
+    retrieved = _rankings(spans, "RETRIEVER", _retrieved, by_id)
+    ranked = _rankings(spans, "RERANKER", _ranked, by_id)
     if reading.use == "reranker" and not ranked:
         raise CallFailed("no_documents", "the trace has no reranker with documents, and `use: reranker` asks for one")
-    if reading.use is None:  # a retriever's documents include the work of the rerankers inside it
-        inside = {ranking.span.id for ranking in retrieved}
-        ranked = [
-            ranking for ranking in ranked if inside.isdisjoint(span.id for span in ancestors(ranking.span, by_id))
-        ]
-        first = retrieved[0].span.start if retrieved else 0
-        ranked = [ranking for ranking in ranked if ranking.span.start >= first]
-    if ranked and reading.use != "retriever":
-        # Rerankers in a row refine one retrieval; with several retrievals, each may have had its own.
-        counted = ranked if len(retrieved) > 1 else ranked[-1:]
-        return _results(_filled(_chosen(counted, reading), retrieved), reading)
-    if retrieved:
-        if not reading.accept_empty:
-            _refuse_silent(retrievers, retrieved, reading, by_id)
-        if documents := _chosen(retrieved, reading):
-            return _results(documents, reading)
-    if failed := next((span for span in retrievers if span.error is not None), None):
+    ranked = [replace(ranking, documents=_filled(ranking.documents, retrieved)) for ranking in ranked]
+    counted = _counted(retrieved, ranked, reading, by_id)
+    if not counted:
+        return None
+    documents = _chosen([ranking for ranking in counted if not ranking.found_nothing], reading)
+    failed = next((ranking for ranking in counted if ranking.found_nothing), None)
+    if failed is not None and not documents:
         raise _silent(failed)
-    if retrievers and not retrieved and not reading.accept_empty:
-        raise _silent(retrievers[0])
-    return [] if retrievers else None
+    return _results(documents, reading)
 
 
-def _refuse_silent(
-    retrievers: Iterable[Span], retrieved: Sequence[_Ranking], reading: Reading, by_id: Mapping[str, Span]
-) -> None:
-    """Raise CallFailed if the span of a retrieval that counts has no documents, although others have.
+def _rankings(
+    spans: Sequence[Span], kind: str, documents_in: Callable[[Span], list[_Document] | None], by_id: Mapping[str, Span]
+) -> list[_Ranking]:
+    """Return the rankings of spans of a kind in order of time; of nested ones, the outermost that has documents.
 
-    A retrieval within another, or around it, is the same retrieval. One that failed has found nothing.
+    Without documents are those neither within nor around one that has some. Such a span within another one is left out,
+    too, unless it failed.
     """
-    having = {ranking.span.id for ranking in retrieved}
-    around = {above.id for ranking in retrieved for above in ancestors(ranking.span, by_id)}
-    for span in retrievers:
-        within = {above.id for above in ancestors(span, by_id)}
-        if span.error is not None or span.id in having | around or within & having:
+    rankings = [_Ranking(span=span, documents=documents_in(span)) for span in spans if kind_of(span) == kind]
+    having = {ranking.span.id for ranking in rankings if ranking.documents is not None}
+    silent = {ranking.span.id for ranking in rankings if not ranking.has_failed} - having
+    around = {above.id for ranking in rankings if ranking.span.id in having for above in ancestors(ranking.span, by_id)}
+    outermost = []
+    for ranking in rankings:
+        within = {above.id for above in ancestors(ranking.span, by_id)}
+        is_silent = ranking.documents is None
+        if within & having or (is_silent and ranking.span.id in around):
             continue
-        is_before = span.start < retrieved[0].span.start
-        is_after = span.start > retrieved[-1].span.start
-        if reading.retrieved not in {"first", "last"} or (is_before if reading.retrieved == "first" else is_after):
-            raise _silent(span)
+        if not (is_silent and not ranking.has_failed and within & silent):
+            outermost.append(ranking)
+    return sorted(outermost, key=lambda ranking: (ranking.span.start, ranking.span.end))
 
 
-def _silent(span: Span) -> CallFailed:
-    name = shorten(visible(span.name), 80)
+def _counted(
+    retrieved: list[_Ranking], ranked: list[_Ranking], reading: Reading, by_id: Mapping[str, Span]
+) -> list[_Ranking]:
+    """Return the rankings of which one, or all together, may count.
+
+    A reranker has the ranking of the retrievals before it and within it. A retrieval after the last one is another.
+    """
+    later: list[_Ranking] = []
+    if reading.use is None:
+        having = [ranking for ranking in retrieved if ranking.documents is not None]
+        first = next((ranking.span.start for ranking in retrieved if not ranking.has_failed), 0)
+        around = {above.id for ranking in retrieved for above in ancestors(ranking.span, by_id)}
+        # The documents of a retriever include the work of the rerankers inside it.
+        ranked = [
+            ranking
+            for ranking in _not_within(ranked, having, by_id)
+            if ranking.span.start >= first or ranking.span.id in around
+        ]
+        last = ranked[-1].span.start if ranked else 0
+        later = [ranking for ranking in _not_within(retrieved, ranked, by_id) if ranking.span.start > last]
+    if not ranked or reading.use == "retriever":
+        return retrieved
+    # Rerankers in a row refine one retrieval; with several retrievals, each may have had its own.
+    after = {ranking.span.id for ranking in later}
+    before = [ranking for ranking in retrieved if not (ranking.found_nothing or ranking.span.id in after)]
+    return [*(ranked if len(before) > 1 else ranked[-1:]), *later]
+
+
+def _not_within(rankings: Sequence[_Ranking], others: Sequence[_Ranking], by_id: Mapping[str, Span]) -> list[_Ranking]:
+    ids = {other.span.id for other in others}
+    return [ranking for ranking in rankings if ids.isdisjoint(above.id for above in ancestors(ranking.span, by_id))]
+
+
+def _silent(ranking: _Ranking) -> CallFailed:
+    """Return the failure of a retrieval or a reranker without documents, or with an error."""
+    span, name = ranking.span, repr(shorten(visible(ranking.span.name), 80))
+    what = f"the {'reranker' if ranking.is_reranker else 'retrieval'} span {name}"
+    otherwise = "; `use: retriever` takes the retriever's documents" if ranking.is_reranker else ""
     if span.error is not None:
-        return CallFailed("no_documents", f"the retrieval span {name!r} failed: {shorten(visible(span.error), 200)}")
+        return CallFailed("no_documents", f"{what} failed: {shorten(visible(span.error), 200)}{otherwise}")
+    if ranking.is_cut:
+        return _lost(span)
     why = "have it record them; in record.yml, `empty_results: accept` takes that for none found"
-    return CallFailed("no_documents", f"the retrieval span {name!r} says nothing of documents; {why}")
+    return CallFailed("no_documents", f"{what} says nothing of documents; {why}{otherwise}")
 
 
-def _outermost(spans: Iterable[tuple[Span, Sequence[_Document] | None]], by_id: Mapping[str, Span]) -> list[_Ranking]:
-    """Return the rankings in order of time, without those within the span of another ranking."""
-    having = {span.id: _Ranking(span=span, documents=documents) for span, documents in spans if documents is not None}
-    outer = [
-        ranking
-        for ranking in having.values()
-        if not any(above.id in having for above in ancestors(ranking.span, by_id))
-    ]
-    return sorted(outer, key=lambda ranking: (ranking.span.start, ranking.span.end))
+def _lost(span: Span) -> CallFailed:
+    why = "set OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=100000 where the application runs"
+    name = shorten(visible(span.name), 80)
+    return CallFailed("no_documents", f"the span {name!r} lost {span.dropped:,} attributes, maybe documents; {why}")
 
 
 def _chosen(rankings: Sequence[_Ranking], reading: Reading) -> Sequence[_Document]:
-    if len(rankings) > 1 and reading.retrieved is None:
+    """Return the documents of the ranking that counts, or of all together; none if there is no ranking."""
+    spoken = list(filter(None, map(_accepted, rankings))) if reading.accept_empty else rankings
+    if not spoken:
+        return []
+    choice = {"first": spoken[:1], "last": spoken[-1:]}.get(reading.retrieved or "", spoken)
+    if silent := next((ranking for ranking in choice if ranking.documents is None or ranking.has_failed), None):
+        raise _silent(silent)
+    if len(spoken) > 1 and reading.retrieved is None:
         why = "say which counts, first, last or concat: with `retrieved` under `traces`, or convert --retrieved"
-        raise CallFailed(SEVERAL, f"retrieved {len(rankings)} times for one question; {why}")
-    lost = next((ranking.span for ranking in rankings if ranking.is_cut), None)
-    if lost is not None:
-        name, many = shorten(visible(lost.name), 80), lost.dropped
-        why = "set OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=100000 where the application runs"
-        raise CallFailed("no_documents", f"the span {name!r} lost {many:,} attributes, maybe documents; {why}")
-    return that_counts([ranking.documents for ranking in rankings], reading.retrieved)
+        raise CallFailed(SEVERAL, f"retrieved {len(spoken)} times for one question; {why}")
+    if lost := next((ranking.span for ranking in spoken if ranking.documents is not None and ranking.is_cut), None):
+        raise _lost(lost)
+    return [document for ranking in choice for document in ranking.documents or ()]
 
 
-def _filled(ranked: Sequence[_Document], retrieved: Sequence[_Ranking]) -> list[_Document]:
+def _accepted(ranking: _Ranking) -> _Ranking | None:
+    """Return a reranker that says nothing of documents as one that found none; None for such a retrieval."""
+    if ranking.documents is not None or ranking.has_failed or ranking.is_cut:
+        return ranking
+    return replace(ranking, documents=[]) if ranking.is_reranker else None
+
+
+def _filled(ranked: Sequence[_Document] | None, retrieved: Sequence[_Ranking]) -> list[_Document] | None:
     """Return a reranker's documents, completed with what only the spans of the retrievers have."""
-    known = [document for ranking in retrieved for document in ranking.documents]
+    if ranked is None:
+        return None
+    known = [document for ranking in retrieved for document in ranking.documents or ()]
     by_own = {document.own: document for document in known if document.own}
     by_text = {document.text: document for document in known if document.text}
     filled = []

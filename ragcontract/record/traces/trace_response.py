@@ -1,7 +1,6 @@
 """Turn one trace into one response: what was retrieved and answered, with which tools and which models.
 
-Tool calls are those that models asked for, and those that the spans of tools stand for. A model's messages have the
-attributes of OpenInference, or OpenTelemetry's form with parts, which some applications fill with OpenAI's.
+Tool calls are those that models asked for, and those that the spans of tools stand for.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,13 +11,12 @@ from msgspec import UNSET, Struct, UnsetType
 from ragcontract.answers.conversation import last_turn
 from ragcontract.answers.messages import ROLES_OF_TYPES, answer_of, letters_of, with_roles
 from ragcontract.answers.metric_options import telling
-from ragcontract.answers.tool_calls import written
 from ragcontract.core import bounds
 from ragcontract.record.interface import CallFailed, Response
 from ragcontract.record.returned.response_forms import FIELDS
 from ragcontract.record.returned.returned_messages import error_of
+from ragcontract.record.traces.model_messages import OPENTELEMETRY, AskedCall, arguments_of, messages_of
 from ragcontract.record.traces.retrievals import (
-    Attributes,
     Reading,
     Span,
     ancestors,
@@ -212,35 +210,7 @@ def _is_own(message: Any) -> bool:
     return isinstance(message, Mapping) and (message.get("role") in OWN or message.get("type") in OWN)
 
 
-NOT_CAPTURED = "(not captured)"  # as arguments: not a JSON object, so the call counts as one that cannot be read
-
 ARGUMENTS = ("gen_ai.tool.call.arguments", "input.value")  # `tool.parameters` are the tool's, not the call's
-OPENINFERENCE, OPENTELEMETRY = "llm.output_messages", "gen_ai.output.messages"
-CALLS = {"tool_call", "server_tool_call", "tool_use", "function_call"}
-TEXTS = {"text", "output_text"}
-OTHERS = {
-    "reasoning", "thinking", "refusal", "image", "audio", "video", "file", "document", "blob", "uri",
-    "tool_call_response", "server_tool_call_response",
-}  # fmt: skip
-
-
-class AskedCall(Struct, frozen=True, kw_only=True):
-    """A call of a tool in a trace."""
-
-    name: str
-    arguments: Any
-
-    @property
-    def is_captured(self) -> bool:
-        return bool(self.arguments != NOT_CAPTURED)
-
-
-class Message(Struct, frozen=True, kw_only=True):
-    """A message of a model."""
-
-    text: str = ""
-    calls: Sequence[AskedCall] = ()
-    is_whole: bool = False  # whether nothing in it is left out or unknown
 
 
 def tool_calls_of(spans: Sequence[Span]) -> list[dict[str, Any]] | None:
@@ -308,15 +278,6 @@ def _unwrapped(arguments: Any) -> Any:
     return parsed_kwargs if is_wrapped and not arguments.get("args") else arguments
 
 
-def messages_of(span: Span) -> list[Message]:
-    """Return the messages of a model in a span; a list that cannot be read is a message that is not whole."""
-    messages = [
-        *map(_openinference, _listed(span.attributes, OPENINFERENCE)),
-        *map(_opentelemetry, _listed(span.attributes, OPENTELEMETRY)),
-    ]
-    return [*messages, Message()] if messages and span.dropped else messages
-
-
 def says_calls(span: Span) -> bool:
     """Return whether a model's span has all tool calls that the model asked for, or shows that it asked for none."""
     messages = messages_of(span)
@@ -326,100 +287,6 @@ def says_calls(span: Span) -> bool:
     if messages:
         return all(message.is_whole for message in messages)
     return not span.dropped and (span.error is not None or _takes_a_prompt(span))
-
-
-def arguments_of(value: Any) -> Any:
-    """Return the arguments of a call; a text becomes the ``input``. Other values that are not objects stay."""
-    if value is None:
-        return NOT_CAPTURED
-    arguments = parsed(value)
-    if isinstance(arguments, str) and arguments and not arguments.lstrip().startswith(("{", "[", '"')):
-        return {"input": arguments}
-    return {} if arguments == "" else arguments
-
-
-def _listed(attributes: Attributes, path: str) -> list[Attributes | None]:
-    """Return the messages that an attribute lists, with None for anything that is not a message."""
-    listed = parsed(at(attributes, path))
-    if isinstance(listed, str):  # cut off, or not JSON
-        return [None]
-    messages = listed_at(attributes, path) or []
-    lost = isinstance(listed, Sequence) and len(messages) < len(listed)
-    return [*messages, None] if lost else list(messages)
-
-
-def _openinference(message: Attributes | None) -> Message:
-    if message is None:
-        return Message()
-    contents = listed_at(message, "message.contents") or []
-    texts = [text for item in contents if (text := text_at(item, "message_content.text")) and _is_text(item)]
-    content = at(message, "message.content")
-    asked = listed_at(message, "message.tool_calls") or []
-    calls = [
-        AskedCall(name=name, arguments=arguments_of(at(call, "tool_call.function.arguments")))
-        for call in asked
-        if (name := text_at(call, "tool_call.function.name"))
-    ]
-    is_whole = len(calls) == len(asked) and bool(isinstance(content, str) or contents or asked)
-    if name := text_at(message, "message.function_call_name"):
-        arguments = arguments_of(at(message, "message.function_call_arguments_json"))
-        calls, is_whole = [*calls, AskedCall(name=name, arguments=arguments)], len(calls) == len(asked)
-    return Message(text=_joined(content, texts), calls=calls, is_whole=is_whole)
-
-
-def _is_text(content: Attributes) -> bool:
-    return at(content, "message_content.type") in {None, *TEXTS}
-
-
-def _opentelemetry(message: Attributes | None) -> Message:
-    """Return a message in OpenTelemetry's form with ``parts``, or OpenAI's with ``content`` and ``tool_calls``."""
-    if message is None:
-        return Message()
-    content, listed = message.get("content"), [message.get(name) for name in ("parts", "content", "tool_calls")]
-    parts = [part for items in listed if isinstance(items, list) for part in items]
-    asked = [part for part in parts if isinstance(part, Mapping) and part.get("type") in CALLS]
-    asked += [call for call in _calls_beside(message) if call not in asked]
-    calls = list(filter(None, map(_call, asked)))
-    texts = [
-        text
-        for part in parts
-        if isinstance(part, Mapping) and part.get("type") in TEXTS
-        for text in (part.get("content"), part.get("text"))
-        if isinstance(text, str)
-    ]
-    known = CALLS | TEXTS | OTHERS
-    are_known = all(part in asked or (isinstance(part, Mapping) and part.get("type") in known) for part in parts)
-    says_something = isinstance(content, str) or bool(parts or asked)
-    return Message(
-        text=_joined(content, texts), calls=calls, is_whole=are_known and says_something and len(calls) == len(asked)
-    )
-
-
-def _calls_beside(message: Attributes) -> Iterator[Any]:
-    """Yield the calls beside the content of a message in OpenAI's form."""
-    listed = message.get("tool_calls")
-    yield from listed if isinstance(listed, list) else ()
-    if (call := message.get("function_call")) is not None:
-        yield call
-
-
-def _call(part: Any) -> AskedCall | None:
-    """Return the call in a part of a message; None if it has no name."""
-    if not isinstance(part, Mapping):
-        return None
-    name, arguments = written(part)
-    inner = part.get("server_tool_call")
-    if arguments is None and isinstance(inner, Mapping):
-        arguments = {key: value for key, value in inner.items() if key != "type"} or None
-    return AskedCall(name=name, arguments=arguments_of(arguments)) if isinstance(name, str) and name else None
-
-
-def _joined(content: Any, texts: Sequence[str]) -> str:
-    """Return the text of a message, which may have it twice: as content and in parts."""
-    whole = "".join(texts)
-    if not isinstance(content, str) or content == whole:
-        return whole
-    return f"{content}\n{whole}" if whole else content
 
 
 def _finish_reasons(span: Span) -> Iterator[str]:

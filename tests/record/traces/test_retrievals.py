@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ragcontract.record.interface import CallFailed
 from ragcontract.record.traces.retrievals import SEVERAL, Span, results_of_spans
@@ -154,3 +155,94 @@ def test_several_retrievals_each_with_a_reranker_are_several() -> None:
 
 def test_a_reranker_that_says_texts_only_has_the_retrievers_metadata() -> None:
     assert found(retriever(1, "doc1", "doc2"), reranker(2, {"content": "text of doc2"})) == ["doc2"]
+
+
+def silent_reranker(number: int, **fields: Any) -> Span:
+    """Return a reranker of which only the input is known, as flat lists have it if nothing is left."""
+    attributes = documents(of("doc1"), of("doc2"), within="reranker.input_documents")
+    return span(number, "RERANKER", attributes=attributes, **fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({}, "the reranker span 'span 5' says nothing of documents; have it record them"),
+        ({"error": "timeout"}, "the reranker span 'span 5' failed: timeout; `use: retriever` takes"),
+        ({"dropped": 50}, "lost 50 attributes"),
+    ],
+    ids=["silent", "failed", "cut"],
+)
+@pytest.mark.parametrize(
+    "before",
+    [
+        [retriever(1, "doc1", "doc2")],
+        [retriever(1, "doc1"), retriever(2, "doc2")],
+        [retriever(1, "doc1", "doc2"), reranker(2, of("doc2"), of("doc1"))],
+    ],
+    ids=["a retrieval", "two retrievals", "a retrieval and a reranker"],
+)
+def test_a_reranker_that_follows_and_has_no_documents_is_a_failure(
+    before: list[Span], fields: dict[str, Any], why: str
+) -> None:
+    spans = (*before, silent_reranker(5, **fields))
+    for retrieved in (None, "last", "concat"):
+        assert why in str(failure(*spans, retrieved=retrieved))
+    assert found(*spans, use="retriever", retrieved="concat") == ["doc1", "doc2"]
+    if fields:
+        assert why in str(failure(*spans, accept_empty=True))
+    else:
+        assert found(*spans, accept_empty=True) == []
+
+
+def test_of_two_rerankers_in_a_row_the_last_must_say_its_documents_also_if_it_is_asked_for() -> None:
+    row = (retriever(1, "doc1", "doc2"), reranker(2, of("doc2")))
+    assert failure(*row, silent_reranker(3), use="reranker").kind == "no_documents"
+    assert found(retriever(1, "doc1", "doc2"), silent_reranker(2, error="timeout"), reranker(3, of("doc2"))) == ["doc2"]
+
+
+def test_a_silent_reranker_within_a_retrieval_or_before_it_does_not_matter() -> None:
+    assert found(retriever(1, "doc1"), silent_reranker(2, parent=1)) == ["doc1"]
+    assert found(silent_reranker(1), retriever(2, "doc1")) == ["doc1"]
+    assert found(retriever(1, "doc1"), reranker(2, of("doc1")), silent_reranker(3, parent=2)) == ["doc1"]
+
+
+def test_a_reranker_that_failed_and_has_documents_is_a_failure() -> None:
+    ranked = replace(reranker(2, of("doc1")), error="timeout")
+    assert "failed: timeout" in str(failure(retriever(1, "doc1", "doc2"), ranked))
+
+
+@pytest.mark.parametrize("parent", [0, 4], ids=["beside the reranker", "in a tool"])
+def test_a_retrieval_after_a_reranker_is_another_one(parent: int) -> None:
+    tool = span(4, "TOOL")
+    spans = (retriever(1, "doc1", "doc2"), reranker(2, of("doc1")), tool, retriever(5, "doc9", parent=parent))
+    assert failure(*spans).kind == SEVERAL
+    assert found(*spans, retrieved="first") == ["doc1"]
+    assert found(*spans, retrieved="last") == ["doc9"]
+    assert found(*spans, retrieved="concat") == ["doc1", "doc9"]
+    assert found(*spans, use="reranker") == ["doc1"]
+
+
+def test_a_retrieval_after_rerankers_in_a_row_does_not_make_them_several() -> None:
+    row = (retriever(1, "doc1", "doc2"), reranker(2, of("doc2"), of("doc1")), reranker(3, of("doc2")))
+    assert found(*row, retriever(5, "doc9"), retrieved="concat") == ["doc2", "doc9"]
+
+
+def test_a_retrieval_after_a_reranker_must_say_its_documents() -> None:
+    spans = (retriever(1, "doc1"), reranker(2, of("doc1")), span(5, "RETRIEVER"))
+    assert failure(*spans).kind == failure(*spans, retrieved="last").kind == "no_documents"
+    assert found(*spans, retrieved="first") == found(*spans, accept_empty=True) == ["doc1"]
+    assert found(*spans[:2], span(5, "RETRIEVER", error="timeout")) == ["doc1"]
+
+
+def test_a_reranker_around_a_retrieval_has_the_ranking() -> None:
+    around = (reranker(1, of("doc1")), retriever(2, "doc1", "doc2", parent=1))
+    assert found(*around) == ["doc1"]
+    assert failure(*around, retriever(5, "doc9")).kind == SEVERAL
+    assert failure(silent_reranker(1), around[1]).kind == "no_documents"
+
+
+def test_a_retrieval_that_failed_and_has_documents_is_a_failure() -> None:
+    failed = retriever(1, "doc1", error="timeout")
+    assert "failed: timeout" in str(failure(failed))
+    assert "failed: timeout" in str(failure(failed, retriever(2, "doc2")))
+    assert found(failed, retriever(2, "doc2"), retrieved="last") == ["doc2"]
