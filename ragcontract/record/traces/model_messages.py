@@ -119,7 +119,7 @@ def _new(calls: Sequence[AskedCall], others: Sequence[AskedCall]) -> list[AskedC
     left = Counter(other.content for other in others)
     new = []
     for call in calls:
-        if call.id in ids or left[call.content]:
+        if call.id in ids or left[call.content] > 0:
             left[call.content] -= 1
         else:
             new.append(call)
