@@ -41,6 +41,7 @@ from ragcontract.rules.text import (
     RegexMustMatch,
     RegexMustNotMatch,
 )
+from ragcontract.rules.turns import InTurns
 
 Name: TypeAlias = Literal[
     "todo-placeholder", "duplicate-question", "forbidden-and-relevant", "more-than-k", "small-tag", "never-retrieved",
@@ -105,11 +106,15 @@ class Reviewed(Struct, frozen=True, kw_only=True):
 
     def broken(self, query: GoldenQuery, text: str, kinds: tuple[type[RowRule], ...]) -> Iterator[Violation]:
         """Yield the violations of a query's rules of these kinds by an answer with this text."""
-        row = RunRow(query_id=query.id, results=[], response=text)
-        context = RowContext(settings=RuleSettings(k=self.config.cutoffs[0], answers=self.config.answers))
         for rule in self.rules(query):
             if isinstance(rule, kinds):
-                yield from rule.violations(query, row, context)
+                yield from self.breaking(rule, query, text)
+
+    def breaking(self, rule: RowRule, query: GoldenQuery, text: str) -> Iterator[Violation]:
+        """Yield the violations of a rule by an answer with this text."""
+        row = RunRow(query_id=query.id, results=[], response=text)
+        context = RowContext(settings=RuleSettings(k=self.config.cutoffs[0], answers=self.config.answers))
+        yield from rule.violations(query, row, context)
 
 
 def _of_rules(find: Callable[[RowRule], Iterator[str]]) -> Find:
@@ -203,10 +208,27 @@ def _required(rule: RowRule) -> Iterator[str]:
 
 
 def _forbidden_in_question(reviewed: Reviewed) -> Found:
+    advice = "an answer that repeats the question breaks it; forbid only what a wrong answer says"
     for query in reviewed.own:
-        for violation in reviewed.broken(query, query.query, FORBIDDING):
-            advice = "an answer that repeats the question breaks it; forbid only what a wrong answer says"
-            yield query, f"{query.id!r} forbids what its own question says: {_said(violation)}; {advice}"
+        for rule in query.rules:
+            if not isinstance(rule, RowRule) or not enforced(reviewed.config, type(rule.inner)):
+                continue
+            for whose, question in _questions(query, rule) if isinstance(rule.inner, FORBIDDING) else ():
+                violations = list(reviewed.breaking(rule.inner, query, question))
+                for violation in violations:
+                    yield query, f"{query.id!r} forbids what {whose} question says: {_said(violation)}; {advice}"
+                if violations:
+                    break  # one of its questions says enough
+
+
+def _questions(query: GoldenQuery, rule: RowRule) -> Iterator[tuple[str, str]]:
+    """Yield the questions whose answers a rule is about: of a conversation, those of its turns."""
+    turns = query.answer.turns if query.answer and isinstance(rule, InTurns) else None
+    if turns is None or not isinstance(rule, InTurns):
+        yield "its own", query.query
+        return
+    for number in rule.turns:
+        yield f"turn {number + 1}'s", turns[number]
 
 
 def _forbidden_in_reference(reviewed: Reviewed) -> Found:

@@ -69,6 +69,10 @@ class _DoubledKeyError(Exception):
     """A map, or an object as JSON text, has a key twice."""
 
 
+class _AsWritten(dict[Any, Any]):
+    """A map, or an object as JSON text: unlike in a struct, somebody wrote the nulls in it."""
+
+
 class Columns(Generic[Record]):
     """A schema matched against the record type of its rows; ``unread`` fields (``results.metadata``) are skipped.
 
@@ -205,7 +209,7 @@ def _mapping(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
         raise _DoubledKeyError(first_doubled(key for key, _ in pairs))
-    return made
+    return _AsWritten({key: _without_nulls(value) for key, value in made.items()})
 
 
 def _texts(array: pa.Array) -> list[str | None]:
@@ -253,9 +257,10 @@ def _object(text: str | None) -> Any:
     if text and (key := doubled_key(text.encode())) is not None:
         raise _DoubledKeyError(key)
     try:
-        return text and msgspec.json.decode(text)
+        value = text and msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
         return text
+    return _AsWritten(value) if isinstance(value, dict) else value
 
 
 def _has_infinite(array: pa.Array) -> bool:
@@ -281,6 +286,8 @@ def _infinite(value: Any, path: tuple[str | int, ...]) -> Iterator[Mismatch]:
 
 def _without_nulls(value: Any) -> Any:
     """Drop null fields. A column has a value for every row, so null stands for an absent field."""
+    if isinstance(value, _AsWritten):
+        return value
     if isinstance(value, dict):
         return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
     return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value

@@ -134,6 +134,20 @@ def test_what_is_forbidden_must_not_be_in_the_question_or_the_contexts(fields: R
     assert findings(tmp_path, asks(**fields, reference_contexts=["We sell", "data."])) == []
 
 
+@pytest.mark.parametrize("place", ["the turn", "its fields", "each turn", "the last turn"])
+def test_what_a_turn_forbids_must_not_be_in_its_question(place: str, tmp_path: Path) -> None:
+    rule: Row = {"type": "must_not_contain", "value": "sell data"}
+    own: dict[str, Row] = {"the turn": {"rules": [rule]}, "its fields": {"forbidden_elements": ["sell data"]}}
+    of_row: dict[str, Row] = {"each turn": {"rules": [{**rule, "in": "each"}]}, "the last turn": {"rules": [rule]}}
+    first: Row = {"query": "Hello?", "rules": [{"type": "must_not_refuse"}]}
+    turns = [first, {"query": "Do you sell data?", **own.get(place, {})}]
+    [(name, message)] = findings(tmp_path, asks(turns=turns, **of_row.get(place, {})))
+    assert name == "forbidden-in-question"
+    assert message.startswith("'q' forbids what turn 2's question says: expected no ")
+    turns[1]["query"] = "And now?"
+    assert findings(tmp_path, asks(query="Do you sell data?", turns=turns, **of_row.get(place, {}))) == []
+
+
 def test_what_an_allowed_phrase_excuses_or_a_config_turns_off_is_no_finding(tmp_path: Path) -> None:
     row = asks(query="Do you sell data?", forbidden_claims=["sell data"])
     assert names(findings(tmp_path, row)) == ["forbidden-in-question"]

@@ -181,7 +181,7 @@ def test_a_reranker_that_left_nothing_is_no_run_of_what_the_retriever_found() ->
     given = documents({"id": "doc1"}, {"id": "doc2"}, within="reranker.input_documents")
     ended = convert(otlp(BY_QUESTION, span(2, "RERANKER", attributes=given), *trace(2, BY_ID)))
     assert (ended.code, "the reranker span 'span 2' says nothing of documents" in ended.err) == (2, True)
-    assert "`use: retriever`" in ended.err
+    assert "convert --use retriever" in ended.err
 
 
 def test_a_retrieval_after_a_reranker_is_named_or_chosen() -> None:

@@ -18,7 +18,7 @@ from ragcontract.core.run import RunRow, row_type
 from ragcontract.files.opening import BUFFER
 from ragcontract.files.problems import Batch, Problem
 from ragcontract.runs.readers import open_run
-from tests.builders import golden, run, write_jsonl
+from tests.builders import Row, golden, run, write_jsonl
 from tests.process import Ended, files_in, rag_contract, spawn
 from tests.runs.sides import problems_in, read_run, side_of
 
@@ -123,6 +123,24 @@ def test_golden_queries_have_all_their_fields(tmp_path: Path) -> None:
         found = load_golden(path)
         assert [str(query.location) for query in found.values()] == [f"{path}:{number}" for number in (1, 2, 3)]
         assert [fields(query) for query in found.values()] == [fields(query) for query in wanted.values()]
+
+
+@pytest.mark.parametrize(
+    "others", [[], [{"id": "z", "query": "Q?", "relevant_doc_ids": ["a"]}]], ids=["alone", "mixed"]
+)
+@pytest.mark.parametrize("form", ["map", "text"])
+def test_a_grade_that_is_null_is_refused_as_in_json_lines(form: str, others: list[Row], tmp_path: Path) -> None:
+    grades: dict[str, float | None] = {"a": None, "b": 1.0}
+    schema = pa.schema({"id": pa.string(), "query": pa.string(), "relevant_doc_ids": pa.list_(pa.string())})
+    kind = pa.map_(pa.string(), pa.float64()) if form == "map" else pa.string()
+    written = json.dumps(grades) if form == "text" else list(grades.items())
+    rows = [{"id": "q", "query": "Q?", "relevance": written}, *others]
+    path = write(tmp_path / "golden.parquet", rows, schema.append(pa.field("relevance", kind)))
+    with pytest.raises(InputError) as raised:
+        load_golden(path)
+    [problem] = raised.value.problems
+    assert f"{path}:1: relevance.a: expected a number" in problem, problem
+    assert "found null" in problem
 
 
 def test_claims_and_elements_in_columns_are_texts(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ write them.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -106,6 +106,36 @@ def ancestors(span: Span, by_id: Mapping[str, Span]) -> Iterator[Span]:
         span = parent
 
 
+def _around(ids: Iterable[str], by_id: Mapping[str, Span]) -> set[str]:
+    """Return the ids of the spans around some."""
+    around: set[str] = set()
+    for span_id in ids:
+        for above in ancestors(by_id[span_id], by_id):
+            if above.id in around:
+                break
+            around.add(above.id)
+    return around
+
+
+def _within(ids: Container[str], spans: Iterable[Span], by_id: Mapping[str, Span]) -> set[str]:
+    """Return the ids of those spans, and of some around them, that are within one with one of these ids.
+
+    It looks at each span once: hostile traces are deep.
+    """
+    is_within: dict[str, bool] = {}
+    for span in spans:
+        path, above = list[Span](), by_id.get(span.id)
+        while above is not None and above.id not in is_within:
+            is_within[above.id] = False  # stops at a circle, too
+            path.append(above)
+            above = by_id.get(above.parent)
+        inside = above is not None and (is_within[above.id] or above.id in ids)
+        for below in reversed(path):
+            is_within[below.id] = inside
+            inside = inside or below.id in ids
+    return {span_id for span_id, inside in is_within.items() if inside}
+
+
 KIND, OPERATION = "openinference.span.kind", "gen_ai.operation.name"
 RETRIEVED, RANKED = "retrieval.documents", "reranker.output_documents"
 GENAI = "gen_ai.retrieval.documents"
@@ -187,8 +217,7 @@ def results_of_spans(spans: Sequence[Span], reading: Reading) -> list[dict[str, 
     ranked = _rankings(spans, "RERANKER", _ranked, by_id)
     if reading.use == "reranker" and not ranked:
         raise CallFailed("no_documents", "the trace has no reranker with documents, and `use: reranker` asks for one")
-    ranked = [replace(ranking, documents=_filled(ranking.documents, retrieved)) for ranking in ranked]
-    counted = _counted(retrieved, ranked, reading, by_id)
+    counted = _counted(retrieved, list(_filled(ranked, retrieved)), reading, by_id)
     if not counted:
         return None
     documents = _chosen([ranking for ranking in counted if not ranking.found_nothing], reading)
@@ -209,15 +238,10 @@ def _rankings(
     rankings = [_Ranking(span=span, documents=documents_in(span)) for span in spans if kind_of(span) == kind]
     having = {ranking.span.id for ranking in rankings if ranking.documents is not None}
     silent = {ranking.span.id for ranking in rankings if not ranking.has_failed} - having
-    around = {above.id for ranking in rankings if ranking.span.id in having for above in ancestors(ranking.span, by_id)}
-    outermost = []
-    for ranking in rankings:
-        within = {above.id for above in ancestors(ranking.span, by_id)}
-        is_silent = ranking.documents is None
-        if within & having or (is_silent and ranking.span.id in around):
-            continue
-        if not (is_silent and not ranking.has_failed and within & silent):
-            outermost.append(ranking)
+    around = _around(having, by_id)
+    within, within_silent = (_within(ids, [ranking.span for ranking in rankings], by_id) for ids in (having, silent))
+    left_out = within | (around - having) | (within_silent & silent)
+    outermost = [ranking for ranking in rankings if ranking.span.id not in left_out]
     return sorted(outermost, key=lambda ranking: (ranking.span.start, ranking.span.end))
 
 
@@ -232,7 +256,7 @@ def _counted(
     if reading.use is None:
         having = [ranking for ranking in retrieved if ranking.documents is not None]
         first = next((ranking.span.start for ranking in retrieved if not ranking.has_failed), 0)
-        around = {above.id for ranking in retrieved for above in ancestors(ranking.span, by_id)}
+        around = _around([ranking.span.id for ranking in retrieved], by_id)
         # The documents of a retriever include the work of the rerankers inside it.
         ranked = [
             ranking
@@ -250,15 +274,19 @@ def _counted(
 
 
 def _not_within(rankings: Sequence[_Ranking], others: Sequence[_Ranking], by_id: Mapping[str, Span]) -> list[_Ranking]:
-    ids = {other.span.id for other in others}
-    return [ranking for ranking in rankings if ids.isdisjoint(above.id for above in ancestors(ranking.span, by_id))]
+    within = _within({other.span.id for other in others}, [ranking.span for ranking in rankings], by_id)
+    return [ranking for ranking in rankings if ranking.span.id not in within]
 
 
 def _silent(ranking: _Ranking) -> CallFailed:
     """Return the failure of a retrieval or a reranker without documents, or with an error."""
     span, name = ranking.span, repr(shorten(visible(ranking.span.name), 80))
     what = f"the {'reranker' if ranking.is_reranker else 'retrieval'} span {name}"
-    otherwise = "; `use: retriever` takes the retriever's documents" if ranking.is_reranker else ""
+    otherwise = (
+        "; or take the retriever's: `use: retriever` under `traces`, or convert --use retriever"
+        if ranking.is_reranker
+        else ""
+    )
     if span.error is not None:
         return CallFailed("no_documents", f"{what} failed: {shorten(visible(span.error), 200)}{otherwise}")
     if ranking.is_cut:
@@ -296,21 +324,22 @@ def _accepted(ranking: _Ranking) -> _Ranking | None:
     return replace(ranking, documents=[]) if ranking.is_reranker else None
 
 
-def _filled(ranked: Sequence[_Document] | None, retrieved: Sequence[_Ranking]) -> list[_Document] | None:
-    """Return a reranker's documents, completed with what only the spans of the retrievers have."""
-    if ranked is None:
-        return None
+def _filled(ranked: Iterable[_Ranking], retrieved: Iterable[_Ranking]) -> Iterator[_Ranking]:
+    """Yield rerankers' rankings, with documents completed with what only the spans of the retrievers have."""
     known = [document for ranking in retrieved for document in ranking.documents or ()]
     by_own = {document.own: document for document in known if document.own}
     by_text = {document.text: document for document in known if document.text}
-    filled = []
-    for document in ranked:
+
+    def filled(document: _Document) -> _Document:
         same = by_own.get(document.own or "") or by_text.get(document.text or "")
-        if same is not None:
-            own, text = document.own or same.own, document.text or same.text
-            document = replace(document, own=own, text=text, metadata=document.metadata or same.metadata)  # noqa: PLW2901
-        filled.append(document)
-    return filled
+        if same is None:
+            return document
+        own, text = document.own or same.own, document.text or same.text
+        return replace(document, own=own, text=text, metadata=document.metadata or same.metadata)
+
+    for ranking in ranked:
+        documents = ranking.documents
+        yield ranking if documents is None else replace(ranking, documents=list(map(filled, documents)))
 
 
 def _results(documents: Iterable[_Document], reading: Reading) -> list[dict[str, Any]]:

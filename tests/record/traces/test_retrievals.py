@@ -167,7 +167,7 @@ def silent_reranker(number: int, **fields: Any) -> Span:
     ("fields", "why"),
     [
         ({}, "the reranker span 'span 5' says nothing of documents; have it record them"),
-        ({"error": "timeout"}, "the reranker span 'span 5' failed: timeout; `use: retriever` takes"),
+        ({"error": "timeout"}, "the reranker span 'span 5' failed: timeout; or take the retriever's: `use: retriever`"),
         ({"dropped": 50}, "lost 50 attributes"),
     ],
     ids=["silent", "failed", "cut"],
