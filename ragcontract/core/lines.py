@@ -1,6 +1,7 @@
 """The lines of registries: names, each with the place in the code where what it names is defined."""
 
 from collections.abc import Container
+from functools import cache
 from importlib import import_module
 from typing import Generic, TypeVar, cast
 
@@ -23,12 +24,15 @@ class Line(Struct, Generic[T], frozen=True, kw_only=True):
 
     def load(self) -> T:
         """Import the module, if need be, and return what the line is about."""
-        if not isinstance(self.home, str):
-            return self.home
-        module, _, attribute = self.home.partition(":")
-        loaded = import_module(module)
-        return cast("T", getattr(loaded, attribute) if attribute else loaded)
+        return cast("T", _imported(self.home)) if isinstance(self.home, str) else self.home
 
     def is_named(self, names: Container[str]) -> bool:
         """Return whether a contract with these names and golden fields has it."""
         return self.always or any(name in names for name in (*self.names, *self.fields))
+
+
+@cache  # a line may be loaded for every row
+def _imported(home: str) -> object:
+    module, _, attribute = home.partition(":")
+    loaded = import_module(module)
+    return getattr(loaded, attribute) if attribute else loaded
