@@ -146,10 +146,11 @@ def invisible(text: str) -> Iterator[Change]:
 
 def by_cluster(text: str, change: Callable[[str], str]) -> Iterator[Change]:
     """Yield the changes of a function to the characters of a text, each together with those that combine with it."""
+    changed = lru_cache(maxsize=1024)(change)  # a text has few different characters
     start = 0
     for piece in [text] if text.isascii() else pieces(text):
         for cluster in [piece] if piece.isascii() else _clusters(piece):
-            if (new := change(cluster)) != cluster:
+            if (new := changed(cluster)) != cluster:
                 yield start, start + len(cluster), new
             start += len(cluster)
 
