@@ -270,18 +270,76 @@ def test_where_the_workflow_cannot_be_written_nothing_is(tmp_path: Path, monkeyp
     assert [str(path) for path in Path().iterdir()] == [".github"]
 
 
-def test_a_contract_that_is_not_filled_in_fails_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+NEED_LABELS = {
+    "check": ("check",),
+    "check of a tag": ("check", "--tag", "t"),
+    "baseline": ("baseline",),
+    "score": ("score",),
+    "diff": ("diff", "--baseline", "good.jsonl"),
+    "compare": ("compare", "good.jsonl", "current_run.jsonl"),
+    "suggest": ("suggest",),
+    "unjudged": ("unjudged",),
+    "validate": ("validate",),
+    "validate without a run": ("validate", "--without-run"),
+    "lint": ("lint",),
+}
+NOT_LABELLED = (2, "", "error: golden.jsonl: nothing is labelled yet: run rag-contract label\n")
+
+
+@pytest.mark.parametrize("argv", NEED_LABELS.values(), ids=NEED_LABELS.keys())
+@pytest.mark.parametrize(
+    "expected", [{"relevant_doc_ids": ["TODO"]}, {"relevance": {"TODO": 1}}], ids=["ids", "grades"]
+)
+def test_while_nothing_is_labelled_one_line_says_so(
+    expected: dict[str, Any], argv: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    ids = [row["id"] for row in ask("How?\nWhy?\nWhen?\n")]
-    write_jsonl(Path("current_run.jsonl"), [run(name, "doc1", "doc2") for name in ids])
+    asked = [{"id": f"q{number}", "query": f"Why {number}?", "tags": ["t"], **expected} for number in range(5)]
+    write_jsonl(Path("golden.jsonl"), asked)
+    for name in ("current_run.jsonl", "good.jsonl"):
+        write_jsonl(Path(name), [run(row["id"], f"of-{name}") for row in asked])
+    assert rag_contract(*argv) == NOT_LABELLED
+
+
+@pytest.mark.parametrize(
+    "labelled",
+    [
+        golden("q2", "doc1"),
+        golden("q2", relevant_doc_ids=[]),
+        {"id": "q2", "query": "What about q2?", "relevance": {"doc9": 0, "TODO": 1}},
+        golden("q2", relevant_doc_ids=[], forbidden_doc_ids=["doc9"]),
+        {"id": "q2", "query": "What about q2?", "answer_must_include": ["30 days"]},
+    ],
+    ids=["relevant", "nothing answers it", "not relevant", "only forbids", "only rules"],
+)
+def test_once_any_query_says_more_the_others_fail_and_say_why(
+    labelled: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(Path("golden.jsonl"), [golden("q1", "TODO"), labelled, golden("q3", "TODO")])
+    write_jsonl(Path("current_run.jsonl"), [run(f"q{n}", "doc1", response="In 30 days.") for n in (1, 2, 3)])
     ended = rag_contract("check")
     assert ended.code == 1
-    assert ended.err == (
-        "warning: golden.jsonl:1: relevant_doc_ids still holds the placeholder 'TODO' (and 2 more such rows); "
-        "run `rag-contract label`, or write the ids of the documents that answer the question, or [] if nothing does\n"
-    )
+    assert "golden.jsonl:1: relevant_doc_ids still holds the placeholder 'TODO' (and" in ended.err
     assert "Expected TODO in top 5" in ended.out
-    assert "3 of 3 queries broken" in ended.out
+
+
+def test_while_nothing_is_labelled_what_else_is_wrong_is_said_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ask("How?\n")
+    assert rag_contract("check").err == NOT_LABELLED[2] + "error: current_run.jsonl: no such file\n"
+
+
+def test_labels_can_be_made_while_there_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    [row] = ask("How?\n")
+    write_jsonl(Path("current_run.jsonl"), [run(row["id"], "doc1")])
+    assert rag_contract("init", "--from-run", "current_run.jsonl").code == 0
+    Path("candidates.txt").write_text(Path("candidates.txt").read_text().replace("[ ] doc1", "[x] doc1"))
+    assert rag_contract("label", "--ticked", "candidates.txt").code == 0
+    assert rag_contract("check").code == 0
 
 
 def test_a_contract_that_is_filled_in_passes_up_to_the_baseline(
