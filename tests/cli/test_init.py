@@ -17,7 +17,7 @@ from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.statistics.quantities import LATENCY
 from scripts import docs
 from tests.builders import golden, run, write_jsonl
-from tests.process import files_in, rag_contract
+from tests.process import files_in, rag_contract, spawn
 from tests.runner import TEMPLATES
 
 WRITTEN = ["golden.jsonl", "ragcontract.yml", WORKFLOW]
@@ -388,7 +388,47 @@ def test_a_contract_over_answers_cannot_be_judged_until_it_is_filled_in(
     assert rag_contract("lint") == (0, "no findings\n", "")
     judged = rag_contract("check")
     assert (judged.code, judged.err) == (0, "")
-    assert judged.out.endswith("PASS  nothing broken in 2 queries and 3 gates\n")
+    assert judged.out.endswith("PASS  nothing broken in 2 queries and 1 gate\n")
+
+
+def test_the_first_check_can_judge_every_limit_that_is_written_for_questions_of_your_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("q.txt").write_text("How?\n")
+    assert rag_contract("init", "--answers", "--questions", "q.txt").code == 0
+    Path("golden.jsonl").write_text(Path("golden.jsonl").read_text().replace("TODO", "30 days"))
+    with RunWriter("current_run.jsonl") as written:
+        written.write("how", response="Within 30 days.", mode="trustworthy")
+    judged = rag_contract("check")
+    assert (judged.code, judged.err) == (0, "")
+    assert judged.out.endswith("PASS  nothing broken in 1 query and 1 gate\n")
+
+
+def test_the_limits_of_a_contract_over_answers_can_be_judged_for_a_golden_file_that_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    row = {"id": "q1", "query": "How?", "answer_must_include": ["30 days"]}
+    write_jsonl(Path("golden.jsonl"), [row])
+    write_jsonl(Path("current_run.jsonl"), [{"query_id": "q1", "response": "Within 30 days."}])
+    assert "kept golden.jsonl" in rag_contract("init", "--answers").out
+    assert rag_contract("check")[::2] == (0, "")
+
+
+def test_a_missing_package_is_named_before_the_first_check(tmp_path: Path) -> None:
+    (tmp_path / "stub").mkdir()
+    (tmp_path / "stub" / "re2.py").write_text("raise ImportError('re2')\n")
+    environ = {"PYTHONPATH": str(tmp_path / "stub")}
+    needs = 'needs RE2, which is not installed; run `pip install "rag-contract[answers]"`\n'
+    ended = spawn("init", "--answers", cwd=tmp_path, environ=environ)
+    assert (ended.code, ended.err) == (0, f"warning: a pattern in golden.jsonl {needs}")
+    assert spawn("init", "--force", cwd=tmp_path, environ=environ).err == "", "a contract about documents has none"
+    write_jsonl(tmp_path / "golden.jsonl", [{"id": "q1", "query": "How?", "forbidden_claims": ["40 .*days"]}])
+    for without_run in ((), ("--without-run",)):
+        ended = spawn("validate", *without_run, cwd=tmp_path, environ=environ)
+        assert ended.code == 2
+        assert f"error: golden.jsonl:1: forbidden_claims[0]: {needs}" in ended.err
 
 
 def test_questions_for_a_contract_over_answers_are_yours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
