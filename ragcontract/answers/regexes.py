@@ -153,6 +153,15 @@ def _compiled(pattern: str, *, ignore_case: bool, dot_all: bool) -> Pattern:
     return made
 
 
+def missing_engine() -> str | None:
+    """Return what patterns need and how to install it, if RE2 is not installed; completes "pattern …"."""
+    try:
+        _engine()
+    except NoEngineError as error:
+        return str(error)
+    return None
+
+
 def _engine() -> Any:
     try:
         import re2

@@ -2,7 +2,7 @@
 
 import io
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
 
@@ -10,7 +10,7 @@ import click
 
 from ragcontract.cli.console import say
 from ragcontract.core import bounds
-from ragcontract.core.errors import ExitCode
+from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.lines import Line
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.core.version import __version__
@@ -34,6 +34,10 @@ REPEATABLE = (
     "--secret",
     "--watch",
 )
+START = "there is no contract in this folder: start with `rag-contract init`"
+NEED_NONE = {"init", "schema"}  # commands that need no contract
+ELSEWHERE = ("--golden", "--config", "--from", "--to")  # the options that name a contract, or what to make one from
+LACKS_CONTRACT: Line[Callable[[], bool]] = Line(home="ragcontract.cli.options:lacks_contract")
 # In the order in which a new contract uses them.
 NAMES = (
     "init",
@@ -69,11 +73,22 @@ def main(argv: Sequence[str]) -> int:
     except click.ClickException as error:
         usage = io.StringIO()
         error.show(usage)
-        say("".join(f"{visible(line)}\n" for line in usage.getvalue().splitlines()), err=True)
+        lines = [*usage.getvalue().splitlines(), *([f"Error: {START}"] if _starts_here(argv) else [])]
+        say("".join(f"{visible(line)}\n" for line in lines), err=True)
         return ExitCode.UNUSABLE_INPUT
+    except InputError as error:
+        if _starts_here(argv):
+            error.problems.append(START)
+        raise
     except click.Abort as error:
         raise KeyboardInterrupt from error
     return int(result or 0)
+
+
+def _starts_here(argv: Sequence[str]) -> bool:
+    """Return whether a command that failed lacks a contract: there is none here, and no option names one."""
+    is_named = any(word.partition("=")[0] in ELSEWHERE for word in argv)
+    return not is_named and NEED_NONE.isdisjoint(argv) and LACKS_CONTRACT.load()()
 
 
 def _spread(argv: Sequence[str]) -> list[str]:

@@ -31,6 +31,7 @@ from ragcontract.runs.readers import open_run
 
 Command = Callable[..., Any]
 Decorate = Callable[[Command], Command]
+OF_CONTRACTS = (defaults.GOLDEN, defaults.CONFIG, defaults.CONFIG_ALIAS, defaults.BASELINE)
 OPTIONS = ("golden", "run", "scores", "judgments", "calibration", "baseline", "config")  # in the order of messages
 
 
@@ -182,6 +183,17 @@ def _is_repository(git: Path) -> bool:
     with suppress(OSError):  # a folder that may not be read
         return git.is_file() or os.path.lexists(git / "HEAD")
     return False
+
+
+def lacks_contract() -> bool:
+    """Return whether no file of a contract is in the current folder, nor above it in its repository."""
+    try:
+        here = Path.cwd()
+        root = repository_root(here) or here
+    except OSError:  # the folder was deleted
+        return False
+    folders = [folder for folder in (here, *here.parents) if folder.is_relative_to(root)]
+    return not any(os.path.lexists(folder / name) for folder in folders for name in OF_CONTRACTS)
 
 
 def find_files(named: Inputs) -> Inputs:

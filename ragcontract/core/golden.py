@@ -75,6 +75,11 @@ class GoldenQuery(Struct, frozen=True, kw_only=True, gc=False):
         return bool(self.relevant_doc_ids)
 
     @property
+    def is_unlabelled(self) -> bool:
+        """Whether the placeholder is all that the row says about documents that answer the query."""
+        return self.relevant_doc_ids == (PLACEHOLDER,) and (self.relevance or {}).keys() <= {PLACEHOLDER}
+
+    @property
     def only_forbids(self) -> bool:
         """Whether all that the query expects is that some documents are not retrieved."""
         return bool(self.forbidden_doc_ids) and not self.relevant_doc_ids and not self.rules

@@ -17,7 +17,7 @@ from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.statistics.quantities import LATENCY
 from scripts import docs
 from tests.builders import golden, run, write_jsonl
-from tests.process import files_in, rag_contract
+from tests.process import files_in, rag_contract, spawn
 from tests.runner import TEMPLATES
 
 WRITTEN = ["golden.jsonl", "ragcontract.yml", WORKFLOW]
@@ -270,18 +270,76 @@ def test_where_the_workflow_cannot_be_written_nothing_is(tmp_path: Path, monkeyp
     assert [str(path) for path in Path().iterdir()] == [".github"]
 
 
-def test_a_contract_that_is_not_filled_in_fails_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+NEED_LABELS = {
+    "check": ("check",),
+    "check of a tag": ("check", "--tag", "t"),
+    "baseline": ("baseline",),
+    "score": ("score",),
+    "diff": ("diff", "--baseline", "good.jsonl"),
+    "compare": ("compare", "good.jsonl", "current_run.jsonl"),
+    "suggest": ("suggest",),
+    "unjudged": ("unjudged",),
+    "validate": ("validate",),
+    "validate without a run": ("validate", "--without-run"),
+    "lint": ("lint",),
+}
+NOT_LABELLED = (2, "", "error: golden.jsonl: nothing is labelled yet: run rag-contract label\n")
+
+
+@pytest.mark.parametrize("argv", NEED_LABELS.values(), ids=NEED_LABELS.keys())
+@pytest.mark.parametrize(
+    "expected", [{"relevant_doc_ids": ["TODO"]}, {"relevance": {"TODO": 1}}], ids=["ids", "grades"]
+)
+def test_while_nothing_is_labelled_one_line_says_so(
+    expected: dict[str, Any], argv: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    ids = [row["id"] for row in ask("How?\nWhy?\nWhen?\n")]
-    write_jsonl(Path("current_run.jsonl"), [run(name, "doc1", "doc2") for name in ids])
+    asked = [{"id": f"q{number}", "query": f"Why {number}?", "tags": ["t"], **expected} for number in range(5)]
+    write_jsonl(Path("golden.jsonl"), asked)
+    for name in ("current_run.jsonl", "good.jsonl"):
+        write_jsonl(Path(name), [run(row["id"], f"of-{name}") for row in asked])
+    assert rag_contract(*argv) == NOT_LABELLED
+
+
+@pytest.mark.parametrize(
+    "labelled",
+    [
+        golden("q2", "doc1"),
+        golden("q2", relevant_doc_ids=[]),
+        {"id": "q2", "query": "What about q2?", "relevance": {"doc9": 0, "TODO": 1}},
+        golden("q2", relevant_doc_ids=[], forbidden_doc_ids=["doc9"]),
+        {"id": "q2", "query": "What about q2?", "answer_must_include": ["30 days"]},
+    ],
+    ids=["relevant", "nothing answers it", "not relevant", "only forbids", "only rules"],
+)
+def test_once_any_query_says_more_the_others_fail_and_say_why(
+    labelled: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(Path("golden.jsonl"), [golden("q1", "TODO"), labelled, golden("q3", "TODO")])
+    write_jsonl(Path("current_run.jsonl"), [run(f"q{n}", "doc1", response="In 30 days.") for n in (1, 2, 3)])
     ended = rag_contract("check")
     assert ended.code == 1
-    assert ended.err == (
-        "warning: golden.jsonl:1: relevant_doc_ids still holds the placeholder 'TODO' (and 2 more such rows); "
-        "run `rag-contract label`, or write the ids of the documents that answer the question, or [] if nothing does\n"
-    )
+    assert "golden.jsonl:1: relevant_doc_ids still holds the placeholder 'TODO' (and" in ended.err
     assert "Expected TODO in top 5" in ended.out
-    assert "3 of 3 queries broken" in ended.out
+
+
+def test_while_nothing_is_labelled_what_else_is_wrong_is_said_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ask("How?\n")
+    assert rag_contract("check").err == NOT_LABELLED[2] + "error: current_run.jsonl: no such file\n"
+
+
+def test_labels_can_be_made_while_there_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    [row] = ask("How?\n")
+    write_jsonl(Path("current_run.jsonl"), [run(row["id"], "doc1")])
+    assert rag_contract("init", "--from-run", "current_run.jsonl").code == 0
+    Path("candidates.txt").write_text(Path("candidates.txt").read_text().replace("[ ] doc1", "[x] doc1"))
+    assert rag_contract("label", "--ticked", "candidates.txt").code == 0
+    assert rag_contract("check").code == 0
 
 
 def test_a_contract_that_is_filled_in_passes_up_to_the_baseline(
@@ -330,7 +388,47 @@ def test_a_contract_over_answers_cannot_be_judged_until_it_is_filled_in(
     assert rag_contract("lint") == (0, "no findings\n", "")
     judged = rag_contract("check")
     assert (judged.code, judged.err) == (0, "")
-    assert judged.out.endswith("PASS  nothing broken in 2 queries and 3 gates\n")
+    assert judged.out.endswith("PASS  nothing broken in 2 queries and 1 gate\n")
+
+
+def test_the_first_check_can_judge_every_limit_that_is_written_for_questions_of_your_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("q.txt").write_text("How?\n")
+    assert rag_contract("init", "--answers", "--questions", "q.txt").code == 0
+    Path("golden.jsonl").write_text(Path("golden.jsonl").read_text().replace("TODO", "30 days"))
+    with RunWriter("current_run.jsonl") as written:
+        written.write("how", response="Within 30 days.", mode="trustworthy")
+    judged = rag_contract("check")
+    assert (judged.code, judged.err) == (0, "")
+    assert judged.out.endswith("PASS  nothing broken in 1 query and 1 gate\n")
+
+
+def test_the_limits_of_a_contract_over_answers_can_be_judged_for_a_golden_file_that_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    row = {"id": "q1", "query": "How?", "answer_must_include": ["30 days"]}
+    write_jsonl(Path("golden.jsonl"), [row])
+    write_jsonl(Path("current_run.jsonl"), [{"query_id": "q1", "response": "Within 30 days."}])
+    assert "kept golden.jsonl" in rag_contract("init", "--answers").out
+    assert rag_contract("check")[::2] == (0, "")
+
+
+def test_a_missing_package_is_named_before_the_first_check(tmp_path: Path) -> None:
+    (tmp_path / "stub").mkdir()
+    (tmp_path / "stub" / "re2.py").write_text("raise ImportError('re2')\n")
+    environ = {"PYTHONPATH": str(tmp_path / "stub")}
+    needs = 'needs RE2, which is not installed; run `pip install "rag-contract[answers]"`\n'
+    ended = spawn("init", "--answers", cwd=tmp_path, environ=environ)
+    assert (ended.code, ended.err) == (0, f"warning: a pattern in golden.jsonl {needs}")
+    assert spawn("init", "--force", cwd=tmp_path, environ=environ).err == "", "a contract about documents has none"
+    write_jsonl(tmp_path / "golden.jsonl", [{"id": "q1", "query": "How?", "forbidden_claims": ["40 .*days"]}])
+    for without_run in ((), ("--without-run",)):
+        ended = spawn("validate", *without_run, cwd=tmp_path, environ=environ)
+        assert ended.code == 2
+        assert f"error: golden.jsonl:1: forbidden_claims[0]: {needs}" in ended.err
 
 
 def test_questions_for_a_contract_over_answers_are_yours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

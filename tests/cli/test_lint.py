@@ -112,7 +112,7 @@ def test_what_readers_warn_of_is_said_once(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_placeholder_is_named_with_the_field_that_holds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
-    Path("golden.jsonl").write_text('{"id": "q1", "query": "How?", "relevance": {"TODO": 1}}\n')
+    Path("golden.jsonl").write_text('{"id": "q1", "query": "How?", "relevance": {"TODO": 1, "doc9": 0}}\n')
     assert "golden.jsonl:1: relevance still holds the placeholder 'TODO'; run" in rag_contract("check").err
 
 

@@ -256,3 +256,79 @@ def test_verbose_logs_nothing_where_the_shell_closed_standard_error(tmp_path: Pa
     good_workspace(tmp_path)
     ended = shell("rag-contract --verbose check 2>&-", cwd=tmp_path)
     assert (ended.code, ended.out) == (0, shell("rag-contract check", cwd=tmp_path).out)
+
+
+IN_EMPTY_FOLDER = {
+    "check": "golden.jsonl: no such file\nerror: current_run.jsonl: no such file",
+    "baseline": "golden.jsonl: no such file\nerror: current_run.jsonl: no such file",
+    "baseline --update": "baseline.json: there is no baseline to update; leave --update out to make one",
+    "score": "golden.jsonl: no such file\nerror: current_run.jsonl: no such file",
+    "diff": "there is nothing to compare with: give --baseline, or have baseline.json here",
+    "compare a.jsonl b.jsonl": "golden.jsonl: no such file\nerror: a.jsonl: no such file",
+    "suggest": "current_run.jsonl: no such file",
+    "unjudged": "golden.jsonl: no such file\nerror: current_run.jsonl: no such file",
+    "validate": "golden.jsonl: no such file\nerror: current_run.jsonl: no such file",
+    "validate --without-run": "golden.jsonl: no such file",
+    "lint": "golden.jsonl: no such file",
+    "label": "current_run.jsonl: no such file",
+    "label --ticked candidates.txt": "golden.jsonl: no such file",
+    "record": "Missing argument 'TARGET'.",
+    "record app.py:answer": "golden.jsonl: no such file",
+    "claims --model m": "golden.jsonl: no such file",
+    "judge": "--model: name the model to ask, in 1 to 300 characters",
+    "judge label": "golden.jsonl: no such file\nerror: current_run.jsonl: no such file",
+    "judge calibrate --model m": "labels.jsonl: no such file",
+    "waive q1": "Missing option '--reason'.",
+    "convert": "there is nothing to convert from rag-contract to rag-contract: give --from or --to",
+}
+START = "there is no contract in this folder: start with `rag-contract init`\n"
+
+
+@pytest.mark.parametrize(("command", "error"), IN_EMPTY_FOLDER.items(), ids=IN_EMPTY_FOLDER.keys())
+def test_in_an_empty_folder_the_way_to_start_is_said_once(
+    command: str, error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("app.py").write_text("def answer(question):\n    return []\n")
+    ended = rag_contract(*command.split())
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.lower().startswith("error: ") or ended.err.startswith("Usage: ")
+    assert f"rror: {error}\n" in ended.err
+    assert ended.err.endswith(f"rror: {START}")
+    assert ended.err.count("rag-contract init") == 1
+
+
+ELSEWHERE = {
+    "a contract that is named": (".", "check --golden eval/golden.jsonl"),
+    "a configuration that is named": (".", "check --config=eval/ragcontract.yml"),
+    "what a contract is made from": (".", "convert --from csv --csv q.csv --golden-out golden.jsonl"),
+    "a contract further up in the repository": ("src", "check"),
+    "the command that starts": (".", "init --from-run r.jsonl"),
+    "a command that needs no contract": (".", "schema nonsense"),
+}
+
+
+@pytest.mark.parametrize(("folder", "command"), ELSEWHERE.values(), ids=ELSEWHERE.keys())
+def test_where_a_contract_is_elsewhere_or_not_needed_no_start_is_proposed(
+    folder: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if folder != ".":
+        (tmp_path / ".git").mkdir()
+        (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+        (tmp_path / "golden.jsonl").write_text(as_jsonl(golden("q1")))
+    (tmp_path / folder).mkdir(exist_ok=True)
+    monkeypatch.chdir(tmp_path / folder)
+    ended = rag_contract(*command.split())
+    assert ended.code == 2
+    assert START not in ended.err
+
+
+@pytest.mark.parametrize("name", ["golden.jsonl", "ragcontract.yml", "ragcontract.yaml", "baseline.json"])
+def test_a_folder_with_any_file_of_a_contract_has_started(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text("")
+    ended = rag_contract("check")
+    assert ended.code == 2
+    assert START not in ended.err

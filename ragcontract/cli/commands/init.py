@@ -9,7 +9,7 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -25,6 +25,7 @@ from ragcontract.contract import defaults
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError, OutputError
 from ragcontract.core.golden import PLACEHOLDER
+from ragcontract.core.lines import Line
 from ragcontract.core.numbers import count, mebibytes
 from ragcontract.core.questions import unique_slugs
 from ragcontract.core.safe_text import visible
@@ -33,6 +34,7 @@ from ragcontract.files.writing import check_outputs, refuse_existing, write_file
 from ragcontract.labelling.checklist import checklist
 from ragcontract.labelling.sheet import read_questions
 
+MISSING_ENGINE: Line[Callable[[], str | None]] = Line(home="ragcontract.answers.regexes:missing_engine")
 CANDIDATES = "candidates.txt"
 EXAMPLE = "How many days do customers have to return a product?"
 UNANSWERED = "What does the director of the company earn?"
@@ -125,6 +127,8 @@ def command(*, questions: str | None, from_run: Sequence[str], top: int, answers
     if asked.repeated:
         repeated = f"{count(asked.repeated, 'question')} left out, the same as another but for case, space or a stop"
         warn([f"{questions}: {repeated}"])
+    if answers and (missing := MISSING_ENGINE.load()()):
+        warn([f"a pattern in golden.jsonl {missing}"])
     for name in wanted:
         what = (
             f" ({count(len(asked.questions), 'question')})" if name == defaults.GOLDEN and name not in unchanged else ""
