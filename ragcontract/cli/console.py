@@ -60,7 +60,7 @@ def text_lines(text: str, columns: int, indent: str = "", *, most: int | None = 
     """
     lines: list[str] = []
     for line in text.split("\n"):
-        shown = visible(line.rstrip().expandtabs(TAB))
+        shown = printable(visible(line.rstrip().expandtabs(TAB)))
         words, width = shown.lstrip(), room(shown, columns)
         margin = indent + " " * min(len(shown) - len(words), (width - len(indent)) // 2)
         lines += textwrap.wrap(words, width, initial_indent=margin, subsequent_indent=margin, break_on_hyphens=False)

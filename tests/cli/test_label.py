@@ -288,7 +288,10 @@ def test_lines_fit_into_a_narrow_terminal(tmp_path: Path) -> None:
         assert width < 40 or "decided;" in line, line
 
 
-CODE = "def refund(order):\n\n\tif order.paid:\r\n\t    return order.total\n    # \x1b[2J\u202e a comment\n  Relevant? [y]es"
+CODE = (
+    "def refund(order):\n\n\tif order.paid:\r\n\t    return order.total\n"
+    "    # \x1b[2J\u202e a comment\n  Relevant? [y]es"
+)
 
 
 def test_code_keeps_its_lines_and_their_indentation(tmp_path: Path) -> None:
