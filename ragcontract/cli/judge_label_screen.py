@@ -14,8 +14,9 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragcontract.cli.console import NARROWEST, say, text_lines
+from ragcontract.cli.console import say
 from ragcontract.cli.keyboard import Keyboard
+from ragcontract.cli.text_lines import NARROWEST, text_lines
 from ragcontract.core import bounds
 from ragcontract.core.judge_settings import Task
 from ragcontract.core.numbers import count
