@@ -5,7 +5,6 @@
 
 import shutil
 import textwrap
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
@@ -15,6 +14,7 @@ from msgspec.structs import replace
 
 from ragcontract.cli.console import progress_over, say, warn
 from ragcontract.cli.keyboard import Keyboard
+from ragcontract.cli.text_lines import NARROWEST, room, text_lines
 from ragcontract.contract import defaults
 from ragcontract.contract.config import Config
 from ragcontract.contract.golden_file import contract_warnings
@@ -208,8 +208,8 @@ def _is_only_incomplete(question: Question) -> bool:
     return bool(question.labels.relevant) and not question.is_decided(question.labels)
 
 
-MARGIN, NARROWEST = 4, 20
-INDENT = " " * MARGIN
+INDENT, FURTHER = " " * 4, " " * 2  # of a document, and of the further lines of a question
+IN_VIEW, REPEATED = 5, 2  # lines of a question: those in view with its first document, and those above each further one
 KEYS = {
     "y": "yes, it answers the question",
     "n": "no, it does not",
@@ -235,14 +235,17 @@ class LabelScreen:
         self._columns = max(NARROWEST, (columns or shutil.get_terminal_size().columns) - 1)
 
     def ask(self, step: Step, *, is_new: bool, total: int, decided: int) -> str:
-        """Show the question if it is new, and the document; return the key that is pressed."""
+        """Show the question, whole if it is new, and the document; return the key that is pressed."""
+        question = self._question(step.question.text, bounds.LABEL_LINES)
         if is_new:
             say(f"\nQuestion {step.number:,} of {total:,}, {decided:,} decided\n")
-            say(click.style(self._block(step.question.text, ""), bold=True) + self._cut(f"({step.question.id})"))
-        if step.candidate:
-            say("\n" + self._document(step.candidate))
-            return self._key(RELEVANT)
+            say(click.style(_together(question), bold=True) + self._cut(f"({step.question.id})"))
         say("\n")
+        if not is_new or len(question) > IN_VIEW:
+            say(click.style(_together(self._question(f"Q: {step.question.text}", REPEATED)), bold=True))
+        if step.candidate:
+            say(self._document(step.candidate))
+            return self._key(RELEVANT)
         return self._key(NOTHING)
 
     def _key(self, prompt: str) -> str:
@@ -264,31 +267,22 @@ class LabelScreen:
         if self._keyboard.is_terminal:
             say(f"{visible(key)}\n")
 
+    def _question(self, text: str, most: int) -> list[str]:
+        """Return a question in lines, of which only the first is at the margin."""
+        first, *further = text_lines(shorten(text.strip(), bounds.LABEL_TEXT), self._columns, FURTHER, most=most) or [
+            ""
+        ]
+        return [first.lstrip(), *further]
+
     def _document(self, candidate: Candidate) -> str:
         score = "" if candidate.score is None else f", score {candidate.score:.4g}"
         about = f"  rank {candidate.rank:,}{score}"
-        name = shorten(visible(candidate.doc_id), self._room(candidate.doc_id, beside=len(about)))
-        return f"{click.style(name, bold=True)}{about}\n{self._block(candidate.text, INDENT)}"
-
-    def _block(self, text: str, indent: str) -> str:
-        """Return the first lines of a text, wrapped to the terminal's width; empty for an empty text."""
-        lines = textwrap.wrap(
-            visible(shorten(text, bounds.LABEL_TEXT)),
-            self._room(text),
-            initial_indent=indent,
-            subsequent_indent=indent,
-            max_lines=bounds.LABEL_LINES,
-            placeholder=" …",
-        )
-        return "".join(f"{line}\n" for line in lines)
+        name = shorten(visible(candidate.doc_id), room(candidate.doc_id, self._columns - len(about)))
+        text = text_lines(candidate.text, self._columns, INDENT, most=bounds.LABEL_LINES)
+        return f"{click.style(name, bold=True)}{about}\n{_together(text)}"
 
     def _cut(self, line: str) -> str:
-        return f"{shorten(visible(line), self._room(line))}\n"
-
-    def _room(self, text: str, *, beside: int = 0) -> int:
-        """Return how many characters of a text fit on a line; Chinese, Japanese and Korean ones take two columns."""
-        is_wide = not text.isascii() and any(unicodedata.east_asian_width(char) in "WF" for char in text)
-        return max(self._columns - beside, NARROWEST) // (2 if is_wide else 1)
+        return f"{shorten(visible(line), room(line, self._columns))}\n"
 
     def help(self) -> None:
         say(HELP)
@@ -299,3 +293,7 @@ class LabelScreen:
 
     def say(self, text: str) -> None:
         say(f"{visible(text)}\n")
+
+
+def _together(lines: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)

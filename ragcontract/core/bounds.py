@@ -279,6 +279,7 @@ CONVERTED_SPANS = 1_000_000  # spans; those that `convert` reads; exit code 2
 JUDGE_BUDGET = 10**12  # ; `--max-calls`, `--max-tokens` and `--max-usd` of a judge, and prices; exit code 2
 JUDGE_CONTEXT = 10_000_000  # tokens; `--max-context` of a judge; exit code 2
 LABEL_WHOLE = 20_000  # characters; a text in `judge label`; cut, with an ellipsis
+LABEL_SCREEN = 25  # lines; a screen of `judge label`; the others follow with the key m
 LABEL_SAMPLE = 100_000  # items; `--sample` of `judge label`; exit code 2
 JUDGE_DEADLINE = 7 * 86_400  # s; `--deadline` of a judge; exit code 2
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
@@ -23,7 +23,7 @@ from ragcontract.core.numbers import count
 from ragcontract.core.phrase import Location
 from ragcontract.core.run import AnswerText
 from ragcontract.core.safe_text import visible
-from ragcontract.files.locking import file_digest, in_turn, require_unchanged
+from ragcontract.files.locking import file_digest, in_turn, require_unchanged, rewrite
 from ragcontract.files.opening import GZIP_MAGIC
 from ragcontract.files.paths import existing_files
 from ragcontract.files.problems import Collector, located
@@ -47,6 +47,7 @@ from ragcontract.judgments.calibration import (
     Calibration,
     CalibrationFile,
     calibrated,
+    labels_needed,
     write_calibration,
 )
 from ragcontract.judgments.items import Item, JudgeCase, known_without_a_judge, label_of
@@ -196,7 +197,7 @@ class Unlabelled(Struct, frozen=True, kw_only=True):
 
 
 class LabelsFile:
-    """A labels file that grows by a line with each answer."""
+    """A labels file that grows by a line with each answer. The lines that were added can be taken back."""
 
     def __init__(self, path: str) -> None:
         """Read what is labelled; raise InputError with all that is wrong with the file.
@@ -205,6 +206,8 @@ class LabelsFile:
         """
         self.path = path
         self._known: set[bytes] = set()
+        self._labels: Counter[tuple[Task, bool]] = Counter()  # those that a calibration counts
+        self._added: list[_Added] = []
         problems = Collector()
         if why := _no_lines(path):
             raise InputError([f"{path}: {why}"])
@@ -213,7 +216,7 @@ class LabelsFile:
             raise InputError([f"{path}: is gzip, to which no line can be added; unpack it first"])
         if data.strip():
             for _, row in located(read_rows([path], LabelRow), problems):
-                self._known.add(_about(row))
+                self._note(row)
         problems.collected().raise_if_any()
         self._line_is_open = not data.endswith(b"\n") and bool(data)
         self._hash = hashlib.blake2b(data)
@@ -233,9 +236,43 @@ class LabelsFile:
                 append(Path(self.path), data)
             except OSError as error:
                 raise OutputError([f"{self.path}: cannot be written ({error.strerror or error})"]) from error
+        self._added.append(
+            _Added(row=row, length=len(data), hash_before=self._hash.copy(), line_was_open=self._line_is_open)
+        )
         self._hash.update(data)
         self._line_is_open = False
-        self._known.add(_about(row))
+        self._note(row)
+
+    def take_back(self) -> None:
+        """Remove the line that was added last; raise OutputError, also if another program has changed the file."""
+        last = self._added[-1]
+        try:
+            data = Path(self.path).read_bytes()
+        except OSError as error:
+            raise OutputError([f"{self.path}: cannot be read ({error.strerror or error})"]) from error
+        rewrite(self.path, data[: -last.length], self._hash.digest())
+        self._added.pop()
+        self._hash, self._line_is_open = last.hash_before, last.line_was_open
+        self._known.discard(_about(last.row))
+        self._labels[last.row.task, last.row.label] -= _counts(last.row)
+
+    def needed(self, task: Task) -> str:
+        """Return how many more labels a calibration of a task needs, and of which kind."""
+        return labels_needed(task, yes=self._labels[task, True], no=self._labels[task, False])
+
+    def _note(self, row: LabelRow) -> None:
+        if (about := _about(row)) not in self._known:
+            self._known.add(about)
+            self._labels[row.task, row.label] += _counts(row)
+
+
+class _Added(Struct, frozen=True, kw_only=True):
+    """A line that was added to a labels file, and the state before it."""
+
+    row: LabelRow
+    length: int
+    hash_before: Any
+    line_was_open: bool
 
 
 def sample(cases: Sequence[JudgeCase], known: LabelsFile, *, size: int, seed: int) -> list[Unlabelled]:
@@ -279,6 +316,11 @@ def _no_lines(path: str) -> str | None:
     if Path(path).exists() and not Path(path).is_file():
         return "is not a regular file, so labels cannot be read from it"
     return None
+
+
+def _counts(row: LabelRow) -> bool:
+    """Return whether a calibration counts a label: it says nothing of a judge that is not asked."""
+    return not known_without_a_judge(_case(0, row, {}))
 
 
 def _about(row: LabelRow) -> bytes:

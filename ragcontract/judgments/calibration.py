@@ -110,6 +110,16 @@ def _problems(data: bytes, path: str, error: Exception) -> Iterator[str]:
         yield str(Problem.of(Location(path, line), mismatch))
 
 
+def labels_needed(task: Task, *, yes: int, no: int) -> str:
+    """Return how many more labels a calibration needs at least, and of which kind."""
+    lacking = {"yes": max(0, ENOUGH_OF_EACH - yes), "no": max(0, ENOUGH_OF_EACH - no)}
+    more = max(ENOUGH_LABELS - yes - no, sum(lacking.values()))
+    if more <= 0:
+        return f"A calibration of {task} has all the labels that it needs."
+    kinds = " and ".join(f"{number} {kind}" for kind, number in lacking.items() if number)
+    return f"A calibration of {task} needs {count(more, 'more label')}{kinds and f', among them at least {kinds}'}."
+
+
 def why_not(
     calibration: Calibration | None,
     task: Task,

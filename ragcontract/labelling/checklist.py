@@ -56,7 +56,7 @@ def question_line(text: str) -> str:
 def item(candidate: Candidate, mark: str) -> str:
     """Return the line of a candidate, with a mark between its brackets."""
     score = "" if candidate.score is None else f"  {candidate.score:.4g}"
-    text = f"  {visible(shorten(candidate.text, bounds.CANDIDATE_TEXT))}" if candidate.text else ""
+    text = f"  {visible(shorten(candidate.line, bounds.CANDIDATE_TEXT))}" if candidate.text else ""
     return f"- [{mark}] {quoted_id(candidate.doc_id)}{score}{text}\n"
 
 

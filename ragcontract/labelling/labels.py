@@ -67,7 +67,12 @@ class Candidate(Struct, frozen=True, kw_only=True, gc=False):
     doc_id: str
     rank: int  # the best one
     score: float | None = None  # at that rank
-    text: str = ""  # the start of the text, empty if the run has none
+    text: str = ""  # the start of the text, with its lines; empty if the run has none
+
+    @property
+    def line(self) -> str:
+        """The text as one line, with single blanks."""
+        return " ".join(self.text.split())
 
 
 class Question(Struct, frozen=True, kw_only=True):

@@ -25,7 +25,7 @@ from ragcontract.metrics.judged import judged_documents
 from ragcontract.runs.readers import RunFiles
 
 ROW = row_type(frozenset({"query", "results.text"}))
-BETWEEN = " … "  # the texts of two chunks of one document
+BETWEEN = "\n…\n"  # the texts of two chunks of one document
 
 
 class Pool(Struct, frozen=True, kw_only=True):
@@ -155,9 +155,9 @@ def _better(first: Candidate, second: Candidate) -> Candidate:
 
 
 def _text(result: Result) -> str:
-    """Return the start of a result's text as one line."""
-    start = (result.text or "")[: 2 * bounds.LABEL_TEXT]  # more than is needed, because blanks are joined below
-    return shorten(" ".join(start.split()), bounds.LABEL_TEXT)
+    """Return the start of a result's text with its lines, without blank ones."""
+    start = (result.text or "")[: 2 * bounds.LABEL_TEXT]  # more than is needed, because blank lines are left out below
+    return shorten("\n".join(line.rstrip() for line in start.split("\n") if line.strip()), bounds.LABEL_TEXT)
 
 
 def read_questions(path: str) -> tuple[list[str], int]:

@@ -38,6 +38,15 @@ def a_text_to_label(lab: Lab, size: int) -> bool:
     return text in rag_contract("judge", "label").out
 
 
+def a_screen_to_label(lab: Lab, size: int) -> bool:
+    """Have so many lines on the screen: eight of them, and a text."""
+    lab.patch.setenv("COLUMNS", "200")
+    lab.patch.setenv("LINES", str(2 * size))
+    lab.patch.setattr("sys.stdin", io.StringIO("q\n"))
+    lab.check([golden(reference_claims=["A claim."])], [run(retrieved_contexts=["x\n" * (size - 8)])])
+    return "screen 1 of" not in rag_contract("judge", "label").out
+
+
 def a_sample(lab: Lab, size: int) -> bool:
     lab.check()
     ended = rag_contract("judge", "label", "--sample", str(size))
@@ -73,5 +82,6 @@ CASES: Cases = {
     "JUDGE_CONTEXT": Case(a_context),
     "JUDGE_DEADLINE": Case(a_deadline),
     "LABEL_SAMPLE": Case(a_sample),
+    "LABEL_SCREEN": Case(a_screen_to_label),
     "LABEL_WHOLE": Case(a_text_to_label),
 }

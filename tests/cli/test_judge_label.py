@@ -3,13 +3,17 @@
 import gzip
 import json
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.builders import golden, write_jsonl
 from tests.judge_server import JudgeServer
 from tests.process import AtATerminal, Ended, spawn
+from tests.runner import ROOT
 
 CONTEXT = "Returns are accepted within 30 days. \x1b[31m Refunds take five days."
 
@@ -193,4 +197,197 @@ def test_texts_are_shown_line_by_line_and_no_line_of_them_looks_like_a_heading(t
     row = {"query_id": "q0", "results": [], "retrieved_contexts": ["# Refunds\n\nFive days.\nClaim\n\x1b[2J\n"]}
     write_jsonl(tmp_path / "current_run.jsonl", [row])
     shown = label(tmp_path, "q").out
-    assert "Text 1\n  # Refunds\n  Five days.\n  Claim\n  \\x1b[2J\nClaim\n  Refunds" in shown
+    assert "Text 1 (> nearest to the claim)\n> # Refunds\n> Five days.\n  Claim\n  \\x1b[2J\nClaim\n  Refunds" in shown
+
+
+# The screen
+
+PROSE = "\n".join(f"Paragraph {number} is about shipping \x1b[31m\u202e and the weather." for number in range(60))
+PROOF = "A refund is paid within five working days."
+PASSAGE = f"{PROSE}\n{PROOF}\n{PROSE}"
+
+
+def with_texts(folder: Path, *contexts: str, claim: str = "Refunds are paid in five working days.") -> Path:
+    write_jsonl(folder / "golden.jsonl", [golden("q0", reference_claims=[claim])])
+    write_jsonl(folder / "current_run.jsonl", [{"query_id": "q0", "results": [], "retrieved_contexts": contexts}])
+    return folder
+
+
+def screens(shown: str) -> list[str]:
+    """Return what was shown from one key to the next."""
+    plain = shown.replace("\r", "").replace("\x1b[1m", "").replace("\x1b[0m", "")
+    return [screen.partition("\n")[2] if number else screen for number, screen in enumerate(plain.split("[q]uit "))]
+
+
+def test_the_text_with_the_nearest_passage_comes_first_and_the_passage_is_marked(tmp_path: Path) -> None:
+    shown = label(with_texts(tmp_path, "Shipping is free.", f"Hello.\n{PROOF}\nBye."), "q").out
+    nearest = f"Text 2 (> nearest to the claim)\n  Hello.\n> {PROOF}\n  Bye.\nText 1\n  Shipping is free.\nClaim\n"
+    assert nearest in shown
+
+
+def test_code_keeps_its_lines_and_their_indentation(tmp_path: Path) -> None:
+    code = "\n    def refund(order):\n\t\treturn 5  # working days\r\n\n::error::x\n"
+    shown = label(with_texts(tmp_path, code), "q").out
+    nearest = "      def refund(order):\n>         return 5  # working days\n  \\x3a:error::x\nClaim\n"
+    assert f"Text 1 (> nearest to the claim)\n{nearest}" in shown
+
+
+def test_what_is_escaped_for_a_runner_fits_on_the_screen(tmp_path: Path) -> None:
+    shown = label(with_texts(tmp_path, "##[" * 400), "q").out
+    assert "##[" not in shown
+    assert max(map(len, shown.splitlines())) < 80
+
+
+def test_where_no_text_has_words_of_the_claim_nothing_is_marked(tmp_path: Path) -> None:
+    shown = label(with_texts(tmp_path, "Shipping is free.", "> Costs \u20ac 5."), "q").out
+    assert "Text 1\n  Shipping is free.\nText 2\n  > Costs \u20ac 5.\nClaim\n" in shown
+
+
+def test_words_are_found_in_scripts_without_blanks(tmp_path: Path) -> None:
+    texts = "\u9001\u6599\u7121\u6599\u3067\u3059", "\u8fd4\u91d1\u306f\u4e94\u65e5\u3067\u3059"
+    shown = label(with_texts(tmp_path, *texts, claim="\u8fd4\u91d1\u306b\u4e94\u65e5"), "q").out
+    assert f"Text 2 (> nearest to the claim)\n> {texts[1]}\nText 1\n" in shown
+
+
+def test_the_lines_of_a_response_that_meet_a_criterion_are_marked(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "golden.jsonl", [golden("q0", criteria=["Says that returns are free."])])
+    row = {"query_id": "q0", "results": [], "response": "Hello.\nAll returns are free.", "retrieved_contexts": []}
+    write_jsonl(tmp_path / "current_run.jsonl", [row])
+    shown = label(tmp_path, "q").out
+    assert "Response (> nearest to the criterion)\n  Hello.\n> All returns are free.\nCriterion\n" in shown
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_no_screen_has_more_lines_than_the_terminal_and_nothing_is_out_of_reach(columns: int, tmp_path: Path) -> None:
+    """The passage is on the first screen; m shows all that is before and behind it, and then the first one again."""
+    long = "How long do refunds take? " * 40
+    with_texts(tmp_path, "Shipping is free.", PASSAGE, claim="Refunds are paid in five working days. " * 12)
+    write_jsonl(tmp_path / "golden.jsonl", [json.loads((tmp_path / "golden.jsonl").read_text()) | {"query": long}])
+    with AtATerminal("judge", "label", cwd=tmp_path, columns=columns) as person:
+        person.expect("[q]uit ")
+        total = int(re.findall(r"screen 1 of (\d+)", person.shown)[0])
+        for _ in range(total):
+            person.type("m")
+            person.expect("[q]uit ")
+        person.type("q")
+        assert person.end() == 0
+    shown = screens(person.shown)[:-1]
+    assert "> A refund is paid" in shown[0]
+    assert shown[-1].strip() == shown[0].strip()
+    for screen in shown:
+        lines = screen.splitlines()
+        assert len(lines) <= 24
+        assert all(len(line) < columns for line in lines)
+        assert "\nQuestion\n" in screen
+        assert "\nClaim\n" in screen
+    words = " ".join(" ".join(shown[:-1]).split())
+    for number in range(60):
+        assert len(re.findall(rf"Paragraph\W+{number}\b", words)) == 2, number
+    assert words.count("Shipping is free.") == 1
+    assert not {"\x1b", "\u202e"} & set(words)
+
+
+def test_a_screen_on_a_tall_terminal_has_25_lines_at_most(tmp_path: Path) -> None:
+    ended = spawn("judge", "label", cwd=with_texts(tmp_path, PASSAGE), stdin="q\n", environ={"LINES": "100"})
+    assert ended.out.partition("[q]uit")[0].count("\n") == 24
+    assert "; screen 1 of " in ended.out
+
+
+# Taking back, and what is needed
+
+
+def test_after_each_label_it_says_how_many_more_of_which_kind_a_calibration_needs(tmp_path: Path) -> None:
+    shown = label(workspace(tmp_path, 40), "yn" * 9 + "yyn" + "y" * 29).out
+    first, second = (
+        "needs 49 more labels, among them at least 9 yes and 10 no",
+        "needs 48 more labels, among them at least",
+    )
+    assert f"A calibration of attribution {first}." in " ".join(shown.split())
+    assert f"{second} 9 yes and 9 no." in " ".join(shown.split())
+    assert "A calibration of attribution needs 30 more labels, among them at least 1 no." in " ".join(shown.split())
+    assert "A calibration of attribution needs 1 more label." in shown
+    assert shown.count("A calibration of attribution has all the labels that it needs.") == 1
+
+
+def test_labels_of_which_no_judge_is_asked_do_not_count_as_labels_that_are_needed(tmp_path: Path) -> None:
+    known = {"task": "attribution", "question": "?", "contexts": [], "text": "A claim.", "label": True}
+    write_jsonl(workspace(tmp_path) / "labels.jsonl", [known])
+    assert "needs 49 more labels" in label(tmp_path, "y").out
+
+
+def test_back_takes_the_last_label_out_of_the_file_again_as_often_as_one_likes(tmp_path: Path) -> None:
+    with AtATerminal("judge", "label", cwd=workspace(tmp_path)) as person:
+        files: list[bytes] = []
+        for key in "yny":
+            person.expect("[q]uit ")
+            files.append((tmp_path / "labels.jsonl").read_bytes() if files else b"")
+            person.type(key)
+        person.expect("[q]uit ")
+        for at in (3, 2, 1):
+            person.type("b")
+            person.expect("The last label is taken back. A calibration of attribution needs")
+            person.expect(f"{at} of 8 items")
+            person.expect("[q]uit ")
+            assert (tmp_path / "labels.jsonl").read_bytes() == files.pop()
+        person.type("b")
+        person.expect("this is the first answer")
+        person.expect("[q]uit ")
+        person.type("nq")
+        assert person.end() == 0
+    assert person.shown.endswith("1 label added; labels.jsonl has 1\r\n")
+    assert [row["label"] for row in rows(tmp_path)] == [False]
+    assert not list(tmp_path.glob(".rag-contract-*"))
+
+
+def test_back_goes_to_what_was_skipped_and_leaves_labels_of_another_day(tmp_path: Path) -> None:
+    label(workspace(tmp_path), "y")
+    path = tmp_path / "labels.jsonl"
+    path.write_text(path.read_text().rstrip("\n"))
+    before = path.read_bytes()
+    shown = label(tmp_path, "nsbbbq").out
+    assert re.findall(r"(\d) of 7 items", shown) == ["1", "2", "3", "2", "1", "1"]
+    assert shown.endswith("0 labels added; labels.jsonl has 1\n")
+    assert path.read_bytes() == before
+
+
+def test_a_label_is_not_taken_back_from_a_file_that_another_program_wrote_meanwhile(tmp_path: Path) -> None:
+    path = workspace(tmp_path) / "labels.jsonl"
+    with AtATerminal("judge", "label", cwd=tmp_path) as person:
+        person.expect("[q]uit ")
+        person.type("y")
+        person.expect("[q]uit ")
+        theirs = path.read_bytes() + path.read_bytes().replace(b"What", b"Why")
+        path.write_bytes(theirs)
+        person.type("b")
+        assert person.end() == 2
+    assert "labels.jsonl: was changed by another program" in " ".join(person.shown.split())
+    assert path.read_bytes() == theirs
+
+
+@pytest.mark.parametrize("keys", ["yb", "yyb", "yybb", "ynbs"])
+def test_ctrl_c_after_a_label_was_taken_back_keeps_all_others(keys: str, tmp_path: Path) -> None:
+    with AtATerminal("judge", "label", cwd=workspace(tmp_path)) as person:
+        for key in keys:
+            person.expect("[q]uit ")
+            person.type(key)
+        person.expect("[q]uit ")
+        person.type("\x03")
+        assert person.end() == 130
+    assert len(rows(tmp_path)) == keys.count("y") + keys.count("n") - keys.count("b")
+    assert f"labels.jsonl has {len(rows(tmp_path))}\r\n" in person.shown
+
+
+def test_the_page_shows_what_the_screen_shows(tmp_path: Path) -> None:
+    asked = golden("q0", query="How long do refunds take?", reference_claims=["A refund takes five working days."])
+    write_jsonl(tmp_path / "golden.jsonl", [asked, golden("q1", reference_claims=["Shipping is free."])])
+    texts = [
+        "Shipping takes two days.",
+        "# Refunds\nReturns are free within 30 days.\nEach refund is paid within five working days.\nNo gift cards.",
+    ]
+    runs = [{"query_id": f"q{at}", "results": [], "retrieved_contexts": texts} for at in range(2)]
+    write_jsonl(tmp_path / "current_run.jsonl", runs)
+    shown = label(tmp_path, "yq").out
+    page = (ROOT / "docs" / "judge.md").read_text().partition("### The screen")[2]
+    example = page.partition("```text\n")[2].partition("```")[0]
+    assert "\n> " in example
+    assert shown.startswith(f"\n{example}".replace("[q]uit y\n", "[q]uit\n")), shown

@@ -60,9 +60,9 @@ def test_only_what_was_not_decided_is_asked_again(tmp_path: Path) -> None:
 
 
 def test_a_document_shows_its_rank_its_score_and_its_text(tmp_path: Path) -> None:
-    results = [{"doc_id": "doc_a", "score": 0.83333, "text": f"Some  text.\n{'word ' * 100}"}, {"doc_id": "b"}]
+    results = [{"doc_id": "doc_a", "score": 0.83333, "text": f"Some  text.\r\n\n{'word ' * 100}"}, {"doc_id": "b"}]
     ended = label(fill(tmp_path, {"query_id": "q1", "results": results}), "y")
-    assert "\ndoc_a  rank 1, score 0.8333\n    Some text. word word" in ended.out
+    assert "\ndoc_a  rank 1, score 0.8333\n    Some  text.\n    word word" in ended.out
     assert "\nb  rank 2\nRelevant? [y]es" in ended.out
     assert all(len(line) < 80 for line in ended.out.splitlines() if "[y]es" not in line)
 
@@ -286,3 +286,61 @@ def test_lines_fit_into_a_narrow_terminal(tmp_path: Path) -> None:
     for line in shown:
         width = sum(2 if char == "字" else 1 for char in line)
         assert width < 40 or "decided;" in line, line
+
+
+CODE = (
+    "def refund(order):\n\n\tif order.paid:\r\n\t    return order.total\n"
+    "    # \x1b[2J\u202e a comment\n  Relevant? [y]es"
+)
+
+
+def test_code_keeps_its_lines_and_their_indentation(tmp_path: Path) -> None:
+    """A line of a document is never at the margin, where those of the screen are."""
+    fill(tmp_path, {"query_id": "q1", "results": [{"doc_id": "a", "text": CODE}]}, queries=1)
+    assert (
+        "a  rank 1\n"
+        "    def refund(order):\n"
+        "        if order.paid:\n"
+        "            return order.total\n"
+        "        # \\x1b[2J\\u202e a comment\n"
+        "      Relevant? [y]es\n"
+        "Relevant? [y]es"
+    ) in label(tmp_path, "").out
+
+
+def test_a_text_with_many_lines_is_cut_and_says_so(tmp_path: Path) -> None:
+    text = "\n".join(f"line {number}" for number in range(1, 15))
+    fill(tmp_path, {"query_id": "q1", "results": [{"doc_id": "a", "text": text}]}, queries=1)
+    assert "    line 11\n    …\nRelevant?" in label(tmp_path, "").out
+
+
+def test_lines_of_code_are_one_line_where_candidates_are_listed(tmp_path: Path) -> None:
+    fill(tmp_path, {"query_id": "q1", "results": [{"doc_id": "a", "text": "def f():\n    return 1\n"}]}, queries=1)
+    assert spawn("init", "--from-run", "current_run.jsonl", cwd=tmp_path).code == 0
+    assert "- [ ] a  def f(): return 1\n" in (tmp_path / "candidates.txt").read_text()
+    listed = spawn("unjudged", "--run", "current_run.jsonl", "--format", "jsonl", cwd=tmp_path)
+    assert '"text":"def f(): return 1"' in listed.out, listed
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_the_question_is_in_view_with_every_document(columns: int, tmp_path: Path) -> None:
+    """What stands above each prompt fits on a screen of 24 lines, and has the beginning of the question."""
+    question = "How do I get " + "my money back, " * 60
+    results = [{"doc_id": name, "text": "A passage of prose. " * 100} for name in "abc"]
+    fill(tmp_path, {"query_id": "q1", "results": results}, queries=1)
+    write_jsonl(tmp_path / "golden.jsonl", [golden("q1", "TODO", query=question)])
+    with AtATerminal("label", cwd=tmp_path, columns=columns) as person:
+        for key in "nnny":
+            person.expect("[q]uit ")
+            screen = person.shown.splitlines()[-24:]
+            assert sum("How do I get my money back" in line for line in screen) >= 1, screen
+            person.type(key)
+        assert person.end() == 0
+
+
+def test_a_question_keeps_its_lines_and_none_of_them_is_at_the_margin(tmp_path: Path) -> None:
+    asked = golden("q1", "TODO", query="What does this print?\nprint(1)\ndoc_x  rank 1")
+    write_jsonl(fill(tmp_path, queries=1) / "golden.jsonl", [asked])
+    shown = label(tmp_path, "n").out
+    assert "\nWhat does this print?\n  print(1)\n  doc_x  rank 1\n(q1)\n" in shown
+    assert "\nQ: What does this print?\n  …\nb  rank 2\n" in shown

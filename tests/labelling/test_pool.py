@@ -22,11 +22,11 @@ def test_the_first_documents_of_a_row_are_its_candidates(tmp_path: Path) -> None
     assert [(one.doc_id, one.rank) for one in pool.candidates["q1"]] == [("a", 1), ("b", 2), ("c", 4)]
 
 
-def test_texts_of_the_chunks_of_one_document_are_joined_as_one_line(tmp_path: Path) -> None:
+def test_texts_of_the_chunks_of_one_document_are_joined_with_their_lines(tmp_path: Path) -> None:
     texts = ["one\n two", "three", "three", "", None]
     results = [{"doc_id": "a", "score": 0.5, "text": text} for text in texts]
     [candidate] = pooled(tmp_path, {"query_id": "q1", "results": results}).candidates["q1"]
-    assert (candidate.text, candidate.score) == ("one two … three", 0.5)
+    assert (candidate.text, candidate.score) == ("one\n two\n…\nthree", 0.5)
 
 
 def test_several_rows_of_a_query_are_pooled_at_their_best_ranks(tmp_path: Path) -> None:

@@ -4,10 +4,7 @@ Its subcommands ``calibrate`` and ``label`` measure how often people agree with 
 """
 
 import gc
-import re
-import shutil
 import sys
-import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +12,7 @@ from typing import Any
 import click
 
 from ragcontract.cli.console import progress_over, say, warn
+from ragcontract.cli.judge_label_screen import LabelSession
 from ragcontract.cli.judge_options import (
     calibrated,
     finished,
@@ -43,12 +41,11 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError, OutputError
 from ragcontract.core.judge_settings import Task
 from ragcontract.core.numbers import count
-from ragcontract.core.safe_text import shorten, visible
+from ragcontract.core.safe_text import visible
 from ragcontract.evaluation.source import Inputs
 from ragcontract.judge.calibration_run import (
     PASSES,
     LabelsFile,
-    Unlabelled,
     calibrate,
     expected_calibration,
     read_labels,
@@ -59,14 +56,6 @@ from ragcontract.judge.run_cases import TASKS, read_cases
 from ragcontract.judgments.calibration import read_calibration
 from ragcontract.registry import BUILT_IN
 
-NARROWEST, INDENT = 20, "  "
-# The questions, and what y and n mean, in the words of the judge's own instructions.
-QUESTIONS: dict[Task, str] = {
-    "attribution": "Do these texts support the claim? [y]es, [n]o or only in part, [s]kip, [q]uit",
-    "confirmation": "Does the response say so, without support in these texts? [y]es, [n]o, [s]kip, [q]uit",
-    "criteria": "Does the response meet the criterion? [y]es, [n]o or only in part, [s]kip, [q]uit",
-}
-NAMES: dict[Task, str] = {"attribution": "Claim", "confirmation": "Flagged", "criteria": "Criterion"}
 LABELS = "labels.jsonl"
 TASK = click.option(
     "--task", "tasks", multiple=True, type=click.Choice(TASKS), help="Judge only this; may be repeated. [everything]"
@@ -208,8 +197,8 @@ def label_command(
     """Label a sample of what is judged, for `judge calibrate`.
 
     Shows what is judged with the texts to judge it by, and asks what a judge is asked. The sample is random, whatever a
-    judge said, and you do not see what it said. Every answer is saved at once, and only what is not labelled is asked,
-    so it can be interrupted at any time.
+    judge said, and you do not see what it said. Every answer is saved at once and can be taken back, and only what is
+    not labelled is asked, so it can be interrupted at any time.
     """
     refuse_empty({"--labels": [labels]})
     if not 1 <= sample <= bounds.LABEL_SAMPLE:
@@ -219,61 +208,10 @@ def label_command(
     config_file = read_config(inputs.config, BUILT_IN, k=inputs.k, others=inputs.other_configs)
     run_cases = read_cases(inputs.golden, inputs.paths("run"), config_file, tasks=tasks or TASKS, repeats=True)
     file = LabelsFile(labels)
-    items = draw(run_cases.cases, file, size=sample, seed=seed)
-    answered = ask_all(items, file, labeler)
-    say(f"{count(answered, 'label')} added; {visible(labels)} has {len(file):,}\n")
+    session = LabelSession(draw(run_cases.cases, file, size=sample, seed=seed), file, labeler)
+    try:
+        with Keyboard(sys.stdin) as keyboard:
+            session.run(keyboard)
+    finally:
+        say(f"{count(session.added, 'label')} added; {visible(labels)} has {len(file):,}\n")
     return ExitCode.PASS
-
-
-def ask_all(items: Sequence[Unlabelled], file: LabelsFile, labeler: str | None) -> int:
-    """Show each item and write each answer at once; return the number of answers."""
-    answered = 0
-    width = max(NARROWEST, shutil.get_terminal_size().columns - 1)
-    with Keyboard(sys.stdin) as keyboard:
-        try:
-            for number, item in enumerate(items, 1):
-                say(f"\n{number:,} of {count(len(items), 'item')}\n\n" + shown(item, width))
-                key = _key(keyboard, QUESTIONS[item.case.task], width)
-                if key == "q":
-                    break
-                if key in {"y", "n"}:
-                    file.add(item.row(label=key == "y", labeler=labeler))
-                    answered += 1
-        except EOFError:
-            say("\n")
-    return answered
-
-
-def _key(keyboard: Keyboard, prompt: str, width: int) -> str:
-    while True:
-        say("\n".join(textwrap.wrap(prompt, width)) + (" " if keyboard.is_terminal else "\n"))
-        key = keyboard.key()
-        if keyboard.is_terminal:
-            say(f"{visible(key)}\n")
-        if key in {"y", "n", "s", "q"}:
-            return key
-
-
-def shown(unlabelled: Unlabelled, width: int) -> str:
-    """Return an item and its texts; nothing in a text acts on the terminal."""
-    case = unlabelled.case
-    parts = [_part("Question", case.question, width)]
-    if case.task != "criteria" or case.contexts:
-        parts += [_part(f"Text {rank}", text, width) for rank, text in enumerate(case.contexts, 1)]
-        parts += [] if case.contexts else ["No text was retrieved.\n"]
-    if case.response is not None:
-        parts.append(_part("Response", case.response, width))
-    if case.reference is not None:
-        parts.append(_part("Reference", case.reference, width))
-    why = f" ({unlabelled.item.why})" if unlabelled.item.why else ""
-    return "".join([*parts, _part(NAMES[case.task], f"{unlabelled.item.text}{why}", width)])
-
-
-def _part(name: str, text: str, width: int) -> str:
-    """Return a text under its name, line by line without blank ones; other control characters are escaped."""
-    lines = [
-        line
-        for paragraph in re.split(r"\s*\n", shorten(text.strip(), bounds.LABEL_WHOLE))
-        for line in textwrap.wrap(visible(paragraph), width, initial_indent=INDENT, subsequent_indent=INDENT)
-    ]
-    return f"{click.style(name, bold=True)}\n" + "".join(f"{line}\n" for line in lines)

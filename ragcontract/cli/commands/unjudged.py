@@ -178,7 +178,7 @@ def _chance(pair: UnjudgedPair) -> str:
 
 
 def _text(candidate: Candidate | None, length: int) -> str:
-    return visible(shorten(candidate.text, length)) if candidate else ""
+    return visible(shorten(candidate.line, length)) if candidate else ""
 
 
 def lines_to_tick(unjudged: UnjudgedPairs, queries: Queries, texts: Texts, golden: str) -> Iterator[str]:
@@ -210,7 +210,7 @@ def json_lines(unjudged: UnjudgedPairs, queries: Queries, texts: Texts) -> Itera
             rank=pair.rank,
             baseline_rank=pair.baseline_rank,
             score=candidate.score if candidate else None,
-            text=candidate.text if candidate else "",
+            text=candidate.line if candidate else "",
             limit=pair.limit,
             move=pair.move,
             share=pair.share,
