@@ -318,6 +318,7 @@ def test_lines_of_code_are_one_line_where_candidates_are_listed(tmp_path: Path) 
     fill(tmp_path, {"query_id": "q1", "results": [{"doc_id": "a", "text": "def f():\n    return 1\n"}]}, queries=1)
     assert spawn("init", "--from-run", "current_run.jsonl", cwd=tmp_path).code == 0
     assert "- [ ] a  def f(): return 1\n" in (tmp_path / "candidates.txt").read_text()
+    write_jsonl(tmp_path / "golden.jsonl", [golden("q1", "b")])
     listed = spawn("unjudged", "--run", "current_run.jsonl", "--format", "jsonl", cwd=tmp_path)
     assert '"text":"def f(): return 1"' in listed.out, listed
 
