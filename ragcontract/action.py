@@ -134,9 +134,9 @@ def _check_and_write(job: _Job) -> Delivery:
     except InputError as error:
         raise without_content(error, job.files) from None
     folder = Path(in_container(settings.working_directory, context))
-    elsewhere = list(about_checkout(folder, context, settings.pull_request))
-    mistakes = [*elsewhere, *([] if job.files.linked else outcome.report.likely_mistakes)]
-    warnings = [*map(as_warning, elsewhere), *without_warnings(outcome.report.warnings, job.files)]
+    about_commit = list(about_checkout(folder, context, settings.pull_request))
+    mistakes = [*about_commit, *([] if job.files.linked else outcome.report.likely_mistakes)]
+    warnings = [*map(as_warning, about_commit), *without_warnings(outcome.report.warnings, job.files)]
     replaced = "".join(annotation("warning", warning) for warning in _about_replaced(job, outcome.report.verdict))
     report = replace(outcome.report, warnings=warnings, likely_mistakes=mistakes)
     outcome = replace(outcome, report=report)

@@ -70,7 +70,7 @@ class LabelSession:
 
     @property
     def added(self) -> int:
-        """The number of labels that are in the file because of this session."""
+        """The number of labels that were added and not taken back."""
         return sum(self._answers)
 
     def run(self, keyboard: Keyboard) -> None:

@@ -269,9 +269,8 @@ class LabelScreen:
 
     def _question(self, text: str, most: int) -> list[str]:
         """Return a question in lines, of which only the first is at the margin."""
-        first, *further = text_lines(shorten(text.strip(), bounds.LABEL_TEXT), self._columns, FURTHER, most=most) or [
-            ""
-        ]
+        shown = shorten(text.strip(), bounds.LABEL_TEXT)
+        first, *further = text_lines(shown, self._columns, FURTHER, most=most) or [""]
         return [first.lstrip(), *further]
 
     def _document(self, candidate: Candidate) -> str:

@@ -59,9 +59,8 @@ class Golden(Struct, frozen=True, kw_only=True):
     queries: dict[str, GoldenQuery]  # by id, in the order of the files
     files: tuple[SourceFile, ...] = ()
     metadata: Location | None = None  # the location of the first row with metadata, which is not retained
-    answer_fields: dict[
-        str, Location
-    ] = {}  # the fields about the answer that any row has, with the location of the first
+    # The fields about the answer that any row has, with the location of the first.
+    answer_fields: dict[str, Location] = {}
     rule_types: frozenset[type[Rule]] = frozenset()  # the classes of all rules about rows
     all_documents: bool = True  # whether every row wants or forbids documents
     problems: Problems = Problems()

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
@@ -207,7 +207,7 @@ class LabelsFile:
         self.path = path
         self._known: set[bytes] = set()
         self._labels: Counter[tuple[Task, bool]] = Counter()  # those that a calibration counts
-        self._added: list[_Added] = []
+        self._added: list[tuple[LabelRow, int]] = []  # with the size of the line in bytes
         problems = Collector()
         if why := _no_lines(path):
             raise InputError([f"{path}: {why}"])
@@ -218,8 +218,7 @@ class LabelsFile:
             for _, row in located(read_rows([path], LabelRow), problems):
                 self._note(row)
         problems.collected().raise_if_any()
-        self._line_is_open = not data.endswith(b"\n") and bool(data)
-        self._hash = hashlib.blake2b(data)
+        self._hash, self._line_is_open = hashlib.blake2b(data), _has_open_line(data)
 
     def __contains__(self, unlabelled: Unlabelled) -> bool:
         return _about(unlabelled.row(label=True, labeler=None)) in self._known
@@ -236,25 +235,24 @@ class LabelsFile:
                 append(Path(self.path), data)
             except OSError as error:
                 raise OutputError([f"{self.path}: cannot be written ({error.strerror or error})"]) from error
-        self._added.append(
-            _Added(row=row, length=len(data), hash_before=self._hash.copy(), line_was_open=self._line_is_open)
-        )
+        self._added.append((row, len(data)))
         self._hash.update(data)
         self._line_is_open = False
         self._note(row)
 
     def take_back(self) -> None:
         """Remove the line that was added last; raise OutputError, also if another program has changed the file."""
-        last = self._added[-1]
+        row, size = self._added[-1]
         try:
             data = Path(self.path).read_bytes()
         except OSError as error:
             raise OutputError([f"{self.path}: cannot be read ({error.strerror or error})"]) from error
-        rewrite(self.path, data[: -last.length], self._hash.digest())
+        before = data[:-size]
+        rewrite(self.path, before, self._hash.digest())
         self._added.pop()
-        self._hash, self._line_is_open = last.hash_before, last.line_was_open
-        self._known.discard(_about(last.row))
-        self._labels[last.row.task, last.row.label] -= _counts(last.row)
+        self._hash, self._line_is_open = hashlib.blake2b(before), _has_open_line(before)
+        self._known.discard(_about(row))
+        self._labels[row.task, row.label] -= _counts(row)
 
     def needed(self, task: Task) -> str:
         """Return how many more labels a calibration of a task needs, and of which kind."""
@@ -266,13 +264,9 @@ class LabelsFile:
             self._labels[row.task, row.label] += _counts(row)
 
 
-class _Added(Struct, frozen=True, kw_only=True):
-    """A line that was added to a labels file, and the state before it."""
-
-    row: LabelRow
-    length: int
-    hash_before: Any
-    line_was_open: bool
+def _has_open_line(data: bytes) -> bool:
+    """Return whether the last line lacks its end."""
+    return bool(data) and not data.endswith(b"\n")
 
 
 def sample(cases: Sequence[JudgeCase], known: LabelsFile, *, size: int, seed: int) -> list[Unlabelled]:
