@@ -19,6 +19,18 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+LONGEST_ID = 60
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name a case by the beginning of a long text: ids are sent between processes, and put into the environment."""
+    if not isinstance(val, str | bytes) or len(val) <= LONGEST_ID:
+        return None
+    beginning = val[:LONGEST_ID]
+    text = ascii(beginning)[1:-1] if isinstance(beginning, str) else repr(beginning)[2:-1]
+    return f"{text}... ({len(val)})"
+
+
 @pytest.fixture(autouse=True)
 def _without_modules_of_other_tests() -> Iterator[None]:
     """Forget what a test imported from files that it wrote: a recording counts all modules that are imported."""

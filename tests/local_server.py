@@ -30,7 +30,7 @@ class LocalServer:
     ) -> None:
         self.stop = threading.Event()
         self._server = server(("127.0.0.1", port), handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.002}, daemon=True)
 
     @property
     def origin(self) -> str:

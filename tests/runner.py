@@ -4,6 +4,7 @@
 same for both.
 """
 
+import functools
 import io
 import json
 import os
@@ -208,11 +209,17 @@ class InContainer(Runner):
 
 def declared_inputs(given: Mapping[str, str]) -> dict[str, str]:
     """Return the ``INPUT_`` variables: every input of action.yml with its default, expressions filled in."""
-    declared = yaml.safe_load((ROOT / "action.yml").read_text())["inputs"]
-    unknown = set(given) - set(declared)
+    defaults = _defaults()
+    unknown = set(given) - set(defaults)
     assert not unknown, f"action.yml declares no input {unknown}"
-    values = {name: str(spec.get("default", "")) for name, spec in declared.items()} | dict(given)
+    values = defaults | dict(given)
     return {f"INPUT_{name.upper()}": CONTEXT.get(value, value) for name, value in values.items()}
+
+
+@functools.cache
+def _defaults() -> dict[str, str]:
+    declared = yaml.safe_load((ROOT / "action.yml").read_text())["inputs"]
+    return {name: str(spec.get("default", "")) for name, spec in declared.items()}
 
 
 def read_outputs(file: Path) -> dict[str, str]:

@@ -6,6 +6,7 @@ none of them has changed. All modules count except the standard library, install
 Without git, or outside of a repository, there is no commit.
 """
 
+import functools
 import glob
 import hashlib
 import os
@@ -29,7 +30,7 @@ from ragcontract.core.safe_text import shorten
 from ragcontract.files.paths import existing_files
 from ragcontract.net.secrets import PLACEHOLDER
 
-INSTALLED = ("site-packages", "dist-packages")
+INSTALLED = frozenset(["site-packages", "dist-packages"])
 # Our own modules are not listed: a journal has the version of rag-contract.
 KNOWN = (*{sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}, str(Path(__file__).parents[1]))
 GAP = 1.0  # s
@@ -237,14 +238,17 @@ def _is_compiled(spec: object, path: Path) -> bool:
 
 
 def _is_installed(file: str) -> bool:
-    for absolute in (os.path.abspath, os.path.realpath):
-        path = Path(absolute(file))
-        if not set(INSTALLED).isdisjoint(path.parts) or any(map(path.is_relative_to, KNOWN)):
-            return True
-        # A project may lie in the folder of its environment; Python then imports from that folder.
-        if any((folder / "pyvenv.cfg").is_file() and str(folder) not in sys.path for folder in path.parents):
-            return True
-    return False
+    on_path = frozenset(sys.path)
+    return any(_is_of_an_environment(Path(name(file)).parent, on_path) for name in (os.path.abspath, os.path.realpath))
+
+
+@functools.lru_cache(maxsize=4096)  # a thousand modules lie in a hundred folders
+def _is_of_an_environment(folder: Path, on_path: frozenset[str]) -> bool:
+    """Return whether a folder is one of Python's, or of installed packages."""
+    if not INSTALLED.isdisjoint(folder.parts) or any(map(folder.is_relative_to, KNOWN)):
+        return True
+    # A project may lie in the folder of its environment; Python then imports from that folder.
+    return any((above / "pyvenv.cfg").is_file() and str(above) not in on_path for above in (folder, *folder.parents))
 
 
 def _digest(path: Path, since: float | None = None) -> str | None:

@@ -1,6 +1,9 @@
 """What a first workflow leaves to the second: reports of each verdict, and runs of ``mode: post-comment`` on them."""
 
+import copy
+import functools
 import json
+from collections.abc import Callable
 from typing import Any
 
 from ragcontract.core.run import Latency
@@ -33,10 +36,18 @@ def of_commit(written: bytes, commit: str = HEAD) -> bytes:
     return json.dumps(found | {"source": (found["source"] or {}) | {"commit": commit}}).encode()
 
 
+def made_once(make: Callable[[], Json]) -> Callable[[], Json]:
+    """Make it when it is needed first, and return a copy each time."""
+    made = functools.cache(make)
+    return lambda: copy.deepcopy(made())
+
+
+@made_once
 def passing() -> Json:
     return as_json(report([query("q", "A")], {"q": ["A"]}))
 
 
+@made_once
 def failing() -> Json:
     return as_json(report([query("q", "A")], {"q": ["x"]}))
 
@@ -48,6 +59,7 @@ def unjudgeable(*problems: str, **fields: Any) -> Json:
     return found | SOURCE
 
 
+@made_once
 def everything() -> Json:
     """Return a report with something in each of its parts."""
     queries = [

@@ -1,5 +1,6 @@
 """The text of a comment: which parts go first where there is no room, and the foot."""
 
+import functools
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -29,6 +30,7 @@ RUN = {
 QUERIES = 150
 
 
+@functools.cache
 def large() -> Report:
     """150 broken queries, each worse than in the baseline, with tags and warnings."""
     queries = [query(f"q{number}", "A", must_rank_at_most=1, tags=(f"t{number}",)) for number in range(QUERIES)]

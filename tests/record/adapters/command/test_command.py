@@ -265,8 +265,9 @@ def test_the_others_that_a_hanging_question_takes_along_are_asked_again() -> Non
     assert all((one.kind, one.again) == ("process_ended", True) for one in failures)
 
 
-def test_a_process_that_does_not_read_holds_nobody_up() -> None:
+def test_a_process_that_does_not_read_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pipe to it is full: who writes to it waits, but not who asks."""
+    monkeypatch.setattr(bounds, "STOPPING", 0.1)
     system = command("serve", "import time\ntime.sleep(3600)\n")
     assert failure(system, query="x" * 1_000_000, seconds=0.5).kind == "read_timeout"
 
@@ -295,7 +296,8 @@ def test_one_that_does_not_get_ready_ends_the_recording(monkeypatch: pytest.Monk
         command("serve", "import time\ntime.sleep(3600)", ready=True).setup()
 
 
-def test_one_that_gets_ready_is_not_waited_for_in_the_end() -> None:
+def test_one_that_gets_ready_is_not_waited_for_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "STOPPING", 0.1)
     program = "import os, time\nopen('pid', 'w').write(str(os.getpid()))\nos.rename('pid', 'known')\ntime.sleep(3600)"
     system = command("serve", program, ready=True)
     said: list[str] = []
@@ -328,6 +330,7 @@ class StartedSlowly(Program, frozen=True):
 
 def test_one_that_is_stopped_while_it_is_started_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounds, "READY", 10)
+    monkeypatch.setattr(bounds, "STOPPING", 0.1)
     arguments = (sys.executable, "-c", "import time\ntime.sleep(3600)")
     stops: list[Callable[[], None]] = []
     program = StartedSlowly(arguments=arguments, folder=Path(), stops=stops)
