@@ -13,7 +13,7 @@ from ragcontract.answers.messages import ROLES_OF_TYPES, answer_of, letters_of, 
 from ragcontract.answers.metric_options import telling
 from ragcontract.core import bounds
 from ragcontract.record.interface import CallFailed, Response
-from ragcontract.record.returned.response_forms import FIELDS
+from ragcontract.record.returned.named_fields import FIELDS
 from ragcontract.record.returned.returned_messages import error_of
 from ragcontract.record.traces.model_messages import OPENTELEMETRY, AskedCall, arguments_of, messages_of
 from ragcontract.record.traces.retrievals import (
