@@ -143,6 +143,29 @@ RESULTS: dict[str, list[Row]] = {
         {"role": "function", "name": "look", "content": "180,000"},
         {"role": "function", "name": "refund", "content": "Paid back."},
     ],
+    "two results of one call with an id": [
+        says(None, tool_calls=[LOOK]),
+        {"role": "tool", "tool_call_id": "c1", "content": "180,000"},
+        {"role": "tool", "tool_call_id": "c1", "content": "Paid back."},
+    ],
+    "a second result without an id": [
+        says(None, tool_calls=[LOOK]),
+        {"role": "tool", "tool_call_id": "c1", "content": "180,000"},
+        {"role": "tool", "content": "Paid back."},
+    ],
+    "a result of another tool": [
+        says(None, function_call={"name": "look", "arguments": "{}"}),
+        {"role": "function", "name": "refund", "content": "Paid back."},
+    ],
+    "a result of another tool with the id of a call": [
+        says(None, tool_calls=[LOOK]),
+        {"role": "tool", "tool_call_id": "c1", "name": "refund", "content": "Paid back."},
+    ],
+    "two results of one of two tools": [
+        says(None, tool_calls=[{"name": "look"}, {"name": "find"}]),
+        {"role": "tool", "name": "look", "content": "180,000"},
+        {"role": "tool", "name": "look", "content": "Paid back."},
+    ],
     "a result as a part": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "x"}]}],
     "a result as an item": [{"type": "function_call_output", "call_id": "c1", "output": "Paid back."}],
     "a result before its call": [
@@ -169,14 +192,15 @@ def test_results_that_have_their_calls_are_no_calls(turns: Row) -> None:
         USER,
         says(None, tool_calls=[LOOK]),
         {"role": "tool", "tool_call_id": "c1", "content": "180,000"},
-        {"role": "tool", "tool_call_id": "c1", "content": "180,000 again"},
+        says(None, tool_calls=[LOOK]),
+        {"role": "tool", "tool_call_id": "c1", "name": "functions.Look", "content": "180,000 again"},
         item,
         {"type": "function_call_output", "call_id": "c3", "output": "180,000"},
         says(None, function_call={"name": "look", "arguments": "{}"}),
         {"role": "function", "name": "look", "content": "180,000"},
         says("Done."),
     ]
-    own: Row = {} if turns else {"tool_calls": [LOOK, item, {"name": "look"}]}
+    own: Row = {} if turns else {"tool_calls": [LOOK, LOOK, item, {"name": "look"}]}
     assert checked(NO_REFUND, turns=turns, messages=messages, **own).code == 0
 
 

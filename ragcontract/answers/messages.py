@@ -10,7 +10,7 @@ from typing import Any
 
 from ragcontract.answers.json_answer import comparable
 from ragcontract.answers.metric_options import telling
-from ragcontract.answers.tool_calls import ARGUMENTS, BUILT_IN, arguments_of, more_in, written
+from ragcontract.answers.tool_calls import ARGUMENTS, BUILT_IN, arguments_of, more_in, parts_of, written
 from ragcontract.core.nearest import nearest
 from ragcontract.core.phrase import Message, Name, private
 from ragcontract.core.run import OTHER_NAMES
@@ -186,24 +186,56 @@ def calls_in(message: JsonObject) -> list[Any]:
 def results_without_call(messages: Sequence[JsonObject], called: Sequence[JsonObject]) -> Iterator[int]:
     """Yield the places of messages with the result of a tool whose call is neither before them nor ``called``.
 
-    A result names its call by an id. If either has no id, each call stands for one result.
+    Each call stands for one result, which names it by an id, by the tool's name, by both or not at all. A result with
+    an id that no call has may be that of a call without one.
     """
-    ids = {name for call in called for name in _named(call, CALL_IDS)}
-    calls, unnamed = len(called), sum(not _named(call, CALL_IDS) for call in called)
+    if not any(map(_results_in, messages)):
+        return
+    made = _Uncollected()
+    own = (call for message in messages for call in calls_in(message)) if called else ()
+    in_messages = Counter(map(_identity, own))
+    for call in called:  # those that messages have, too, are made where they stand there
+        in_messages[_identity(call)] -= 1
+        if in_messages[_identity(call)] < 0:
+            made.add(call)
     for index, message in enumerate(messages):
         for call in calls_in(message):
-            names = _named(call, CALL_IDS)
-            ids.update(names)
-            calls, unnamed = calls + 1, unnamed + (not names)
-        for result in _results_in(message):
-            names = _named(result, RESULT_IDS)
-            if names and ids.isdisjoint(names):
-                unnamed -= 1
-            elif not names:
-                calls -= 1
-            if min(calls, unnamed) < 0:
-                yield index
-                return
+            made.add(call)
+        if not all(map(made.collects, _results_in(message))):
+            yield index
+            return
+
+
+class _Uncollected:
+    """The calls that have no result yet."""
+
+    def __init__(self) -> None:
+        self._calls = self._without_id = 0
+        self._ids: Counter[str] = Counter()
+        self._tools: Counter[Hashable] = Counter()
+
+    def add(self, call: JsonObject) -> None:
+        ids = set(_named(call, CALL_IDS))
+        self._calls += 1
+        self._without_id += not ids
+        self._ids.update(ids)
+        self._tools[_tool(written(call)[0])] += 1
+
+    def collects(self, result: JsonObject) -> bool:
+        """Take the call of a result away; return whether there was one."""
+        ids = _named(result, RESULT_IDS)
+        own = [name for name in ids if self._ids[name] > 0]
+        self._calls -= 1
+        self._ids.subtract(own)
+        self._without_id -= bool(ids and not own)
+        tool = _tool(result["name"]) if result.get("name") else None
+        self._tools[tool] -= tool is not None
+        return min(self._calls, self._without_id, self._tools[tool]) >= 0
+
+
+def _tool(name: object) -> Hashable:
+    """Return the name of a tool as it is compared, without a namespace before it."""
+    return parts_of(name)[-1] if isinstance(name, str) else repr(name)
 
 
 def _results_in(message: JsonObject) -> list[JsonObject]:

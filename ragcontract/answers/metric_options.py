@@ -33,8 +33,9 @@ _CUT_OFF = re.compile(
     "insufficient|repetition|exception|crash|malformedmodel|malformedresponse).*|"
     ".*(?:length|limit|exceed|truncat|incomplete|timeout|timedout|cutoff).*)"
 )
-# Parts of the reasons of models that call tools: tool_calls, tool_use, function_call, MALFORMED_FUNCTION_CALL.
-_CALLING = ("toolcall", "tooluse", "functioncall")
+# Parts of the reasons of models that call tools: tool_calls, tool_use, function_call, MALFORMED_FUNCTION_CALL, and of
+# the runs of OpenAI's assistants: requires_action.
+_CALLING = ("toolcall", "tooluse", "functioncall", "requiresaction")
 _KIND = re.compile(r"^(?:finishreason|stopreason|error|image)+")
 
 

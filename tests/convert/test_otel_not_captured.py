@@ -68,6 +68,7 @@ def parts(*found: dict[str, Any]) -> list[dict[str, Any]]:
 CALL = {"type": "tool_call", "id": "1", "name": "refund", "arguments": {"id": 7}}
 ANSWER = {"type": "text", "content": "Done."}
 OF_OPENAI = [{"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "refund", "arguments": "{}"}}]}]
+BESIDE, FUNCTION_CALL = "llm.function_call", '{"name": "refund", "arguments": {"id": 7}}'
 OF_OPENAI_OLD = [{"role": "assistant", "content": None, "function_call": {"name": "refund", "arguments": "{}"}}]
 
 
@@ -83,6 +84,11 @@ OF_OPENAI_OLD = [{"role": "assistant", "content": None, "function_call": {"name"
                 "gen_ai.operation.name": "invoke_agent", "gen_ai.output.messages": json.dumps(parts(CALL))})],
             id="only the agent's span says it"),
         pytest.param([model(**{MESSAGE + "function_call_name": "refund"})], id="one call, as in older versions"),
+        pytest.param([model(**{BESIDE: FUNCTION_CALL})], id="one call beside no messages"),
+        pytest.param([model(**{MESSAGE + "content": "A", BESIDE: FUNCTION_CALL})], id="one call beside a message"),
+        pytest.param([model(**{MESSAGE + "content": "A", BESIDE: f"[{FUNCTION_CALL}]"})], id="a list of calls"),
+        pytest.param([replace(asks("look"), attributes={**asks("look").attributes, BESIDE: FUNCTION_CALL})],
+            id="one call beside another"),
         pytest.param([chat(messages=parts({"type": "server_tool_call", "name": "refund"}))], id="a provider's tool"),
         pytest.param([chat(messages=parts({"type": "tool_use", "name": "refund", "input": {}}))], id="Anthropic's"),
         pytest.param([chat(messages=OF_OPENAI)], id="OpenAI's"),
@@ -124,12 +130,19 @@ def test_a_call_that_any_span_says_is_a_call(spans: list[Span]) -> None:
         pytest.param([replace(asks("look"), dropped=40)], id="attributes were dropped"),
         pytest.param([replace(model(), dropped=40)], id="all attributes were dropped"),
         pytest.param([asks("look"), model(3)], id="another model says nothing"),
+        pytest.param([model(**{MESSAGE + "content": "A", BESIDE: FUNCTION_CALL[:20]})], id="a call that is cut off"),
+        pytest.param([model(**{MESSAGE + "content": "A", BESIDE: '{"arguments": {}}'})], id="one call without a name"),
+        pytest.param([replace(model(**{BESIDE: '{"name": "look"}'}), dropped=1)], id="a call, and more were dropped"),
     ],
 )  # fmt: skip
 def test_tool_calls_that_are_not_captured_are_missing(spans: list[Span]) -> None:
     ended = checked(ROOT, *spans, rule=NO_REFUND)
     assert (ended.code, "tool_calls" in ended.err) == (2, True), ended
     assert "tool_calls" not in row()
+
+
+LOOKED = '{"name": "look", "arguments": {"id": 7}}'
+LOOK_ARGUMENTS = {MESSAGE + "function_call_arguments_json": '{"id": 7}'}
 
 
 @pytest.mark.parametrize(
@@ -139,6 +152,10 @@ def test_tool_calls_that_are_not_captured_are_missing(spans: list[Span]) -> None
         ([asks("look"), tool("look")], ["look"]),
         ([asks("look", "look"), tool("look")], ["look", "look"]),
         ([tool("look"), tool("search", 6)], ["look", "search"]),
+        ([model(**{BESIDE: LOOKED}), tool("look")], ["look"]),
+        ([model(**{MESSAGE + "function_call_name": "look", BESIDE: LOOKED})], ["look"]),
+        ([model(**{MESSAGE + "function_call_name": "look", **LOOK_ARGUMENTS, BESIDE: LOOKED})], ["look"]),
+        ([model(**{MESSAGE + "content": "A", BESIDE: "null"}), model(3, **{MESSAGE + "content": "A", BESIDE: ""})], []),
         ([replace(model(), error="rate limit"), model(3, **{MESSAGE + "content": "A"})], []),
         ([model(**{"llm.prompts": ["Why?"], "output.value": "A"})], []),
         ([span(2, "", 1, attributes={"gen_ai.operation.name": "text_completion"})], []),

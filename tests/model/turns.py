@@ -82,15 +82,21 @@ def check_messages(row: Row) -> None:
 
 
 def _check_results(messages: Sequence[Row]) -> None:
-    made: set[str] = set()
+    made: list[str] = []
     without_id = 0
     for message in messages:
         content = message.get("content")
         parts = content if isinstance(content, list) else []
         calls = calls_of(message)
-        made |= {str(call["id"]) for call in calls if "id" in call}
+        made += [str(call["id"]) for call in calls if "id" in call]
         without_id += sum("id" not in call for call in calls)
-        without_id -= sum(part["type"] in RESULTS and part["tool_use_id"] not in made for part in parts)
+        for part in parts:
+            if part["type"] not in RESULTS:
+                continue
+            if part["tool_use_id"] in made:
+                made.remove(part["tool_use_id"])  # each call has one result
+            else:
+                without_id -= 1
         if without_id < 0:
             raise CannotJudgeError("the result of a tool without its call")
 

@@ -24,8 +24,8 @@ from ragcontract.record.adapters.framework import EventLoop, FrameworkSystem, ba
 from ragcontract.record.adapters.templates import Template, values_of
 from ragcontract.record.adapters.user_code import imported
 from ragcontract.record.interface import Context, Response, Surroundings, System
+from ragcontract.record.returned.named_fields import FIELDS
 from ragcontract.record.returned.response_forms import (
-    FIELDS,
     STEPS,
     form_of,
     is_read_by_name,

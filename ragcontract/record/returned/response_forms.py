@@ -10,16 +10,25 @@ from typing import Any, NamedTuple
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ragcontract.answers.conversation import beside_turn, content_of_turn, last_turn
-from ragcontract.answers.messages import REASONS, calls_in, came_about, letters_of
+from ragcontract.answers.conversation import beside_turn, last_turn
+from ragcontract.answers.messages import calls_in, came_about, letters_of
 from ragcontract.answers.metric_options import is_for_calls, telling
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.nearest import nearest
-from ragcontract.core.run import OTHER_NAMES
 from ragcontract.core.safe_text import shorten
 from ragcontract.files.json_lines import has_more_text
 from ragcontract.record.interface import CallFailed, Response
+from ragcontract.record.returned.named_fields import (
+    FIELDS,
+    KINDS,
+    NEAR,
+    ONLY_ONE,
+    Stated,
+    beside,
+    of_message_itself,
+    take,
+)
 from ragcontract.record.returned.result_forms import (
     DocumentIds,
     chroma_results,
@@ -40,34 +49,14 @@ from ragcontract.record.returned.returned_messages import (
     error_of,
     fields_of,
     finish_reason_of,
-    is_item,
+    is_message,
     part,
     plain,
     refusal_in,
 )
 from ragcontract.runs.run_writer import TOO_LONG
 
-# The fields of a response by all of their names; other names are those of other tools' rows, LangChain's chains,
-# OpenAI and the eval harness, in this order.
-FIELDS: Mapping[str, str] = {
-    **{name: name for name in Response.__struct_fields__},
-    **OTHER_NAMES,
-    "documents": "results",
-    "source_documents": "results",
-    "result": "response",
-    "model": "llm_model",
-    "turn_history": "messages",
-}
 STEPS = "intermediate_steps"  # of LangChain's older agents, whose calls are not in their last message
-# The fields that must be the same under all of their names, and the words for two different ones.
-COMPARED = {
-    "response": "two answers",
-    "results": "two lists of results",
-    "tool_calls": "two lists of tool calls",
-    "messages": "two lists of messages",
-    "mode": "two modes",
-}
-ONLY_ONE = "return only one"
 UNORDERED = (Mapping, set, frozenset, bytes)
 
 
@@ -112,19 +101,14 @@ def _is_completion(value: object) -> bool:
     return isinstance(choices, list | tuple) and bool(choices) and part(choices[0], "message") is not None
 
 
-def _completion(value: object, _ids: DocumentIds) -> Response:
+def _completion(value: object, ids: DocumentIds) -> Response:
     choice = part(value, "choices")[0]
-    message = {**as_message(part(choice, "message")), "role": ASSISTANT}
-    usage = part(value, "usage")
-    return Response(
-        response=answer_in(message),
-        tool_calls=calls_of(message, part(choice, "finish_reason")),
-        refusal=refusal_in([message]),
-        error=error_of(value),
-        finish_reason=part(choice, "finish_reason"),
-        llm_model=part(value, "model"),
-        usage=plain(fields_of(usage)) if usage is not None else None,
-    )
+    returned = part(choice, "message")
+    message = as_message(returned)
+    reason = telling((finish_reason_of(choice), message.get("finish_reason")))
+    answer = Stated("choices", "response", {**message, "role": ASSISTANT, "finish_reason": reason})
+    further = of_message_itself(returned, "choices[0].message.")
+    return _together([answer, *further, *beside(choice, "choices[0]."), *beside(value)], ids)
 
 
 def _chroma(value: Mapping[str, Any], ids: DocumentIds) -> Response:
@@ -141,14 +125,8 @@ def _llama(value: Any, ids: DocumentIds) -> Response:
     return Response(results=results_of(value.source_nodes, ids), response=_text(value.response))
 
 
-def _is_message(value: object) -> bool:
-    fields = fields_of(value) or {}
-    role = fields.get("role") or fields.get("type")
-    return (isinstance(role, str) and "content" in fields and "results" not in fields) or is_item(value)
-
-
-def _message(value: object, _ids: DocumentIds) -> Response:
-    return _of_message(value)
+def _message(value: object, ids: DocumentIds) -> Response:
+    return _together([Stated("message", "response", value)], ids)
 
 
 def _spoken(value: object) -> dict[str, Any]:
@@ -182,53 +160,71 @@ def _fields(value: object, ids: DocumentIds) -> Response:
     fields = fields_of(value)
     if fields is None:
         fields = {name: getattr(value, name) for name in FIELDS if hasattr(value, name)}
+    stated = [Stated(name, FIELDS.get(name), inner) for name, inner in fields.items()]
+    return _together([*stated, Stated("finish_reason", "finish_reason", finish_reason_of(fields))], ids)
+
+
+def _opened(stated: Stated) -> Iterator[Stated]:
+    """Yield what is stated; after an answer that is a message, also what the message has beside its text and calls."""
+    answer = _as_spoken(stated.value) if stated.meant == "response" else stated.value
+    yield stated._replace(value=answer)
+    if stated.meant == "response" and is_message(answer):
+        yield from of_message_itself(stated.value, f"{stated.name}.")
+
+
+def _as_spoken(answer: object) -> object:
+    """Return an answer with a content as a message; without a role, it is the assistant's."""
+    if isinstance(answer, str | list | tuple | None) or is_message(answer):
+        return answer
+    content = part(answer, "content")
+    if not isinstance(content, str | list):
+        return answer
+    message = as_message(answer)
+    text = _text(content) if isinstance(content, list) and all(map(_is_said, content)) else message["content"]
+    return {**message, "role": message["role"] or ASSISTANT, "content": text}
+
+
+def _together(fields: Iterable[Stated], ids: DocumentIds) -> Response:
+    """Return the response that fields state together; raises InputError if two of them contradict each other."""
+    stated = [opened for field in fields for opened in _opened(field)]
     collected: dict[str, tuple[str, Any]] = {}  # by field of a response: the returned name and the value
     further: dict[str, Any] = {}
-    for name, inner in fields.items():
-        meant = FIELDS.get(name)
+    for name, meant, inner in stated:
         if meant is None:
-            near = nearest(name, FIELDS)
-            if near and not any(FIELDS.get(other) == FIELDS[near] for other in fields):
-                raise InputError([f"the target returned an unknown field {name!r}; did you mean {near!r}?"])
             further[name] = plain(inner)
-        elif name in REASONS and name != meant:
-            continue  # read below, all of them together
-        elif inner is not None or meant == "response":
-            if meant == "retrieved_contexts" and _is_retrieved(inner):  # as LangChain's chains return it
-                meant = "results"
-            _take(collected, meant, name, _field(meant, inner, ids))
+        elif meant == "retrieved_contexts" and _is_retrieved(inner):
+            continue  # taken below, after the results
+        elif meant != "finish_reason" and (inner is not None or meant == "response"):
+            take(collected, meant, name, _field(meant, inner, ids))
+    for name, meant, inner in stated:
+        if meant == "retrieved_contexts" and _is_retrieved(inner):
+            _take_retrieved(collected, name, results_of(inner, ids))
+    _refuse_misspelled(stated, collected, ids)
     own = {name: inner for name, (_, inner) in collected.items()}
-    if reason := finish_reason_of(fields):
+    if reason := telling(plain(inner) for _, meant, inner in stated if meant == "finish_reason"):
         own["finish_reason"] = reason
     if (metadata := own.pop("metadata", None)) is not None:
         further = {**metadata, **further} if isinstance(metadata, dict) else {"metadata": metadata, **further}
     made = {**_from_messages(own), **own}
-    for name, inner in fields.items():
-        if FIELDS.get(name) == "response" and _is_message(inner):
-            made = _with_message(made, name, inner, has_steps=STEPS in fields)
+    for name, meant, inner in stated:
+        if meant == "response" and is_message(inner):
+            made = _with_message(made, name, inner, has_steps=any(field.name == STEPS for field in stated))
     return Response(**made, metadata=further or None)
 
 
-def _take(collected: dict[str, tuple[str, Any]], meant: str, name: str, value: Any) -> None:
-    """Add the value of a field; raises InputError if the field has another value under another name."""
-    before, known = collected.get(meant, (name, None))
-    if known is None:
-        collected[meant] = (name, value)
-    elif value is not None and meant in COMPARED and _compared(meant, known) != _compared(meant, value):
-        raise InputError([f"the target returned {COMPARED[meant]} that differ, as {before!r} and {name!r}; {ONLY_ONE}"])
-
-
-def _compared(meant: str, value: Any) -> object:
-    """Return the part of a value that must be equal if a field is returned under two names."""
-    match meant:
-        case "response":
-            return value.split()
-        case "results":
-            return [result.get("doc_id") for result in value]
-        case "tool_calls":
-            return content_of_turn([{"role": ASSISTANT, "tool_calls": value}])
-        case _:
-            return value
+def _refuse_misspelled(stated: Sequence[Stated], collected: dict[str, tuple[str, Any]], ids: DocumentIds) -> None:
+    """Raise InputError for a name that is near to that of a field which is not returned, or has another value."""
+    meanings = {field.meant for field in stated}
+    for at, meant, inner in stated:
+        name = at.rpartition(".")[2]
+        if meant is not None:
+            continue
+        near = nearest(name, FIELDS)
+        if near and FIELDS[near] not in meanings:
+            raise InputError([f"the target returned an unknown field {at!r}; did you mean {near!r}?"])
+        field = FIELDS.get(NEAR.misspelled(name) or "", "")
+        if isinstance(inner, KINDS.get(field, ())):
+            take(collected, field, at, _field(field, inner, ids))
 
 
 def _with_message(fields: dict[str, Any], name: str, answer: object, *, has_steps: bool) -> dict[str, Any]:
@@ -279,8 +275,25 @@ def with_own_messages(made: Response) -> Response:
 
 
 def _is_retrieved(value: object) -> bool:
-    first = value[0] if isinstance(value, Sequence) and value else None
-    return is_document(first) or is_node(first)
+    """Return whether contexts name their documents, as LangChain's chains return them."""
+    listed_contexts = value if isinstance(value, list | tuple) else ()
+    return any(
+        is_document(context) or is_node(context) or part(context, "doc_id") is not None for context in listed_contexts
+    )
+
+
+def _take_retrieved(collected: dict[str, tuple[str, Any]], name: str, contexts: Sequence[Mapping[str, Any]]) -> None:
+    """Add contexts that name their documents: as the results, or beside results that have all of these documents.
+
+    A model may see fewer passages than were retrieved.
+    """
+    known = {result["doc_id"] for result in collected.get("results", ("", None))[1] or ()}
+    if not known.issuperset(context["doc_id"] for context in contexts):
+        take(collected, "results", name, contexts)
+        return
+    texts = [context.get("text") for context in contexts]
+    if all(isinstance(text, str) for text in texts):
+        take(collected, "retrieved_contexts", name, texts)
 
 
 def _field(name: str, value: Any, ids: DocumentIds) -> Any:
@@ -321,7 +334,7 @@ def _from_messages(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _are_messages(value: object) -> bool:
-    return isinstance(value, list | tuple) and bool(value) and all(_is_message(item) for item in value)
+    return isinstance(value, list | tuple) and bool(value) and all(is_message(item) for item in value)
 
 
 def _messages(value: Sequence[Any], _ids: DocumentIds) -> Response:
@@ -357,7 +370,7 @@ def _text(value: object) -> str | None:
         return value if value is None else str(value)
     if isinstance(value, list) and all(map(_is_said, value)):
         return "".join(item if isinstance(item, str) else part(item, "text") for item in value)
-    if _is_message(value):
+    if is_message(value):
         return answer_in(_spoken(value))
     inner = part(value, "content")
     if isinstance(inner, str | list):
@@ -367,7 +380,7 @@ def _text(value: object) -> str | None:
 
 def _is_said(value: object) -> bool:
     """Return whether a value is a text, or a part of a message that has one; a message may have more than its text."""
-    return isinstance(value, str) or (isinstance(part(value, "text"), str) and not _is_message(value))
+    return isinstance(value, str) or (isinstance(part(value, "text"), str) and not is_message(value))
 
 
 def _is_listing(value: object) -> bool:
@@ -410,7 +423,7 @@ FORMS: tuple[Form, ...] = (
     Form(
         "a message of a chat, of LangChain and Anthropic, too",
         "`response`, `tool_calls` (`[]` for none), `refusal`, `finish_reason`, `error`",
-        _is_message,
+        is_message,
         _message,
     ),
     Form(

@@ -142,6 +142,13 @@ def is_item(value: object) -> bool:
     return isinstance(kind, str) and kind in ITEMS and fields_of(value) is not None
 
 
+def is_message(value: object) -> bool:
+    """Return whether a value is a message of a chat, of LangChain and Anthropic, too."""
+    fields = fields_of(value) or {}
+    role = fields.get("role") or fields.get("type")
+    return (isinstance(role, str) and "content" in fields and "results" not in fields) or is_item(value)
+
+
 def as_call(value: object) -> dict[str, Any]:
     """Return a tool call as a mapping, without null values; raises ValueError if it is not an object."""
     fields = fields_of(value)

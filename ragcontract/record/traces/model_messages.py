@@ -16,6 +16,8 @@ from ragcontract.record.traces.retrievals import Attributes, Span, at, listed_at
 
 NOT_CAPTURED = "(not captured)"  # as arguments: not a JSON object, so the call counts as one that cannot be read
 
+FUNCTION_CALL = "llm.function_call"  # OpenInference's, beside the messages
+NO_CALL: tuple[Any, ...] = (None, "", "null", {})
 OPENINFERENCE, OPENTELEMETRY = "llm.output_messages", "gen_ai.output.messages"
 CALLS = {"tool_call", "server_tool_call", "tool_use", "function_call"}
 TEXTS = {"text", "output_text"}
@@ -57,6 +59,29 @@ def messages_of(span: Span) -> list[Message]:
         *map(_opentelemetry, _listed(span.attributes, OPENTELEMETRY)),
     ]
     return [*messages, Message()] if messages and span.dropped else messages
+
+
+def calls_of(span: Span) -> list[AskedCall] | None:
+    """Return the calls that a model asks for in a span, each once; None if one beside its messages cannot be read."""
+    calls = [call for message in messages_of(span) for call in message.calls]
+    stated = parsed(at(span.attributes, FUNCTION_CALL))
+    beside = stated if isinstance(stated, list) else [] if stated in NO_CALL else [stated]
+    asked = list(map(_call, beside))
+    others = [call for call in asked if call is not None]
+    return _with_others(calls, others) if len(others) == len(asked) else None
+
+
+def _with_others(calls: Sequence[AskedCall], others: Sequence[AskedCall]) -> list[AskedCall]:
+    """Return calls, then those that only others have; a call without its arguments gets those of its name."""
+    merged = list(calls)
+    for other in _new(others, calls):
+        same = (index for index, call in enumerate(merged) if call.name == other.name)
+        lacking = next((index for index in same if not merged[index].is_captured or not other.is_captured), None)
+        if lacking is None:
+            merged.append(other)
+        elif other.is_captured:
+            merged[lacking] = other
+    return merged
 
 
 def arguments_of(value: Any) -> Any:

@@ -13,9 +13,15 @@ from ragcontract.answers.messages import ROLES_OF_TYPES, answer_of, letters_of, 
 from ragcontract.answers.metric_options import telling
 from ragcontract.core import bounds
 from ragcontract.record.interface import CallFailed, Response
-from ragcontract.record.returned.response_forms import FIELDS
+from ragcontract.record.returned.named_fields import FIELDS
 from ragcontract.record.returned.returned_messages import error_of
-from ragcontract.record.traces.model_messages import OPENTELEMETRY, AskedCall, arguments_of, messages_of
+from ragcontract.record.traces.model_messages import (
+    OPENTELEMETRY,
+    AskedCall,
+    arguments_of,
+    calls_of,
+    messages_of,
+)
 from ragcontract.record.traces.retrievals import (
     Reading,
     Span,
@@ -247,7 +253,7 @@ def with_others(calls: Sequence[AskedCall], others: Sequence[AskedCall]) -> list
 
 
 def _asked(spans: Sequence[Span]) -> list[AskedCall]:
-    return [call for span in spans for message in messages_of(span) for call in message.calls]
+    return [call for span in spans for call in calls_of(span) or ()]
 
 
 def _say_calls(models: Sequence[Span], spans: Sequence[Span]) -> bool:
@@ -280,13 +286,14 @@ def _unwrapped(arguments: Any) -> Any:
 
 def says_calls(span: Span) -> bool:
     """Return whether a model's span has all tool calls that the model asked for, or shows that it asked for none."""
-    messages = messages_of(span)
-    has_calls = any(message.calls for message in messages)
-    if not has_calls and any("tool" in reason or "function" in reason for reason in _finish_reasons(span)):
+    calls, messages = calls_of(span), messages_of(span)
+    if calls is None:
+        return False
+    if not calls and any("tool" in reason or "function" in reason for reason in _finish_reasons(span)):
         return False
     if messages:
         return all(message.is_whole for message in messages)
-    return not span.dropped and (span.error is not None or _takes_a_prompt(span))
+    return not span.dropped and (bool(calls) or span.error is not None or _takes_a_prompt(span))
 
 
 def _finish_reasons(span: Span) -> Iterator[str]:

@@ -294,7 +294,7 @@ TABLE: list[tuple[str, object, Mapping[str, Any]]] = [
             "documents": [{"doc_id": "a"}],
             "context": [Document("A", source="a")],
         },
-        {"response": "yes", "tool_calls": [CALL], "results": [{"doc_id": "a"}]},
+        {"response": "yes", "tool_calls": [CALL], "results": [{"doc_id": "a"}], "retrieved_contexts": ["A"]},
     ),
     (
         "a message with the older form of a call",

@@ -425,7 +425,7 @@ class Answered:
         ({"answer": "x", "output": {"text": "SECRET"}}, "a value of type dict as the answer"),
         (
             {"context": [Document("t", id="a")], "source_documents": [Document("t", id="b")], "result": "x"},
-            "two lists of results that differ, as 'context' and 'source_documents'",
+            "two lists of results that differ, as 'source_documents' and 'context'",
         ),
         (
             {"answer": "x", "tool_calls": [REFUND], "function_call": {"name": "a"}},
