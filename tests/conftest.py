@@ -1,14 +1,18 @@
 """Settings of the test tools, and the stand-in for GitHub, which has to be stopped after each test."""
 
+from __future__ import annotations
+
 import signal
 import sys
 import tempfile
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.github.standin import GitHub
+if TYPE_CHECKING:
+    from tests.github.standin import GitHub
 
 # No test asserts a time, hypothesis' own limits on an example included: a busy machine is no defect.
 settings.register_profile("rag-contract", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -43,5 +47,7 @@ def _without_modules_of_other_tests() -> Iterator[None]:
 
 @pytest.fixture
 def github() -> Iterator[GitHub]:
+    from tests.github.standin import GitHub  # with the description of GitHub's API, which few tests need
+
     with GitHub() as standin:
         yield standin

@@ -12,6 +12,7 @@ import importlib
 import io
 import json
 import os
+import pkgutil
 import socket
 import subprocess
 import sys
@@ -19,7 +20,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-PRELOADED = ("requests", "yaml", "jsonschema", "ragcontract.cli.main", "ragcontract.record.recording")
+PRELOADED = ("requests", "yaml", "jsonschema", "pytest")  # and all of rag-contract
+NOT_PRELOADED = "ragcontract.cluster."  # pyspark and pyarrow start threads, which a fork does not have
 REQUEST = 1 << 20  # bytes
 # What Python reads when it starts, and so what a forked command would not see.
 AT_THE_START = ("PYTHON", "LC_", "LANG", "MALLOC", "COVERAGE")
@@ -68,10 +70,10 @@ ENVIRON = plain_environ()
 
 
 def run(
-    before: str, argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str], stdin: str | None
+    program: str, argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str], stdin: str | None = None
 ) -> tuple[int, str, str]:
-    """Run code and then rag-contract; return its exit code, and what it wrote to its output and error streams."""
-    wanted = {"before": before, "argv": [*map(os.fspath, argv)], "cwd": str(cwd.absolute()), "environ": {**environ}}
+    """Run Python code as a command; return its exit code, and what it wrote to its output and error streams."""
+    wanted = {"code": program, "argv": [*map(os.fspath, argv)], "cwd": str(cwd.absolute()), "environ": {**environ}}
     request = json.dumps(wanted).encode()
     with contextlib.ExitStack() as stack:
         (out, to_out), (err, to_err), (code, to_code), (from_in, to_in) = (os.pipe() for _ in range(4))
@@ -102,7 +104,7 @@ def _text(data: bytes) -> str:
 
 
 def serve(requests: socket.socket) -> str:
-    """Fork for each request; in the process that is to run a command, return the code that runs before."""
+    """Fork for each request; in the process that is to run a command, return its code."""
     while True:
         request, descriptors, _, _ = socket.recv_fds(requests, REQUEST, 4)
         if not request:
@@ -135,7 +137,7 @@ def serve(requests: socket.socket) -> str:
         setattr(sys, name, _stream(getattr(sys, name), number))
         setattr(sys, f"__{name}__", getattr(sys, name))
     sys.dont_write_bytecode = bool(os.environ.get(KEEPS_NOTHING))
-    return str(wanted["before"])
+    return str(wanted["code"])
 
 
 def _stream(old: io.TextIOWrapper, number: int) -> io.TextIOWrapper:
@@ -148,8 +150,10 @@ if __name__ == "__main__":
     del sys.path[0]  # as `python -m ragcontract` does
     for module in PRELOADED:
         importlib.import_module(module)
+    for each in pkgutil.walk_packages(importlib.import_module("ragcontract").__path__, "ragcontract."):
+        if not each.name.startswith(NOT_PRELOADED):
+            importlib.import_module(each.name)
     sys.modules["__main__"] = importlib.import_module("ragcontract.__main__")
     del sys.modules["tests"]  # `record` notes all modules that are imported
     gc.freeze()
-    before = serve(socket.socket(fileno=int(sys.argv[1])))
-    exec(before + ENTRY_POINT)
+    exec(serve(socket.socket(fileno=int(sys.argv[1]))))

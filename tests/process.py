@@ -63,7 +63,7 @@ def spawn(
     """
     whole = plain_environ() | dict(environ or {})
     if command is COMMAND and forking.can_run(whole):
-        return Ended(*forking.run(before, argv, cwd=cwd, environ=whole, stdin=stdin))
+        return Ended(*forking.run(before + forking.ENTRY_POINT, argv, cwd=cwd, environ=whole, stdin=stdin))
     if before:
         command = (sys.executable, "-c", before + forking.ENTRY_POINT)
     done = subprocess.run(

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from scripts import docs
+from tests import forking
 from tests.builders import golden, run, stored_query, write_baseline, write_jsonl
+from tests.forking import plain_environ
 from tests.judgment_files import FALSE, TRUE, judged_workspace, write_good_calibration, write_judgments_on
 from tests.process import Ended, rag_contract, shell, spawn
 from tests.runner import ROOT
@@ -40,19 +42,25 @@ class Suite:
 
     def __init__(self, folder: Path, installed: Path) -> None:
         self.folder = folder
-        self._path = f"{installed}:{ROOT}"
+        self._path = [str(installed), str(ROOT)]
         (folder / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\naddopts = --strict-markers\n")
 
     def write(self, **files: str) -> None:
         for name, text in files.items():
             (self.folder / f"{name}.py").write_text(text)
 
-    def run(self, *args: str, inside: str = "") -> Ended:
-        environ = {"PYTHONPATH": self._path, "PYTEST_ADDOPTS": "", "COLUMNS": "200"}
-        options = ("-p", "no:cacheprovider", *OTHERS, "-rA", "-v")
-        return spawn(
-            *options, *args, cwd=self.folder / inside, command=(sys.executable, "-m", "pytest"), environ=environ
+    def run(self, *args: str, inside: str = "", fresh: bool = False) -> Ended:
+        """Run pytest; a ``fresh`` process starts with nothing imported, any other one with most of what it needs."""
+        environ = {"PYTEST_ADDOPTS": "", "COLUMNS": "200"}
+        argv = ["-p", "no:cacheprovider", *OTHERS, "-rA", "-v", *args]
+        folder = self.folder / inside
+        if fresh:
+            environ["PYTHONPATH"] = ":".join(self._path)
+            return spawn(*argv, cwd=folder, command=(sys.executable, "-m", "pytest"), environ=environ)
+        code = (
+            f"import runpy, sys\nsys.path[:0] = {['', *self._path]}\nrunpy.run_module('pytest', run_name='__main__')\n"
         )
+        return Ended(*forking.run(code, argv, cwd=folder, environ=plain_environ() | environ))
 
 
 @pytest.fixture
@@ -382,7 +390,7 @@ def test_a_project_that_does_not_use_the_plugin_imports_nothing_of_it(suite: Sui
         "    ours = {name for name in sys.modules if name.partition('.')[0] in ('ragcontract', 'msgspec', 'click')}\n"
         "    assert ours == {'ragcontract', 'ragcontract.pytest_plugin'}\n"
     )
-    ended = suite.run()
+    ended = suite.run(fresh=True)
     assert ended.code == 0, ended.out
 
 
