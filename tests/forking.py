@@ -140,6 +140,22 @@ def serve(requests: socket.socket) -> str:
     return str(wanted["code"])
 
 
+def execute(program: str) -> None:
+    """Run a program, and end the process as Python does, but without freeing each object: that takes 50 ms."""
+    try:
+        exec(program, {"__name__": "__main__"})
+    except SystemExit as ended:
+        if not isinstance(ended.code, int):
+            raise
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        with contextlib.suppress(OSError, ValueError):  # if a stream does not take it, Python says so
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(ended.code)
+        raise
+
+
 def _stream(old: io.TextIOWrapper, number: int) -> io.TextIOWrapper:
     """Return a new stream with the settings of one that was opened for another file."""
     raw = open(number, "rb" if number == 0 else "wb", closefd=False)  # noqa: SIM115
@@ -156,4 +172,4 @@ if __name__ == "__main__":
     sys.modules["__main__"] = importlib.import_module("ragcontract.__main__")
     del sys.modules["tests"]  # `record` notes all modules that are imported
     gc.freeze()
-    exec(serve(socket.socket(fileno=int(sys.argv[1]))))
+    execute(serve(socket.socket(fileno=int(sys.argv[1]))))
