@@ -130,7 +130,9 @@ def _check_and_write(job: _Job) -> Delivery:
         raise InputError(problems)
     detail, source = settings.report_json_detail, _provenance(settings, context)
     try:
-        outcome = pipeline.check(job.files.inputs, now=job.world.clock(), detail=detail, source=source)
+        outcome = pipeline.check(
+            job.files.inputs, now=job.world.clock(), detail=detail, source=source, tests_all="report-html" in reports
+        )
     except InputError as error:
         raise without_content(error, job.files) from None
     folder = Path(in_container(settings.working_directory, context))

@@ -64,12 +64,13 @@ def check(
     registry: Registry = BUILT_IN,
     detail: Detail | None = None,
     source: Provenance | None = None,
+    tests_all: bool = False,
 ) -> Outcome:
     """Check a run against its contract.
 
     ``detail`` says which queries report.json lists; the default depends on their number. ``source`` is the origin of
-    the report. Raises :class:`~ragcontract.core.errors.InputError` with all problems of all inputs if it cannot be
-    judged.
+    the report. ``tests_all`` says whether changes without a limit are tested as well. Raises
+    :class:`~ragcontract.core.errors.InputError` with all problems of all inputs if it cannot be judged.
     """
     contract = load(inputs, registry)
     log.debug("loaded: %d golden queries, %d gates", len(contract.queries), len(contract.gates))
@@ -79,7 +80,7 @@ def check(
     problems.raise_if_any()
     decision = decide(evaluation, now)
     log.debug("decided: %s, %d findings", decision.verdict, len(decision.findings))
-    report = report_of(evaluation, decision, problems.warnings, now, source=source)
+    report = report_of(evaluation, decision, problems.warnings, now, source=source, tests_all=tests_all)
     return Outcome(
         report=report,
         evaluation=evaluation,

@@ -165,18 +165,21 @@ def report(
     warnings: Sequence[str] = (),
     path: str = "golden.jsonl",
     now: datetime = NOW,
+    tests_all: bool = False,
 ) -> Report:
     """Evaluate, judge and report; raises InputError where a limit cannot be judged."""
-    return report_on(evaluate(queries, run, baseline, config, path=path), warnings, now=now)
+    return report_on(evaluate(queries, run, baseline, config, path=path), warnings, now=now, tests_all=tests_all)
 
 
-def report_on(evaluation: Evaluation, warnings: Sequence[str] = (), *, now: datetime = NOW) -> Report:
+def report_on(
+    evaluation: Evaluation, warnings: Sequence[str] = (), *, now: datetime = NOW, tests_all: bool = False
+) -> Report:
     """Judge and report; raises InputError where a limit cannot be judged."""
     missing = input_problems(evaluation)
     limits = Problems(problems=tuple(one for one in missing.problems if "cannot be judged" in one))
     (evaluation.contract.limit_problems + limits).raise_if_any()
     decision = decide(evaluation, now)
-    return report_of(evaluation, decision, list(warnings), now)
+    return report_of(evaluation, decision, list(warnings), now, tests_all=tests_all)
 
 
 class Made(Struct, frozen=True):

@@ -8,7 +8,7 @@ import pytest
 
 from tests.builders import golden, run, write_jsonl
 from tests.history import notes, notes_everywhere, returned, stored, with_baseline
-from tests.process import rag_contract
+from tests.process import rag_contract, spawn
 
 WAIVER = {"reason": "r", "owner": "o", "expires": "2099-01-01"}
 RULES = {"must_rank_at_most": 2, "forbidden_doc_ids": ["x", "y"]}
@@ -364,3 +364,35 @@ def test_a_mode_that_was_expected_is_named_once(now: str | None) -> None:
     returned(run("q1", "doc1", mode=now or "trustworthy", response="Yes."), run("q2", "doc2"))
     (note,) = [note for note in notes_everywhere() if "since" in note]
     assert note == f"Contract changed since the baseline: 1 rule {'changed' if now else 'removed'} (q1)"
+
+
+def test_with_the_golden_files_of_the_baseline_no_query_is_compared_by_itself(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "golden.jsonl", [golden("q1", "doc1")])
+    write_jsonl(tmp_path / "current_run.jsonl", [run("q1", "doc1")])
+    assert spawn("baseline", cwd=tmp_path).code == 0
+    before = (tmp_path / "baseline.json").read_text()
+
+    def changes() -> list[str]:
+        assert spawn("check", cwd=tmp_path).code == 0
+        found = json.loads((tmp_path / "report.json").read_text())["inputs"]["baseline"]["contract_changes"]
+        return [change["kind"] for change in found]
+
+    # An expectation that the golden file never had shows whether it was looked at.
+    edited = before.replace('"relevant":[1,', '"must_rank_at_most":1,"relevant":[1,')
+    assert edited != before
+    (tmp_path / "baseline.json").write_text(edited)
+    assert changes() == []
+    (tmp_path / "golden.jsonl").write_text((tmp_path / "golden.jsonl").read_text() + "\n")
+    assert changes() == ["rules_removed"]
+
+
+def test_with_another_relevance_level_the_same_golden_files_are_compared(tmp_path: Path) -> None:
+    write_jsonl(
+        tmp_path / "golden.jsonl", [golden("q1", relevance={"doc1": 2, "doc2": 1}) | {"relevant_doc_ids": None}]
+    )
+    write_jsonl(tmp_path / "current_run.jsonl", [run("q1", "doc1", "doc2")])
+    assert spawn("baseline", cwd=tmp_path).code == 0
+    (tmp_path / "ragcontract.yml").write_text("relevance_level: 2\n")
+    assert spawn("check", cwd=tmp_path).code == 0
+    found = json.loads((tmp_path / "report.json").read_text())["inputs"]["baseline"]["contract_changes"]
+    assert [change["kind"] for change in found] == ["settings_weakened"]

@@ -17,7 +17,7 @@ from msgspec.structs import fields, replace
 from ragcontract.contract.config import Config, Waiver
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.core.gate import Gate
-from ragcontract.core.golden import RELEVANT_GRADE, GoldenQuery, graded_from
+from ragcontract.core.golden import GoldenQuery, graded_from
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import percent
 from ragcontract.decision.evaluated import Evaluation
@@ -90,7 +90,7 @@ def contract_changes(evaluation: Evaluation, *, cutoff: bool = False) -> list[Co
         return None
     config_file, queries = evaluation.contract.config_file, evaluation.contract.queries
     before, now = stored.contract, past_contract(config_file)
-    level = before.settings.get(LEVEL, RELEVANT_GRADE)
+    level = before.relevance_level
     k, k_now = max(stored.k), evaluation.contract.k
     settings, settings_now = (
         ({"k": k} | before.settings, {"k": k_now} | now.settings) if cutoff else (before.settings, now.settings)

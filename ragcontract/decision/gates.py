@@ -67,9 +67,14 @@ def change_tests(contract: Contract, aggregates: Aggregates) -> ChangeTests:
     )
 
 
-def noise_of_metrics(aggregates: Aggregates, tests: ChangeTests) -> dict[str, Noise]:
-    """Return the noise of each metric that changed. A metric without a limit on its change is tested alone."""
+def noise_of_metrics(aggregates: Aggregates, tests: ChangeTests, *, only_limited: bool = False) -> dict[str, Noise]:
+    """Return the noise of each metric that changed. A metric without a limit on its change is tested alone.
+
+    With ``only_limited``, only metrics with a limit on their change have it.
+    """
     keys = [metric.key for family in aggregates.families for metric in family.metrics]
+    if only_limited:
+        keys = [key for key in keys if (key, None) in tests.results]
     changes = {key: change for key, change in aggregates.changes(None, keys).items() if change.changed}
     others = [key for key in changes if (key, None) not in tests.results]
     results = assess([changes[key] for key in others], tests.alpha, together=False)
@@ -78,13 +83,16 @@ def noise_of_metrics(aggregates: Aggregates, tests: ChangeTests) -> dict[str, No
     return {key: noise_of_metric for key, noise_of_metric in noises.items() if noise_of_metric}
 
 
-def p_values_of_tags(aggregates: Aggregates, tests: ChangeTests, keys: Sequence[str]) -> dict[str, dict[str, float]]:
+def p_values_of_tags(
+    aggregates: Aggregates, tests: ChangeTests, keys: Sequence[str], *, only_limited: bool = False
+) -> dict[str, dict[str, float]]:
     """Return the p-values of changes for the worse, by tag and metric.
 
     They are adjusted over all tags, because among many tags some get worse by chance alone. Where a limit was tested,
-    its p-value is returned.
+    its p-value is returned. With ``only_limited``, only changes with a limit have one.
     """
-    by_tag = {tag: aggregates.changes(tag, keys) for tag in aggregates.tags}
+    wanted = {tag: [key for key in keys if not only_limited or (key, tag) in tests.results] for tag in aggregates.tags}
+    by_tag = {tag: aggregates.changes(tag, of_tag) for tag, of_tag in wanted.items() if of_tag}
     p_values: dict[str, dict[str, float]] = {tag: {} for tag in by_tag}
     for key in keys:
         changes = {tag: of[key] for tag, of in by_tag.items() if key in of and of[key].changed}

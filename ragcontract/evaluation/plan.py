@@ -17,11 +17,11 @@ from ragcontract.answers.metric_options import CannotScoreError
 from ragcontract.contract.resolve import Contract
 from ragcontract.core import bounds
 from ragcontract.core.finding import unsaid
-from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.golden import RELEVANT_GRADE, GoldenQuery
 from ragcontract.core.metric import Family, Invalid, Metric, Missing
 from ragcontract.core.phrase import parts_of
 from ragcontract.core.rule import RankRule, RowContext, RowRule, RuleSettings, Turn, Violation, row_rules_of
-from ragcontract.core.run import CONTEXT_FIELDS, SAID, QueryScore, RunRow, Values, row_type
+from ragcontract.core.run import CONTEXT_FIELDS, SAID, QueryScore, RunRow, SourceFile, Values, row_type
 from ragcontract.metrics.ranking import Families
 from ragcontract.runs.baseline_contract import digest_with
 
@@ -63,6 +63,8 @@ class Plan(Families, frozen=True, kw_only=True):
     """
 
     golden: dict[str, GoldenQuery]
+    golden_files: tuple[SourceFile, ...] = ()
+    relevance_level: float = RELEVANT_GRADE
     row_rules: tuple[type[RowRule], ...] = ()  # the rules in use that read the row
     rank_rules: tuple[type[RankRule], ...] = ()  # the rules in use that read the ranks; the broken rows are listed
     pools: Mapping[str, bytes] = {}  # the judged pools that a baseline brings for a run, by query id
@@ -310,6 +312,8 @@ def plan_for(
     """Return the plan for scoring the rows of a run under a contract."""
     return Plan(
         golden=contract.queries,
+        golden_files=contract.golden.files,
+        relevance_level=contract.config.relevance_level,
         ranking=contract.ranking,
         families=contract.families,
         diagnostics=contract.diagnostics,

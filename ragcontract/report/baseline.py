@@ -34,7 +34,7 @@ from ragcontract.report.rank_changes import rank_changes
 from ragcontract.report.record import QueryReport, Report
 from ragcontract.report.terminal import changes, check_text, lists, sizes
 from ragcontract.runs.baseline_contract import Replaced, expected_of
-from ragcontract.runs.baseline_file import FORMAT_VERSION, Accepted, BaselineFile, BaselineQuery
+from ragcontract.runs.baseline_file import FORMAT_VERSION, Accepted, BaselineFile, BaselineQuery, digests_of
 
 LEFT_OUT: dict[str, object] = {
     "repeats": [],
@@ -75,6 +75,7 @@ def _head(
         contract=past_contract(contract.config_file),
         replaces=replaces,
         runs=evaluation.run.runs,
+        golden_files=digests_of(contract.golden.files),
         queries=[],
     )
 

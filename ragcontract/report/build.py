@@ -65,16 +65,22 @@ def report_of(
     now: datetime,
     *,
     source: Provenance | None = None,
+    tests_all: bool = False,
 ) -> Report:
-    """Build the report. ``now`` needs a time zone. A report on up to 10,000 golden queries lists all of them."""
-    detail = usual_detail(evaluation)
+    """Build the report. ``now`` needs a time zone. A report on up to 10,000 golden queries lists all of them.
+
+    ``tests_all`` says whether changes without a limit are tested as well. In the modes of ``fail_on`` that decide by
+    tests, they always are.
+    """
+    contract, detail = evaluation.contract, usual_detail(evaluation)
     mistakes = list(likely_mistakes(evaluation))
     all_warnings = [*map(as_warning, mistakes), *warnings, *decision.warnings, *_about_age(evaluation, now)]
-    metrics = _metrics(evaluation, decision)
+    only_limited = not tests_all and decision.tests.mode == "strict"
+    metrics = _metrics(evaluation, decision, only_limited=only_limited)
     report = Report(
         tool=TOOL,
         verdict=decision.verdict,
-        k=sorted(evaluation.contract.config_file.cutoffs),
+        k=sorted(contract.config_file.cutoffs),
         created_at=now.isoformat(timespec="seconds"),
         inputs=_inputs(evaluation, now),
         metrics=metrics,
@@ -83,7 +89,7 @@ def report_of(
         queries=list(query_reports(evaluation, decision, detail)),
         broken=broken_queries_of(evaluation, decision),
         failed_checks=[check for finding in decision.findings for check in _failed_checks(finding)],
-        tags=_tags(evaluation, decision),
+        tags=_tags(evaluation, decision, only_limited=only_limited),
         warnings=[encodable(warning) for warning in all_warnings],
         latency=_latency(evaluation),
         repeats=_repeats(evaluation),
@@ -96,12 +102,8 @@ def report_of(
         judge=_judge(evaluation, decision),
         likely_mistakes=mistakes,
         run_notes=list(run_notes(evaluation)),
-        least_overlap=UNSET if evaluation.contract.overlap is None else least_overlap(evaluation),
-        label_notes=list(
-            label_notes(
-                metrics, decision.gates, evaluation.contract.k, skips=evaluation.contract.config.unjudged == "skip"
-            )
-        ),
+        least_overlap=UNSET if contract.overlap is None else least_overlap(evaluation),
+        label_notes=list(label_notes(metrics, decision.gates, contract.k, skips=contract.config.unjudged == "skip")),
         source=source,
     )
     return replace(report, summary_line=summary_of(report))
@@ -255,9 +257,9 @@ def _about_age(evaluation: Evaluation, now: datetime) -> Iterator[str]:
         yield f"{baseline.files[0].path}: its age is not known, so max_baseline_age has no effect ({why})"
 
 
-def _metrics(evaluation: Evaluation, decision: Decision) -> dict[str, MetricReport]:
+def _metrics(evaluation: Evaluation, decision: Decision, *, only_limited: bool) -> dict[str, MetricReport]:
     aggregates = evaluation.aggregates
-    noise = noise_of_metrics(aggregates, decision.tests)
+    noise = noise_of_metrics(aggregates, decision.tests, only_limited=only_limited)
     reports = {}
     for metric in evaluation.contract.metrics:
         compared = aggregates.comparisons[metric.key]
@@ -278,11 +280,11 @@ def _metrics(evaluation: Evaluation, decision: Decision) -> dict[str, MetricRepo
     return reports
 
 
-def _tags(evaluation: Evaluation, decision: Decision) -> dict[str, TagReport]:
+def _tags(evaluation: Evaluation, decision: Decision, *, only_limited: bool) -> dict[str, TagReport]:
     compared = evaluation.baseline is not None
     aggregates = evaluation.aggregates
     largest = [metric.key for metric in evaluation.contract.metrics_at_largest_k]
-    p_values = p_values_of_tags(aggregates, decision.tests, largest)
+    p_values = p_values_of_tags(aggregates, decision.tests, largest, only_limited=only_limited)
     groups = aggregates.families[0].tags
     return {
         tag: TagReport(

@@ -56,7 +56,13 @@ class MetricReport(Struct, frozen=True, kw_only=True):
     baseline: Annotated[float | None, Meta(description="The baseline's mean over the shared queries.")]
     delta: Annotated[float | None, Meta(description="current_shared minus baseline.")]
     status: Status
-    noise: Annotated[Noise | None, Meta(description="How sure the change is; null if nothing changed.")] = None
+    noise: Annotated[
+        Noise | None,
+        Meta(
+            description="How sure the change is; null if nothing changed, and if the change has no limit, unless "
+            "fail_on.mode is significant or noninferiority, or an HTML report is written."
+        ),
+    ] = None
     k: Annotated[int | None, Meta(description="The cut-off of the metric; null if it has none.")] = None
     better: Direction = "higher"
     scale: Scale = Scale()
@@ -217,7 +223,9 @@ class TagReport(Struct, frozen=True, kw_only=True):
         dict[str, float],
         Meta(
             description="For drops at the largest cut-off, adjusted over all tags by the max-T method of Westfall and "
-            "Young (1993). A drop with a limit has the p-value of that limit. A metric that did not drop has none."
+            "Young (1993). A drop with a limit has the p-value of that limit. A metric that did not drop has none, and "
+            "a drop without a limit has one only if fail_on.mode is significant or noninferiority, or if an HTML "
+            "report is written."
         ),
     ] = {}
     shared: Annotated[

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.golden import ExpectedAnswer, GoldenQuery, Severity
+from ragcontract.core.golden import RELEVANT_GRADE, ExpectedAnswer, GoldenQuery, Severity
 from ragcontract.core.ids import Rank
 from ragcontract.core.run import Means
 
@@ -163,6 +163,11 @@ class PastContract(Struct, frozen=True, kw_only=True, omit_defaults=True):
     limits: dict[str, float | str] = {}
     settings: dict[str, Value] = {}
     waivers: list[PastWaiver] = []
+
+    @property
+    def relevance_level(self) -> Value:
+        """The grade from which documents were relevant."""
+        return self.settings.get("relevance_level", RELEVANT_GRADE)
 
 
 class Replaced(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -100,6 +100,24 @@ class StoredHead(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ] = None
     replaces: Annotated[Replaced | None, Meta(description="The baseline that was replaced by this one.")] = None
     runs: Annotated[RunCount, Meta(description="How many good runs it is the mean of; left out for one.")] = 1
+    golden_files: Annotated[
+        list[str],
+        Meta(description="SHA-256 digests of the golden files. With the same files, no query is compared by itself."),
+    ] = []
+
+    def has_golden(self, files: Iterable[SourceFile], level: float) -> bool:
+        """Return whether it was stored with these golden files, and with this grade from which documents are relevant.
+
+        False if it or the files do not say.
+        """
+        same_level = self.contract is not None and self.contract.relevance_level == level
+        return same_level and bool(self.golden_files) and self.golden_files == digests_of(files)
+
+
+def digests_of(files: Iterable[SourceFile]) -> list[str]:
+    """Return the digests of files, sorted; none if that of any is not known."""
+    digests = sorted(file.sha256 for file in files)
+    return digests if all(digests) else []
 
 
 class BaselineFile(StoredHead, frozen=True, kw_only=True, omit_defaults=True):

@@ -56,7 +56,7 @@ def test_a_check_against_its_baseline_comes_to_the_same(stored: Path, contract: 
     folder = copied(stored / contract, tmp_path / "work")
     (folder / "report.json").unlink()
     judgments = JUDGMENTS if contract == "answers" else ()
-    ended = spawn("check", "--baseline", "baseline.json", *judgments, cwd=folder)
+    ended = spawn("check", "--baseline", "baseline.json", "--report-html", "report.html", *judgments, cwd=folder)
     assert ended.code == 1, ended
     before, now = (json.loads((path / "report.json").read_text()) for path in (stored / contract, folder))
     assert list(differences(before, now)) == []

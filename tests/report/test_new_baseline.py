@@ -1,5 +1,6 @@
 import json
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ def test_it_holds_what_was_returned_and_what_it_came_to(tmp_path: Path) -> None:
     found = json.loads(made_of(tmp_path, rows, [run("q1", "x", "a", "y", index_version=3), run("q2", "é")]))
     fingerprint = found.pop("golden_sha256")
     assert len(fingerprint) == 64
+    assert found.pop("golden_files") == [sha256((tmp_path / "golden.jsonl").read_bytes()).hexdigest()]
     means = {"mrr_at_2": 0.5, "recall_at_2": 0.5, "precision_at_2": 0.5, "hitrate_at_2": 1.0}
     assert {name: value for name, value in found["metrics"].items() if name in means} == means
     assert found.pop("tags") == {"t": found.pop("metrics")}

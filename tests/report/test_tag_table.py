@@ -1,12 +1,14 @@
 """How sure the drops of tags are, and which tag comes first."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ragcontract.report.metric_table import tags_worst_first
 from tests.builders import golden, run, write_jsonl
-from tests.process import rag_contract
+from tests.process import rag_contract, spawn
 from tests.records import query, report
 from tests.report.page import Page
 
@@ -17,12 +19,43 @@ def test_p_values_are_adjusted_over_all_tags_and_given_for_those_that_fell() -> 
     good, bad = ["A"], ["x", "A"]
     run = {one.id: good if one.tags == ("up",) else bad for one in queries}
     before = {one.id: bad if one.tags == ("up",) else good for one in queries}
-    tags = report(queries, run, before, {"k": [1, 5]}).tags
+    tags = report(queries, run, before, {"k": [1, 5]}, tests_all=True).tags
     # Alone, 2^-6 and 2^-5; the second also counts how often the first is as extreme by chance.
     assert 1 / 64 <= tags["six"].p_values["mrr_at_5"] < tags["five"].p_values["mrr_at_5"] < 0.12
     assert tags["five"].p_values["mrr_at_5"] > 1 / 32
     assert tags["up"].p_values == {}
     assert {key for tag in tags.values() for key in tag.p_values} == {"mrr_at_5", "ndcg_at_5", "map_at_5"}
+
+
+@pytest.mark.parametrize(
+    ("config", "options", "tested", "noise"),
+    [
+        ("k: 5", (), [], set()),
+        ("fail_on: {mrr_drop_gt: 0.9}", (), [], {"mrr_at_5"}),
+        ("tags: {billing: {fail_on: {recall_drop_gt: 1}}}", (), [("billing", {"recall_at_5"})], set()),
+        ("fail_on: {mode: significant}", (), [("billing", "all"), ("policy", "all")], "all"),
+        ("k: 5", ("--report-html", "report.html"), [("billing", "all"), ("policy", "all")], "all"),
+    ],
+    ids=["no limit", "a limit", "a limit on a tag", "a mode that tests", "the HTML report"],
+)
+def test_a_change_without_a_limit_is_tested_only_where_it_is_wanted(
+    tmp_path: Path, config: str, options: tuple[str, ...], tested: list[Any], noise: Any
+) -> None:
+    names = [f"{tag}{number}" for tag in ("billing", "policy") for number in range(6)]
+    write_jsonl(tmp_path / "golden.jsonl", [golden(name, "A", tags=[name[:-1]]) for name in names])
+    write_jsonl(tmp_path / "base.jsonl", [run(name, "A") for name in names])
+    write_jsonl(tmp_path / "current_run.jsonl", [run(name) for name in names])
+    (tmp_path / "ragcontract.yml").write_text(config)
+    spawn("check", "--baseline", "base.jsonl", *options, cwd=tmp_path)
+    written = json.loads((tmp_path / "report.json").read_text())
+    dropped = {name for name, metric in written["metrics"].items() if metric["delta"] and not metric.get("diagnostic")}
+    p_values = [(tag, set(found["p_values"])) for tag, found in written["tags"].items() if found["p_values"]]
+    assert p_values == [(tag, dropped if keys == "all" else keys) for tag, keys in tested]
+    with_noise = {name for name in dropped if written["metrics"][name]["noise"]}
+    assert with_noise == (dropped if noise == "all" else noise)
+    markdown = (tmp_path / "report.md").read_text()
+    assert ("How sure the changes are" in markdown) is bool(noise)
+    assert ("With a star" in markdown) is bool(tested)
 
 
 def test_the_tag_that_lost_most_comes_first_and_of_equal_losses_the_worst(

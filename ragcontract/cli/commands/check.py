@@ -92,7 +92,13 @@ def command(
             _replace(wanted, inputs.all, error_report([ENDED], 0, (), clock(), source))
         with opened(inputs, engine) as sources:
             wanted_inputs = replace(sources, plugins=load_plugins(plugins), no_answers=no_answers)
-            outcome = pipeline.check(wanted_inputs, now=clock(), detail=report_json_detail, source=source)
+            outcome = pipeline.check(
+                wanted_inputs,
+                now=clock(),
+                detail=report_json_detail,
+                source=source,
+                tests_all=bool(reports["report_html"]),
+            )
     report = outcome.report
     warn(other_warnings(report))
     files = [out for _, _, out in wanted if not goes_to_stdout(out)]

@@ -156,7 +156,7 @@ def test_the_parts_that_are_folded() -> None:
     now = Rows(docs={"refund_policy": ["x"], "new": ["A"]}, name="run.jsonl", versions={"embedding_model": ["e5@2"]})
     before = Rows(docs={"refund_policy": ["D"], "gone": []}, name="base.jsonl", versions={"embedding_model": ["e5@1"]})
     queries = [query("refund_policy", "D", tags=("policy",)), query("new", "A", tags=("policy",))]
-    made = report(queries, now, before, {}, warnings=["golden.jsonl:3: odd"])
+    made = report(queries, now, before, {}, warnings=["golden.jsonl:3: odd"], tests_all=True)
     page = Page(without_bounds(render(made)))
     summaries = [part for part in page.prose if part.startswith(("Rank", "1 broken", "1 tag", "1 warning", "Inputs"))]
     assert summaries == [
@@ -258,7 +258,7 @@ def test_tables_are_cut_and_the_rest_is_counted(max_rows: int, shown: int) -> No
     queries = [query(f"q{number}", "A", tags=(f"t{number}",)) for number in range(4)]
     now = {asked.id: ["x"] for asked in queries} | {"other": []}
     before = {asked.id: ["A"] for asked in queries} | {f"gone{number}": ["A"] for number in range(4)}
-    made = report(queries, now, before, warnings=["w"] * 4)
+    made = report(queries, now, before, warnings=["w"] * 4, tests_all=True)
     page = Page(render(made, layout=Layout(rows=max_rows)))
     rows = [len(table) - 1 for table in page.tables]
     assert rows == ([6, shown, shown, shown, 6, shown, 4] if shown else [6, 6, 4])
