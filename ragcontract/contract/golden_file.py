@@ -106,6 +106,12 @@ def read_golden(
     return builder.finish()
 
 
+def _why_missing(unread: Warned) -> str:
+    if unread.meant == "relevant_doc_ids":
+        return f"is missing; is {unread.field!r} a misspelling of it?"
+    return f"is missing, and {unread.field!r} is not read; {unread.advice}"
+
+
 class _Builder:
     def __init__(self, *, level: float | None, strict: bool) -> None:
         self._level, self._strict = level, strict
@@ -164,8 +170,7 @@ class _Builder:
         if isinstance(relevant, Mismatch):
             if self._misspelled and row.relevance is None:
                 self._explained = True
-                of = "it" if self._misspelled.meant == "relevant_doc_ids" else repr(self._misspelled.meant)
-                relevant = Mismatch(relevant.path, f"is missing; is {self._misspelled.field!r} a misspelling of {of}?")
+                relevant = Mismatch(relevant.path, _why_missing(self._misspelled))
             self.problems.mismatch(location, relevant)
             return
         if row.must_rank_at_most is not None and not relevant:

@@ -408,6 +408,24 @@ def test_a_misspelled_field_explains_why_the_right_one_is_missing(
     )
 
 
+@pytest.mark.parametrize(
+    ("field", "advice"),
+    [
+        ("must_contain", 'write {"type": "must_contain", …} into rules'),
+        ("rule", "did you mean 'rules'?"),
+        ("expected_mod", "did you mean 'expected_mode'?"),
+    ],
+)
+def test_a_row_that_expects_nothing_but_has_a_field_that_is_not_read_says_where_it_belongs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, field: str, advice: str
+) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    Path("golden.jsonl").write_text(json.dumps({"id": "q1", "query": "b", field: "c"}) + "\n")
+    assert refused(tmp_path).err == (
+        f"error: golden.jsonl:1: relevant_doc_ids: is missing, and {field!r} is not read; {advice}\n"
+    )
+
+
 REPEATS = "(several rows per query are averaged with --repeats)"
 
 
