@@ -1,6 +1,7 @@
 """A key twice in one JSON object: decoders take the last value, which may be the one that nobody meant."""
 
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -60,11 +61,15 @@ def test_a_run_row_with_a_key_twice_is_refused_with_its_line(key: str, line: str
 LATE = 12_001
 
 
+@cache
+def many_rows(**fields: object) -> str:
+    return as_jsonl(*(golden(f"g{number}", forbidden_doc_ids=["secret"]) | fields for number in range(1, LATE)))
+
+
 @pytest.mark.parametrize("row", [{}, {"note of mine": 1}, {"query": "At 12:30, in short: what?"}], ids=str)
 @pytest.mark.parametrize(("key", "line"), GOLDEN.items(), ids=GOLDEN)
 def test_a_golden_file_is_searched_to_its_end(key: str, line: str, row: Row) -> None:
-    rows = [golden(f"g{number}", forbidden_doc_ids=["secret"]) | row for number in range(1, LATE)]
-    Path("golden.jsonl").write_text(as_jsonl(*rows) + line + "\n" + CLEAN)
+    Path("golden.jsonl").write_text(many_rows(**row) + line + "\n" + CLEAN)
     assert Path("golden.jsonl").stat().st_size > 1 << 20
     ended = rag_contract("validate")
     assert (ended.code, f"golden.jsonl:{LATE}: duplicate key '{key}' {LEAVE}" in ended.err) == (2, True)
@@ -76,7 +81,7 @@ BLANKS = {"a blank": " ", "blanks and a tab": "  \t", "a carriage return": "\r",
 @pytest.mark.parametrize("blanks", BLANKS.values(), ids=BLANKS)
 @pytest.mark.parametrize("name", ["forbidden_doc_ids", "forbidden\\u005fdoc_ids", "severity"])
 def test_however_a_key_is_written_its_row_is_refused_in_a_long_file(name: str, blanks: str) -> None:
-    rows = as_jsonl(*(golden(f"g{number}", forbidden_doc_ids=["secret"]) for number in range(1, LATE)))
+    rows = many_rows()
     key = json.loads(f'"{name}"')
     twice = f'"{key}"{blanks}: null, "{name}" {blanks}: null'
     Path("golden.jsonl").write_text(f'{rows}{{"id": "q1", "query" :"a?", "relevant_doc_ids": ["doc1"], {twice}}}\n')

@@ -110,8 +110,8 @@ class StoredHead(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
         False if it or the files do not say.
         """
-        same_level = self.contract is not None and self.contract.relevance_level == level
-        return same_level and bool(self.golden_files) and self.golden_files == digests_of(files)
+        same_files = bool(self.golden_files) and self.golden_files == digests_of(files)
+        return same_files and self.contract is not None and self.contract.relevance_level == level
 
 
 def digests_of(files: Iterable[SourceFile]) -> list[str]:

@@ -36,6 +36,7 @@ chat:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SEARCH_TOKEN", TOKEN)
+    monkeypatch.setattr("ragcontract.record.asking.FIRST_BACKOFF", 0.01)
     write_jsonl(tmp_path / "golden.jsonl", [golden("q1", "doc1")])
     return tmp_path
 

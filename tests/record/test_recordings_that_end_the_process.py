@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import golden, run, write_baseline, write_jsonl
-from tests.process import COMMAND, rag_contract
+from tests.process import COMMAND, rag_contract, spawn
 
 ENDS = {
     "os._exit while it is asked": "import os\ndef answer(question):\n    os._exit(0)\n",
@@ -34,7 +34,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def recorded(code: str, *options: str) -> int:
     """Record in a process of its own, without a worker for the code, and return the exit code."""
     Path("app.py").write_text(code)
-    return subprocess.run([*COMMAND, "record", "app.py:answer", *options], check=False, capture_output=True).returncode
+    return spawn("record", "app.py:answer", *options, cwd=Path()).code
 
 
 @pytest.mark.parametrize("code", ENDS.values(), ids=ENDS)
@@ -109,7 +109,7 @@ THREADS = (
 @pytest.mark.parametrize("hook", ["", AT_EXIT, AT_EXIT + THREADS], ids=["", "a hook at exit", "a hook and threads"])
 @pytest.mark.parametrize("code", FAILS.values(), ids=FAILS)
 def test_a_run_is_not_judged_whose_recording_failed_even_if_nobody_looks_at_the_exit_code(code: str, hook: str) -> None:
-    assert recorded(hook + code) == 2
+    assert recorded(hook + code, "--retries", "0") == 2
     ended = rag_contract("check")
     assert (ended.code, "current_run.jsonl: may be old: a recording of it did not end" in ended.err) == (2, True)
     assert recorded(f"{hook}def answer(question):\n    return ['other']\n") == 0
@@ -121,7 +121,7 @@ def test_processes_of_a_failed_recording_do_not_outlive_it() -> None:
     code = "import multiprocessing, time\nmultiprocessing.Process(target=time.sleep, args=(60,), daemon=True).start()\n"
     Path("app.py").write_text(code + FAILS["every question"])
     with subprocess.Popen(
-        [*COMMAND, "record", "app.py:answer"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        [*COMMAND, "record", "app.py:answer", "--retries", "0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as process:
         process.communicate(timeout=30)  # until no process has the pipe any more
     assert process.returncode == 2

@@ -175,7 +175,10 @@ LIMITING: list[Row] = [
 
 
 @pytest.mark.parametrize("forbidding", FORBIDDING, ids=lambda rule: rule["type"])
-def test_what_must_not_be_in_any_turn_is_written_for_each(forbidding: Row, tmp_path: Path) -> None:
+def test_what_must_not_be_in_any_turn_is_written_for_each(
+    forbidding: Row, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     said = answered("Hello", "secret")
     write_jsonl(tmp_path / "current_run.jsonl", [said])
     files = "--golden", str(tmp_path / "golden.jsonl"), "--run", str(tmp_path / "current_run.jsonl")
@@ -188,7 +191,10 @@ def test_what_must_not_be_in_any_turn_is_written_for_each(forbidding: Row, tmp_p
 
 
 @pytest.mark.parametrize("limiting", LIMITING, ids=lambda rule: rule["type"])
-def test_a_limit_in_any_turn_is_written_for_each(limiting: Row, tmp_path: Path) -> None:
+def test_a_limit_in_any_turn_is_written_for_each(
+    limiting: Row, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     calls = [{"function": {"name": "refund", "arguments": "none"}}] * 2
     said = answered("A long answer", "Short")
     said["messages"][1]["tool_calls"] = calls

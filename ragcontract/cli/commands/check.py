@@ -83,7 +83,7 @@ def command(
         raise click.UsageError("--report-v2 lists every answer, so it needs --engine local")
     options = {form.name.replace("-", "_"): form for form in FORMATS}
     wanted = [(option, form, out) for option, form in options.items() if (out := reports[option])]
-    source = _source(name)
+    source = Provenance(contract=encodable(name)) if name else None
     with replaced_on_error(wanted, inputs.all, clock(), source):
         inputs = find_files(inputs)
         refuse_outputs({option: out for option, _, out in wanted}, inputs.all, pages={"report_html"})
@@ -106,10 +106,6 @@ def command(
     text = terminal.verdict_text(report) if quiet else terminal.check_text(report, files[0] if files else "")
     say(text, err=any(goes_to_stdout(out) for _, _, out in wanted))
     return ExitCode.PASS if report.verdict == "pass" else ExitCode.BROKEN
-
-
-def _source(name: str) -> Provenance | None:
-    return Provenance(contract=encodable(name)) if name else None
 
 
 @contextmanager
