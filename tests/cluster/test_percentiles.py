@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from ragcontract.cluster.workers import at_rank, bits, from_bits
 from ragcontract.statistics.means import nearest_rank, rank_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 SAMPLES = {
     "close": [second + n * 2**-51 for second in (1, 2, 3) for n in range(200)],  # which differ in the last bits alone

@@ -21,7 +21,7 @@ from ragcontract.report.record import Report
 from tests.builders import write_jsonl
 from tests.cluster.data import numbers, once, skewed, write_contract, write_parquet
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 
 def assert_same(cluster: Report, machine: Report) -> None:
@@ -160,8 +160,3 @@ def executors(spark: SparkSession) -> list[int]:
 
 def test_there_are_two_executors(spark: SparkSession) -> None:
     until(lambda: len(executors(spark)) == 2)
-
-
-def test_all_who_need_the_cluster_run_in_one_process(request: pytest.FixtureRequest) -> None:
-    if hasattr(request.config, "workerinput"):  # else there is one process
-        assert request.node.nodeid.endswith("@spark"), "every worker starts a cluster: pass --dist loadgroup"

@@ -24,7 +24,7 @@ from tests.cluster.test_sources import executed
 from tests.cluster.toys import REGISTRY, UNASKED
 from tests.runs.sides import plan_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 QUERIES = 40
 SAID = ["refunds take 30 days", "no refunds.", "ask again", "30 days."]

@@ -13,7 +13,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.spark import check
 from tests.builders import golden, run, write_jsonl
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 CONFIG = """\
 metrics:

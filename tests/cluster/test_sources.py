@@ -26,7 +26,7 @@ from tests.records import NOW
 from tests.runs.sides import plan_of
 from tests.toys import REGISTRY as TOYS
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 HIT: Row = {"query_id": "q1", "results": [{"doc_id": "doc1", "score": 1.0}]}
 

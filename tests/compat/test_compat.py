@@ -91,7 +91,6 @@ def test_a_recording_goes_on_with_the_answers_of_its_journal(stored: Path, tmp_p
     assert list(differences(before, rows)) == []
 
 
-@pytest.mark.xdist_group("the address of a stored judge")
 def test_a_judging_asks_only_what_its_journal_lacks(stored: Path, tmp_path: Path) -> None:
     folder = copied(stored / "judging", tmp_path / "work")
     (folder / "state" / "rag-contract" / "judge.key").chmod(0o600)  # a key that Git has brought does not count
@@ -102,7 +101,6 @@ def test_a_judging_asks_only_what_its_journal_lacks(stored: Path, tmp_path: Path
     assert [row["verdict"] for row in rows] == [True] * 4
 
 
-@pytest.mark.xdist_group("the address of a stored judge")
 def test_its_labels_calibrate_the_judge_as_they_did(stored: Path, tmp_path: Path) -> None:
     folder = copied(stored / "answers", tmp_path / "work")
     before = json.loads((folder / "judge-calibration.json").read_text())

@@ -24,8 +24,6 @@ from ragcontract.report.record import Report
 from ragcontract.runs.readers import RunFiles
 from tests.builders import golden, run, write_jsonl
 
-pytestmark = pytest.mark.xdist_group("large real set")  # which takes seconds to build
-
 K = 10
 DEPTH = 20
 Lists = Mapping[str, list[str]]
