@@ -21,7 +21,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     settings: dict[str, bool | float | int | str | None] = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.codegen.wholeStage": "false",  # to compile a stage takes longer than a few thousand rows do
         "spark.local.dir": str(folder),
         "spark.sql.warehouse.dir": str(folder),
         "spark.sql.files.maxPartitionBytes": "64k",
