@@ -20,7 +20,6 @@ from ragcontract.contract.golden_row import (
     AnswerFields,
     GoldenRow,
     golden_record,
-    options_in,
     present,
 )
 from ragcontract.core import bounds
@@ -178,7 +177,7 @@ class _Builder:
         if row.must_include_any and not relevant:
             message = "needs at least one relevant document to include; name them, or leave it out"
             self.problems.problem(location.at("must_include_any"), message)
-        options = options_in(row) if about_answers else []
+        options = [name for name in OPTIONS if getattr(row, name) is not None] if about_answers else []
         fields = FIELDS_OF.load()(row) if named or options else NO_FIELDS
         for mismatch in fields.mismatches:
             self.problems.mismatch(location, mismatch)

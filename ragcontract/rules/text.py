@@ -8,7 +8,8 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
-from ragcontract.answers.matchers import faults, finds, pattern_fault, pattern_of, pattern_spans, spans
+from ragcontract.answers.matchers import finds_text, pattern_fault, pattern_of, pattern_spans, spans, text_fault
+from ragcontract.answers.normalising import Form
 from ragcontract.answers.regexes import Pattern
 from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AnswerSettings, Matcher, Wanted
@@ -49,7 +50,8 @@ class _Texts(AnswerRule, frozen=True, kw_only=True, gc=False):
         first: dict[str, int] = {}
         for number, text in enumerate(self.texts):
             path = (field,) if isinstance(self.value, str) else (field, number)
-            wrong += [(path, message) for _, message in faults(text, "text")]
+            if fault := text_fault(text):
+                wrong.append((path, fault))
             if first.setdefault(text, number) != number:
                 wrong.append((path, f"repeats {field}[{first[text]}]; leave one of them out"))
         return wrong
@@ -62,16 +64,13 @@ class _Texts(AnswerRule, frozen=True, kw_only=True, gc=False):
     def sought(self) -> int:
         return len(self.texts)
 
-    def matcher(self, text: str) -> Matcher:
-        return Matcher(text=text, ignore_case=self.ignore_case, word=self.word)
-
 
 class Contains(_Texts, frozen=True, kw_only=True, gc=False):
     """The answer contains the texts, or one of them."""
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        answer, normalise = answer_in(row), context.settings.answers.normalise
-        missing = [text for text in self.texts if not finds(self.matcher(text), answer, normalise=normalise)]
+        answer, form = answer_in(row), Form(context.settings.answers.normalise, self.ignore_case)
+        missing = [text for text in self.texts if not finds_text(text, answer, form, word=self.word)]
         if not missing or (self.any is not None and len(missing) < len(self.any)):
             return
         expected = joined(([quoted(text)] for text in missing[: bounds.LISTED]), len(missing) - bounds.LISTED)
@@ -93,7 +92,8 @@ class MustNotContain(_Texts, Flagging, frozen=True, kw_only=True, gc=False, tag=
     """What the user was shown contains none of the texts in ``value``; with ``any``, none of those either."""
 
     def searches(self, settings: AnswerSettings) -> Iterator[tuple[Matcher, Search]]:
-        for matcher in map(self.matcher, self.texts):
+        for text in self.texts:
+            matcher = Matcher(text=text, ignore_case=self.ignore_case, word=self.word)
             yield matcher, partial(spans, matcher, normalise=settings.normalise)
 
     def broken_by(self, matcher: Matcher, place: Place) -> Violation:
