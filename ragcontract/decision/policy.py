@@ -54,6 +54,8 @@ def distrusted_limits(evaluation: Evaluation, now: datetime) -> Distrusted:
     contract, judge, baseline = evaluation.contract, evaluation.judge, evaluation.baseline
     if judge is None:
         return {}
+    from ragcontract.judgments.calibration import why_not
+
     distrusted = {}
     for gate, task in judged_limits(contract).items():
         sides = (evaluation.run, baseline) if gate.compares else (evaluation.run,)
@@ -61,7 +63,7 @@ def distrusted_limits(evaluation: Evaluation, now: datetime) -> Distrusted:
         if gate.compares and judge.replay and baseline and baseline.stored:
             # The metric's fingerprint names these judges, and a baseline of others is not compared.
             judges |= judge.replay.fingerprints(task, contract.queries.keys())
-        if reasons := judge.why_not(task, judges, now):
+        if reasons := why_not(judge.calibrations, task, fingerprints=judges, now=now):
             distrusted[gate.id] = reasons
     return distrusted
 
