@@ -53,12 +53,19 @@ def by_cause(query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Ca
     because there is no answer at all have one cause, together with ``answered``.
     """
     unanswered = [violation for violation in violations if violation.rule == ANSWERED and not violation.warns]
-    for rules, violation in _with_merged_ranks(query, violations):
+    by_rule = {violation.rule: violation for violation in violations}
+    ranked = by_rule.get(names_of(MustRankAtMost)[0])
+    included = next((by_rule[name] for name in names_of(MustInclude) if name in by_rule), None)
+    if not ranked or not included or len(included.doc_ids) < len(query.relevant_doc_ids):
+        ranked = included = None  # they have different causes
+    for violation in violations:
         if violation in unanswered:
             because = (other.rule for other in violations if follows_from(other, violation))
             yield tuple(dict.fromkeys((violation.rule, *because))), violation
-        elif not any(follows_from(violation, cause) for cause in unanswered):
-            yield rules, violation
+        elif ranked and included and violation is ranked:
+            yield (ranked.rule, included.rule), _merged(ranked, included)
+        elif violation is not included and not any(follows_from(violation, cause) for cause in unanswered):
+            yield (violation.rule,), violation
 
 
 def _of_gate(gate: Gate, report: GateReport, evaluation: Evaluation) -> Finding:
@@ -160,19 +167,6 @@ def _ranks(query: GoldenQuery, documents: Literal["relevant", "forbidden"], scor
     if documents == "forbidden":
         return ranks_by_id(query.forbidden_doc_ids, score.forbidden_ranks)
     return ranks_by_id(query.relevant_doc_ids, score.ranks)
-
-
-def _with_merged_ranks(query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Cause]:
-    by_rule = {violation.rule: violation for violation in violations}
-    ranked = by_rule.get(names_of(MustRankAtMost)[0])
-    included = next((by_rule[name] for name in names_of(MustInclude) if name in by_rule), None)
-    for violation in violations:
-        if not ranked or not included or len(included.doc_ids) < len(query.relevant_doc_ids):
-            yield (violation.rule,), violation
-        elif violation is ranked:
-            yield (ranked.rule, included.rule), _merged(ranked, included)
-        elif violation is not included:
-            yield (violation.rule,), violation
 
 
 def _merged(ranked: Violation, included: Violation) -> Violation:

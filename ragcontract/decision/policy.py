@@ -112,24 +112,26 @@ def with_status(contract: Contract, violations: Violations, today: date) -> tupl
     waivers = _Waivers(contract.config.waivers, today)
     is_covered = _covered_by_rates(contract) if only_rates_fail(contract) else None
 
-    def status(query: GoldenQuery, violation: Violation) -> tuple[ViolationStatus, str]:
-        if reason := waivers.reason(_targets(query, violation.rule)):
-            return "waived", reason
-        if violation.in_baseline and violation.rule in contract.only_new:
-            return "known", KNOWN
-        if query.severity == "warn":
-            return "warn", "severity warn"
-        if violation.warns:
-            return "warn", ONLY_WARNS
-        if is_covered is None:
-            return "fail", ""
-        return ("counted", "counts in the pass rate") if is_covered(query) else ("fail", UNCOVERED)
-
     def marked(query: GoldenQuery, violation: Violation) -> Violation:
-        decided, why = status(query, violation)
-        return violation if decided == "fail" and not why else replace(violation, status=decided, why=why)
+        if reason := waivers.reason(_targets(query, violation.rule)):
+            return replace(violation, status="waived", why=reason)
+        if violation.in_baseline and violation.rule in contract.only_new:
+            return replace(violation, status="known", why=KNOWN)
+        if query.severity == "warn":
+            return replace(violation, status="warn", why="severity warn")
+        if violation.warns:
+            return replace(violation, status="warn", why=ONLY_WARNS)
+        if is_covered is None:
+            return violation
+        if is_covered(query):
+            return replace(violation, status="counted", why="counts in the pass rate")
+        return replace(violation, why=UNCOVERED)
 
-    return _each(contract, violations, marked), waivers.used()
+    decided = {
+        query_id: tuple([marked(contract.queries[query_id], violation) for violation in broken])
+        for query_id, broken in violations.items()
+    }
+    return decided, waivers.used()
 
 
 def skipped_by(contract: Contract, gates: Iterable[GateReport]) -> Mapping[str, str]:
@@ -141,23 +143,13 @@ def skipped_by(contract: Contract, gates: Iterable[GateReport]) -> Mapping[str, 
 
 def skip_rules(contract: Contract, violations: Violations, skipped: Mapping[str, str]) -> Violations:
     """Mark the violations of queries of skipped tiers, unless something else excuses them."""
-
-    def marked(query: GoldenQuery, violation: Violation) -> Violation:
-        why = skipped.get(tier_of(query) or "")
-        return replace(violation, status="skipped", why=why) if why and violation.status not in EXCUSED else violation
-
-    return _each(contract, violations, marked)
-
-
-def _each(
-    contract: Contract, violations: Violations, marked: Callable[[GoldenQuery, Violation], Violation]
-) -> Violations:
-    """Return the violations of each query as ``marked`` returns them."""
-    queries = contract.queries
-    return {
-        query_id: tuple([marked(queries[query_id], violation) for violation in broken])
-        for query_id, broken in violations.items()
-    }
+    marked = dict(violations)
+    for query_id, broken in violations.items():
+        if why := skipped.get(tier_of(contract.queries[query_id]) or ""):
+            marked[query_id] = tuple(
+                [each if each.status in EXCUSED else replace(each, status="skipped", why=why) for each in broken]
+            )
+    return marked
 
 
 def skip_gates(gates: Iterable[GateReport], why: Callable[[GateReport], str | None]) -> tuple[GateReport, ...]:
