@@ -153,7 +153,7 @@ def replayed_contract(
         impossible = {gate.id for gate in contract.gates if gate.quantity.key in judged}
         contract = replace(contract, impossible=contract.impossible | impossible)
         return contract, JudgeFiles(calibrations=calibrations, problems=problems.collected())
-    replay = Replay(read.by_key.values(), contract.config.judge, located=read.location)
+    replay = Replay(read.by_key.values(), contract.config.judge, located=read.lines.location)
     contract = _with_judgments(contract, read, replay)
     second, why = _second_pass(contract, read, replay, calibrations, now=now, problems=problems)
     return contract, JudgeFiles(
@@ -254,5 +254,5 @@ def _second_pass(
     elif calibration := calibrations.get(CONFIRMATION):
         # Only the last judge of each query was compared with the calibration. Judgments of others do not count.
         fingerprint = calibration.fingerprint
-        replay = Replay(read.by_key.values(), settings, fingerprint=fingerprint, located=read.location)
+        replay = Replay(read.by_key.values(), settings, fingerprint=fingerprint, located=read.lines.location)
     return SecondPass(replay=replay, k=contract.k, unconfirmed=settings.unconfirmed, clears=not reasons), reasons
