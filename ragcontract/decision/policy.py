@@ -6,7 +6,7 @@ whose rules hold, counts only violations that count.
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,6 +25,7 @@ from ragcontract.decision.evaluated import Evaluation, Violations
 from ragcontract.decision.gate_report import NOT_HELD, GateReport
 from ragcontract.files.problems import Collector, Problems
 
+T = TypeVar("T")
 QueryStatus = Literal["pass", "fail", "warn", "counted", "skipped", "waived", "known"]
 WORST_FIRST: tuple[ViolationStatus, ...] = ("fail", "counted", "warn", "skipped", "known", "waived")
 FAILING: frozenset[ViolationStatus] = frozenset({"fail", "counted"})  # for the pass rate, the query fails
@@ -179,18 +180,25 @@ def waiver_warnings(contract: Contract, used: Container[int], today: date) -> It
     """Yield a warning for every waiver that has expired, matches nothing broken, or names what does not exist."""
     if not contract.config.waivers:
         return
-    strangers = _Strangers(contract)
+    queries = contract.queries
+    known: dict[str, Collection[str]] = {
+        "gate": dict.fromkeys(gate.id for gate in contract.gates),
+        "query": queries,
+        "tag": dict.fromkeys(tag for query in queries.values() for tag in query.tags),
+    }
+    near = {what: NearNames(names) for what, names in known.items()}
     for number, waiver in enumerate(contract.config.waivers):
-        location = contract.config_file.locations.of("waivers", number)
+        location, (what, name, _) = contract.config_file.locations.of("waivers", number), _target(waiver)
         if number not in used and contract.scope is not None:
             continue  # the scope may leave out what it waives
-        if number not in used and (stranger := strangers.about(waiver)):
-            yield f"{location}: {stranger}"
+        if number not in used and name not in known[what]:
+            advice = near[what].advice(name, "delete the waiver")
+            yield f"{location}: no {NAMED_BY[what]} {name!r}; {advice}"
         elif number not in used:
             yield f"{location}: waives nothing that is broken ({_described(waiver)}); delete it"
         elif today > date.fromisoformat(waiver.expires):
-            what = f"{_described(waiver)}, {waiver.owner}"
-            yield f"{location}: expired on {waiver.expires}, so it no longer counts ({what})"
+            of_whom = f"{_described(waiver)}, {waiver.owner}"
+            yield f"{location}: expired on {waiver.expires}, so it no longer counts ({of_whom})"
 
 
 class _Waivers:
@@ -220,27 +228,6 @@ class _Waivers:
     def used(self) -> frozenset[int]:
         """Return the indexes of the waivers whose reason was asked for, expired or not."""
         return frozenset(number for target in self._matched for number in self._numbers[target])
-
-
-class _Strangers:
-    """Finds waivers of gates, golden queries and tags that do not exist."""
-
-    def __init__(self, contract: Contract) -> None:
-        queries = contract.queries
-        known: dict[str, Collection[str]] = {
-            "gate": dict.fromkeys(gate.id for gate in contract.gates),
-            "query": queries,
-            "tag": dict.fromkeys(tag for query in queries.values() for tag in query.tags),
-        }
-        self._known = known
-        self._near = {what: NearNames(names) for what, names in known.items()}
-
-    def about(self, waiver: Waiver) -> str | None:
-        """Return a message if the query, tag or gate of a waiver does not exist; otherwise None."""
-        what, name, _ = _target(waiver)
-        if name in self._known[what]:
-            return None
-        return f"no {NAMED_BY[what]} {name!r}; {self._near[what].advice(name, 'delete the waiver')}"
 
 
 def _target(waiver: Waiver) -> Target:
@@ -305,7 +292,8 @@ def outcomes_of(contract: Contract, violations: Violations, skipped: Container[s
     If no other query is left, they count in all rates, because a limit does not hold for want of queries.
     """
     tags = {gate.tag for gate in contract.gates if gate.quantity.of_rules and gate.tag is not None}
-    counted, left_out, tiers = _Rates(), _Rates(), _Rates()
+    counted, left_out = dict[str | None, PassRate](), dict[str | None, PassRate]()
+    tiers: dict[str, PassRate] = {}
     for query in contract.queries.values():
         if not contract.has_rules(query):
             continue
@@ -313,14 +301,21 @@ def outcomes_of(contract: Contract, violations: Violations, skipped: Container[s
         tier = tier_of(query)
         rates = counted if tier is None or tier not in skipped else left_out
         for group in (None, *(tag for tag in query.tags if tag in tags)):
-            rates.add(group, query.weight, passed=passed)
+            _count(rates, group, query.weight, passed=passed)
         if tier is not None:
-            tiers.add(tier, query.weight, passed=passed)
-    overall, *of_tags = (counted.of(group) or left_out.of(group) or PassRate() for group in (None, *sorted(tags)))
-    return Outcomes(
-        overall=overall,
-        tags=dict(zip(sorted(tags), of_tags, strict=True)),
-        tiers={tier: rate for tier in tiers.groups if tier is not None and (rate := tiers.of(tier))},
+            _count(tiers, tier, query.weight, passed=passed)
+    overall, *of_tags = (counted.get(group) or left_out.get(group) or PassRate() for group in (None, *sorted(tags)))
+    return Outcomes(overall=overall, tags=dict(zip(sorted(tags), of_tags, strict=True)), tiers=tiers)
+
+
+def _count(rates: dict[T, PassRate], group: T, weight: float, *, passed: bool) -> None:
+    """Count a query in the rate of a group."""
+    before = rates.get(group) or PassRate()
+    rates[group] = PassRate(
+        queries=before.queries + 1,
+        passed=before.passed + passed,
+        weight=before.weight + weight,
+        passed_weight=before.passed_weight + weight * passed,
     )
 
 
@@ -341,20 +336,3 @@ def only_rates_fail(contract: Contract) -> bool:
 def tier_of(query: GoldenQuery) -> str | None:
     """Return the tier of a query, if it has one."""
     return query.answer.tier if query.answer else None
-
-
-class _Rates:
-    """Adds up the queries of each group."""
-
-    def __init__(self) -> None:
-        self.groups: dict[str | None, tuple[int, int, float, float]] = {}
-
-    def add(self, group: str | None, weight: float, *, passed: bool) -> None:
-        queries, passing, total, of_passing = self.groups.get(group, (0, 0, 0.0, 0.0))
-        self.groups[group] = (queries + 1, passing + passed, total + weight, of_passing + weight * passed)
-
-    def of(self, group: str | None) -> PassRate | None:
-        if group not in self.groups:
-            return None
-        queries, passed, weight, passed_weight = self.groups[group]
-        return PassRate(queries=queries, passed=passed, weight=weight, passed_weight=passed_weight)
