@@ -33,16 +33,20 @@ GROUPS: tuple[tuple[ViolationStatus, bool | None], ...] = (
 Cause = tuple[tuple[str, ...], Violation]
 
 
-def findings_of(evaluation: Evaluation, reports: Sequence[GateReport], violations: Violations) -> list[Finding]:
-    """Return the findings: gates in the order of the configuration, then queries in the order of the golden set."""
-    findings = [
-        _of_gate(gate, report, evaluation)
-        for gate, report in zip(evaluation.contract.gates, reports, strict=True)
-        if report.status not in {"pass", "skipped"}
-    ]
+def findings_of(evaluation: Evaluation, reports: Sequence[GateReport], violations: Violations) -> Iterator[Finding]:
+    """Yield the findings: gates in the order of the configuration, then queries in the order of the golden set.
+
+    Of a query, those that count come first, new ones before others. Only violations of one status are merged.
+    """
+    for gate, report in zip(evaluation.contract.gates, reports, strict=True):
+        if report.status not in {"pass", "skipped"}:
+            yield _of_gate(gate, report, evaluation)
     for query_id, broken in violations.items():
-        findings += _of_query(evaluation, evaluation.contract.queries[query_id], broken)
-    return findings
+        query = evaluation.contract.queries[query_id]
+        for status, in_baseline in GROUPS:
+            group = [each for each in broken if each.status == status and in_baseline in {None, each.in_baseline}]
+            for rules, violation in by_cause(query, group) if group else ():
+                yield _finding(evaluation, query, group, rules, violation)
 
 
 def by_cause(query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Cause]:
@@ -97,14 +101,6 @@ def _reasons(gate: Gate, evaluation: Evaluation) -> Iterator[Phrase]:
             f" is {reason.value:.4g}: ",
             Name(reason.text, said=True),
         )
-
-
-def _of_query(evaluation: Evaluation, query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Finding]:
-    """Yield the findings that count, new ones first, then excused ones; only violations of one status are merged."""
-    for status, in_baseline in GROUPS:
-        group = [each for each in violations if each.status == status and in_baseline in {None, each.in_baseline}]
-        for rules, violation in by_cause(query, group) if group else ():
-            yield _finding(evaluation, query, group, rules, violation)
 
 
 def _finding(
