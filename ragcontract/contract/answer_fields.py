@@ -265,7 +265,9 @@ def element_faults(row: GoldenRow) -> Iterator[Mismatch]:
     for field, (needed, why) in OPTIONS.items():
         if getattr(row, field) is not None and getattr(row, needed) is None:
             yield Mismatch((field,), f"needs {needed}, {why}")
-    yield from _too_many(row)
+    least, elements = row.min_required, row.required_elements
+    if least is not None and elements is not None and row.as_evaluated is None and least > len(elements):
+        yield Mismatch(("min_required",), f"is {least}, more than the {len(elements)} in required_elements")
 
 
 def _faults_of(
@@ -285,14 +287,6 @@ def _is_plain(element: AsWritten, reading: Reading) -> bool:
     if isinstance(element, str):
         return reading == "text"
     return element.any is None and not element.regex and (element.text is None) != (element.regex is None)
-
-
-def _too_many(row: GoldenRow) -> Iterator[Mismatch]:
-    if row.min_required is None or row.required_elements is None or row.as_evaluated is not None:
-        return
-    if row.min_required > len(row.required_elements):
-        there = len(row.required_elements)
-        yield Mismatch(("min_required",), f"is {row.min_required}, more than the {there} in required_elements")
 
 
 def element_rules(row: GoldenRow) -> Iterator[Rule]:
