@@ -124,7 +124,7 @@ def pattern_fault(
 ) -> str | None:
     """Return why RE2 refuses a pattern, or why it never matches or always does; None if it is good."""
     try:
-        engine = pattern_of(pattern, ignore_case=ignore_case, dot_all=dot_all)
+        engine = compiled(composed(pattern), ignore_case=ignore_case, dot_all=dot_all)
     except PatternError as error:
         return str(error)
     if not is_visible(pattern):
@@ -160,11 +160,6 @@ def _samples() -> tuple[tuple[Answer, ...], Answer]:
     """Return answers of one character of each kind, and a long one of several lines with all of ASCII."""
     every = "".join(map(chr, range(0x20, 0x7F)))
     return tuple(map(Answer, "aZ7é中!👍")), Answer(f"{every}\n\n{every} é中👍\n" * 20)
-
-
-def pattern_of(pattern: str, *, ignore_case: bool = True, dot_all: bool = False) -> Pattern:
-    """Return a compiled pattern, in the normal form of answers; raises ``PatternError``."""
-    return compiled(composed(pattern), ignore_case=ignore_case, dot_all=dot_all)
 
 
 def spans(matcher: Matcher | Single, answer: Answer, *, normalise: bool = True) -> Iterator[Span]:
@@ -260,18 +255,6 @@ def _is_in(text: str, answer: Answer, form: Form, *, word: bool) -> bool:
         forms = _forms(answer, form, word=True)
         return any(next(_in_form(sought, answer, each, word=True), None) is not None for each in forms)
     return sought in answer.normal(form)
-
-
-def text_spans(text: str, answer: Answer, form: Form, *, word: bool) -> Iterator[Span]:
-    """Yield the spans of a text in an answer, in any of its forms."""
-    single = Single(text=text, word=word, ignore_case=form.ignore_case)
-    return spans(single, answer, normalise=form.normalise)
-
-
-def pattern_spans(pattern: Pattern, answer: Answer, *, normalise: bool = True) -> Iterator[Span]:
-    """Yield the spans of a pattern in an answer, in any of its forms."""
-    forms = _searched(pattern.written, answer) if normalise else (answer,)
-    return _different(form.written(span) for form in forms for span in pattern.matches(form))
 
 
 def _in_form(sought: str, answer: Answer, form: Form, *, word: bool) -> Iterator[Span]:

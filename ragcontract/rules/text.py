@@ -8,11 +8,10 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
-from ragcontract.answers.matchers import finds_text, pattern_fault, pattern_of, pattern_spans, spans, text_fault
-from ragcontract.answers.normalising import Form
-from ragcontract.answers.regexes import Pattern
+from ragcontract.answers.matchers import finds, finds_text, pattern_fault, spans, text_fault
+from ragcontract.answers.normalising import Form, composed
 from ragcontract.core import bounds
-from ragcontract.core.answer_settings import AnswerSettings, Matcher, Wanted
+from ragcontract.core.answer_settings import AnswerSettings, Matcher, Single, Wanted
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Name, excerpt, joined
 from ragcontract.core.rule import NO_ANSWER, Fault, RowContext, Violation
@@ -133,8 +132,8 @@ class _Regex(AnswerRule, frozen=True, kw_only=True, gc=False):
         return 1
 
     @property
-    def compiled(self) -> Pattern:
-        return pattern_of(self.pattern, ignore_case=self.ignore_case, dot_all=self.dot_all)
+    def matcher(self) -> Single:
+        return Single(regex=composed(self.pattern), ignore_case=self.ignore_case, dot_all=self.dot_all)
 
 
 class RegexMustMatch(_Regex, frozen=True, kw_only=True, gc=False, tag="regex_must_match"):
@@ -142,7 +141,7 @@ class RegexMustMatch(_Regex, frozen=True, kw_only=True, gc=False, tag="regex_mus
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         answer = answer_in(row)
-        if not self.compiled.finds(answer):
+        if not finds(self.matcher, answer):
             yield self.broken(("a match of ", quoted(self.pattern)), begins(answer))
 
 
@@ -157,7 +156,7 @@ class RegexMustNotMatch(_Regex, frozen=True, kw_only=True, gc=False, tag="regex_
         return False
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        search = partial(pattern_spans, self.compiled, normalise=context.settings.answers.normalise)
+        search = partial(spans, self.matcher, normalise=context.settings.answers.normalise)
         if place := next(places(row, search), None):
             yield self.broken(("no match of ", quoted(self.pattern)), (place.excerpt,))
 
