@@ -153,26 +153,28 @@ def skip_rules(contract: Contract, violations: Violations, skipped: Mapping[str,
     return marked
 
 
-def skip_gates(gates: Iterable[GateReport], why: Callable[[GateReport], str | None]) -> tuple[GateReport, ...]:
-    """Mark the gates that there is a reason to skip, waived or not."""
-    reasons = ((gate, why(gate)) for gate in gates)
-    return tuple(
-        [replace(gate, status="skipped", waived=None, skipped=reason) if reason else gate for gate, reason in reasons]
-    )
-
-
-def waive_gates(
-    contract: Contract, gates: Iterable[GateReport], today: date
+def excuse_gates(
+    contract: Contract,
+    gates: Iterable[GateReport],
+    today: date,
+    *,
+    distrusted: Distrusted,
+    skipped: Mapping[str, str],
 ) -> tuple[tuple[GateReport, ...], frozenset[int]]:
-    """Mark the broken gates that are waived today (UTC), and return the indexes of the waivers that match a gate.
+    """Mark the gates of ``skipped`` tiers, those without effect, and the broken ones that are waived today (UTC).
 
-    A gate that is over its limit without proof matches as well, because the next run may prove it. It keeps its status.
+    Also return the indexes of the waivers that match a gate. A gate that is over its limit without proof matches as
+    well, because the next run may prove it. It keeps its status.
     """
     waivers = _Waivers(contract.config.waivers, today)
+    advisory = distrusted if contract.config.judge.uncalibrated == "advisory" else {}
     marked = []
     for gate in gates:
         why = waivers.reason([("gate", gate.id, None)]) if gate.status in NOT_HELD else None
-        marked.append(replace(gate, status="waived", waived=why) if why and gate.status == "fail" else gate)
+        if skip := skipped.get(gate.tier or "") or (ADVISORY if gate.id in advisory else ""):
+            marked.append(replace(gate, status="skipped", skipped=skip))
+        else:
+            marked.append(replace(gate, status="waived", waived=why) if why and gate.status == "fail" else gate)
     return tuple(marked), waivers.used()
 
 
