@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ragcontract.answers.metric_options import ABSTAIN
 from ragcontract.answers.tool_calls import ARGUMENTS, NAMES, ToolCall, tool_calls
-from ragcontract.contract.golden_row import NO_FIELDS, TURN_FIELDS, AnswerFields, CriterionJson, GoldenRow, present
+from ragcontract.contract.golden_row import NO_FIELDS, TURN_FIELDS, AnswerFields, CriterionJson, GoldenRow
 from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AsWritten, Matcher, Reading
 from ragcontract.core.golden import PLACEHOLDER, Criterion, ExpectedAnswer
@@ -93,8 +93,7 @@ def _own_rules(row: GoldenRow, number: int, turn: Any) -> AnswerFields:
     """Convert the fields of a turn as if it were a row."""
     values = {name: getattr(turn, name) for name in ("rules", *TURN_FIELDS) if hasattr(turn, name)}
     as_row = type(row)(id=row.id, query=turn.query, as_evaluated=row.as_evaluated, **values)
-    is_empty = not present(as_row) and all(value is None for value in values.values())
-    fields = NO_FIELDS if is_empty else fields_of(as_row, is_turn=True)
+    fields = NO_FIELDS if all(value is None for value in values.values()) else fields_of(as_row, is_turn=True)
     wrong = [*fields.mismatches, *_turn_faults(values.get("rules") or ())]
     moved = tuple([Mismatch(("turns", number, *mismatch.path), mismatch.message) for mismatch in wrong])
     return AnswerFields(rules=() if wrong else fields.rules, mismatches=moved)
