@@ -82,7 +82,7 @@ def refused(one: Judge, dice: np.random.Generator, labels: int = LABELS, rare: f
     said = zip(np.broadcast_to(bad, PAIRS).tolist(), *(numbers.tolist() for numbers in drawn), strict=True)
     counts = (LabelCounts(tp=tp, fp=fp, fn=labels - no - tp, tn=no - fp) for no, tp, fp in said)
     made = (calibrated("criteria", each, fingerprint="f", at=NOW) for each in counts)
-    return sum(bool(why_not(each, "criteria", fingerprints=["f"], now=NOW)) for each in made) / PAIRS
+    return sum(bool(why_not({"criteria": each}, "criteria", fingerprints=["f"], now=NOW)) for each in made) / PAIRS
 
 
 def failing(one: Judge, prevalence: float, queries: int, drop: float, dice: np.random.Generator) -> float:

@@ -51,7 +51,7 @@ def case_of(query: Mapping[str, Any], contexts: Iterable[str] = (CONTEXT,)) -> J
 def judgments_on(case: JudgeCase, *, judge: AskedJudge = JUDGE, **fields: Any) -> list[Judgment]:
     """Return what an honest judge says of a case: it takes texts by the letter."""
     made = []
-    for key, item in zip(keys_of(case, judge), case.items, strict=True):
+    for key, item in zip(*keys_of(case, [judge]), case.items, strict=True):
         at = next((rank for rank, text in enumerate(case.contexts, 1) if item.text in text), None)
         said = {"quote": item.text, "context": at} if at else {}
         if case.task == "criteria":

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 from ragcontract.answers.answer_text import Answer
-from ragcontract.answers.matchers import spans_by_form, spans_in_form
+from ragcontract.answers.matchers import alternatives, spans_by_form, spans_in_form
 from ragcontract.answers.normalising import Span
 from ragcontract.answers.regexes import compiled
 from ragcontract.core import bounds
-from ragcontract.core.answer_settings import Matcher, Single
+from ragcontract.core.answer_settings import Matcher
 
 # Marks that may stand between the mark of a sentence and the blank after it: ends of quotes and emphasis, and tags.
 _CLOSING = r"[\"'”’)\]»›」』】*_~†‡]|</?[a-z][^<>]*>"
@@ -82,20 +82,17 @@ def _window(form: Answer, start: int, end: int) -> Span | None:
     return first, last
 
 
-def _within(phrase: Matcher | Single, form: Answer, window: Span, *, normalise: bool) -> Iterator[Span]:
-    if isinstance(phrase, Matcher) and phrase.any is not None:
-        for alternative in phrase.any:
-            if isinstance(alternative, Single):
-                yield from _within(alternative, form, window, normalise=normalise)
-        return
+def _within(phrase: Matcher, form: Answer, window: Span, *, normalise: bool) -> Iterator[Span]:
     part = form.part(window)
-    forms: Iterable[Answer] = chain([part], part.reworded if normalise else ())
-    if phrase.regex is not None:
-        yield from spans_in_form(phrase, form, normalise=normalise, within=window)  # with what is around, for \b and ^
-        forms = filter(None, (part.shown, part.stripped) if normalise else ())
-    for each in forms:
-        for start, end in map(each.written, spans_in_form(phrase, each, normalise=normalise)):
-            yield window[0] + start, window[0] + end
+    for single in alternatives(phrase):
+        forms: Iterable[Answer] = chain([part], part.reworded if normalise else ())
+        if single.regex is not None:
+            # What is around the window counts for \b and ^.
+            yield from spans_in_form(single, form, normalise=normalise, within=window)
+            forms = filter(None, (part.shown, part.stripped) if normalise else ())
+        for each in forms:
+            for start, end in map(each.written, spans_in_form(single, each, normalise=normalise)):
+                yield window[0] + start, window[0] + end
 
 
 Found = tuple[str, Span]  # the text as fitz-gov reports it, and where it stands in the answer

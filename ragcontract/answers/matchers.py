@@ -42,6 +42,13 @@ def _single(written: str | Single, reading: Reading, *, compose: bool = True) ->
     return single if single.regex is None or not compose else replace(single, regex=composed(single.regex))
 
 
+def alternatives(matcher: Matcher | Single) -> tuple[Single, ...]:
+    """Return what a matcher looks for: its alternatives, or itself if it has none."""
+    if not isinstance(matcher, Matcher) or matcher.any is None:
+        return (matcher,)
+    return tuple([_single(alternative, "text") for alternative in matcher.any])
+
+
 def faults(written: AsWritten | Single, reading: Reading, *, of_answers: bool = True) -> Iterator[Fault]:
     """Yield what is wrong with a matcher that has the right types.
 
@@ -50,20 +57,20 @@ def faults(written: AsWritten | Single, reading: Reading, *, of_answers: bool = 
     if isinstance(written, str):
         yield from _faults_of_one(_single(written, reading), (), of_answers=of_answers)
         return
-    alternatives = written.any if isinstance(written, Matcher) else None
+    several = written.any if isinstance(written, Matcher) else None
     kinds = [name for name in ("text", "regex") if getattr(written, name) is not None]
-    kinds += ["any"] if alternatives is not None else []
+    kinds += ["any"] if several is not None else []
     if len(kinds) != 1:
         instead = f"found {' and '.join(kinds)}" if kinds else "found none of them"
         yield (), f"expected exactly one of text, regex and any, {instead}"
-    elif alternatives is None:
+    elif several is None:
         yield from _faults_of_one(written, (kinds[0],), of_answers=of_answers)
     else:
         if stray := [name for name in ("word", "ignore_case", "dot_all") if getattr(written, name) is not None]:
             yield (stray[0],), "belongs to the single alternatives; write it there"
-        if not alternatives:
+        if not several:
             yield ("any",), "is empty; give at least one alternative"
-        for number, alternative in enumerate(alternatives):
+        for number, alternative in enumerate(several):
             if isinstance(alternative, str) and (fault := matcher_as_text(alternative)):
                 yield ("any", number), fault
                 continue
@@ -117,7 +124,7 @@ def pattern_fault(
 ) -> str | None:
     """Return why RE2 refuses a pattern, or why it never matches or always does; None if it is good."""
     try:
-        engine = pattern_of(pattern, ignore_case=ignore_case, dot_all=dot_all)
+        engine = compiled(composed(pattern), ignore_case=ignore_case, dot_all=dot_all)
     except PatternError as error:
         return str(error)
     if not is_visible(pattern):
@@ -155,11 +162,6 @@ def _samples() -> tuple[tuple[Answer, ...], Answer]:
     return tuple(map(Answer, "aZ7é中!👍")), Answer(f"{every}\n\n{every} é中👍\n" * 20)
 
 
-def pattern_of(pattern: str, *, ignore_case: bool = True, dot_all: bool = False) -> Pattern:
-    """Return a compiled pattern, in the normal form of answers; raises ``PatternError``."""
-    return compiled(composed(pattern), ignore_case=ignore_case, dot_all=dot_all)
-
-
 def spans(matcher: Matcher | Single, answer: Answer, *, normalise: bool = True) -> Iterator[Span]:
     """Yield the spans of a matcher's matches in an answer, in any of its forms; one alternative after the other."""
     return _different(form.written(span) for form, span in spans_by_form(matcher, answer, normalise=normalise))
@@ -169,13 +171,10 @@ def spans_by_form(
     matcher: Matcher | Single, answer: Answer, *, normalise: bool = True
 ) -> Iterator[tuple[Answer, Span]]:
     """Yield the matches of a matcher, each as a form of the answer and a span in it."""
-    if isinstance(matcher, Matcher) and matcher.any is not None:
-        for alternative in matcher.any:
-            yield from spans_by_form(_single(alternative, "text"), answer, normalise=normalise)
-        return
-    forms = _texts_of(answer) if matcher.regex is None else _searched(matcher.regex, answer)
-    for form in forms if normalise else (answer,):
-        yield from ((form, span) for span in spans_in_form(matcher, form, normalise=normalise))
+    for single in alternatives(matcher):
+        forms = _texts_of(answer) if single.regex is None else _searched(single.regex, answer)
+        for form in forms if normalise else (answer,):
+            yield from ((form, span) for span in spans_in_form(single, form, normalise=normalise))
 
 
 def spans_in_form(matcher: Single, form: Answer, *, normalise: bool, within: Span | None = None) -> Iterator[Span]:
@@ -226,14 +225,14 @@ def finds(matcher: Matcher | Single, answer: Answer, *, normalise: bool = True) 
 
     Patterns see the answer only as it is written. In another form, a pattern such as ``^[^*]*$`` could hold by mistake.
     """
-    if isinstance(matcher, Matcher) and matcher.any is not None:
-        return any(finds(_single(alternative, "text"), answer, normalise=normalise) for alternative in matcher.any)
-    if matcher.text is not None:
-        form = Form(normalise=normalise, ignore_case=matcher.ignore_case is not False)
-        return finds_text(matcher.text, answer, form, word=bool(matcher.word))
-    return compiled(
-        matcher.regex or "", ignore_case=matcher.ignore_case is not False, dot_all=bool(matcher.dot_all)
-    ).finds(answer)
+    return any(_finds(single, answer, normalise=normalise) for single in alternatives(matcher))
+
+
+def _finds(single: Single, answer: Answer, *, normalise: bool) -> bool:
+    ignore_case = single.ignore_case is not False
+    if single.text is not None:
+        return finds_text(single.text, answer, Form(normalise, ignore_case), word=bool(single.word))
+    return compiled(single.regex or "", ignore_case=ignore_case, dot_all=bool(single.dot_all)).finds(answer)
 
 
 def finds_text(text: str, answer: Answer, form: Form, *, word: bool) -> bool:
@@ -256,18 +255,6 @@ def _is_in(text: str, answer: Answer, form: Form, *, word: bool) -> bool:
         forms = _forms(answer, form, word=True)
         return any(next(_in_form(sought, answer, each, word=True), None) is not None for each in forms)
     return sought in answer.normal(form)
-
-
-def text_spans(text: str, answer: Answer, form: Form, *, word: bool) -> Iterator[Span]:
-    """Yield the spans of a text in an answer, in any of its forms."""
-    single = Single(text=text, word=word, ignore_case=form.ignore_case)
-    return spans(single, answer, normalise=form.normalise)
-
-
-def pattern_spans(pattern: Pattern, answer: Answer, *, normalise: bool = True) -> Iterator[Span]:
-    """Yield the spans of a pattern in an answer, in any of its forms."""
-    forms = _searched(pattern.written, answer) if normalise else (answer,)
-    return _different(form.written(span) for form in forms for span in pattern.matches(form))
 
 
 def _in_form(sought: str, answer: Answer, form: Form, *, word: bool) -> Iterator[Span]:
@@ -315,6 +302,5 @@ def _goes_on(text: str, at: int, step: int) -> bool:
 
 def described(matcher: Matcher | Single) -> tuple[str, ...]:
     """Return the texts and patterns that a matcher looks for."""
-    if isinstance(matcher, Matcher) and matcher.any is not None:
-        return tuple(text for alternative in matcher.any for text in described(_single(alternative, "text")))
-    return (matcher.text if matcher.text is not None else matcher.regex or "",)
+    singles = alternatives(matcher)
+    return tuple([single.text if single.text is not None else single.regex or "" for single in singles])

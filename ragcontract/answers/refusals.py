@@ -11,10 +11,10 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from ragcontract.answers.answer_text import Answer, answer_of, says_something
-from ragcontract.answers.matchers import occurrences, text_spans
+from ragcontract.answers.matchers import occurrences, spans
 from ragcontract.answers.metric_options import ABSTAIN, is_filtered, letters_of
 from ragcontract.answers.normalising import Form, Span
-from ragcontract.core.answer_settings import AnswerSettings
+from ragcontract.core.answer_settings import AnswerSettings, Single
 from ragcontract.core.invisible import without_invisible
 from ragcontract.core.run import RunRow
 
@@ -61,9 +61,8 @@ def evidence(row: RunRow, answer: Answer, settings: AnswerSettings) -> Evidence 
     """Return the strongest evidence that an answer refuses, or None."""
     if declared := declared_evidence(row):
         return declared
-    form = Form(normalise=settings.normalise)
     for phrase in settings.refusal_phrases:
-        if span := next(text_spans(phrase, answer, form, word=False), None):
+        if span := next(spans(Single(text=phrase), answer, normalise=settings.normalise), None):
             return Evidence(kind="refusal_phrases", span=span)
     return None if settings.only_these else _common(answer)
 

@@ -86,8 +86,9 @@ def calibrated(outcome: CalibrationOutcome, path: str) -> int:
         raise InputError(_lacking(last, f"{path}: is not written: {last.unjudged:,} of {len(last.wanted):,} labels"))
     for calibration in outcome.file.calibrations:
         say(_worth(calibration))
-        reasons = why_not(calibration, calibration.task, fingerprints=[calibration.fingerprint], now=calibration.at)
-        warn([f"{calibration.task}: gates on this judge would not count: {reason}" for reason in reasons])
+        task, fingerprints = calibration.task, [calibration.fingerprint]
+        reasons = why_not({task: calibration}, task, fingerprints=fingerprints, now=calibration.at)
+        warn([f"{task}: gates on this judge would not count: {reason}" for reason in reasons])
     say(f"wrote {visible(path)}\n")
     return ExitCode.PASS
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ragcontract.answers.metric_options import ABSTAIN
 from ragcontract.answers.tool_calls import ARGUMENTS, NAMES, ToolCall, tool_calls
-from ragcontract.contract.golden_row import NO_FIELDS, TURN_FIELDS, AnswerFields, CriterionJson, GoldenRow, present
+from ragcontract.contract.golden_row import NO_FIELDS, TURN_FIELDS, AnswerFields, CriterionJson, GoldenRow
 from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AsWritten, Matcher, Reading
 from ragcontract.core.golden import PLACEHOLDER, Criterion, ExpectedAnswer
@@ -43,13 +43,32 @@ NOT_IN_ANY = (
 )
 
 
-def fields_of(row: GoldenRow) -> AnswerFields:
-    """Convert the fields about the answer of a row and of its turns; the row has at least one of them."""
-    fields = answer_fields(row)
-    wrong = [*fields.mismatches, *_in_faults(row)]
+def fields_of(row: GoldenRow, *, is_turn: bool = False) -> AnswerFields:
+    """Convert the fields about the answer of a row and of its turns, and their options; the row has any of them.
+
+    With ``is_turn``, the row is a turn of another row.
+    """
+    wrong = list(_contradictions(row))
+    calls = None if row.reference_tool_calls is None else reference_calls(row.reference_tool_calls)
+    if isinstance(calls, list):
+        wrong += calls
+    rules = () if wrong else tuple(_rules(row))
+    if (sought := sum(rule.sought for rule in rules if isinstance(rule, AnswerRule))) > bounds.TEXTS:
+        message = f"search the answer for {sought:,} texts and patterns, at most {bounds.TEXTS:,}; search in your own "
+        rules, wrong = (), [Mismatch(("rules",), f"{message}code, and export `checks`")]
+    answer = None if wrong or isinstance(calls, list) else _expected(row, calls)
+    if not is_turn:
+        wrong += _in_faults(row)
     if row.turns is None or wrong:
-        return replace(fields, mismatches=tuple(wrong))
-    own = [_own_rules(row, number, turn) for number, turn in enumerate(row.turns)]
+        return AnswerFields(rules=rules, answer=answer, mismatches=tuple(wrong))
+    return _with_turns(row, row.turns, rules, answer)
+
+
+def _with_turns(
+    row: GoldenRow, turns: Sequence[Any], rules: Sequence[Rule], answer: ExpectedAnswer | None
+) -> AnswerFields:
+    """Convert the fields of the turns of a row, and apply the rules of the row to them."""
+    own = [_own_rules(row, number, turn) for number, turn in enumerate(turns)]
     wrong = [mismatch for turn in own for mismatch in turn.mismatches]
     of_turns = [
         InTurns(rule=rule, turns=(number,))
@@ -58,14 +77,14 @@ def fields_of(row: GoldenRow) -> AnswerFields:
         if isinstance(rule, RowRule)
     ]
     without = [number for number, turn in enumerate(own) if not turn.rules]
-    of_row = list(_of_row(fields.rules, without, len(own)))
+    of_row = list(_of_row(rules, without, len(own)))
     if not wrong and not of_turns and not of_row:
-        wrong = [Mismatch(("turns",), ALL_OWN if fields.rules else NO_RULES)]
-    if not wrong and not without and any(rule.in_turns is None for rule in _written(fields.rules)):
+        wrong = [Mismatch(("turns",), ALL_OWN if rules else NO_RULES)]
+    if not wrong and not without and any(rule.in_turns is None for rule in _written(rules)):
         wrong = [Mismatch(("turns",), ALL_OWN)]
     return AnswerFields(
         rules=(*of_row, *of_turns),
-        answer=replace(fields.answer or ExpectedAnswer(), turns=tuple(turn.query for turn in row.turns)),
+        answer=replace(answer or ExpectedAnswer(), turns=tuple(turn.query for turn in turns)),
         mismatches=tuple(wrong),
     )
 
@@ -74,8 +93,7 @@ def _own_rules(row: GoldenRow, number: int, turn: Any) -> AnswerFields:
     """Convert the fields of a turn as if it were a row."""
     values = {name: getattr(turn, name) for name in ("rules", *TURN_FIELDS) if hasattr(turn, name)}
     as_row = type(row)(id=row.id, query=turn.query, as_evaluated=row.as_evaluated, **values)
-    is_empty = not present(as_row) and all(value is None for value in values.values())
-    fields = NO_FIELDS if is_empty else answer_fields(as_row)
+    fields = NO_FIELDS if all(value is None for value in values.values()) else fields_of(as_row, is_turn=True)
     wrong = [*fields.mismatches, *_turn_faults(values.get("rules") or ())]
     moved = tuple([Mismatch(("turns", number, *mismatch.path), mismatch.message) for mismatch in wrong])
     return AnswerFields(rules=() if wrong else fields.rules, mismatches=moved)
@@ -123,22 +141,6 @@ def _of_row(rules: Sequence[Rule], without: Sequence[int], turns: int) -> Iterat
         chosen = {"last": [turns - 1], None: without}.get(how, range(turns))
         if chosen:
             yield InTurns(rule=replace(rule, in_turns=None), turns=tuple(chosen), how="any" if how == "any" else "each")
-
-
-def answer_fields(row: GoldenRow) -> AnswerFields:
-    """Convert the fields of a row about the answer, and their options; the row has at least one of them."""
-    mismatches = list(_contradictions(row))
-    calls = None if row.reference_tool_calls is None else reference_calls(row.reference_tool_calls)
-    if isinstance(calls, list):
-        mismatches += calls
-    if mismatches or isinstance(calls, list):
-        return AnswerFields(mismatches=tuple(mismatches))
-    rules = tuple(_rules(row))
-    sought = sum(rule.sought for rule in rules if isinstance(rule, AnswerRule))
-    if sought > bounds.TEXTS:
-        message = f"search the answer for {sought:,} texts and patterns, at most {bounds.TEXTS:,}; search in your own "
-        return AnswerFields(mismatches=(Mismatch(("rules",), f"{message}code, and export `checks`"),))
-    return AnswerFields(rules=rules, answer=_expected(row, calls))
 
 
 def _contradictions(row: GoldenRow) -> Iterator[Mismatch]:
@@ -262,7 +264,9 @@ def element_faults(row: GoldenRow) -> Iterator[Mismatch]:
     for field, (needed, why) in OPTIONS.items():
         if getattr(row, field) is not None and getattr(row, needed) is None:
             yield Mismatch((field,), f"needs {needed}, {why}")
-    yield from _too_many(row)
+    least, elements = row.min_required, row.required_elements
+    if least is not None and elements is not None and row.as_evaluated is None and least > len(elements):
+        yield Mismatch(("min_required",), f"is {least}, more than the {len(elements)} in required_elements")
 
 
 def _faults_of(
@@ -282,14 +286,6 @@ def _is_plain(element: AsWritten, reading: Reading) -> bool:
     if isinstance(element, str):
         return reading == "text"
     return element.any is None and not element.regex and (element.text is None) != (element.regex is None)
-
-
-def _too_many(row: GoldenRow) -> Iterator[Mismatch]:
-    if row.min_required is None or row.required_elements is None or row.as_evaluated is not None:
-        return
-    if row.min_required > len(row.required_elements):
-        there = len(row.required_elements)
-        yield Mismatch(("min_required",), f"is {row.min_required}, more than the {there} in required_elements")
 
 
 def element_rules(row: GoldenRow) -> Iterator[Rule]:

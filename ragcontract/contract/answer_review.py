@@ -10,13 +10,13 @@ reads the contract warns about them. ``30 days (calendar)`` does not find itself
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import permutations
+from itertools import chain, permutations
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
 from ragcontract.answers.answer_text import Answer, answer_of
-from ragcontract.answers.matchers import finds
+from ragcontract.answers.matchers import alternatives, finds
 from ragcontract.answers.metric_options import ABSTAIN
 from ragcontract.answers.normalising import is_written_together
 from ragcontract.contract.config import Config, enforced
@@ -153,7 +153,7 @@ def _texts(rule: RowRule, kinds: tuple[type[RowRule], ...]) -> Iterator[tuple[st
     if isinstance(rule, MustContain | AnswerMustInclude | MustNotContain):
         yield from ((text, True) for text in (() if rule.word else rule.texts))
         return
-    for single in _singles(_elements(rule)):
+    for single in chain.from_iterable(map(alternatives, _elements(rule))):
         text = single.regex if single.text is None else single.text
         if text and not single.word and (single.text is not None or text.isalpha()):
             yield text, False
@@ -167,12 +167,6 @@ def _elements(rule: RowRule) -> Sequence[Matcher]:
             return rule.elements
         case _:
             return ()
-
-
-def _singles(elements: Iterable[Matcher]) -> Iterator[Single]:
-    for element in elements:
-        for single in [element] if element.any is None else element.any:
-            yield Single(text=single) if isinstance(single, str) else single
 
 
 def _repeated(rule: RowRule) -> Iterator[str]:
@@ -357,7 +351,7 @@ def _forbidden(rule: object) -> Iterator[Single]:
         case MustNotContain():
             yield from (Single(text=text) for text in rule.texts)
         case ForbiddenClaims() | ForbiddenElements():
-            yield from _singles(_elements(rule))
+            yield from chain.from_iterable(map(alternatives, _elements(rule)))
 
 
 def _is_text(single: Single) -> bool:

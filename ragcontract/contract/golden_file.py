@@ -20,7 +20,6 @@ from ragcontract.contract.golden_row import (
     AnswerFields,
     GoldenRow,
     golden_record,
-    options_in,
     present,
 )
 from ragcontract.core import bounds
@@ -164,8 +163,7 @@ class _Builder:
     def row(self, row: GoldenRow, location: Location) -> None:
         if row.metadata and self._metadata is None:
             self._metadata = location
-        about_answers = _about_answers(row) != NOTHING
-        named = present(row) if about_answers else []
+        named = present(row) if _about_answers(row) != NOTHING else []
         relevant = _relevant(row, named, self._level)
         if isinstance(relevant, Mismatch):
             if self._misspelled and row.relevance is None:
@@ -178,11 +176,10 @@ class _Builder:
         if row.must_include_any and not relevant:
             message = "needs at least one relevant document to include; name them, or leave it out"
             self.problems.problem(location.at("must_include_any"), message)
-        options = options_in(row) if about_answers else []
-        fields = FIELDS_OF.load()(row) if named or options else NO_FIELDS
+        fields = FIELDS_OF.load()(row) if named else NO_FIELDS
         for mismatch in fields.mismatches:
             self.problems.mismatch(location, mismatch)
-        for name in (*named, *options):
+        for name in named:
             self._answer_fields.setdefault(name, location)
         query = self._query(row, location, relevant, fields)
         if not relevant and row.relevance and row.relevant_doc_ids is None and any(row.relevance.values()):
@@ -285,10 +282,10 @@ def contract_warnings(queries: Iterable[GoldenQuery]) -> Iterator[str]:
         yield f"{unnamed[0].location}: {field} still holds the placeholder {PLACEHOLDER!r}{others}; {FILL_IN}"
 
 
-def _relevant(row: GoldenRow, answer_fields: Sequence[str], level: float | None) -> tuple[str, ...] | Mismatch:
+def _relevant(row: GoldenRow, named: Sequence[str], level: float | None) -> tuple[str, ...] | Mismatch:
     """Return the ids of the relevant documents, or the mismatch if the row is invalid."""
     if row.relevance is None:
-        if row.relevant_doc_ids is None and answer_fields:
+        if row.relevant_doc_ids is None and not set(named).issubset(OPTIONS):
             return ()
         if row.relevant_doc_ids is None:
             message = f"is missing; give the documents to be found, [] if nothing answers it, or {OF_ANSWERS}"

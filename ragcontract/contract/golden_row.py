@@ -210,10 +210,6 @@ NO_FIELDS = AnswerFields()
 
 
 def present(row: GoldenRow) -> list[str]:
-    """Return the names of the row's fields about the answer; an empty list of rules asks for nothing."""
-    return [name for name in ANSWER_FIELDS if getattr(row, name) is not None and (name != "rules" or row.rules)]
-
-
-def options_in(row: GoldenRow) -> list[str]:
-    """Return the names of the row's fields that are options of fields about the answer."""
-    return [name for name in OPTIONS if getattr(row, name) is not None]
+    """Return the names of the row's fields about the answer, then their options; an empty list of rules is none."""
+    names = (*ANSWER_FIELDS, *OPTIONS)
+    return [name for name in names if getattr(row, name) is not None and (name != "rules" or row.rules)]

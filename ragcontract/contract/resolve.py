@@ -27,7 +27,7 @@ from ragcontract.core.lines import Line
 from ragcontract.core.metric import Demanding, Family, Gain, Metric, MetricSettings, SwitchedOn
 from ragcontract.core.numbers import as_written
 from ragcontract.core.phrase import Location, Place, dotted
-from ragcontract.core.rule import Plugin, Rule, RuleSettings, names_of, row_rules_of
+from ragcontract.core.rule import Plugin, RowRule, Rule, RuleSettings, names_of, row_rules_of
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.metrics.judged import JudgedShares
 from ragcontract.metrics.overlap import Overlap
@@ -83,9 +83,8 @@ class Contract(Families, frozen=True, kw_only=True):
 
     def has_rules(self, query: GoldenQuery) -> bool:
         """Return whether any rule that is enforced applies to a query, or to a turn of it."""
-        if any(True for rule in self.rules for _ in rule.of(query, self.settings)):
-            return True
-        return bool(query.turns and row_rules_of(query, self.rules))
+        ranked = (rule for rule in self.rules if not issubclass(rule, RowRule))
+        return bool(row_rules_of(query, self.rules)) or any(list(rule.of(query, self.settings)) for rule in ranked)
 
     def without_diagnostics(self) -> "Contract":
         """Return the contract without the metrics that describe labels and changes."""

@@ -37,27 +37,18 @@ def contradictions(queries: Queries, config: Config, k: int) -> Iterator[tuple[G
     """Yield queries that want and forbid a document, and whether they can therefore never pass."""
     if not enforced(config, ForbiddenDocs):
         return
+    includes, ranks = enforced(config, MustInclude), enforced(config, MustRankAtMost)
+    forbidden_within = config.per_query.forbidden_within
     for query in queries.values():
         if query.forbidden_doc_ids and (both := sorted(set(query.relevant_doc_ids) & set(query.forbidden_doc_ids))):
-            is_certain = _contradicts(query, len(both), config, k)
+            is_all = len(both) == len(query.relevant_doc_ids)
+            wanted_within = [k] if includes and (is_all or not query.must_include_any) else []
+            if ranks and query.must_rank_at_most is not None and is_all:
+                wanted_within.append(query.must_rank_at_most)
+            is_certain = any(forbidden_within is None or top <= forbidden_within for top in wanted_within)
             never = ", so it can never pass" if is_certain else ""
-            yield (
-                query,
-                f"{query.id!r} wants and forbids {render(listed(both, 'and'))}{never}; take one out",
-                is_certain,
-            )
-
-
-def _contradicts(query: GoldenQuery, forbidden: int, config: Config, k: int) -> bool:
-    """Return whether no results can satisfy both rules if so many of the relevant documents are forbidden."""
-    rules = config.per_query
-    all_forbidden = forbidden == len(query.relevant_doc_ids)
-    wanted_within = []
-    if enforced(config, MustInclude) and (all_forbidden or not query.must_include_any):
-        wanted_within.append(k)
-    if enforced(config, MustRankAtMost) and query.must_rank_at_most is not None and all_forbidden:
-        wanted_within.append(query.must_rank_at_most)
-    return any(rules.forbidden_within is None or top <= rules.forbidden_within for top in wanted_within)
+            message = f"{query.id!r} wants and forbids {render(listed(both, 'and'))}{never}; take one out"
+            yield query, message, is_certain
 
 
 def more_than_k(queries: Queries, config: Config, k: int) -> Iterator[tuple[GoldenQuery, str]]:

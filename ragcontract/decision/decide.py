@@ -1,6 +1,7 @@
 """The decision about all gates and all rules, from which the verdict follows. Pure."""
 
-from datetime import UTC, date, datetime
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Literal
 
 from msgspec import Struct
@@ -12,18 +13,16 @@ from ragcontract.decision.findings import findings_of
 from ragcontract.decision.gate_report import GateReport
 from ragcontract.decision.gates import ChangeTests, change_tests, observe, report_gate, too_few_warnings
 from ragcontract.decision.policy import (
-    ADVISORY,
     Distrusted,
     Outcomes,
     QueryStatus,
     distrusted_limits,
+    excuse_gates,
     has_outcomes,
     outcomes_of,
-    skip_gates,
     skip_rules,
     skipped_by,
     status_of,
-    waive_gates,
     waiver_warnings,
     with_status,
 )
@@ -62,12 +61,16 @@ def decide(evaluation: Evaluation, now: datetime) -> Decision:
     violations, used = with_status(contract, evaluation.violations, today)
     outcomes = outcomes_of(contract, violations) if has_outcomes(contract) else Outcomes()
     tests = change_tests(contract, evaluation.aggregates)
-    gates, used_by_gates = _gates(evaluation, outcomes, tests, today, distrusted)
+
+    def gates_of(outcomes: Outcomes, skipped: Mapping[str, str]) -> tuple[tuple[GateReport, ...], frozenset[int]]:
+        reports = [report_gate(gate, observe(gate, evaluation, outcomes), tests) for gate in contract.gates]
+        return excuse_gates(contract, reports, today, distrusted=distrusted, skipped=skipped)
+
+    gates, used_by_gates = gates_of(outcomes, {})
     if skipped := skipped_by(contract, gates):
         outcomes = outcomes_of(contract, violations, skipped)
-        gates, used_by_gates = _gates(evaluation, outcomes, tests, today, distrusted)
+        gates, used_by_gates = gates_of(outcomes, skipped)
         violations = skip_rules(contract, violations, skipped)
-        gates = skip_gates(gates, lambda gate: skipped.get(gate.tier or ""))
     return Decision(
         gates=gates,
         tests=tests,
@@ -80,14 +83,3 @@ def decide(evaluation: Evaluation, now: datetime) -> Decision:
             *too_few_warnings(contract.gates, gates, tests),
         ),
     )
-
-
-def _gates(
-    evaluation: Evaluation, outcomes: Outcomes, tests: ChangeTests, today: date, distrusted: Distrusted
-) -> tuple[tuple[GateReport, ...], frozenset[int]]:
-    """Return the results of all gates with waivers applied, and the indexes of the waivers that match a gate."""
-    contract = evaluation.contract
-    reports = [report_gate(gate, observe(gate, evaluation, outcomes), tests) for gate in contract.gates]
-    waived, used = waive_gates(contract, reports, today)
-    advisory = distrusted if contract.config.judge.uncalibrated == "advisory" else {}
-    return skip_gates(waived, lambda gate: ADVISORY if gate.id in advisory else None), used

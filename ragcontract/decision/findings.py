@@ -33,16 +33,20 @@ GROUPS: tuple[tuple[ViolationStatus, bool | None], ...] = (
 Cause = tuple[tuple[str, ...], Violation]
 
 
-def findings_of(evaluation: Evaluation, reports: Sequence[GateReport], violations: Violations) -> list[Finding]:
-    """Return the findings: gates in the order of the configuration, then queries in the order of the golden set."""
-    findings = [
-        _of_gate(gate, report, evaluation)
-        for gate, report in zip(evaluation.contract.gates, reports, strict=True)
-        if report.status not in {"pass", "skipped"}
-    ]
+def findings_of(evaluation: Evaluation, reports: Sequence[GateReport], violations: Violations) -> Iterator[Finding]:
+    """Yield the findings: gates in the order of the configuration, then queries in the order of the golden set.
+
+    Of a query, those that count come first, new ones before others. Only violations of one status are merged.
+    """
+    for gate, report in zip(evaluation.contract.gates, reports, strict=True):
+        if report.status not in {"pass", "skipped"}:
+            yield _of_gate(gate, report, evaluation)
     for query_id, broken in violations.items():
-        findings += _of_query(evaluation, evaluation.contract.queries[query_id], broken)
-    return findings
+        query = evaluation.contract.queries[query_id]
+        for status, in_baseline in GROUPS:
+            group = [each for each in broken if each.status == status and in_baseline in {None, each.in_baseline}]
+            for rules, violation in by_cause(query, group) if group else ():
+                yield _finding(evaluation, query, group, rules, violation)
 
 
 def by_cause(query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Cause]:
@@ -53,12 +57,19 @@ def by_cause(query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Ca
     because there is no answer at all have one cause, together with ``answered``.
     """
     unanswered = [violation for violation in violations if violation.rule == ANSWERED and not violation.warns]
-    for rules, violation in _with_merged_ranks(query, violations):
+    by_rule = {violation.rule: violation for violation in violations}
+    ranked = by_rule.get(names_of(MustRankAtMost)[0])
+    included = next((by_rule[name] for name in names_of(MustInclude) if name in by_rule), None)
+    if not ranked or not included or len(included.doc_ids) < len(query.relevant_doc_ids):
+        ranked = included = None  # they have different causes
+    for violation in violations:
         if violation in unanswered:
             because = (other.rule for other in violations if follows_from(other, violation))
             yield tuple(dict.fromkeys((violation.rule, *because))), violation
-        elif not any(follows_from(violation, cause) for cause in unanswered):
-            yield rules, violation
+        elif ranked and included and violation is ranked:
+            yield (ranked.rule, included.rule), _merged(ranked, included)
+        elif violation is not included and not any(follows_from(violation, cause) for cause in unanswered):
+            yield (violation.rule,), violation
 
 
 def _of_gate(gate: Gate, report: GateReport, evaluation: Evaluation) -> Finding:
@@ -90,14 +101,6 @@ def _reasons(gate: Gate, evaluation: Evaluation) -> Iterator[Phrase]:
             f" is {reason.value:.4g}: ",
             Name(reason.text, said=True),
         )
-
-
-def _of_query(evaluation: Evaluation, query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Finding]:
-    """Yield the findings that count, new ones first, then excused ones; only violations of one status are merged."""
-    for status, in_baseline in GROUPS:
-        group = [each for each in violations if each.status == status and in_baseline in {None, each.in_baseline}]
-        for rules, violation in by_cause(query, group) if group else ():
-            yield _finding(evaluation, query, group, rules, violation)
 
 
 def _finding(
@@ -160,19 +163,6 @@ def _ranks(query: GoldenQuery, documents: Literal["relevant", "forbidden"], scor
     if documents == "forbidden":
         return ranks_by_id(query.forbidden_doc_ids, score.forbidden_ranks)
     return ranks_by_id(query.relevant_doc_ids, score.ranks)
-
-
-def _with_merged_ranks(query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Cause]:
-    by_rule = {violation.rule: violation for violation in violations}
-    ranked = by_rule.get(names_of(MustRankAtMost)[0])
-    included = next((by_rule[name] for name in names_of(MustInclude) if name in by_rule), None)
-    for violation in violations:
-        if not ranked or not included or len(included.doc_ids) < len(query.relevant_doc_ids):
-            yield (violation.rule,), violation
-        elif violation is ranked:
-            yield (ranked.rule, included.rule), _merged(ranked, included)
-        elif violation is not included:
-            yield (violation.rule,), violation
 
 
 def _merged(ranked: Violation, included: Violation) -> Violation:

@@ -120,24 +120,19 @@ def found_and_allowed(gate: Gate, report: GateReport, mode: FailMode) -> Sequenc
     changed. If the mode requires that a change is shown to be real, or certainly within its limit, the last part has
     the answer.
     """
-    observed, allowed = observed_and_allowed(gate, report.observed)
-    over = report.observed - gate.limit > SAME
-    if not (gate.compares and report.bounds) or report.bounds == (0.0, 0.0):
-        return observed, allowed
-    bound = "" if over else _at_most(gate, report.observed, report.bounds[1])
-    return [observed, *([bound] if bound else []), allowed + _answer(report, mode, over=over)]
-
-
-def observed_and_allowed(gate: Gate, amount: float) -> tuple[str, str]:
-    """Return the texts for observed and allowed: ``MRR@5 fell by 0.50`` and ``allowed drop 0.10``."""
-    label = gate.quantity.label
+    label, amount = gate.quantity.label, report.observed
     seen, limit = _written(gate, amount)
     if not gate.compares:
         return f"{label} is {seen}", f"{'minimum' if gate.kind == 'minimum' else 'allowed'} {limit}"
     worse, better = _verbs(gate)
     verb = "fall" if gate.kind == "drop" else "rise"
     moved = f"did not {verb}" if abs(amount) <= SAME else f"{worse if amount > 0 else better} by {seen}"
-    return f"{label} {moved}", f"allowed {NOUNS[gate.kind]} {limit}"
+    observed, allowed = f"{label} {moved}", f"allowed {NOUNS[gate.kind]} {limit}"
+    if not report.bounds or report.bounds == (0.0, 0.0):
+        return observed, allowed
+    over = amount - gate.limit > SAME
+    bound = "" if over else _at_most(gate, amount, report.bounds[1])
+    return [observed, *([bound] if bound else []), allowed + _answer(report, mode, over=over)]
 
 
 def why_not_proven(report: GateReport) -> str:

@@ -6,7 +6,7 @@ whose rules hold, counts only violations that count.
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,6 +25,7 @@ from ragcontract.decision.evaluated import Evaluation, Violations
 from ragcontract.decision.gate_report import NOT_HELD, GateReport
 from ragcontract.files.problems import Collector, Problems
 
+T = TypeVar("T")
 QueryStatus = Literal["pass", "fail", "warn", "counted", "skipped", "waived", "known"]
 WORST_FIRST: tuple[ViolationStatus, ...] = ("fail", "counted", "warn", "skipped", "known", "waived")
 FAILING: frozenset[ViolationStatus] = frozenset({"fail", "counted"})  # for the pass rate, the query fails
@@ -54,6 +55,8 @@ def distrusted_limits(evaluation: Evaluation, now: datetime) -> Distrusted:
     contract, judge, baseline = evaluation.contract, evaluation.judge, evaluation.baseline
     if judge is None:
         return {}
+    from ragcontract.judgments.calibration import why_not
+
     distrusted = {}
     for gate, task in judged_limits(contract).items():
         sides = (evaluation.run, baseline) if gate.compares else (evaluation.run,)
@@ -61,7 +64,7 @@ def distrusted_limits(evaluation: Evaluation, now: datetime) -> Distrusted:
         if gate.compares and judge.replay and baseline and baseline.stored:
             # The metric's fingerprint names these judges, and a baseline of others is not compared.
             judges |= judge.replay.fingerprints(task, contract.queries.keys())
-        if reasons := judge.why_not(task, judges, now):
+        if reasons := why_not(judge.calibrations, task, fingerprints=judges, now=now):
             distrusted[gate.id] = reasons
     return distrusted
 
@@ -110,24 +113,26 @@ def with_status(contract: Contract, violations: Violations, today: date) -> tupl
     waivers = _Waivers(contract.config.waivers, today)
     is_covered = _covered_by_rates(contract) if only_rates_fail(contract) else None
 
-    def status(query: GoldenQuery, violation: Violation) -> tuple[ViolationStatus, str]:
-        if reason := waivers.reason(_targets(query, violation.rule)):
-            return "waived", reason
-        if violation.in_baseline and violation.rule in contract.only_new:
-            return "known", KNOWN
-        if query.severity == "warn":
-            return "warn", "severity warn"
-        if violation.warns:
-            return "warn", ONLY_WARNS
-        if is_covered is None:
-            return "fail", ""
-        return ("counted", "counts in the pass rate") if is_covered(query) else ("fail", UNCOVERED)
-
     def marked(query: GoldenQuery, violation: Violation) -> Violation:
-        decided, why = status(query, violation)
-        return violation if decided == "fail" and not why else replace(violation, status=decided, why=why)
+        if reason := waivers.reason(_targets(query, violation.rule)):
+            return replace(violation, status="waived", why=reason)
+        if violation.in_baseline and violation.rule in contract.only_new:
+            return replace(violation, status="known", why=KNOWN)
+        if query.severity == "warn":
+            return replace(violation, status="warn", why="severity warn")
+        if violation.warns:
+            return replace(violation, status="warn", why=ONLY_WARNS)
+        if is_covered is None:
+            return violation
+        if is_covered(query):
+            return replace(violation, status="counted", why="counts in the pass rate")
+        return replace(violation, why=UNCOVERED)
 
-    return _each(contract, violations, marked), waivers.used()
+    decided = {
+        query_id: tuple([marked(contract.queries[query_id], violation) for violation in broken])
+        for query_id, broken in violations.items()
+    }
+    return decided, waivers.used()
 
 
 def skipped_by(contract: Contract, gates: Iterable[GateReport]) -> Mapping[str, str]:
@@ -139,45 +144,37 @@ def skipped_by(contract: Contract, gates: Iterable[GateReport]) -> Mapping[str, 
 
 def skip_rules(contract: Contract, violations: Violations, skipped: Mapping[str, str]) -> Violations:
     """Mark the violations of queries of skipped tiers, unless something else excuses them."""
-
-    def marked(query: GoldenQuery, violation: Violation) -> Violation:
-        why = skipped.get(tier_of(query) or "")
-        return replace(violation, status="skipped", why=why) if why and violation.status not in EXCUSED else violation
-
-    return _each(contract, violations, marked)
-
-
-def _each(
-    contract: Contract, violations: Violations, marked: Callable[[GoldenQuery, Violation], Violation]
-) -> Violations:
-    """Return the violations of each query as ``marked`` returns them."""
-    queries = contract.queries
-    return {
-        query_id: tuple([marked(queries[query_id], violation) for violation in broken])
-        for query_id, broken in violations.items()
-    }
+    marked = dict(violations)
+    for query_id, broken in violations.items():
+        if why := skipped.get(tier_of(contract.queries[query_id]) or ""):
+            marked[query_id] = tuple(
+                [each if each.status in EXCUSED else replace(each, status="skipped", why=why) for each in broken]
+            )
+    return marked
 
 
-def skip_gates(gates: Iterable[GateReport], why: Callable[[GateReport], str | None]) -> tuple[GateReport, ...]:
-    """Mark the gates that there is a reason to skip, waived or not."""
-    reasons = ((gate, why(gate)) for gate in gates)
-    return tuple(
-        [replace(gate, status="skipped", waived=None, skipped=reason) if reason else gate for gate, reason in reasons]
-    )
-
-
-def waive_gates(
-    contract: Contract, gates: Iterable[GateReport], today: date
+def excuse_gates(
+    contract: Contract,
+    gates: Iterable[GateReport],
+    today: date,
+    *,
+    distrusted: Distrusted,
+    skipped: Mapping[str, str],
 ) -> tuple[tuple[GateReport, ...], frozenset[int]]:
-    """Mark the broken gates that are waived today (UTC), and return the indexes of the waivers that match a gate.
+    """Mark the gates of ``skipped`` tiers, those without effect, and the broken ones that are waived today (UTC).
 
-    A gate that is over its limit without proof matches as well, because the next run may prove it. It keeps its status.
+    Also return the indexes of the waivers that match a gate. A gate that is over its limit without proof matches as
+    well, because the next run may prove it. It keeps its status.
     """
     waivers = _Waivers(contract.config.waivers, today)
+    advisory = distrusted if contract.config.judge.uncalibrated == "advisory" else {}
     marked = []
     for gate in gates:
         why = waivers.reason([("gate", gate.id, None)]) if gate.status in NOT_HELD else None
-        marked.append(replace(gate, status="waived", waived=why) if why and gate.status == "fail" else gate)
+        if skip := skipped.get(gate.tier or "") or (ADVISORY if gate.id in advisory else ""):
+            marked.append(replace(gate, status="skipped", skipped=skip))
+        else:
+            marked.append(replace(gate, status="waived", waived=why) if why and gate.status == "fail" else gate)
     return tuple(marked), waivers.used()
 
 
@@ -185,18 +182,25 @@ def waiver_warnings(contract: Contract, used: Container[int], today: date) -> It
     """Yield a warning for every waiver that has expired, matches nothing broken, or names what does not exist."""
     if not contract.config.waivers:
         return
-    strangers = _Strangers(contract)
+    queries = contract.queries
+    known: dict[str, Collection[str]] = {
+        "gate": dict.fromkeys(gate.id for gate in contract.gates),
+        "query": queries,
+        "tag": dict.fromkeys(tag for query in queries.values() for tag in query.tags),
+    }
+    near = {what: NearNames(names) for what, names in known.items()}
     for number, waiver in enumerate(contract.config.waivers):
-        location = contract.config_file.locations.of("waivers", number)
+        location, (what, name, _) = contract.config_file.locations.of("waivers", number), _target(waiver)
         if number not in used and contract.scope is not None:
             continue  # the scope may leave out what it waives
-        if number not in used and (stranger := strangers.about(waiver)):
-            yield f"{location}: {stranger}"
+        if number not in used and name not in known[what]:
+            advice = near[what].advice(name, "delete the waiver")
+            yield f"{location}: no {NAMED_BY[what]} {name!r}; {advice}"
         elif number not in used:
             yield f"{location}: waives nothing that is broken ({_described(waiver)}); delete it"
         elif today > date.fromisoformat(waiver.expires):
-            what = f"{_described(waiver)}, {waiver.owner}"
-            yield f"{location}: expired on {waiver.expires}, so it no longer counts ({what})"
+            of_whom = f"{_described(waiver)}, {waiver.owner}"
+            yield f"{location}: expired on {waiver.expires}, so it no longer counts ({of_whom})"
 
 
 class _Waivers:
@@ -226,27 +230,6 @@ class _Waivers:
     def used(self) -> frozenset[int]:
         """Return the indexes of the waivers whose reason was asked for, expired or not."""
         return frozenset(number for target in self._matched for number in self._numbers[target])
-
-
-class _Strangers:
-    """Finds waivers of gates, golden queries and tags that do not exist."""
-
-    def __init__(self, contract: Contract) -> None:
-        queries = contract.queries
-        known: dict[str, Collection[str]] = {
-            "gate": dict.fromkeys(gate.id for gate in contract.gates),
-            "query": queries,
-            "tag": dict.fromkeys(tag for query in queries.values() for tag in query.tags),
-        }
-        self._known = known
-        self._near = {what: NearNames(names) for what, names in known.items()}
-
-    def about(self, waiver: Waiver) -> str | None:
-        """Return a message if the query, tag or gate of a waiver does not exist; otherwise None."""
-        what, name, _ = _target(waiver)
-        if name in self._known[what]:
-            return None
-        return f"no {NAMED_BY[what]} {name!r}; {self._near[what].advice(name, 'delete the waiver')}"
 
 
 def _target(waiver: Waiver) -> Target:
@@ -311,7 +294,8 @@ def outcomes_of(contract: Contract, violations: Violations, skipped: Container[s
     If no other query is left, they count in all rates, because a limit does not hold for want of queries.
     """
     tags = {gate.tag for gate in contract.gates if gate.quantity.of_rules and gate.tag is not None}
-    counted, left_out, tiers = _Rates(), _Rates(), _Rates()
+    counted, left_out = dict[str | None, PassRate](), dict[str | None, PassRate]()
+    tiers: dict[str, PassRate] = {}
     for query in contract.queries.values():
         if not contract.has_rules(query):
             continue
@@ -319,14 +303,21 @@ def outcomes_of(contract: Contract, violations: Violations, skipped: Container[s
         tier = tier_of(query)
         rates = counted if tier is None or tier not in skipped else left_out
         for group in (None, *(tag for tag in query.tags if tag in tags)):
-            rates.add(group, query.weight, passed=passed)
+            _count(rates, group, query.weight, passed=passed)
         if tier is not None:
-            tiers.add(tier, query.weight, passed=passed)
-    overall, *of_tags = (counted.of(group) or left_out.of(group) or PassRate() for group in (None, *sorted(tags)))
-    return Outcomes(
-        overall=overall,
-        tags=dict(zip(sorted(tags), of_tags, strict=True)),
-        tiers={tier: rate for tier in tiers.groups if tier is not None and (rate := tiers.of(tier))},
+            _count(tiers, tier, query.weight, passed=passed)
+    overall, *of_tags = (counted.get(group) or left_out.get(group) or PassRate() for group in (None, *sorted(tags)))
+    return Outcomes(overall=overall, tags=dict(zip(sorted(tags), of_tags, strict=True)), tiers=tiers)
+
+
+def _count(rates: dict[T, PassRate], group: T, weight: float, *, passed: bool) -> None:
+    """Count a query in the rate of a group."""
+    before = rates.get(group) or PassRate()
+    rates[group] = PassRate(
+        queries=before.queries + 1,
+        passed=before.passed + passed,
+        weight=before.weight + weight,
+        passed_weight=before.passed_weight + weight * passed,
     )
 
 
@@ -347,20 +338,3 @@ def only_rates_fail(contract: Contract) -> bool:
 def tier_of(query: GoldenQuery) -> str | None:
     """Return the tier of a query, if it has one."""
     return query.answer.tier if query.answer else None
-
-
-class _Rates:
-    """Adds up the queries of each group."""
-
-    def __init__(self) -> None:
-        self.groups: dict[str | None, tuple[int, int, float, float]] = {}
-
-    def add(self, group: str | None, weight: float, *, passed: bool) -> None:
-        queries, passing, total, of_passing = self.groups.get(group, (0, 0, 0.0, 0.0))
-        self.groups[group] = (queries + 1, passing + passed, total + weight, of_passing + weight * passed)
-
-    def of(self, group: str | None) -> PassRate | None:
-        if group not in self.groups:
-            return None
-        queries, passed, weight, passed_weight = self.groups[group]
-        return PassRate(queries=queries, passed=passed, weight=weight, passed_weight=passed_weight)

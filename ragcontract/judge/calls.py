@@ -331,13 +331,14 @@ def _vote(values: dict[str, Any], task: Task, evidence: Evidence) -> Vote | str:
         return f"its {field!r} is none of {json.dumps(allowed)}"
     if not isinstance(reason, str):
         return "it has no reason"
-    wrong = evidence.fault_of_proof(task, verdict, quote, context)
+    of_context = is_proven_by_context(task, verdict)
+    wrong = evidence.fault(quote, context, of_context=of_context)
     if wrong and not is_failure(verdict):
         return wrong
     return Vote(
         verdict=verdict,
         quote=None if wrong else writable(str(quote)),
-        context=None if wrong or not is_proven_by_context(task, verdict) else context,
+        context=None if wrong or not of_context else context,
         reason=shorten(writable(reason), bounds.JUDGED_BECAUSE),
     )
 

@@ -142,7 +142,7 @@ def _claims(reply: Reply, evidence: Evidence) -> tuple[str, ...]:
         text = item.get("text")
         if not isinstance(text, str) or not text.strip() or len(text) > bounds.EVIDENCE:
             raise ReplyFault(f"had a claim that is not a text of 1 to {bounds.EVIDENCE:,} characters")
-        if wrong := evidence.fault(item.get("quote"), None):
+        if wrong := evidence.fault(item.get("quote")):
             raise ReplyFault(f"had a claim that was refused because {wrong}")
         if (same := normalised(text)) in claims:
             raise ReplyFault("had a claim twice")

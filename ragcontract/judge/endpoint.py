@@ -114,8 +114,8 @@ def asked_judge(task: AskedTask, settings: VoteSettings, model: Model) -> AskedJ
 
 def query_keys(case: JudgeCase, settings: VoteSettings, model: Model) -> tuple[QueryKey, ...]:
     """Return the keys of the judgments on a case's items, in their order, before anything is asked."""
-    judge = asked_judge(case.task, settings, model)
-    return tuple([(case.query_id, key) for key in keys_of(case, judge)])
+    (keys,) = keys_of(case, [asked_judge(case.task, settings, model)])
+    return tuple([(case.query_id, key) for key in keys])
 
 
 def fingerprint(judge: AskedJudge, models: Collection[str] = (), dropped: Collection[str] = ()) -> str:

@@ -17,9 +17,17 @@ from ragcontract.core.safe_text import shorten
 from ragcontract.judge.calls import ModelCall, ReplyFault, Vote, call_on, read_reply, reply_to, writable
 from ragcontract.judge.endpoint import asked_judge, fingerprint
 from ragcontract.judge.interface import Clock, Dice, Model, Reply, VoteSettings
-from ragcontract.judgments.items import AskedJudge, JudgeCase, is_failure, keys_of, known_without_a_judge, settled
+from ragcontract.judgments.items import (
+    AskedJudge,
+    JudgeCase,
+    is_failure,
+    keys_of,
+    known_without_a_judge,
+    sent_contexts,
+    settled,
+)
 from ragcontract.judgments.judgments_file import Judgment
-from ragcontract.judgments.replay import evidence_of
+from ragcontract.judgments.replay import Evidence
 
 NoVote: TypeAlias = Literal["unsure", "compromised", "failed"]
 # The status of an item without a majority is the first of these for which a vote was withheld.
@@ -89,6 +97,7 @@ def judge_case(
     else:
         result = _Judging(case, model, settings, dice).result()
     judge = asked_judge(case.task, settings, model)
+    (keys,) = keys_of(case, [judge])
     at = clock()
     return [
         Judgment(
@@ -100,7 +109,7 @@ def judge_case(
             at=at,
             **_from_replies(result, number, judge),
         )
-        for number, key in enumerate(keys_of(case, judge))
+        for number, key in enumerate(keys)
     ]
 
 
@@ -158,7 +167,7 @@ class _Judging:
 
     def __init__(self, case: JudgeCase, model: Model, settings: VoteSettings, dice: Dice) -> None:
         self._case, self._model, self._settings, self._dice = case, model, settings, dice
-        self._evidence = evidence_of(case)
+        self._evidence = Evidence(sent_contexts(case), case.response)
         self._usage = Usage()
 
     def result(self) -> _Decided:

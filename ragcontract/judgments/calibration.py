@@ -4,7 +4,7 @@ They count only with a good calibration of this judge against people, whose yes 
 agreement is Cohen's kappa with its standard error, and the rates at which the judge is right.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime, timedelta
 from math import sqrt
 from typing import Annotated, TypeAlias
@@ -121,20 +121,16 @@ def labels_needed(task: Task, *, yes: int, no: int) -> str:
 
 
 def why_not(
-    calibration: Calibration | None,
-    task: Task,
-    *,
-    fingerprints: Collection[str],
-    now: datetime,
-    others: Collection[Task] = (),
+    calibrations: Mapping[Task, Calibration], task: Task, *, fingerprints: Collection[str], now: datetime
 ) -> tuple[str, ...]:
     """Return all reasons why limits on judgments do not count, with what to do; none if they count.
 
-    ``fingerprints`` are those of the judgments, ``others`` the tasks that the calibration file has. Each reason
-    completes "the judge is not calibrated: …".
+    ``calibrations`` are those of the calibration file, ``fingerprints`` those of the judgments. Each reason completes
+    "the judge is not calibrated: …".
     """
+    calibration = calibrations.get(task)
     if calibration is None:
-        return (_no_calibration(task, others),)
+        return (_no_calibration(task, calibrations),)
     reasons = [
         *_of_whom_and_when(calibration, fingerprints, now),
         *_of_labels(calibration),

@@ -5,9 +5,9 @@ Without judgments, limits that need them are reported, because nothing that is m
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -124,13 +124,7 @@ class JudgeFiles(Struct, frozen=True, kw_only=True):
     clears_nothing: tuple[str, ...] = ()  # why the judge may not clear anything in a second pass
     problems: Problems = Problems()
 
-    def counter(self, families: Iterable[Family], *, words: bool) -> JudgmentsCounter:
-        return JudgmentsCounter(families, words=words)
-
-    def why_not(self, task: Task, fingerprints: Collection[str], now: datetime) -> tuple[str, ...]:
-        """Return all reasons why limits on judgments of these judges do not count."""
-        tasks = self.calibrations.keys()
-        return why_not(self.calibrations.get(task), task, fingerprints=fingerprints, now=now, others=tasks)
+    counter: ClassVar = JudgmentsCounter  # collects those that the rows of a side use
 
 
 def replayed_contract(
@@ -159,7 +153,7 @@ def replayed_contract(
         impossible = {gate.id for gate in contract.gates if gate.quantity.key in judged}
         contract = replace(contract, impossible=contract.impossible | impossible)
         return contract, JudgeFiles(calibrations=calibrations, problems=problems.collected())
-    replay = Replay(read.by_key.values(), contract.config.judge, located=read.location)
+    replay = Replay(read.by_key.values(), contract.config.judge, located=read.lines.location)
     contract = _with_judgments(contract, read, replay)
     second, why = _second_pass(contract, read, replay, calibrations, now=now, problems=problems)
     return contract, JudgeFiles(
@@ -226,10 +220,13 @@ def _with_judgments(contract: Contract, read: Judgments, replay: Replay) -> Cont
     further = [family for provider in BUILT_IN.naming(JUDGED_METRICS).providers for family in provider(settings)]
     shown = [family for family in further if isinstance(family, JudgedShare) and family.metric.key not in known]
     families = [*contract.families, *(family for family in shown if family.task in tasks)]
-    families = [
-        family.replaying(replay, contract.queries) if isinstance(family, JudgedShare) else family for family in families
-    ]
-    return replace(contract, families=tuple(families))
+    return replace(
+        contract,
+        families=tuple(
+            type(family)(contract.k, replay, contract.queries) if isinstance(family, JudgedShare) else family
+            for family in families
+        ),
+    )
 
 
 def _second_pass(
@@ -246,11 +243,7 @@ def _second_pass(
     if not settings.second_pass or not contract.rules:  # a run that is only measured breaks no rule
         return None, ()
     fingerprints = replay.fingerprints(CONFIRMATION, contract.queries.keys())
-    calibration = calibrations.get(CONFIRMATION)
-    tasks = calibrations.keys()
-    reasons = (
-        why_not(calibration, CONFIRMATION, fingerprints=fingerprints, now=now, others=tasks) if fingerprints else ()
-    )
+    reasons = why_not(calibrations, CONFIRMATION, fingerprints=fingerprints, now=now) if fingerprints else ()
     if reasons:
         why = f"the judge is not calibrated: {'; '.join(reasons)}"
         if settings.uncalibrated == "refuse":
@@ -258,8 +251,8 @@ def _second_pass(
             problems.problem(where, f"second_pass cannot be used: {why}")
             return None, reasons
         problems.warning(f"judge.second_pass has no effect, and what is flagged counts: {why}")
-    elif calibration is not None:
+    elif calibration := calibrations.get(CONFIRMATION):
         # Only the last judge of each query was compared with the calibration. Judgments of others do not count.
         fingerprint = calibration.fingerprint
-        replay = Replay(read.by_key.values(), settings, fingerprint=fingerprint, located=read.location)
+        replay = Replay(read.by_key.values(), settings, fingerprint=fingerprint, located=read.lines.location)
     return SecondPass(replay=replay, k=contract.k, unconfirmed=settings.unconfirmed, clears=not reasons), reasons

@@ -7,7 +7,7 @@ equal cases have equal keys on every machine. A judgment on other texts, or by a
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct
@@ -105,22 +105,13 @@ def contexts_of(row: RunRow, k: int) -> tuple[str, ...] | str:
     return tuple(text for text in texts if text is not None)
 
 
-def keys_of(case: JudgeCase, judge: AskedJudge, texts: str = "") -> Iterator[str]:
-    """Yield the key of each item's judgment: SHA-256, in hex, of all that is asked, which judge is asked, and how.
+def keys_of(case: JudgeCase, judges: Iterable[AskedJudge]) -> Iterator[tuple[str, ...]]:
+    """Yield the keys of the items' judgments, for each judge: SHA-256, in hex, of all that is asked, whom, and how.
 
     All items of the case are part of each key, because they are asked together. Each key has the text of its own item
-    as well, because names can change places. The id of the query is not part of a key. ``texts`` is the digest of the
-    case, if it is known already.
+    as well, because names can change places. The id of the query is not part of a key.
     """
-    texts = texts or digest_of_texts(case)
-    whom = {name: getattr(judge, name) for name in judge.__struct_fields__}
-    for item in case.items:
-        yield _digest({"judge": whom, "texts": texts, "item": [item.name, item.text, item.why]})
-
-
-def digest_of_texts(case: JudgeCase) -> str:
-    """Return a digest of all that is asked."""
-    return _digest(
+    texts = _digest(
         {
             "task": case.task,
             "question": case.question,
@@ -130,6 +121,10 @@ def digest_of_texts(case: JudgeCase) -> str:
             "reference": case.reference,
         }
     )
+    for judge in judges:
+        whom = {name: getattr(judge, name) for name in judge.__struct_fields__}
+        items = ([item.name, item.text, item.why] for item in case.items)
+        yield tuple([_digest({"judge": whom, "texts": texts, "item": item}) for item in items])
 
 
 def asked_how(judge: AskedJudge) -> str:

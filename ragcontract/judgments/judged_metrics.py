@@ -11,7 +11,7 @@ These are not the shares of judged results (``judged_at_k``), where people's lab
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from msgspec.structs import replace
@@ -45,26 +45,21 @@ class JudgedShare(ABC):
     task: "ClassVar[Task]"
     metric: ClassVar[Metric]  # without judgments; with them, its fingerprint names the judges
     needs: ClassVar[frozenset[str]]
+    # Makes what is judged; None if the query has nothing to judge; or why its texts are not known.
+    case_of: "ClassVar[staticmethod[[GoldenQuery, RunRow, int], JudgeCase | str | None]]"
     from_ids = False
     switch = SwitchedOn.BY_LIMIT
 
-    def __init__(self, k: int, replay: "Replay | None" = None, *, fingerprint: str = "") -> None:
+    def __init__(self, k: int, replay: "Replay | None" = None, query_ids: Collection[str] = ()) -> None:
+        """Make the family; with judgments on queries, numbers of different judges or cut-offs are not compared."""
         self.k = k  # the largest cut-off
         self._replay = replay
-        self.metrics: Sequence[Metric] = (replace(self.metric, fingerprint=fingerprint),)
-
-    @abstractmethod
-    def case(self, query: GoldenQuery, row: RunRow) -> JudgeCase | str | None:
-        """Return what is judged; None if the query has nothing to judge; or why its texts are not known."""
+        judges = " and ".join(sorted(replay.fingerprints(self.task, query_ids))) if replay else ""
+        self.metrics: Sequence[Metric] = (replace(self.metric, fingerprint=f"{judges}; top {k}" if replay else ""),)
 
     @abstractmethod
     def texts(self, query: GoldenQuery) -> tuple[str, ...]:
         """Return the texts of the items of a query, in their order."""
-
-    def replaying(self, replay: "Replay", queries: Mapping[str, GoldenQuery]) -> Self:
-        """Return the family with judgments. Numbers of different judges or cut-offs are not compared."""
-        judges = " and ".join(sorted(replay.fingerprints(self.task, queries.keys())))
-        return type(self)(self.k, replay, fingerprint=f"{judges}; top {self.k}")
 
     def stored_fingerprint(self, judges: Collection[str], query_ids: Collection[str]) -> str:
         """Return the fingerprint for a stored baseline, which names all judges of these queries, not only the last."""
@@ -74,11 +69,10 @@ class JudgedShare(ABC):
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:
         """Return the share of the items for which the judge says yes; 0 if there is nothing to judge them by."""
-        if self._replay is None or not self.texts(query):
+        if self._replay is None or (case := self.case_of(query, row, self.k)) is None:
             return ()
-        case = self.case(query, row)
-        if case is None or isinstance(case, str):
-            return Missing(case or "has nothing to judge")
+        if isinstance(case, str):
+            return Missing(case)
         if known_without_a_judge(case):
             return JudgedValues(0.0)
         judgments = self._replay.judgments(case)
@@ -110,9 +104,7 @@ class SupportedClaims(JudgedShare):
         task=task,
     )
     needs = CONTEXT_FIELDS
-
-    def case(self, query: GoldenQuery, row: RunRow) -> JudgeCase | str | None:
-        return attribution_case(query, row, self.k)
+    case_of = staticmethod(attribution_case)
 
     def texts(self, query: GoldenQuery) -> tuple[str, ...]:
         return (query.answer and query.answer.reference_claims) or ()
@@ -134,9 +126,7 @@ class CriteriaMet(JudgedShare):
         task=task,
     )
     needs = CONTEXT_FIELDS | RESPONSE_FIELDS
-
-    def case(self, query: GoldenQuery, row: RunRow) -> JudgeCase | str | None:
-        return criteria_case(query, row, self.k)
+    case_of = staticmethod(criteria_case)
 
     def texts(self, query: GoldenQuery) -> tuple[str, ...]:
         return tuple([criterion.text for criterion in (query.answer and query.answer.criteria) or ()])

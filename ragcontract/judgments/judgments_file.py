@@ -36,6 +36,7 @@ SMALLER = 8  # a file with too many texts has at least an eighth of their limit 
 Status: TypeAlias = Literal["ok", "unsure", "compromised", "failed"]
 Tokens = Annotated[int, Meta(ge=0, le=bounds.JUDGED_TOKENS)]  # calls have the same limit
 Usd = Annotated[float, Meta(ge=0, le=bounds.JUDGED_TOKENS)]
+CONTENT = ("verdict", "status", "fingerprint")  # in which copies of a judgment agree
 QueryKey: TypeAlias = tuple[str, str]  # the id of a query, and the key of a judgment on it
 
 
@@ -95,14 +96,12 @@ class Judgments(Struct, frozen=True, kw_only=True):
     lines: "Lines"
     is_whole: bool = True
 
-    def location(self, judgment: Judgment) -> Location:
-        return self.lines.location(query_key(judgment), self.by_key)
-
 
 class Lines:
-    """The lines of up to a million judgments, in the order in which they were read."""
+    """The lines of up to a million judgments, in the order of their keys."""
 
-    def __init__(self) -> None:
+    def __init__(self, keys: Iterable[QueryKey]) -> None:
+        self._keys = keys  # of all that are read, also later
         self._lines = array("Q")
         self._places = Places()
         self._at: dict[QueryKey, int] = {}
@@ -110,11 +109,10 @@ class Lines:
     def add(self, path: str, line: int) -> None:
         self._lines.append(self._places.at(path, line))
 
-    def location(self, wanted: QueryKey, known: Iterable[QueryKey]) -> Location:
-        """Return the location of a judgment; ``known`` are the keys of all judgments, in the same order."""
+    def location(self, judgment: Judgment) -> Location:
         if len(self._at) < len(self._lines):  # built only if something is wrong
-            self._at = {key: number for number, key in enumerate(known)}
-        return self._places.location(self._lines[self._at[wanted]])
+            self._at = {key: number for number, key in enumerate(self._keys)}
+        return self._places.location(self._lines[self._at[query_key(judgment)]])
 
 
 def read_judgments(paths: Sequence[str], progress: Progress = no_progress, *, now: datetime | None = None) -> Judgments:
@@ -123,9 +121,9 @@ def read_judgments(paths: Sequence[str], progress: Progress = no_progress, *, no
     With ``now``, judgments of the future are wrong; clocks may differ by ``AHEAD``. If two judgments with one key
     agree, the first counts. If they do not, that is a problem.
     """
-    problems, files, lines = Collector(), list[SourceFile](), Lines()
+    problems, files, texts = Collector(), list[SourceFile](), 0
     by_key: dict[QueryKey, Judgment] = {}
-    texts = 0
+    lines = Lines(by_key)
     existing, missing = existing_files(paths)
     for problem in missing:
         problems.add(problem)
@@ -145,9 +143,9 @@ def read_judgments(paths: Sequence[str], progress: Progress = no_progress, *, no
                     first = by_key.setdefault(query_key(judgment), judgment)
                     if first is judgment:
                         lines.add(event.path, event.line + index)
-                    elif _what(first) != _what(judgment):  # otherwise it is a copy
-                        where = lines.location(query_key(judgment), by_key)
-                        problems.problem(event.location(index).at("key"), _contradicts(first, judgment, where))
+                    elif any(getattr(first, name) != getattr(judgment, name) for name in CONTENT):  # it is no copy
+                        message = _contradicts(first, judgment, lines.location(judgment))
+                        problems.problem(event.location(index).at("key"), message)
             case FileRead(file=file):
                 files.append(file)
             case _:
@@ -176,12 +174,10 @@ def judgment_faults(judgment: "Judgment", now: datetime | None = None) -> Iterat
     """Yield the fields that contradict other fields, or the clock if ``now`` is known, with the reason."""
     verdict, words = judgment.verdict, judgment.task == "confirmation"
     expected = f"one of {', '.join(map(repr, get_args(Confirmed)))}" if words else "true or false"
-    if judgment.status == "ok" and verdict is None:
-        yield Mismatch(("verdict",), _found(f"expected {expected}, because the status is 'ok'", "null"))
-    if judgment.status != "ok" and verdict is not None:
-        yield Mismatch(
-            ("verdict",), _found(f"expected null, because the status is {judgment.status!r}", shown(verdict))
-        )
+    if (judgment.status == "ok") == (verdict is None):
+        because = f"because the status is {judgment.status!r}"
+        wanted = "null" if verdict is not None else expected
+        yield Mismatch(("verdict",), _found(f"expected {wanted}, {because}", shown(verdict)))
     verdicts: dict[FieldPath, JudgeVerdict | None] = {("verdict",): verdict}
     verdicts |= {("votes", at): vote for at, vote in enumerate(judgment.votes)}
     wrong = [at for at, value in verdicts.items() if value is not None and isinstance(value, bool) == words]
@@ -195,8 +191,10 @@ def judgment_faults(judgment: "Judgment", now: datetime | None = None) -> Iterat
             yield Mismatch(("quote",), _found("expected the words that prove the verdict", "none"))
         if judgment.context is None and is_proven_by_context(judgment.task, verdict):
             yield Mismatch(("context",), _found("expected the rank of the text that proves the verdict", "none"))
-    if fault := _of_fingerprint(judgment):
-        yield Mismatch(("fingerprint",), fault)
+    whom, has = (judgment.model or judgment.judge.model) + asked_how(judgment.judge), judgment.fingerprint
+    if whom != has and not has.startswith(f"{whom}{WITHOUT}"):
+        wanted, actual = (repr(shorten(visible(name), bounds.FINGERPRINT // 4)) for name in (whom, has))
+        yield Mismatch(("fingerprint",), _found(f"expected {wanted}, as its judge and model have it", actual))
     if now is not None and judgment.at - now > AHEAD:
         yield Mismatch(("at",), f"is in the future ({judgment.at:%Y-%m-%d}); is the clock right?")
 
@@ -215,15 +213,6 @@ def size_of_texts(judgment: Judgment) -> int:
     judge, query_id = judgment.judge, as_id(judgment.query_id)
     named = judgment.item, judgment.model, judgment.fingerprint, judge.model, judge.host, judge.instructions
     return sum(map(getsizeof, (query_id, judgment.quote, judgment.reason, *named)))
-
-
-def _of_fingerprint(judgment: "Judgment") -> str | None:
-    """Return what is wrong with a fingerprint that does not match the model and the judge; None if it matches."""
-    actual, expected = judgment.fingerprint, (judgment.model or judgment.judge.model) + asked_how(judgment.judge)
-    if actual == expected or actual.startswith(f"{expected}{WITHOUT}"):
-        return None
-    wanted, has = (repr(shorten(visible(fingerprint), bounds.FINGERPRINT // 4)) for fingerprint in (expected, actual))
-    return _found(f"expected {wanted}, as its judge and model have it", has)
 
 
 def _of_votes(judgment: "Judgment") -> Iterator[Mismatch]:
@@ -285,10 +274,6 @@ def _too_much(judgments: int, texts: int) -> str | None:
     if texts > bounds.JUDGMENT_TEXTS:
         return f"is too much: the texts of all judgments take more than {mebibytes(bounds.JUDGMENT_TEXTS)} of memory"
     return None
-
-
-def _what(judgment: Judgment) -> tuple[object, ...]:
-    return judgment.verdict, judgment.status, judgment.fingerprint
 
 
 def _contradicts(first: Judgment, judgment: Judgment, where: Location) -> str:

@@ -4,7 +4,7 @@ A judgment on other texts has another key, so it is not found. The words that a 
 names, both when it replies and when its judgment is replayed.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
 
 from msgspec import Struct
@@ -13,14 +13,13 @@ from ragcontract.answers.metric_options import CannotScoreError
 from ragcontract.answers.normalising import normalised
 from ragcontract.core import bounds
 from ragcontract.core.ids import as_id
-from ragcontract.core.judge_settings import JudgeSettings, JudgeVerdict, Task
+from ragcontract.core.judge_settings import JudgeSettings, Task
 from ragcontract.core.numbers import beginning, count, more
 from ragcontract.core.phrase import Message, Place, private
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.judgments.items import (
     AskedJudge,
     JudgeCase,
-    digest_of_texts,
     is_failure,
     is_proven_by_context,
     keys_of,
@@ -72,14 +71,15 @@ class Replay:
         if len(of_query.judges) > bounds.JUDGES:
             return f"has judgments of more than {bounds.JUDGES} judges; keep those of one"
         complete, partial = [], list[tuple[Judgment | None, ...]]()
-        for judgments in of_query.by_judge(case):
+        for keys in keys_of(case, of_query.judges):
+            judgments = tuple(map(of_query.by_key.get, keys))
             judged = tuple(judgment for judgment in judgments if judgment is not None and judgment.status == "ok")
             if len(judged) == len(judgments):
                 complete.append(judged)
             elif any(judgments):
                 partial.append(judgments)
         if len(complete) == 1:
-            return self._proven(case, complete[0])
+            return self._fault(case, complete[0]) or complete[0]
         if complete:
             return f"has judgments of {_judges([judgments[0].judge for judgments in complete])}; {_name_one(complete)}"
         if others := self._of_another(case):
@@ -89,32 +89,27 @@ class Replay:
             return f"has no judgments, {why}; run {JUDGE} again"
         return Message.of(_unjudged(case, max(partial, key=_verdicts)), f"; run {JUDGE} again")
 
-    def _proven(self, case: JudgeCase, judgments: tuple[Judgment, ...]) -> tuple[Judgment, ...] | str:
-        """Return judgments; or what is wrong, if one of them was edited or was asked for in another way."""
-        if not (fault := edited(case, judgments)):
-            return self._of_other_parts(judgments) or judgments
-        judgment, why = fault
-        name = shorten(visible(judgment.item), bounds.NAME)
-        is_known = any(judgment.item == item.name for item in case.items)  # whoever edits it may write anything into it
-        item = name if is_known else private(name)
-        rest = f" that no judge made: {self._located(judgment)}: {why}; run {JUDGE} again"
-        return Message.quoting("has a judgment on ", item, rest)
+    def _fault(self, case: JudgeCase, judgments: Sequence[Judgment | None]) -> str | None:
+        """Return why judgments on a case do not count; None if they do.
 
-    def _of_other_parts(self, judgments: Iterable[Judgment]) -> str | None:
-        """Return a message if a judgment was asked for in another way than one with its fingerprint; None if not.
-
-        A fingerprint has neither the name by which the model was asked for nor its instructions.
+        One of them was edited, or was asked for in another way than one with its fingerprint, which has neither the
+        name by which the model was asked for nor its instructions.
         """
-        for judgment in judgments:
-            if not judgment.votes:
-                continue
-            first = self._first.setdefault((judgment.task, judgment.fingerprint), judgment)
+        if edit := edited(case, judgments):
+            judgment, why = edit
+            name = shorten(visible(judgment.item), bounds.NAME)
+            is_known = any(judgment.item == item.name for item in case.items)  # whoever edits it may write anything
+            item = name if is_known else private(name)
+            rest = f" that no judge made: {self._located(judgment)}: {why}; run {JUDGE} again"
+            return Message.quoting("has a judgment on ", item, rest)
+        for voted in (judgment for judgment in judgments if judgment is not None and judgment.votes):
+            first = self._first.setdefault((voted.task, voted.fingerprint), voted)
             for field in ("model", "instructions"):
-                values = [getattr(asked.judge, field) for asked in (judgment, first)]
+                values = [getattr(asked.judge, field) for asked in (voted, first)]
                 if values[0] != values[1]:
                     here, there = (repr(shorten(visible(value), bounds.NAME)) for value in values)
                     return (
-                        f"has a judgment of another judge: {self._located(judgment)}: judge.{field}: is {here}, and "
+                        f"has a judgment of another judge: {self._located(voted)}: judge.{field}: is {here}, and "
                         f"{there} at {self._located(first)}, which has the same fingerprint; keep those of one judge, "
                         f"or run {JUDGE} with --refresh"
                     )
@@ -123,8 +118,11 @@ class Replay:
     def partly(self, case: JudgeCase) -> dict[str, Judgment]:
         """Return those items of a case that have a verdict, with their judgments; none if there are several judges."""
         of_query = self._of_queries.get((case.task, case.query_id))
-        judged = [judgments for judgments in of_query.by_judge(case) if _verdicts(judgments)] if of_query else []
-        if len(judged) != 1 or edited(case, judged[0]) or self._of_other_parts(filter(None, judged[0])):
+        if of_query is None:
+            return {}
+        by_judge = (tuple(map(of_query.by_key.get, keys)) for keys in keys_of(case, of_query.judges))
+        judged = [judgments for judgments in by_judge if _verdicts(judgments)]
+        if len(judged) != 1 or self._fault(case, judged[0]):
             return {}
         pairs = zip(case.items, judged[0], strict=True)
         return {item.name: judgment for item, judgment in pairs if judgment is not None and judgment.status == "ok"}
@@ -156,47 +154,39 @@ class Replay:
 
 
 class Evidence:
-    """The texts of a case that a judge may quote, each normalised once: contexts by their ids, and the answer."""
+    """The texts of a case that a judge may quote, which are those that were sent to it, each normalised once."""
 
     def __init__(self, contexts: Mapping[int, str], answer: str | None) -> None:
-        self._texts: dict[int | None, str] = dict(contexts.items())
+        self._texts: dict[int | None, str] = dict(contexts.items())  # by their ids; the answer has none
         if answer is not None:
             self._texts[None] = answer
         self._normal: dict[int | None, str | None] = {}
 
-    def fault(self, quote: object, source: object) -> str | None:
-        """Return what is wrong with a quote from a context (``source``) or from the answer; None if nothing is."""
+    def fault(self, quote: object, context: object = None, *, of_context: bool = False) -> str | None:
+        """Return what is wrong with a quote from the answer or, with ``of_context``, from a context; None if nothing.
+
+        ``context`` is the id of the text that is named beside the quote.
+        """
+        if of_context and context is None:
+            return "it names no context"
+        source = context if of_context else None
         if not isinstance(quote, str) or not quote.strip():
             return "it has no quote"
         if len(quote) > bounds.EVIDENCE:
             return f"its quote has more than {bounds.EVIDENCE:,} characters"
         if isinstance(source, bool) or not isinstance(source, int | None) or source not in self._texts:
             return "its context is not the id of a text"
-        text, words = self._text(source), normalised(quote)
-        if text is None or not words or words not in text:
-            return "its quote is not in the text that it names, letter by letter"
-        if len(words) < bounds.EVIDENCE_LEAST and words != text:
-            return f"its quote has less than {bounds.EVIDENCE_LEAST} characters"
-        return None
-
-    def fault_of_proof(self, task: Task, verdict: JudgeVerdict, quote: object, context: object) -> str | None:
-        """Return what is wrong with the quote that proves a verdict, from the named context or from the answer."""
-        if not is_proven_by_context(task, verdict):
-            return self.fault(quote, None)
-        return "it names no context" if context is None else self.fault(quote, context)
-
-    def _text(self, source: int | None) -> str | None:
         if source not in self._normal:
             try:
                 self._normal[source] = normalised(self._texts[source])
             except CannotScoreError:  # too long to be compared, so no quote is in it
                 self._normal[source] = None
-        return self._normal[source]
-
-
-def evidence_of(case: JudgeCase) -> Evidence:
-    """Return the texts that a judge of a case may quote, which are those that were sent to it."""
-    return Evidence(sent_contexts(case), None if case.task == "attribution" else case.response or "")
+        text, words = self._normal[source], normalised(quote)
+        if text is None or not words or words not in text:
+            return "its quote is not in the text that it names, letter by letter"
+        if len(words) < bounds.EVIDENCE_LEAST and words != text:
+            return f"its quote has less than {bounds.EVIDENCE_LEAST} characters"
+        return None
 
 
 def edited(case: JudgeCase, judgments: Iterable[Judgment | None]) -> tuple[Judgment, str] | None:
@@ -204,7 +194,7 @@ def edited(case: JudgeCase, judgments: Iterable[Judgment | None]) -> tuple[Judgm
 
     A judgment in favour of the application is refused if its proof is not in the texts.
     """
-    evidence = evidence_of(case)
+    evidence = Evidence(sent_contexts(case), case.response)
     for item, judgment in zip(case.items, judgments, strict=True):
         if judgment is None:
             continue
@@ -212,7 +202,8 @@ def edited(case: JudgeCase, judgments: Iterable[Judgment | None]) -> tuple[Judgm
             return judgment, f"item: its key is that of {item.name!r}"
         if judgment.verdict is None or is_failure(judgment.verdict):
             continue
-        if wrong := evidence.fault_of_proof(case.task, judgment.verdict, judgment.quote, judgment.context):
+        of_context = is_proven_by_context(case.task, judgment.verdict)
+        if wrong := evidence.fault(judgment.quote, judgment.context, of_context=of_context):
             return judgment, f"quote: is not a proof, because {wrong}"
     return None
 
@@ -222,12 +213,6 @@ class _OfQuery(Struct, frozen=True):
 
     by_key: dict[str, Judgment]
     judges: dict[AskedJudge, None]
-
-    def by_judge(self, case: JudgeCase) -> Iterator[tuple[Judgment | None, ...]]:
-        """Yield each judge's judgments on the items of a case, in the order of the items; None for those it has not."""
-        texts = digest_of_texts(case)
-        for judge in self.judges:
-            yield tuple(map(self.by_key.get, keys_of(case, judge, texts)))
 
 
 def _wanted(settings: JudgeSettings) -> dict[str, str | int]:

@@ -8,10 +8,10 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
-from ragcontract.answers.matchers import faults, finds, pattern_fault, pattern_of, pattern_spans, spans
-from ragcontract.answers.regexes import Pattern
+from ragcontract.answers.matchers import finds, finds_text, pattern_fault, spans, text_fault
+from ragcontract.answers.normalising import Form, composed
 from ragcontract.core import bounds
-from ragcontract.core.answer_settings import AnswerSettings, Matcher, Wanted
+from ragcontract.core.answer_settings import AnswerSettings, Matcher, Single, Wanted
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Name, excerpt, joined
 from ragcontract.core.rule import NO_ANSWER, Fault, RowContext, Violation
@@ -49,7 +49,8 @@ class _Texts(AnswerRule, frozen=True, kw_only=True, gc=False):
         first: dict[str, int] = {}
         for number, text in enumerate(self.texts):
             path = (field,) if isinstance(self.value, str) else (field, number)
-            wrong += [(path, message) for _, message in faults(text, "text")]
+            if fault := text_fault(text):
+                wrong.append((path, fault))
             if first.setdefault(text, number) != number:
                 wrong.append((path, f"repeats {field}[{first[text]}]; leave one of them out"))
         return wrong
@@ -62,16 +63,13 @@ class _Texts(AnswerRule, frozen=True, kw_only=True, gc=False):
     def sought(self) -> int:
         return len(self.texts)
 
-    def matcher(self, text: str) -> Matcher:
-        return Matcher(text=text, ignore_case=self.ignore_case, word=self.word)
-
 
 class Contains(_Texts, frozen=True, kw_only=True, gc=False):
     """The answer contains the texts, or one of them."""
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        answer, normalise = answer_in(row), context.settings.answers.normalise
-        missing = [text for text in self.texts if not finds(self.matcher(text), answer, normalise=normalise)]
+        answer, form = answer_in(row), Form(context.settings.answers.normalise, self.ignore_case)
+        missing = [text for text in self.texts if not finds_text(text, answer, form, word=self.word)]
         if not missing or (self.any is not None and len(missing) < len(self.any)):
             return
         expected = joined(([quoted(text)] for text in missing[: bounds.LISTED]), len(missing) - bounds.LISTED)
@@ -93,7 +91,8 @@ class MustNotContain(_Texts, Flagging, frozen=True, kw_only=True, gc=False, tag=
     """What the user was shown contains none of the texts in ``value``; with ``any``, none of those either."""
 
     def searches(self, settings: AnswerSettings) -> Iterator[tuple[Matcher, Search]]:
-        for matcher in map(self.matcher, self.texts):
+        for text in self.texts:
+            matcher = Matcher(text=text, ignore_case=self.ignore_case, word=self.word)
             yield matcher, partial(spans, matcher, normalise=settings.normalise)
 
     def broken_by(self, matcher: Matcher, place: Place) -> Violation:
@@ -133,8 +132,8 @@ class _Regex(AnswerRule, frozen=True, kw_only=True, gc=False):
         return 1
 
     @property
-    def compiled(self) -> Pattern:
-        return pattern_of(self.pattern, ignore_case=self.ignore_case, dot_all=self.dot_all)
+    def matcher(self) -> Single:
+        return Single(regex=composed(self.pattern), ignore_case=self.ignore_case, dot_all=self.dot_all)
 
 
 class RegexMustMatch(_Regex, frozen=True, kw_only=True, gc=False, tag="regex_must_match"):
@@ -142,7 +141,7 @@ class RegexMustMatch(_Regex, frozen=True, kw_only=True, gc=False, tag="regex_mus
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         answer = answer_in(row)
-        if not self.compiled.finds(answer):
+        if not finds(self.matcher, answer):
             yield self.broken(("a match of ", quoted(self.pattern)), begins(answer))
 
 
@@ -157,7 +156,7 @@ class RegexMustNotMatch(_Regex, frozen=True, kw_only=True, gc=False, tag="regex_
         return False
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        search = partial(pattern_spans, self.compiled, normalise=context.settings.answers.normalise)
+        search = partial(spans, self.matcher, normalise=context.settings.answers.normalise)
         if place := next(places(row, search), None):
             yield self.broken(("no match of ", quoted(self.pattern)), (place.excerpt,))
 

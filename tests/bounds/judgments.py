@@ -57,11 +57,11 @@ def reply(_: Lab, size: int) -> bool:
 
 def quote(lab: Lab, size: int) -> bool:
     kept = _read(lab, quote="x" * size)
-    return all_of(Evidence({1: "x" * 9000}, None).fault("x" * size, 1) is None, kept)
+    return all_of(Evidence({1: "x" * 9000}, None).fault("x" * size, 1, of_context=True) is None, kept)
 
 
 def shortest_quote(_: Lab, size: int) -> bool:
-    return Evidence({1: "x" * 99}, None).fault("x" * size, 1) is None
+    return Evidence({1: "x" * 99}, None).fault("x" * size, 1, of_context=True) is None
 
 
 def reason(lab: Lab, size: int) -> bool:

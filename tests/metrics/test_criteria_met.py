@@ -31,7 +31,7 @@ def family(judged: RunRow | None = None) -> CriteriaMet:
     assert case is not None
     assert not isinstance(case, str)
     replay = Replay(judgments_on(case), JudgeSettings())
-    return CriteriaMet(1).replaying(replay, {"q1": ASKED})
+    return CriteriaMet(1, replay, ["q1"])
 
 
 def test_it_is_the_share_of_the_criteria_that_are_met_and_has_what_was_said() -> None:

@@ -21,7 +21,7 @@ def case(*contexts: str) -> Any:
 
 def family(*contexts: str) -> SupportedClaims:
     replay = Replay(judgments_on(case(*(contexts or (CONTEXT,)))), JudgeSettings())
-    return SupportedClaims(1).replaying(replay, {"q1": ASKED})
+    return SupportedClaims(1, replay, ["q1"])
 
 
 def row(*texts: str, **fields: Any) -> RunRow:

@@ -21,8 +21,9 @@ CASE = JudgeCase(
 )
 
 
-def keys(case: JudgeCase = CASE, judge: AskedJudge = JUDGE) -> list[str]:
-    return list(keys_of(case, judge))
+def keys(case: JudgeCase = CASE, judge: AskedJudge = JUDGE) -> tuple[str, ...]:
+    (of_judge,) = keys_of(case, [judge])
+    return of_judge
 
 
 def test_keys_are_what_they_were() -> None:

@@ -170,7 +170,7 @@ def test_two_judgments_that_say_the_same_are_one_also_in_two_files(tmp_path: Pat
     (problem,) = problems(both, tmp_path)
     assert problem.startswith("k.jsonl:3: key: query 'q2' has another judgment with this key, at j.jsonl:2: ")
     assert both.by_key["q1", row()["key"]].reason == ""
-    where = {as_id(one.query_id): str(both.location(one)).rpartition("/")[2] for one in both.by_key.values()}
+    where = {as_id(one.query_id): str(both.lines.location(one)).rpartition("/")[2] for one in both.by_key.values()}
     assert where == {"q1": "j.jsonl:1", "q2": "j.jsonl:2", "q3": "j.jsonl:4", "q4": "k.jsonl:2"}
 
 

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract.core.errors import InputError
-from ragcontract.core.judge_settings import LabelCounts
+from ragcontract.core.judge_settings import LabelCounts, Task
 from ragcontract.judgments.calibration import (
     FORMAT_VERSION,
     Calibration,
@@ -33,7 +33,9 @@ def calibration(table: tuple[int, int, int, int] = GOOD, **fields: Any) -> Calib
 
 
 def reasons(one: Calibration | None, *fingerprints: str, days: float = 0) -> tuple[str, ...]:
-    return why_not(one, "attribution", fingerprints=fingerprints or ("m",), now=AT + timedelta(days=days))
+    calibrations: dict[Task, Calibration] = {} if one is None else {"attribution": one}
+    now = AT + timedelta(days=days)
+    return why_not(calibrations, "attribution", fingerprints=fingerprints or ("m",), now=now)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +100,8 @@ def test_without_a_calibration_nothing_counts() -> None:
 
 
 def test_a_calibration_of_other_tasks_is_not_asked_for_again() -> None:
-    found = why_not(None, "attribution", fingerprints=["m"], now=AT, others=["criteria", "confirmation"])
+    others: dict[Task, Calibration] = {"criteria": calibration(), "confirmation": calibration()}
+    found = why_not(others, "attribution", fingerprints=["m"], now=AT)
     assert found == (
         (
             "the calibration is of confirmation and criteria, and there is none for attribution; label items of it, "
