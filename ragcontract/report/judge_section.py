@@ -11,13 +11,15 @@ from msgspec import UNSET, Struct
 from ragcontract.core import bounds
 from ragcontract.core.judge_settings import Confirmed, Task
 from ragcontract.core.numbers import count, fixed, more
+from ragcontract.core.phrase import Name
 from ragcontract.core.safe_text import clipped_line
-from ragcontract.report.markdown.gfm import code, fold, inline, table, text
+from ragcontract.report.blocks import Block, Fold, Form, Heading, Items, Note, Parts, Styled, Table, Text
 from ragcontract.report.parts import JudgedItem, JudgedQuery, JudgeReport, TaskReport
 from ragcontract.report.record import Report
 
 DIGITS = 2
 TITLE = "What the judge said"
+INDENT = "\u2003"
 
 
 class Words(NamedTuple):
@@ -161,42 +163,56 @@ def shown(text: str | None, length: int) -> str:
 SIGNS = {True: "✅", False: "❌"}
 
 
-def judge_fold(report: Report, max_queries: int) -> list[str]:
-    """Return the folded section with the items of the first queries, worst first; empty without judgments."""
+def judge(report: Report, form: Form, max_queries: int) -> Iterator[Block]:
+    """Yield the section with the items of the first queries, worst first, if there are judgments."""
     section = judge_section(report)
     if section is None:
-        return []
-    parts = [part for task in section.tasks for part in _of_task(task, max_queries)]
-    return [fold(section.title, _bullets(section.facts), *parts)]
+        return
+    if form == "html":
+        yield Fold(section.title, [Items([Text(fact, "line") for fact in section.facts])])
+        for task in section.tasks:
+            yield Fold(Text(task.title, "line"), [Items(list(_judged(task)))])
+        return
+    blocks: list[Block] = [_listed(section.facts)]
+    for task in section.tasks:
+        blocks.append(Heading(Text(task.title.strip(), "note")))  # a blank after the stars would make them stars
+        blocks += [_listed(task.facts)] if task.facts else []
+        for query in task.queries[:max_queries]:
+            blocks += items_of(query, task.words)
+        if rest := more(len(task.queries), max_queries, "query", "… and {}, in `report.json`."):
+            blocks.append(Note(rest))
+    yield Fold(section.title, blocks)
 
 
-def _of_task(section: TaskSection, max_queries: int) -> Iterator[str]:
-    yield f"**{inline(section.title.strip())}**"  # a blank after the stars would make them stars
-    if section.facts:
-        yield _bullets(section.facts)
-    for query in section.queries[:max_queries]:
-        yield from items_of(query, section.words)
-    if rest := more(len(section.queries), max_queries, "query", "… and {}, in `report.json`."):
-        yield rest
+def _judged(task: TaskSection) -> Iterator[Parts]:
+    """Yield the facts of a task, and its queries with their items."""
+    yield from (Text(fact, "line") for fact in task.facts)
+    for query in task.queries:
+        yield (Name(query.id), f": {heading(query, task.words)}")
+        for item in query.items:
+            proof = evidence(item, bounds.HTML_REASON)
+            sign, verdict = ("✓", task.words.passed) if has_passed(item) else ("✕", task.words.failed)
+            by = f" {verdict}{f': {proof}' if proof else ''}"
+            yield (f"{INDENT}{sign} {name_of(item, bounds.HTML_REASON)}", Styled(by, "small"))
 
 
-def _bullets(facts: list[str]) -> str:
-    return "\n".join(f"- {text(fact)}" for fact in facts)
+def _listed(facts: list[str]) -> Items:
+    return Items([Text(fact, "fact") for fact in facts])
 
 
-def items_of(query: JudgedQuery, words: Words) -> list[str]:
-    """Return the heading of a query and the table of its first items."""
-    title = f"**{code(query.id)}** {heading(query, words)}"
+def items_of(query: JudgedQuery, words: Words) -> Iterator[Block]:
+    """Yield the heading of a query and the table of its first items."""
+    yield Note((Styled(Name(query.id)), f" {heading(query, words)}"))
     if not query.items:
-        return [title]
+        return
     listed = query.items[: bounds.JUDGED_CLAIMS]
-    body = [[inline(name_of(item, bounds.MARKDOWN_SAID)), _verdict(item)] for item in listed]
-    rest = len(query.items) - len(listed)
-    counted = [f"… and {rest:,} more {words.item if rest == 1 else words.items}, in `report.json`."] if rest else []
-    head = [words.item.capitalize(), f"{words.passed.capitalize()} by, or why not"]
-    return [title, table(head, "ll", body), *counted]
+    body = [[Text(name_of(item, bounds.MARKDOWN_SAID), "note"), _verdict(item)] for item in listed]
+    yield Table([words.item.capitalize(), f"{words.passed.capitalize()} by, or why not"], "ll", body)
+    if rest := len(query.items) - len(listed):
+        yield Note(f"… and {rest:,} more {words.item if rest == 1 else words.items}, in `report.json`.")
 
 
-def _verdict(item: JudgedItem) -> str:
+def _verdict(item: JudgedItem) -> Parts:
     """Return a sign and the evidence, in one cell: on a phone there is no room for a third column."""
-    return f"{SIGNS[has_passed(item)]} {inline(evidence(item, bounds.MARKDOWN_SAID))}".rstrip()
+    proof = evidence(item, bounds.MARKDOWN_SAID)
+    return (SIGNS[has_passed(item)], *((" ", Text(proof, "note")) if proof else ()))

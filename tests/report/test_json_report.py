@@ -14,12 +14,12 @@ from hypothesis import given
 from ragcontract import __version__
 from ragcontract.core.finding import sentence
 from ragcontract.core.phrase import render as say
+from ragcontract.report import markdown
 from ragcontract.report.build import error_report
 from ragcontract.report.json_report import render, render_error, render_score
-from ragcontract.report.markdown import document as markdown
-from ragcontract.report.markdown.query_tables import repeats
 from ragcontract.report.queries import FindingsByQuery, broken_gates, broken_queries, tolerated_queries
 from ragcontract.report.record import Provenance, QueryReport, Report
+from ragcontract.report.sections.broken import repeats
 from ragcontract.schemas import schema_of
 from tests.records import NOW, Rows, query, report
 from tests.report.generated import reports

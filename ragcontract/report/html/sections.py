@@ -5,38 +5,35 @@ the text.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
+from typing import get_args
 
-from msgspec import Struct
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import escape
+from msgspec import UNSET, Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.metric import Scale
-from ragcontract.core.numbers import count, fixed, more, signed
+from ragcontract.core.numbers import as_written, count, more, percent, signed
 from ragcontract.core.phrase import Code, Name, Phrase, render
 from ragcontract.core.safe_text import clipped, visible
-from ragcontract.decision.gate_report import GateReport, Status
-from ragcontract.decision.policy import QueryStatus
-from ragcontract.report.headline import not_compared, other_warnings
-from ragcontract.report.judge_section import TaskSection, evidence, has_passed, heading, judge_section, name_of
+from ragcontract.decision.gate_report import GateReport
+from ragcontract.report.blocks import Fold, Form, Items, Kind, Mean, Parts, Sentence, Style, Tally, rendered
+from ragcontract.report.headline import other_warnings
+from ragcontract.report.judge_section import judge
 from ragcontract.report.limit_text import ends_of, outcomes_of, p_of, whole_of
-from ragcontract.report.metric_table import (
-    Row,
-    table_rows,
-    tag_changes,
-    tag_mean,
-    tag_metrics,
-    tag_metrics_note,
-    tags_worst_first,
-)
-from ragcontract.report.notes import about_inputs
-from ragcontract.report.outcome_tables import PLACES, MatrixCell, minimum, overlap_section
+from ragcontract.report.metric_table import Row, table_rows
 from ragcontract.report.parts import TierReport
-from ragcontract.report.queries import REASONS, score_reasons
-from ragcontract.report.record import LeastOverlap, MetricReport, Report, TagReport
+from ragcontract.report.record import MetricReport, Report
+from ragcontract.report.sections.frame import acceptances, apart, inputs, reasons, warnings
+from ragcontract.report.sections.metrics import overlap
 
+FORM: Form = "html"
+PACKAGE = "ragcontract.report.html"
+EMPTY = escape("")
 # These labels are also passed to the page's script.
-STATUS: dict[Status | QueryStatus, str] = {
+STATUS = {
     "pass": "✓ pass",
     "fail": "✕ fail",
     "unproven": "! over, not proven",
@@ -48,14 +45,28 @@ STATUS: dict[Status | QueryStatus, str] = {
     "skipped": "○ skipped",
     "none": "no limit",
 }
-Style = Literal["text", "name", "code", "small"]
 
 
-class Part(Struct, frozen=True):
-    """A part of a sentence with its style; the template macro ``sentence`` renders it."""
+@cache
+def environment() -> Environment:
+    """Return the templates of all pages."""
+    made = Environment(
+        loader=PackageLoader(PACKAGE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters |= {"shown": shown, "sentence": sentence, "phrase": phrase}
+    made.globals |= {"bounds": bounds, "LABELS": STATUS, "more": more, "percent": percent, "heat_of": heat_of}
+    return made
 
-    text: str
-    style: Style = "text"
+
+def made_of(macro: str, *values: object) -> str:
+    """Render values by a macro, which escapes them."""
+    rendering: Callable[..., str] = getattr(environment().get_template("parts.html").module, macro)
+    return rendering(*values)
 
 
 def shown(text: str, length: int = bounds.HTML_TEXT) -> str:
@@ -69,33 +80,20 @@ def lines(text: str) -> str:
     return "\n".join(map(visible, first_lines))
 
 
-def code(name: str) -> Part:
-    """Return a name as a part in the style of code."""
-    return Part(shown(name, bounds.HTML_ID), "code")
-
-
 def note(text: str | None) -> Sequence[str]:
     """Return a list with the note, or an empty list for None."""
     return [shown(text, bounds.HTML_NOTE)] if text else []
 
 
-def sentence(phrase: Phrase, length: int = bounds.HTML_NAME) -> list[Part]:
-    """Return the parts of a phrase; names have their own style and are shortened to ``length`` characters."""
+def sentence(phrase: Phrase, length: int = bounds.HTML_NAME) -> str:
+    """Render a phrase; names are cut to ``length`` characters, and their text direction is isolated."""
     marks = {True: '"', False: ""}
-    return [
-        Part(f"{marks[part.quoted]}{shown(part.name, length)}{marks[part.quoted]}", "name")
+    return EMPTY.join(
+        made_of("name", f"{marks[part.quoted]}{shown(part.name, length)}{marks[part.quoted]}")
         if isinstance(part, Name)
-        else Part(shown(part))
+        else shown(part)
         for part in phrase
-    ]
-
-
-def with_code(phrase: Phrase) -> list[Part]:
-    """Return the parts of a phrase with names and commands as code."""
-    return [
-        code(part.name) if isinstance(part, Name) else Part(shown(part), "code" if isinstance(part, Code) else "text")
-        for part in phrase
-    ]
+    )
 
 
 def of_scale(value: float | None, scale: Scale) -> str | None:
@@ -209,132 +207,79 @@ def facts_of_tier(tier: TierReport) -> list[str]:
     gates = ", ".join(shown(name, bounds.HTML_NAME) for name in tier.gates[: bounds.NAMES])
     others = more(len(tier.gates), bounds.NAMES, form=" and {}")
     return [
-        *([f"minimum {minimum(tier)}"] if tier.minimum is not None else []),
+        *([f"minimum {as_written(tier.minimum)}"] if tier.minimum is not None else []),
         *([f"gates {gates}{others}"] if gates else []),
         *([shown(tier.skipped, bounds.HTML_REASON)] if tier.skipped else []),
     ]
 
 
-class Tags(Struct, frozen=True, kw_only=True):
-    """The table of tags."""
-
-    metrics: Mapping[str, MetricReport]
-    numbers: Mapping[str, int]  # by which the script knows the tags
-    open: Sequence[tuple[str, TagReport]]  # the first tags
-    title: str  # of the folded ones
-    folded: Sequence[tuple[str, TagReport]]
-    rest: str  # counts the tags that are left out
-    note: str  # counts the metrics that are left out
-
-
-def tags(report: Report) -> Tags | None:
-    """Return the table of tags, or None if no query has a tag."""
-    if not report.tags:
-        return None
-    worst = tags_worst_first(report)
-    return Tags(
-        metrics=tag_metrics(report),
-        numbers={name: number for number, name in enumerate(report.tags)},
-        open=worst[: bounds.HTML_OPEN_TAGS],
-        title=count(len(worst) - bounds.HTML_OPEN_TAGS, "more tag"),
-        folded=worst[bounds.HTML_OPEN_TAGS : bounds.HTML_TAGS],
-        rest=more(len(worst), bounds.HTML_TAGS, "tag", "… and {}."),
-        note=tag_metrics_note(report),
-    )
-
-
-def metrics_of_tag(tag: TagReport, metrics: Mapping[str, MetricReport]) -> Iterable[tuple[str, str, str, Bar]]:
-    """Yield the mean of each metric, its change if it has changed, whether that is better or worse, and its bar."""
-    changes, before = tag_changes(tag), tag.baseline_metrics or {}
-    for key, metric in metrics.items():
-        mean, change = tag_mean(tag, key), round(changes.get(key, 0.0), DIGITS)
-        is_better = (change > 0) == (metric.better == "higher")
-        bar = Bar(now=of_scale(mean, metric.scale) or "", before=of_scale(before.get(key), metric.scale))
-        shown_mean = "no value" if mean is None else fixed(mean, DIGITS)
-        yield shown_mean, signed(change, DIGITS) if change else "", "better" if is_better else "worse", bar
-
-
-INDENT = "\u2003"
-DIGEST = 12  # characters that are enough to recognise a file
 HEATS = 5  # shades; page.css has a class for each
-Line = Sequence[Part]
 
 
-class Fold(Struct, frozen=True, kw_only=True):
+def _numbers(part: Mean | Tally) -> str:
+    if isinstance(part, Tally):
+        return made_of("tally", part)
+    return made_of("mean", part, of_scale(part.now, part.scale) or "", of_scale(part.before, part.scale))
+
+
+def heat_of(part: Parts) -> str | None:
+    """Return the class of a cell: for a number of rows, whether they are right, and a shade; None for other cells."""
+    if not isinstance(part, Tally):
+        return None
+    shade = min(HEATS, int(part.number / part.of * HEATS) + 1) if part.number else 0
+    return f"{'right' if part.is_right else 'wrong'} heat{shade}" if shade else ""
+
+
+def _sentence(words: Sentence) -> str:
+    if words.kind == "fact":
+        return escape(render(words.phrase, lambda name: shown(name, bounds.HTML_ID)))
+    return sentence(words.phrase, bounds.HTML_REASON if words.kind == "reason" else bounds.HTML_NAME)
+
+
+WORDS: dict[Kind, Callable[[str], str]] = dict.fromkeys(get_args(Kind), lambda words: escape(shown(words))) | {
+    "id": lambda words: escape(shown(words, bounds.HTML_ID)),
+    "mode": lambda words: made_of("name", shown(words, bounds.HTML_NAME)),
+    "document": lambda words: made_of("id", shown(words, bounds.HTML_ID)),
+    "run": partial(made_of, "name"),
+    "question": lambda words: made_of("question", shown(words, bounds.HTML_QUESTION)),
+}
+STYLE = Style(
+    own=lambda words: made_of("code", words) if isinstance(words, Code) else escape(words),
+    name=lambda name: made_of("code", shown(name, bounds.HTML_ID)),
+    words=WORDS,
+    sentence=_sentence,
+    numbers=_numbers,
+    styles={"strong": partial(made_of, "strong"), "small": partial(made_of, "small")},
+    joint=EMPTY,
+    line_break=escape("\n        "),
+)
+
+
+def phrase(parts: Parts) -> str:
+    """Render the parts of a phrase."""
+    return rendered(parts, STYLE)
+
+
+class Folded(Struct, frozen=True, kw_only=True):
     """A folded section."""
 
     title: str
-    lines: Sequence[Line]
-    more: str  # counts the lines that are left out
+    lines: Sequence[str]
 
 
-def folds(report: Report) -> list[Fold]:
+def folds(report: Report) -> list[Folded]:
     """Return the folded sections, from the reasons for scores to the inputs."""
-    baseline = report.inputs.baseline
-    sections = []
-    if reasons := score_reasons(report):
-        sections.append(_fold(REASONS, [sentence(phrase, bounds.HTML_REASON) for phrase in reasons]))
-    if overlap := overlap_section(report):
-        least = [_least(query) for query in overlap.least]
-        sections.append(_fold(overlap.title, [*([Part(shown(fact))] for fact in overlap.facts), *least]))
-    if judged := judge_section(report):
-        sections.append(_fold(judged.title, [[Part(shown(fact))] for fact in judged.facts]))
-        sections += [_fold(shown(task.title), list(_judged(task))) for task in judged.tasks]
-    if baseline:
-        for name, ids in not_compared(baseline).items():
-            sections.append(
-                _fold(f"{len(ids):,} {name}", [[Part(shown(query_id, bounds.HTML_ID))] for query_id in ids])
-            )
-        if baseline.accepted:
-            times = len(baseline.accepted)
-            title = "The baseline accepted regressions" + (f" {times} times" if times > 1 else "")
-            sections.append(
-                _fold(
-                    title,
-                    [
-                        [
-                            code(accepted.at),
-                            Part(f" {count(accepted.failed, 'failed check')}: {shown(accepted.reason)}"),
-                        ]
-                        for accepted in reversed(baseline.accepted)
-                    ],
-                )
-            )
-    if warnings := other_warnings(report):
-        title = count(len(warnings), "warning")
-        sections.append(_fold(title, [[Part(shown(warning))] for warning in warnings]))
-    return [*sections, _fold("Inputs", list(_inputs(report)))]
+    blocks = [*reasons(report, FORM), *overlap(report, FORM, bounds.HTML_LINES)]
+    if report.judge is not UNSET:
+        blocks += judge(report, FORM, 0)
+    if baseline := report.inputs.baseline:
+        blocks += [*apart(baseline), *acceptances(baseline)]
+    blocks += [*warnings(other_warnings(report), bounds.HTML_TEXT), inputs(report, FORM)]
+    return [_folded(block) for block in blocks if isinstance(block, Fold)]
 
 
-def _fold(title: str, lines: Sequence[Line]) -> Fold:
+def _folded(fold: Fold) -> Folded:
+    """Return a fold with the first lines, and a count of the others."""
+    lines = [phrase(item) for block in fold.blocks if isinstance(block, Items) for item in block.items]
     rest = more(len(lines), bounds.HTML_LINES, form="… and {}")
-    return Fold(title=title, lines=lines[: bounds.HTML_LINES], more=rest)
-
-
-def _least(query: LeastOverlap) -> Line:
-    numbers = f": overlap {fixed(query.overlap, PLACES)}, RBO {fixed(query.rbo, PLACES)}"
-    return [Part(shown(query.id, bounds.HTML_ID)), Part(numbers)]
-
-
-def _judged(task: TaskSection) -> Iterable[Line]:
-    yield from ([Part(shown(fact))] for fact in task.facts)
-    for query in task.queries:
-        yield [code(query.id), Part(f": {heading(query, task.words)}")]
-        for item in query.items:
-            by = evidence(item, bounds.HTML_REASON)
-            sign, verdict = ("✓", task.words.passed) if has_passed(item) else ("✕", task.words.failed)
-            judged = Part(f" {verdict}{f': {by}' if by else ''}", "small")
-            yield [Part(f"{INDENT}{sign} {name_of(item, bounds.HTML_REASON)}"), judged]
-
-
-def _inputs(report: Report) -> Iterable[Line]:
-    yield [Part(f"k = {', '.join(map(str, report.k))}")]
-    for name, files, facts in about_inputs(report):
-        digest = [Part(" "), Part(f"sha256 {shown(files[0].sha256[:DIGEST])}", "small")] if files[0].sha256 else []
-        end = "".join(f", {render(fact, lambda name: shown(name, bounds.HTML_ID))}" for fact in facts)
-        yield [Part(f"{name}: {shown(files[0].path)}"), *digest, Part(more(len(files), 1, "file", " and {}") + end)]
-
-
-def heat_of(cell: MatrixCell) -> str:
-    """Return the class of a cell of the matrix of modes: whether it is right, and its shade."""
-    return f"{cell.verdict} heat{min(HEATS, int(cell.share * HEATS) + 1)}" if cell.verdict else ""
+    return Folded(title=phrase(fold.title), lines=[*lines[: bounds.HTML_LINES], *([rest] if rest else [])])
