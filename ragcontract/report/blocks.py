@@ -1,120 +1,18 @@
-"""The blocks that a report is made of, and the parts of the phrases in them.
+"""The blocks that a report is made of.
 
-A section is a function that returns blocks. Each format renders the block types in its own way. It also escapes,
-shortens and styles each part of a phrase by its type, so that a section knows no format's escapes and lengths.
+A section is a function that returns blocks, in whose phrases each part has a type. Each format renders the types of
+blocks and parts in its own way, so that a section knows no format's escapes and lengths.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ragcontract.core.metric import Scale
-from ragcontract.core.phrase import Code, Name, Phrase
 from ragcontract.report.metric_table import Row
+from ragcontract.report.wording import Parts
 
 Form = Literal["markdown", "html", "terminal"]  # a section may show less, or in another order, in some of them
-Kind = Literal[
-    "label", "question", "line", "fact", "mode", "why", "document", "id", "note", "said", "context", "status", "run"
-]
-
-
-class Text(Struct, frozen=True, gc=False):
-    """Words that may be from a file. Their kind decides how a format escapes them, and how many of them it shows."""
-
-    text: str
-    kind: Kind
-
-
-class Sentence(Struct, frozen=True, gc=False):
-    """A phrase of the report; the text around its names is escaped, because somebody else may have written it."""
-
-    phrase: Phrase
-    kind: Literal["sentence", "line", "reason", "fact"] = "sentence"
-    marks: str = '"'  # around quoted names
-
-
-class Styled(Struct, frozen=True, gc=False):
-    """What stands out, or is less important than the text around it."""
-
-    parts: "Parts"
-    style: Literal["strong", "small"] = "strong"
-
-
-class Lines(Struct, frozen=True, gc=False):
-    """Lines of one cell; empty ones are left out."""
-
-    lines: Sequence["Parts"]
-
-
-def between(separator: str, items: "Iterable[Parts]") -> "Parts":
-    """Return items as one phrase, with a separator between them."""
-    return tuple([part for item in items for part in (separator, item)][1:])
-
-
-class Mean(Struct, frozen=True, gc=False, kw_only=True):
-    """A mean in a table, with its change and its bar."""
-
-    text: str
-    change: str  # empty if it did not change in the digits that are shown
-    is_better: bool
-    is_significant: bool
-    now: float | None
-    before: float | None
-    scale: Scale
-
-
-class Tally(Struct, frozen=True, gc=False, kw_only=True):
-    """How many rows there are of one kind."""
-
-    number: int
-    of: int
-    before: int | None  # the number in a baseline that is a run
-    is_right: bool  # whether rows should be of this kind
-
-
-# Words of ours (a string, or a command as ``Code``), a name as an id, and what is of the types above.
-Part: TypeAlias = str | Name | Text | Sentence | Styled | Lines | Mean | Tally
-Parts: TypeAlias = "Part | tuple[Parts, ...]"
-
-
-def in_backquotes(words: str) -> str:
-    """Return words of ours, with commands in backquotes."""
-    return f"`{words}`" if isinstance(words, Code) else words
-
-
-class Style(Struct, frozen=True, kw_only=True):
-    """How a format renders the parts of a phrase."""
-
-    own: Callable[[str], str] = in_backquotes  # words of ours
-    name: Callable[[str], str]
-    words: Mapping[Kind, Callable[[str], str]]
-    sentence: Callable[[Sentence], str]
-    numbers: Callable[[Mean | Tally], str]
-    styles: Mapping[Literal["strong", "small"], Callable[[str], str]]
-    joint: str = ""  # between parts
-    line_break: str
-
-
-def rendered(parts: Parts, style: Style) -> str:
-    """Render the parts of a phrase."""
-    match parts:
-        case tuple():
-            return style.joint.join([rendered(part, style) for part in parts])
-        case str():
-            return style.own(parts)
-        case Name(name):
-            return style.name(name)
-        case Text(text, kind):
-            return style.words[kind](text)
-        case Sentence():
-            return style.sentence(parts)
-        case Styled(inner, how):
-            return style.styles[how](rendered(inner, style))
-        case Lines(lines):
-            return style.line_break.join(filter(None, [rendered(line, style) for line in lines]))
-        case Mean() | Tally():
-            return style.numbers(parts)
 
 
 class Heading(Struct, frozen=True, gc=False):

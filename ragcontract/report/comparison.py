@@ -21,10 +21,11 @@ from ragcontract.core.safe_text import clipped, encodable, visible
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.run_notes import likely_mistakes, run_notes
 from ragcontract.files.writing import document
-from ragcontract.report.blocks import Block, Fold, Form, Heading, Items, Lines, Note, Parts, Table, Text
+from ragcontract.report.blocks import Block, Fold, Form, Heading, Items, Note, Table
 from ragcontract.report.build import TOOL
 from ragcontract.report.headline import as_warning
 from ragcontract.report.parts import shown_files
+from ragcontract.report.wording import Lines, Parts, Text
 from ragcontract.runs.baseline_file import Tool
 from ragcontract.statistics.sign_flips import Change
 from ragcontract.statistics.significance import Z_95, change_bounds, mean_interval
@@ -342,7 +343,7 @@ def disagreements_of(made: RunComparison, form: Form) -> Fold:
         question = Text(item.query, "question")
         is_wide = form == "terminal"
         rows.append(
-            [Name(item.id), *numbers, question] if is_wide else [Lines([Text(item.id, "document"), question]), *numbers]
+            [Name(item.id), *numbers, question] if is_wide else [Lines([Text(item.id, "name"), question]), *numbers]
         )
     names = labels(made)
     head: list[Parts] = ["", *names, ""] if form == "terminal" else ["Query", *(Text(name, "run") for name in names)]

@@ -1,4 +1,4 @@
-"""The section on what a judge said, as parts for any format, and as a folded section in Markdown.
+"""The section on what a judge said.
 
 A judge's words are as hostile as the texts that it read, so all of them are escaped.
 """
@@ -6,16 +6,17 @@ A judge's words are as hostile as the texts that it read, so all of them are esc
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 
 from ragcontract.core import bounds
 from ragcontract.core.judge_settings import Confirmed, Task
 from ragcontract.core.numbers import count, fixed, more
 from ragcontract.core.phrase import Name
 from ragcontract.core.safe_text import clipped_line
-from ragcontract.report.blocks import Block, Fold, Form, Heading, Items, Note, Parts, Styled, Table, Text
+from ragcontract.report.blocks import Block, Fold, Form, Heading, Items, Note, Table
 from ragcontract.report.parts import JudgedItem, JudgedQuery, JudgeReport, TaskReport
 from ragcontract.report.record import Report
+from ragcontract.report.wording import Parts, Styled, Text
 
 DIGITS = 2
 TITLE = "What the judge said"
@@ -44,37 +45,6 @@ SAID: dict[Confirmed, str] = {
     "supported_by_context": "supported",
 }
 NO_VERDICT = "no verdict"
-
-
-class TaskSection(Struct, frozen=True, kw_only=True):
-    """The section of one task."""
-
-    title: str
-    words: Words
-    facts: list[str]  # sentences
-    queries: list[JudgedQuery]  # those with the smallest share of items that passed first
-
-
-class JudgeSection(Struct, frozen=True, kw_only=True):
-    """The whole section. Names from files are neither shortened nor escaped in it."""
-
-    title: str
-    facts: list[str]  # sentences on the judgments and what they cost
-    tasks: list[TaskSection]
-
-
-def judge_section(report: Report) -> JudgeSection | None:
-    """Return the section on what a judge said; None if no judgments are given."""
-    judge = report.judge
-    if judge is UNSET:
-        return None
-    return JudgeSection(title=TITLE, facts=list(_facts(judge)), tasks=list(map(_task, judge.tasks)))
-
-
-def _task(task: TaskReport) -> TaskSection:
-    words = WORDS[task.task]
-    queries = sorted(task.queries, key=lambda query: query.passed / max(1, query.of))
-    return TaskSection(title=f"{task.label}, {words.by}", words=words, facts=list(_trust(task)), queries=queries)
 
 
 def heading(query: JudgedQuery, words: Words) -> str:
@@ -165,54 +135,46 @@ SIGNS = {True: "✅", False: "❌"}
 
 def judge(report: Report, form: Form, max_queries: int) -> Iterator[Block]:
     """Yield the section with the items of the first queries, worst first, if there are judgments."""
-    section = judge_section(report)
-    if section is None:
+    if report.judge is UNSET:
         return
+    facts, blocks = list(_facts(report.judge)), list[Block]()
     if form == "html":
-        yield Fold(section.title, [Items([Text(fact, "line") for fact in section.facts])])
-        for task in section.tasks:
-            yield Fold(Text(task.title, "line"), [Items(list(_judged(task)))])
-        return
-    blocks: list[Block] = [_listed(section.facts)]
-    for task in section.tasks:
-        blocks.append(Heading(Text(task.title.strip(), "note")))  # a blank after the stars would make them stars
-        blocks += [_listed(task.facts)] if task.facts else []
-        for query in task.queries[:max_queries]:
-            blocks += items_of(query, task.words)
-        if rest := more(len(task.queries), max_queries, "query", "… and {}, in `report.json`."):
-            blocks.append(Note(rest))
-    yield Fold(section.title, blocks)
+        yield Fold(TITLE, [Items([Text(fact, "line") for fact in facts])])
+    for task in report.judge.tasks:
+        words = WORDS[task.task]
+        title, of_task = f"{task.label}, {words.by}", list(_trust(task))
+        queries = sorted(task.queries, key=lambda query: query.passed / max(1, query.of))
+        if form == "html":
+            lines = [line for query in queries for line in _lines(query, words)]
+            yield Fold(Text(title, "line"), [Items([*(Text(fact, "line") for fact in of_task), *lines])])
+            continue
+        # A blank after the stars would make them stars.
+        blocks += [Heading(Text(title.strip(), "note")), Items([Text(fact, "fact") for fact in of_task])]
+        blocks += [block for query in queries[:max_queries] for block in _table(query, words)]
+        blocks.append(Note(more(len(queries), max_queries, "query", "… and {}, in `report.json`.")))
+    if form != "html":
+        yield Fold(TITLE, [Items([Text(fact, "fact") for fact in facts]), *blocks])
 
 
-def _judged(task: TaskSection) -> Iterator[Parts]:
-    """Yield the facts of a task, and its queries with their items."""
-    yield from (Text(fact, "line") for fact in task.facts)
-    for query in task.queries:
-        yield (Name(query.id), f": {heading(query, task.words)}")
-        for item in query.items:
-            proof = evidence(item, bounds.HTML_REASON)
-            sign, verdict = ("✓", task.words.passed) if has_passed(item) else ("✕", task.words.failed)
-            by = f" {verdict}{f': {proof}' if proof else ''}"
-            yield (f"{INDENT}{sign} {name_of(item, bounds.HTML_REASON)}", Styled(by, "small"))
+def _lines(query: JudgedQuery, words: Words) -> Iterator[Parts]:
+    """Yield a query and its items as lines."""
+    yield (Name(query.id), f": {heading(query, words)}")
+    for item in query.items:
+        proof = evidence(item, bounds.HTML_REASON)
+        sign, verdict = ("✓", words.passed) if has_passed(item) else ("✕", words.failed)
+        by = Styled(f" {verdict}{f': {proof}' if proof else ''}", "small")
+        yield (f"{INDENT}{sign} {name_of(item, bounds.HTML_REASON)}", by)
 
 
-def _listed(facts: list[str]) -> Items:
-    return Items([Text(fact, "fact") for fact in facts])
-
-
-def items_of(query: JudgedQuery, words: Words) -> Iterator[Block]:
+def _table(query: JudgedQuery, words: Words) -> Iterator[Block]:
     """Yield the heading of a query and the table of its first items."""
     yield Note((Styled(Name(query.id)), f" {heading(query, words)}"))
-    if not query.items:
-        return
-    listed = query.items[: bounds.JUDGED_CLAIMS]
-    body = [[Text(name_of(item, bounds.MARKDOWN_SAID), "note"), _verdict(item)] for item in listed]
-    yield Table([words.item.capitalize(), f"{words.passed.capitalize()} by, or why not"], "ll", body)
+    listed: list[list[Parts]] = []
+    for item in query.items[: bounds.JUDGED_CLAIMS]:
+        # A sign and the evidence are one cell: on a phone there is no room for a third column.
+        proof = evidence(item, bounds.MARKDOWN_SAID)
+        judged = (SIGNS[has_passed(item)], *((" ", Text(proof, "note")) if proof else ()))
+        listed.append([Text(name_of(item, bounds.MARKDOWN_SAID), "note"), judged])
+    yield Table([words.item.capitalize(), f"{words.passed.capitalize()} by, or why not"], "ll", listed)
     if rest := len(query.items) - len(listed):
         yield Note(f"… and {rest:,} more {words.item if rest == 1 else words.items}, in `report.json`.")
-
-
-def _verdict(item: JudgedItem) -> Parts:
-    """Return a sign and the evidence, in one cell: on a phone there is no room for a third column."""
-    proof = evidence(item, bounds.MARKDOWN_SAID)
-    return (SIGNS[has_passed(item)], *((" ", Text(proof, "note")) if proof else ()))

@@ -6,6 +6,7 @@ an issue or a commit, link, show an image, open an HTML tag, or end a table, a f
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from typing import get_args
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
@@ -15,27 +16,7 @@ from ragcontract.core.numbers import count
 from ragcontract.core.phrase import Name, Phrase, shortened
 from ragcontract.core.phrase import render as render_phrase
 from ragcontract.core.safe_text import clipped, clipped_line
-from ragcontract.report.blocks import (
-    Bars,
-    Block,
-    Fold,
-    Form,
-    Group,
-    Heading,
-    Items,
-    Kind,
-    Lines,
-    Mean,
-    Note,
-    Part,
-    Parts,
-    Sentence,
-    Style,
-    Table,
-    Tally,
-    Text,
-    rendered,
-)
+from ragcontract.report.blocks import Bars, Block, Fold, Form, Group, Heading, Items, Note, Table
 from ragcontract.report.formats import Reported
 from ragcontract.report.headline import VERDICTS, headline, other_warnings, subject
 from ragcontract.report.limit_text import could_hide
@@ -45,6 +26,7 @@ from ragcontract.report.sections.broken import all_retrieved, answered, broken, 
 from ragcontract.report.sections.changes import changed_ranks
 from ragcontract.report.sections.frame import inputs, listed, notes, reasons, warnings
 from ragcontract.report.sections.metrics import metrics, modes, noise, overlap, tags, tiers
+from ragcontract.report.wording import Kind, Lines, Mean, Part, Parts, Sentence, Style, Tally, Text, rendered
 
 ZERO_WIDTH_SPACE = "\u200b"
 
@@ -137,17 +119,16 @@ STATUS = {
     "skipped": "⏭️ skipped",
     "none": "no limit",
 }
-# How words are escaped and shortened, by their kind.
-WORDS: dict[Kind, Callable[[str], str]] = {
+# How words are escaped and shortened, by their kind; others are lines.
+WORDS: dict[Kind, Callable[[str], str]] = dict.fromkeys(get_args(Kind), line) | {
     "label": lambda value: text(clipped(value, bounds.MARKDOWN_NAME)),
     "question": lambda value: text(clipped(value, bounds.MARKDOWN_QUESTION)),
     "mode": lambda value: text(clipped(value, bounds.MARKDOWN_ID)),
-    "line": line,
     "fact": text,
     "note": inline,
     "said": lambda value: inline(clipped_line(value, bounds.MARKDOWN_SAID)),
     "context": lambda value: inline(clipped_line(value, bounds.MARKDOWN_CONTEXT)),
-    "document": breaking_code,
+    "name": breaking_code,
     "run": breaking_code,
     "status": STATUS.__getitem__,
 }
@@ -270,7 +251,7 @@ def render(
         *[Note(Sentence(phrase)) for phrase in (scope_note(report), could_hide(report)) if phrase],
     ]
     blocks.append(Items([*notes(report, replaced_here=replaced_here, judged_here=judged_here)]))
-    blocks += metrics(report, layout.rows, folds=layout.folds)
+    blocks += metrics(report, FORM, layout.rows, folds=layout.folds)
     blocks += broken(report, layout.rows)
     if layout.folds:
         blocks += [*tiers(report, FORM), *modes(report, FORM)]

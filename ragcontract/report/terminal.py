@@ -15,24 +15,7 @@ from ragcontract.core.phrase import Name
 from ragcontract.core.phrase import render as render_phrase
 from ragcontract.core.run import Latency
 from ragcontract.core.safe_text import clipped, shorten, visible
-from ragcontract.report.blocks import (
-    Bars,
-    Block,
-    Fold,
-    Form,
-    Group,
-    Heading,
-    Items,
-    Kind,
-    Mean,
-    Note,
-    Parts,
-    Sentence,
-    Style,
-    Table,
-    Text,
-    rendered,
-)
+from ragcontract.report.blocks import Bars, Block, Fold, Form, Group, Heading, Items, Note, Table
 from ragcontract.report.headline import drift
 from ragcontract.report.metric_table import Row, table_rows
 from ragcontract.report.notes import repeats_note
@@ -41,6 +24,7 @@ from ragcontract.report.sections.broken import broken_lists
 from ragcontract.report.sections.changes import diff
 from ragcontract.report.sections.frame import open_notes, reasons, verdict
 from ragcontract.report.sections.metrics import metric_notes, modes, tiers
+from ragcontract.report.wording import Kind, Mean, Parts, Sentence, Style, Text, rendered
 
 FORM: Form = "terminal"
 STATUS = {
@@ -56,17 +40,7 @@ STATUS = {
     "none": "-",
 }
 RED, GREEN, YELLOW, BOLD, END = (f"\x1b[{code}m" for code in (31, 32, 33, 1, 0))
-COLOURS = {
-    "PASS": GREEN,
-    "FAIL": RED,
-    "UNPROVEN": YELLOW,
-    "TOO FEW": YELLOW,
-    "WARN": YELLOW,
-    "WAIVED": YELLOW,
-    "KNOWN": YELLOW,
-    "COUNTED": YELLOW,
-    "SKIPPED": YELLOW,
-}
+COLOURS = {word: YELLOW for word in STATUS.values() if word != "-"} | {"PASS": GREEN, "FAIL": RED}
 
 
 def without_colours(text: str) -> str:
@@ -86,10 +60,9 @@ def _bold(text: str) -> str:
 
 
 WORDS: dict[Kind, Callable[[str], str]] = dict.fromkeys(get_args(Kind), visible) | {
-    "label": str,
     "question": lambda value: clipped(value, bounds.TERMINAL_QUESTION),
     "why": lambda value: clipped(value, bounds.TERMINAL_WHY),
-    "document": lambda value: shorten(visible(value), bounds.TERMINAL_RESULT),
+    "name": lambda value: shorten(visible(value), bounds.TERMINAL_RESULT),
 }
 
 
@@ -131,7 +104,7 @@ def _lines(block: Block) -> Iterable[str]:
 
 
 def _cells(row: Row, bars: Bars) -> list[str]:
-    label = row.label if row.tag is None else f"{row.label} {visible(row.tag)}"
+    label = visible(row.label if row.tag is None else f"{row.label} {row.tag}")
     values = [f"{row.baseline} -> {row.current}", row.moved] if row.compared else [row.current]
     values += [""] * (bars.compared and not row.compared)
     verdict = [STATUS[row.status], row.limits] if bars.limited else []

@@ -15,14 +15,16 @@ from ragcontract.core.numbers import more
 from ragcontract.report import comparison
 from ragcontract.report.comparison import ComparedMetric, RunComparison, RunMean
 from ragcontract.report.formats import Reported
-from ragcontract.report.headline import VERDICTS, headline, shared_note, subject
+from ragcontract.report.headline import VERDICTS, headline, subject
 from ragcontract.report.html import query_rows, sections
-from ragcontract.report.html.sections import FORM, PACKAGE, environment, note, phrase, shown
+from ragcontract.report.html.sections import FORM, PACKAGE, environment, phrase, shown
 from ragcontract.report.limit_text import could_hide, tested_together
-from ragcontract.report.notes import repeats_note, scope_note
+from ragcontract.report.metric_table import main_metric
+from ragcontract.report.notes import scope_note
+from ragcontract.report.queries import FindingsByQuery
 from ragcontract.report.record import ErrorReport, Report
 from ragcontract.report.sections.frame import notes
-from ragcontract.report.sections.metrics import modes, rate, tags
+from ragcontract.report.sections.metrics import metric_notes, metrics, modes, rate, tags
 
 LEGEND = "All bars cover the whole scale, from 0 to 1 if nothing else is said. A dashed line is a limit."
 COMPARED = " The line across a bar is the baseline, the line below it the interval in which the value is likely to be."
@@ -33,7 +35,6 @@ def render(report: Report) -> bytes:
     """Render the page as UTF-8."""
     script = "\n".join(map(asset, SCRIPTS))
     legend = LEGEND + (COMPARED if report.inputs.baseline else "")
-    open_cards, folded_cards = sections.cards(report)
     return _rendered(
         "page.html",
         script=script,
@@ -45,17 +46,18 @@ def render(report: Report) -> bytes:
         scope=scope_note(report),
         about=about(report),
         notes=[phrase(note) for note in notes(report)],
-        open_cards=open_cards,
-        folded_cards=folded_cards,
+        metrics=list(metrics(report, FORM, bounds.HTML_CARDS)),
         tests=tested_together(report),
-        legend=[*note(legend), *note(shared_note(report)), *note(repeats_note(report)), *map(shown, report.run_notes)],
+        legend=[legend, *metric_notes(report)],
         tiers=(report.tiers or [])[: bounds.ROWS],
         rate=rate,
         modes=list(modes(report, FORM)),
         tags=list(tags(report, FORM)),
         tag_numbers={name: number for number, name in enumerate(report.tags)},
         report=report,
-        queries=query_rows.queries(report),
+        listed=query_rows.listed_queries(report),
+        findings=FindingsByQuery(report),
+        metric=main_metric(report),
         sections=sections,
         rows=query_rows,
     )

@@ -11,7 +11,7 @@ from typing import get_args
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import escape
-from msgspec import UNSET, Struct
+from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.metric import Scale
@@ -19,15 +19,16 @@ from ragcontract.core.numbers import as_written, count, more, percent, signed
 from ragcontract.core.phrase import Code, Name, Phrase, render
 from ragcontract.core.safe_text import clipped, visible
 from ragcontract.decision.gate_report import GateReport
-from ragcontract.report.blocks import Fold, Form, Items, Kind, Mean, Parts, Sentence, Style, Tally, rendered
+from ragcontract.report.blocks import Block, Form
 from ragcontract.report.headline import other_warnings
 from ragcontract.report.judge_section import judge
 from ragcontract.report.limit_text import ends_of, outcomes_of, p_of, whole_of
-from ragcontract.report.metric_table import Row, table_rows
+from ragcontract.report.metric_table import Row
 from ragcontract.report.parts import TierReport
 from ragcontract.report.record import MetricReport, Report
 from ragcontract.report.sections.frame import acceptances, apart, inputs, reasons, warnings
 from ragcontract.report.sections.metrics import overlap
+from ragcontract.report.wording import Kind, Mean, Parts, Sentence, Style, Tally, rendered
 
 FORM: Form = "html"
 PACKAGE = "ragcontract.report.html"
@@ -59,7 +60,14 @@ def environment() -> Environment:
         auto_reload=False,
     )
     made.filters |= {"shown": shown, "sentence": sentence, "phrase": phrase}
-    made.globals |= {"bounds": bounds, "LABELS": STATUS, "more": more, "percent": percent, "heat_of": heat_of}
+    made.globals |= {
+        "bounds": bounds,
+        "LABELS": STATUS,
+        "more": more,
+        "count": count,
+        "percent": percent,
+        "heat_of": heat_of,
+    }
     return made
 
 
@@ -78,11 +86,6 @@ def lines(text: str) -> str:
     """Return a text of up to forty lines with visible control characters; further line breaks are made visible, too."""
     first_lines = text.replace("\r\n", "\n").split("\n", bounds.HTML_SAID_LINES - 1)
     return "\n".join(map(visible, first_lines))
-
-
-def note(text: str | None) -> Sequence[str]:
-    """Return a list with the note, or an empty list for None."""
-    return [shown(text, bounds.HTML_NOTE)] if text else []
 
 
 def sentence(phrase: Phrase, length: int = bounds.HTML_NAME) -> str:
@@ -118,18 +121,6 @@ class Bar(Struct, frozen=True, kw_only=True):
     limits: Sequence[str] = ()  # the worst values that are allowed
     # Where the value is likely to be: the baseline plus the bounds of the change.
     interval: tuple[str, str] | None = None
-
-
-def cards(report: Report) -> tuple[list[Row], list[tuple[str, list[Row]]]]:
-    """Return the rows of the open cards, and folded ones by title: those without a limit, and of further tags."""
-    rows = table_rows(report)
-    limited = [row for row in rows if row.gates]
-    others = [row for row in rows if not row.gates]
-    tags = [row for row in limited if row.tag is not None][bounds.HTML_CARDS :]
-    broken = sum(row.status == "fail" for row in tags)
-    title = count(len(tags), "more limited mean") + " of tags" + (f", {broken:,} broken" if broken else "")
-    folds = [(f"{count(len(others), 'metric')} without a limit", others if limited else []), (title, tags)]
-    return limited[: len(limited) - len(tags)] if limited else others, [(title, rows) for title, rows in folds if rows]
 
 
 def facts_of(row: Row, tests: int) -> Iterable[Fact]:
@@ -238,9 +229,10 @@ def _sentence(words: Sentence) -> str:
 
 WORDS: dict[Kind, Callable[[str], str]] = dict.fromkeys(get_args(Kind), lambda words: escape(shown(words))) | {
     "id": lambda words: escape(shown(words, bounds.HTML_ID)),
+    "fact": lambda words: escape(shown(words, bounds.HTML_NOTE)),
     "mode": lambda words: made_of("name", shown(words, bounds.HTML_NAME)),
-    "document": lambda words: made_of("id", shown(words, bounds.HTML_ID)),
-    "run": partial(made_of, "name"),
+    "name": lambda words: made_of("id", shown(words, bounds.HTML_ID)),
+    "run": lambda words: made_of("name", shown(words)),
     "question": lambda words: made_of("question", shown(words, bounds.HTML_QUESTION)),
 }
 STYLE = Style(
@@ -260,26 +252,9 @@ def phrase(parts: Parts) -> str:
     return rendered(parts, STYLE)
 
 
-class Folded(Struct, frozen=True, kw_only=True):
-    """A folded section."""
-
-    title: str
-    lines: Sequence[str]
-
-
-def folds(report: Report) -> list[Folded]:
-    """Return the folded sections, from the reasons for scores to the inputs."""
-    blocks = [*reasons(report, FORM), *overlap(report, FORM, bounds.HTML_LINES)]
-    if report.judge is not UNSET:
-        blocks += judge(report, FORM, 0)
+def folds(report: Report) -> list[Block]:
+    """Return the folded sections, from the reasons for scores to the inputs; each has one list."""
+    blocks = [*reasons(report, FORM), *overlap(report, FORM, bounds.HTML_LINES), *judge(report, FORM, 0)]
     if baseline := report.inputs.baseline:
         blocks += [*apart(baseline), *acceptances(baseline)]
-    blocks += [*warnings(other_warnings(report), bounds.HTML_TEXT), inputs(report, FORM)]
-    return [_folded(block) for block in blocks if isinstance(block, Fold)]
-
-
-def _folded(fold: Fold) -> Folded:
-    """Return a fold with the first lines, and a count of the others."""
-    lines = [phrase(item) for block in fold.blocks if isinstance(block, Items) for item in block.items]
-    rest = more(len(lines), bounds.HTML_LINES, form="… and {}")
-    return Folded(title=phrase(fold.title), lines=[*lines[: bounds.HTML_LINES], *([rest] if rest else [])])
+    return [*blocks, *warnings(other_warnings(report), bounds.HTML_TEXT), inputs(report, FORM)]

@@ -1,26 +1,13 @@
 """The sections on broken queries: what was expected, retrieved and answered, and what is broken and does not fail."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice, zip_longest
 
 from ragcontract.core import bounds
 from ragcontract.core.finding import phrase_of
 from ragcontract.core.numbers import count, more
 from ragcontract.core.phrase import Name
-from ragcontract.report.blocks import (
-    Block,
-    Fold,
-    Form,
-    Items,
-    Kind,
-    Lines,
-    Note,
-    Parts,
-    Sentence,
-    Styled,
-    Table,
-    Text,
-    between,
-)
+from ragcontract.report.blocks import Block, Fold, Form, Items, Note, Table
 from ragcontract.report.notes import row_shown
 from ragcontract.report.queries import (
     CONTEXTS,
@@ -37,8 +24,9 @@ from ragcontract.report.queries import (
     tolerated_queries,
     waived_gates,
 )
-from ragcontract.report.rank_changes import about, listed_queries, pairs, top
+from ragcontract.report.rank_changes import about, listed_queries, top
 from ragcontract.report.record import QueryReport, Report, RetrievedReport
+from ragcontract.report.wording import Kind, Lines, Parts, Sentence, Styled, Text, between
 
 SHORTEST = 12  # letters and digits; a shorter id may begin like the question by chance
 
@@ -199,9 +187,10 @@ def results(query: QueryReport, form: Form) -> Table:
     else:
         head = ["", "Before", "Now"] if compared else ["", "Now"]
         nothing = [["", *(["nothing"] if compared else []), "nothing"]]
+    pairs = islice(zip_longest(query.baseline_retrieved or [], query.retrieved or []), bounds.RETRIEVED)
     rows: list[list[Parts]] = [
-        [str(pair.rank), *([_result(pair.before, form)] if compared else []), _result(pair.now, form)]
-        for pair in pairs(query)
+        [str(rank), *([_result(before, form)] if compared else []), _result(now, form)]
+        for rank, (before, now) in enumerate(pairs, 1)
     ]
     return Table(head, "r" + "l" * (len(head) - 1), rows or nothing)
 
@@ -212,9 +201,9 @@ def _result(result: RetrievedReport | None, form: Form) -> Parts:
         return ""
     if form == "terminal":
         named = f" ({result.contract})" if result.contract else ""
-        return Text(", ".join([f"{result.doc_id}{named}", *about(result)]), "document")
-    details = [Text(detail, "document" if detail == result.chunk_id else "note") for detail in about(result)]
-    return Lines([(MARKS[result.contract], Text(result.doc_id, "document")), between(" · ", details)])
+        return Text(", ".join([f"{result.doc_id}{named}", *about(result)]), "name")
+    details = [Text(detail, "name" if detail == result.chunk_id else "note") for detail in about(result)]
+    return Lines([(MARKS[result.contract], Text(result.doc_id, "name")), between(" · ", details)])
 
 
 def answered(report: Report, max_queries: int) -> Iterator[Block]:

@@ -3,31 +3,19 @@
 from collections.abc import Iterator, Sequence
 
 from ragcontract.core import bounds
-from ragcontract.core.numbers import count, more
+from ragcontract.core.numbers import count, fixed, more
 from ragcontract.core.phrase import Name, joined
-from ragcontract.report.blocks import (
-    Bars,
-    Block,
-    Fold,
-    Form,
-    Group,
-    Heading,
-    Items,
-    Note,
-    Part,
-    Parts,
-    Sentence,
-    Styled,
-    Table,
-    Text,
-)
+from ragcontract.report.blocks import Bars, Block, Fold, Form, Group, Heading, Items, Note, Table
 from ragcontract.report.headline import changed_versions, not_compared
 from ragcontract.report.metric_table import table_rows
 from ragcontract.report.notes import worst_ranks
-from ragcontract.report.rank_changes import RankChange, RankChanges, Step, metric_step, rank, rank_changes, top
+from ragcontract.report.rank_changes import RankChange, RankChanges, Step, rank, rank_changes, top
 from ragcontract.report.record import Report
 from ragcontract.report.sections.broken import query_cell, results, retrieved
 from ragcontract.report.sections.metrics import metric_notes
+from ragcontract.report.wording import Part, Parts, Sentence, Styled, Text
+
+DIGITS = 4
 
 
 def diff(report: Report, form: Form) -> Iterator[Block]:
@@ -120,11 +108,12 @@ def moved(report: Report, group: Sequence[RankChange], max_rows: int) -> Iterato
 
 
 def _metric(item: RankChange, report: Report, arrow: str) -> tuple[Part, ...]:
-    """Return the change of a query with several rows, which stands before its documents."""
+    """Return the change of a query with several rows, which stands before its documents: ``MRR@5 0.8333 → 0.6667``."""
     if not item.metric:
         return ()
-    end = f"; {worst_ranks(report)}:" if item.steps else ""
-    return (Text(metric_step(item, report, arrow), "fact"), end)
+    before, now = (item.query.baseline_metrics or {}).get(item.metric), item.query.metrics[item.metric]
+    change = f"{report.metrics[item.metric].label} {fixed(before, DIGITS)} {arrow} {fixed(now, DIGITS)}"
+    return (Text(change, "fact"), f"; {worst_ranks(report)}:" if item.steps else "")
 
 
 def _step(step: Step, arrow: str, colon: str = "") -> tuple[str | Name, ...]:

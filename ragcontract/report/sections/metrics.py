@@ -10,7 +10,7 @@ from ragcontract.core.numbers import as_written, count, digits_beside, fixed, mo
 from ragcontract.core.phrase import Name, joined
 from ragcontract.core.safe_text import clipped
 from ragcontract.decision.gate_report import GateReport
-from ragcontract.report.blocks import Bars, Block, Fold, Form, Items, Lines, Mean, Note, Parts, Table, Tally, Text
+from ragcontract.report.blocks import Bars, Block, Fold, Form, Items, Note, Table
 from ragcontract.report.headline import shared_note
 from ragcontract.report.limit_text import alpha_of, ends_of, method_note, outcomes_of, p_of
 from ragcontract.report.metric_table import (
@@ -26,27 +26,32 @@ from ragcontract.report.metric_table import (
 from ragcontract.report.notes import repeats_note
 from ragcontract.report.parts import TierReport
 from ragcontract.report.record import MetricReport, Report, TagReport
+from ragcontract.report.wording import Lines, Mean, Parts, Tally, Text
 
 DIGITS, PLACES = 3, 2
 COMPARED = "In brackets the change since the baseline."
 
 
-def metrics(report: Report, max_rows: int, *, folds: bool = True) -> Iterator[Block]:
+def metrics(report: Report, form: Form, max_tags: int, *, folds: bool = True) -> Iterator[Block]:
     """Yield the means with limits, those of tags the worst, and a fold of the means without a limit.
 
     If nothing is limited, no metrics are folded. Without ``folds``, metrics without a limit are left out.
     """
     rows, compared = table_rows(report), report.inputs.baseline is not None
     limited, others = [row for row in rows if row.gates], [row for row in rows if not row.gates]
-    of_tags = sum(row.tag is not None for row in limited)
-    unlimited = Bars(others, compared, limited=False)
-    yield Bars(limited[: len(limited) - max(0, of_tags - max_rows)], compared)
-    yield Note(more(of_tags, max_rows, "limited mean", "… and {} of tags, in `report.json`."))
-    if not limited:
-        yield unlimited
+    of_tags = [row for row in limited if row.tag is not None]
+    unlimited, further = Bars(others, compared, limited=False), of_tags[max_tags:]
+    folded = [Fold(f"{count(len(others), 'metric')} without a limit", [unlimited])] if others and limited else []
+    yield Bars(limited[: len(limited) - len(further)], compared) if limited else unlimited
+    if form == "html":
+        yield from folded
+        broken = sum(row.status == "fail" for row in further)
+        title = count(len(further), "more limited mean") + " of tags" + (f", {broken:,} broken" if broken else "")
+        yield from [Fold(title, [Bars(further, compared)])] if further else []
+        return
+    yield Note(more(len(of_tags), max_tags, "limited mean", "… and {} of tags, in `report.json`."))
     yield from map(Note, metric_notes(report))
-    if limited and others and folds:
-        yield Fold(f"{count(len(others), 'metric')} without a limit", [unlimited])
+    yield from folded if folds else []
 
 
 def metric_notes(report: Report) -> list[Text]:
