@@ -75,11 +75,15 @@ CELL = Style(
     name=visible,
     words=WORDS | {"status": STATUS.__getitem__},
     sentence=_sentence,
-    styles={"strong": _bold, "small": str},
+    styles={"strong": str, "small": str},  # colours would take room
     numbers=lambda part: part.text if isinstance(part, Mean) else f"{part.number:,}",
     line_break=", ",
 )
-STYLE = replace(CELL, words=WORDS | {"status": lambda status: _coloured(STATUS[status])})
+STYLE = replace(
+    CELL,
+    words=WORDS | {"status": lambda status: _coloured(STATUS[status])},
+    styles={"strong": _bold, "small": str},
+)
 
 
 def page(blocks: Iterable[Block]) -> str:
@@ -166,7 +170,7 @@ def score_text(report: Report) -> str:
     if unanswerable := golden.queries - golden.answerable:
         verb = "is" if unanswerable == 1 else "are"
         notes.append(f"{count(unanswerable, 'query')} without relevant documents {verb} left out of the means.")
-    return page([Table(head, "l" * len(head), rows), *(Note(note) for note in notes if note)])
+    return page([Table(head, "l" * len(head), rows), *(Note(Text(note, "line")) for note in notes if note)])
 
 
 def _latency(latency: Latency) -> str:

@@ -13,7 +13,7 @@ from ragcontract.core.phrase import Name, excerpt
 from ragcontract.github.runner_output import when_checked
 from ragcontract.report.baseline import update_text
 from ragcontract.report.build import error_report
-from ragcontract.report.html.sections import WORDS, sentence
+from ragcontract.report.html.elements import WORDS, sentence
 from ragcontract.report.markdown import inline, render, render_error
 from ragcontract.report.markdown import sentence as markdown_sentence
 from ragcontract.report.record import ErrorReport, Report

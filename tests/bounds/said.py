@@ -10,7 +10,7 @@ from ragcontract.core.run import RunRow
 from ragcontract.evaluation.fold import fold
 from ragcontract.evaluation.listed import said_in
 from ragcontract.files.problems import Batch
-from ragcontract.report.html.sections import lines
+from ragcontract.report.html.elements import lines
 from ragcontract.report.markdown import render
 from ragcontract.report.parts import ModesReport
 from ragcontract.report.record import AnswerReport, Report

@@ -8,7 +8,7 @@ from ragcontract.core.metric import Scale
 from ragcontract.core.phrase import Code, Name
 from ragcontract.report import markdown, terminal
 from ragcontract.report.blocks import Block, Fold, Group, Heading, Items, Note, Table
-from ragcontract.report.html import sections as html
+from ragcontract.report.html import elements as html
 from ragcontract.report.wording import Kind, Lines, Mean, Part, Sentence, Styled, Tally, Text, rendered
 from tests.report.html.parsed import HOSTILE
 from tests.report.page import Page
@@ -23,7 +23,7 @@ STYLES = {
 WORDS = [Text(HOSTILE, kind) for kind in get_args(Kind) if kind != "status"]
 SENTENCES: list[Part] = [Name(HOSTILE), Sentence((HOSTILE, Name(HOSTILE))), Sentence((HOSTILE,), "reason")]
 MEAN = Mean(text="0.5", change="+0.1", is_better=True, is_significant=True, now=0.5, before=0.4, scale=Scale())
-NUMBERS = [MEAN, Tally(number=1_000, of=2_000, before=900, is_right=True)]
+NUMBERS: list[Part] = [MEAN, Tally(number=1_000, of=2_000, before=900, is_right=True)]
 
 
 @pytest.mark.parametrize("part", [*WORDS, *SENTENCES, *map(Styled, WORDS), Lines(WORDS)], ids=lambda _: "")
@@ -40,7 +40,8 @@ def test_words_of_every_kind_are_escaped(form: str, part: Part) -> None:
 
 @pytest.mark.parametrize("form", STYLES)
 def test_every_format_has_numbers_and_commands(form: str) -> None:
-    mean, tally, command = (rendered(part, STYLES[form]) for part in (*NUMBERS, Code("rag-contract baseline")))
+    parts: list[Part] = [*NUMBERS, Code("rag-contract baseline")]
+    mean, tally, command = (rendered(part, STYLES[form]) for part in parts)
     assert ("0.5" in mean, "1,000" in tally, "rag-contract baseline" in command) == (True, True, True)
 
 

@@ -16,8 +16,8 @@ from ragcontract.report import comparison
 from ragcontract.report.comparison import ComparedMetric, RunComparison, RunMean
 from ragcontract.report.formats import Reported
 from ragcontract.report.headline import VERDICTS, headline, subject
-from ragcontract.report.html import query_rows, sections
-from ragcontract.report.html.sections import FORM, PACKAGE, environment, phrase, shown
+from ragcontract.report.html import elements, query_rows
+from ragcontract.report.html.elements import FORM, PACKAGE, environment, phrase, shown
 from ragcontract.report.limit_text import could_hide, tested_together
 from ragcontract.report.metric_table import main_metric
 from ragcontract.report.notes import scope_note
@@ -58,7 +58,7 @@ def render(report: Report) -> bytes:
         listed=query_rows.listed_queries(report),
         findings=FindingsByQuery(report),
         metric=main_metric(report),
-        sections=sections,
+        elements=elements,
         rows=query_rows,
     )
 

@@ -15,7 +15,7 @@ from ragcontract.core import bounds
 from ragcontract.core.numbers import fixed, more, signed
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.safe_text import visible
-from ragcontract.report.html.sections import STATUS, lines, shown
+from ragcontract.report.html.elements import STATUS, lines, shown
 from ragcontract.report.metric_table import main_metric
 from ragcontract.report.notes import row_shown
 from ragcontract.report.queries import (

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ragcontract.core.numbers import signed
 from ragcontract.report import markdown, terminal
 from ragcontract.report.html import page as html
-from ragcontract.report.html.sections import STATUS
+from ragcontract.report.html.elements import STATUS
 from ragcontract.report.metric_table import table_rows
 from ragcontract.schemas import schema_of
 from ragcontract.statistics.significance import Noise

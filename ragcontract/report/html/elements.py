@@ -1,7 +1,7 @@
-"""Sections of the HTML report, and their text, with visible control characters and limited length.
+"""What the HTML report consists of: phrases, bars, the facts on cards, and folds.
 
-The sections are cards of metrics and tiers, the table of tags, shades of the matrix, and folds. The templates escape
-the text.
+Text has visible control characters and limited length. The templates escape it; ``templates/parts.html`` has a macro
+for each part of a phrase that is an element.
 """
 
 import math
