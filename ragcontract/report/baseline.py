@@ -34,7 +34,7 @@ from ragcontract.report.notes import fewer_runs
 from ragcontract.report.queries import broken_queries
 from ragcontract.report.rank_changes import rank_changes
 from ragcontract.report.record import QueryReport, Report
-from ragcontract.report.sections.changes import changes, names, sizes
+from ragcontract.report.sections.changes import apart, changes, sizes
 from ragcontract.report.terminal import FORM, check, page
 from ragcontract.runs.baseline_contract import Replaced, expected_of
 from ragcontract.runs.baseline_file import FORMAT_VERSION, Accepted, BaselineFile, BaselineQuery, digests_of
@@ -274,12 +274,12 @@ def update_text(
     ranks = rank_changes(report)
     baseline = report.inputs.baseline
     groups = not_compared(baseline) if baseline else {}
-    apart = {query_id for query_ids in groups.values() for query_id in query_ids}
+    listed = {query_id for query_ids in groups.values() for query_id in query_ids}
     fewer = fewer_runs(stored.runs, new.runs) if written else None  # so that nobody loses them by accident
     return page(
         [
             *changes(report, ranks, FORM),
-            *_golden_changes(stored, new, apart),
+            *_golden_changes(stored, new, listed),
             Note(sizes(ranks)),
             *check(_without_past(report)),
             Note(_outcome(report, len(new.queries), visible(out), reason, written=written)),
@@ -295,19 +295,19 @@ def _without_past(report: Report) -> Report:
     return replace(report, inputs=replace(report.inputs, baseline=replace(report.inputs.baseline, replaces=None)))
 
 
-def _golden_changes(stored: BaselineFile, new: BaselineFile, apart: set[str]) -> Sequence[Block]:
-    """Return what else changed in the golden set; the queries in ``apart`` are listed already.
+def _golden_changes(stored: BaselineFile, new: BaselineFile, listed: set[str]) -> Sequence[Block]:
+    """Return what else changed in the golden set; the queries in ``listed`` are listed already.
 
     It is empty for a baseline that remembers its contract, because the verdict then lists the changes.
     """
     if stored.contract is not None:
         return []
     wanted = {as_id(query.id): query.ranks.keys() for query in stored.queries}
-    shared = [(as_id(query.id), query.ranks.keys()) for query in new.queries if as_id(query.id) not in apart]
+    shared = [(as_id(query.id), query.ranks.keys()) for query in new.queries if as_id(query.id) not in listed]
     if changed := [query_id for query_id, documents in shared if documents != wanted[query_id]]:
-        return [names("with other relevant documents", changed)]
+        return [*apart({"with other relevant documents": changed}, FORM)]
     # Another version may hash other fields, so its fingerprint says nothing.
-    if apart or stored.golden_sha256 == new.golden_sha256 or stored.created_by != new.created_by:
+    if listed or stored.golden_sha256 == new.golden_sha256 or stored.created_by != new.created_by:
         return []
     return [Note("The golden set has other rules, weights, tags or grades than the baseline's.")]
 

@@ -21,8 +21,9 @@ from ragcontract.report.formats import Reported
 from ragcontract.report.headline import VERDICTS, headline, other_warnings, subject
 from ragcontract.report.limit_text import could_hide
 from ragcontract.report.notes import scope_note
+from ragcontract.report.rank_changes import listed_queries
 from ragcontract.report.record import ErrorReport, Report
-from ragcontract.report.sections.broken import all_retrieved, answered, broken, tolerated
+from ragcontract.report.sections.broken import answered, broken, retrieved, tolerated
 from ragcontract.report.sections.changes import changed_ranks
 from ragcontract.report.sections.frame import inputs, listed, notes, reasons, warnings
 from ragcontract.report.sections.metrics import metrics, modes, noise, overlap, tags, tiers
@@ -255,7 +256,7 @@ def render(
     blocks += broken(report, layout.rows)
     if layout.folds:
         blocks += [*tiers(report, FORM), *modes(report, FORM)]
-        blocks += [*answered(report, layout.retrieved), *all_retrieved(report, layout.retrieved)]
+        blocks += [*answered(report, layout.retrieved), *retrieved(report, listed_queries(report), layout.retrieved)]
         blocks += [*reasons(report, FORM), *tolerated(report, layout.rows), *changed_ranks(report, layout.rows)]
         blocks += [*tags(report, FORM, layout.rows), *noise(report), *warnings(other_warnings(report), layout.rows)]
         blocks += overlap(report, FORM, layout.rows)

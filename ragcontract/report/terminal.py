@@ -52,11 +52,7 @@ def without_colours(text: str) -> str:
 
 def _coloured(word: str) -> str:
     colour = COLOURS.get(word)
-    return colour + _bold(word) if colour else word
-
-
-def _bold(text: str) -> str:
-    return f"{BOLD}{text}{END}"
+    return f"{colour}{BOLD}{word}{END}" if colour else word
 
 
 WORDS: dict[Kind, Callable[[str], str]] = dict.fromkeys(get_args(Kind), visible) | {
@@ -82,7 +78,7 @@ CELL = Style(
 STYLE = replace(
     CELL,
     words=WORDS | {"status": lambda status: _coloured(STATUS[status])},
-    styles={"strong": _bold, "small": str},
+    styles={"strong": f"{BOLD}{{}}{END}".format, "small": str},
 )
 
 

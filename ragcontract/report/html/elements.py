@@ -20,13 +20,14 @@ from ragcontract.core.phrase import Code, Name, Phrase, render
 from ragcontract.core.safe_text import clipped, visible
 from ragcontract.decision.gate_report import GateReport
 from ragcontract.report.blocks import Block, Form
-from ragcontract.report.headline import other_warnings
+from ragcontract.report.headline import not_compared, other_warnings
 from ragcontract.report.judge_section import judge
 from ragcontract.report.limit_text import ends_of, outcomes_of, p_of, whole_of
 from ragcontract.report.metric_table import Row
 from ragcontract.report.parts import TierReport
 from ragcontract.report.record import MetricReport, Report
-from ragcontract.report.sections.frame import acceptances, apart, inputs, reasons, warnings
+from ragcontract.report.sections.changes import apart
+from ragcontract.report.sections.frame import accepted, inputs, reasons, warnings
 from ragcontract.report.sections.metrics import overlap
 from ragcontract.report.wording import Kind, Mean, Parts, Sentence, Style, Tally, rendered
 
@@ -256,5 +257,5 @@ def folds(report: Report) -> list[Block]:
     """Return the folded sections, from the reasons for scores to the inputs; each has one list."""
     blocks = [*reasons(report, FORM), *overlap(report, FORM, bounds.HTML_LINES), *judge(report, FORM, 0)]
     if baseline := report.inputs.baseline:
-        blocks += [*apart(baseline), *acceptances(baseline)]
+        blocks += [*apart(not_compared(baseline), FORM), *accepted(baseline, FORM)]
     return [*blocks, *warnings(other_warnings(report), bounds.HTML_TEXT), inputs(report, FORM)]

@@ -24,7 +24,7 @@ from ragcontract.report.queries import (
     tolerated_queries,
     waived_gates,
 )
-from ragcontract.report.rank_changes import about, listed_queries, top
+from ragcontract.report.rank_changes import about, top
 from ragcontract.report.record import QueryReport, Report, RetrievedReport
 from ragcontract.report.wording import Kind, Lines, Parts, Sentence, Styled, Text, between
 
@@ -61,10 +61,15 @@ def broken(report: Report, max_rows: int) -> Iterator[Block]:
     sizes = sizes_since(report, len(queries) - in_baseline, in_baseline)
     order = ", worst first" if len(queries) > 1 else ""
     yield Note((Styled(f"{_of_broken(report, len(queries))}{sizes}"), order))
-    rows = [
-        [query_cell(query, failing_since(report, query, findings, age=ages_differ)), _broken_rules(query, findings)]
-        for query in queries[:max_rows]
-    ]
+    rows: list[list[Parts]] = []
+    for query in queries[:max_rows]:
+        failing = findings.failing(query.id)
+        lines = [
+            (Sentence((*finding.expected, ": ")), Styled(Sentence(finding.found, marks="")))
+            for finding in failing[: bounds.MARKDOWN_FINDINGS]
+        ]
+        rules = Lines([*lines, more(len(failing), len(lines), form="… and {}")])  # one column: a phone shows both
+        rows.append([query_cell(query, failing_since(report, query, findings, age=ages_differ)), rules])
     yield Table(["Query", ("Expected: ", Styled("found"))], "ll", rows)
     yield Note(more(len(queries), max_rows, "broken query", "… and {}, in `report.json`."))
 
@@ -74,14 +79,6 @@ def _of_broken(report: Report, failing: int) -> str:
     if failing >= report.broken.queries:
         return count(failing, "broken query")
     return f"{failing:,} of {count(report.broken.queries, 'broken query')} {'fails' if failing == 1 else 'fail'}"
-
-
-def _broken_rules(query: QueryReport, findings: FindingsByQuery) -> Parts:
-    """Return what was expected and found, one line per finding; it is one column, so that a phone shows both."""
-    failing = findings.failing(query.id)
-    listed = failing[: bounds.MARKDOWN_FINDINGS]
-    lines = [(Sentence((*finding.expected, ": ")), Styled(Sentence(finding.found, marks=""))) for finding in listed]
-    return Lines([*lines, more(len(failing), len(lines), form="… and {}")])
 
 
 def tolerated(report: Report, max_rows: int) -> Iterator[Block]:
@@ -145,19 +142,17 @@ LEGEND = "✅ relevant, ⛔ forbidden."
 WITH_DETAILS = " Below a document are its chunk and score."
 
 
-def all_retrieved(report: Report, max_queries: int) -> Iterator[Block]:
-    """Yield the section on the results of the first broken queries, if there are any."""
-    listed = listed_queries(report)
-    full = len(listed) >= bounds.RETRIEVED_QUERIES  # else the queries that are not listed name no documents
-    of = sum(bool(query.violations) for query in report.queries) if full else len(listed)
-    yield from retrieved(report, listed[:max_queries], of)
+def retrieved(
+    report: Report, listed: Sequence[QueryReport], max_queries: int, number: int | None = None
+) -> Iterator[Block]:
+    """Yield the section on the results of the first of these queries, if there are any.
 
-
-def retrieved(report: Report, queries: Sequence[QueryReport], of: int) -> Iterator[Block]:
-    """Yield the section on the results of these queries, if there are any.
-
-    ``of`` is the number of all broken queries with results; the section counts those that are not among ``queries``.
+    ``number`` is how many broken queries with results there are; by default, all of the report.
     """
+    if number is None:
+        full = len(listed) >= bounds.RETRIEVED_QUERIES  # else the queries that are not listed name no documents
+        number = sum(bool(query.violations) for query in report.queries) if full else len(listed)
+    queries = listed[:max_queries]
     if not queries:
         return
     compared = any(query.baseline_retrieved is not None for query in queries)
@@ -166,7 +161,7 @@ def retrieved(report: Report, queries: Sequence[QueryReport], of: int) -> Iterat
     legend = LEGEND + (WITH_DETAILS if has_details else "")
     rows = f" {row_shown(report)}" if any(query.repeated for query in queries) else ""
     tables = [block for query in queries for block in (_heading(query), results(query, "markdown"))]
-    rest = Note(more(of, len(queries), "broken query", "… and {}."))
+    rest = Note(more(number, len(queries), "broken query", "… and {}."))
     title = f"What was retrieved: {top(report)}{', before and now' if compared else ''}"
     yield Fold(title, [Note(legend + rows), *tables, rest])
 

@@ -1,6 +1,6 @@
 """The sections on what changed since the baseline: ranks, queries that cannot be compared, versions."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count, fixed, more
@@ -36,20 +36,13 @@ def diff(report: Report, form: Form) -> Iterator[Block]:
 
 def changes(report: Report, ranks: RankChanges, form: Form) -> Iterator[Block]:
     """Yield the differences between baseline and run: worse, better, not compared, versions."""
-    in_terminal = form == "terminal"
-    for title, group in (("Worse", ranks.worse), ("Better", ranks.better)):
-        if group and in_terminal:
-            yield Fold(f"{title} ({len(group)})", [_moved_fold(item, report) for item in group])
-        elif group:
-            yield Heading(f"{title}: {count(len(group), 'query')}")
-            yield from moved(report, group, bounds.ROWS)
+    in_terminal, baseline = form == "terminal", report.inputs.baseline
+    yield from _groups(report, ranks, form)
     if not in_terminal:
         broken = [item.query for item in (*ranks.worse, *ranks.better) if item.query.violations]
         listed = [query for query in broken if query.retrieved is not None]
-        yield from retrieved(report, listed[: bounds.ROWS], len(broken))
-    baseline = report.inputs.baseline
-    for name, ids in (not_compared(baseline) if baseline else {}).items():
-        yield names(name, ids) if in_terminal else _ids(f"{name.capitalize()}: {count(len(ids), 'query')}", ids)
+        yield from retrieved(report, listed, bounds.ROWS, len(broken))
+    yield from apart(not_compared(baseline) if baseline else {}, form)
     versions = changed_versions(report.inputs.run.versions, baseline.versions) if baseline else {}
     steps = [(field, Name(before), Name(now)) for field, (before, now) in versions.items()]
     if not in_terminal:
@@ -60,13 +53,31 @@ def changes(report: Report, ranks: RankChanges, form: Form) -> Iterator[Block]:
         yield Fold("Versions that changed", [Items(lines)])
 
 
-def names(group: str, ids: Sequence[str]) -> Block:
-    """Return a group of ids under a heading with its name and size."""
-    return Fold(f"{group[:1].upper()}{group[1:]} ({len(ids)})", [Items(list(map(Name, ids)))])
+def _groups(
+    report: Report, ranks: RankChanges, form: Form, max_rows: int = bounds.ROWS, *, with_size: bool = True
+) -> Iterator[Block]:
+    """Yield the queries that got worse, and those that got better."""
+    for title, group in (("Worse", ranks.worse), ("Better", ranks.better)):
+        if group and form == "terminal":
+            yield Fold(f"{title} ({len(group)})", [_moved_fold(item, report) for item in group])
+        elif group:
+            yield Heading(title + (f": {count(len(group), 'query')}" if with_size else ""))
+            yield from moved(report, group, max_rows)
 
 
-def _ids(title: str, ids: Sequence[str], most: int = bounds.ROWS) -> Block:
-    return Note((Styled(title), ": ", *joined(([Name(query_id)] for query_id in ids[:most]), len(ids) - most)))
+def apart(
+    groups: Mapping[str, Sequence[str]], form: Form, max_ids: int = bounds.ROWS, *, with_size: bool = True
+) -> Iterator[Block]:
+    """Yield groups of queries that are not compared, by the name of the group."""
+    for name, ids in groups.items():
+        if form == "html":
+            yield Fold(f"{len(ids):,} {name}", [Items([Text(query_id, "id") for query_id in ids])])
+        elif form == "terminal":
+            yield Fold(f"{name[:1].upper()}{name[1:]} ({len(ids)})", [Items(list(map(Name, ids)))])
+        else:
+            title = name.capitalize() + (f": {count(len(ids), 'query')}" if with_size else "")
+            names = joined(([Name(query_id)] for query_id in ids[:max_ids]), len(ids) - max_ids)
+            yield Note((Styled(title), ": ", *names))
 
 
 def sizes(ranks: RankChanges) -> str:
@@ -80,13 +91,11 @@ def changed_ranks(report: Report, max_rows: int) -> Iterator[Block]:
     baseline = report.inputs.baseline
     if baseline is None:
         return
-    ranks = rank_changes(report)
-    blocks: list[Block] = []
-    for title, group in (("Worse", ranks.worse), ("Better", ranks.better)):
-        if group:
-            blocks += [Heading(title), *moved(report, group, max_rows)]
-    groups = not_compared(baseline)
-    blocks += [_ids(name.capitalize(), query_ids, max_rows) for name, query_ids in groups.items()]
+    ranks, groups = rank_changes(report), not_compared(baseline)
+    blocks = [
+        *_groups(report, ranks, "markdown", max_rows, with_size=False),
+        *apart(groups, "markdown", max_rows, with_size=False),
+    ]
     counts = {"worse": len(ranks.worse), "better": len(ranks.better), "the same": ranks.even}
     counts |= {name: len(query_ids) for name, query_ids in groups.items()}
     summary = ", ".join(f"{size:,} {word}" for word, size in counts.items() if size)

@@ -7,7 +7,7 @@ from ragcontract.core.numbers import count, more
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.run import SourceFile
 from ragcontract.report.blocks import Block, Fold, Form, Items, Note, Table
-from ragcontract.report.headline import drift, headline, not_compared
+from ragcontract.report.headline import drift, headline
 from ragcontract.report.limit_text import left_open, not_proven_notes
 from ragcontract.report.notes import about_inputs, change_notes, scope_note
 from ragcontract.report.parts import BaselineInput
@@ -91,7 +91,9 @@ def inputs(report: Report, form: Form) -> Block:
         rows[name] = rows.pop(name, [name, "", f"none given: {what}"])
     tool = Text(f"{report.tool.name} {report.tool.version}", "fact")
     foot = Note((f"{k} · ", tool, " · ", Name(report.created_at)))
-    return Fold(INPUTS, [Table(["", "File", ""], "lll", list(rows.values())), *_accepted(report.inputs.baseline), foot])
+    return Fold(
+        INPUTS, [Table(["", "File", ""], "lll", list(rows.values())), *accepted(report.inputs.baseline, form), foot]
+    )
 
 
 def _line(name: str, files: Sequence[SourceFile], phrases: Sequence[Phrase]) -> Parts:
@@ -104,27 +106,19 @@ def _line(name: str, files: Sequence[SourceFile], phrases: Sequence[Phrase]) -> 
     return (f"{name}: ", Text(files[0].path, "line"), *digest, others, *([", ", between(", ", facts)] if facts else []))
 
 
-def _accepted(baseline: BaselineInput | None) -> Iterator[Block]:
-    """Yield the last reason for which a broken contract was accepted as the baseline, with a count of earlier ones."""
-    if baseline and baseline.accepted:
-        last, before = baseline.accepted[-1], len(baseline.accepted) - 1
-        earlier = f" ({count(before, 'earlier acceptance')} in `report.json`)" if before else ""
-        checks = f", {count(last.failed, 'failed check')}): "
-        yield Note(("The baseline accepted regressions (", Name(last.at), checks, Text(last.reason, "line"), earlier))
-
-
-def acceptances(baseline: BaselineInput) -> Iterator[Block]:
-    """Yield the section on all reasons for which broken contracts were accepted, the latest first."""
-    if times := len(baseline.accepted):
+def accepted(baseline: BaselineInput | None, form: Form) -> Iterator[Block]:
+    """Yield the reasons for which broken contracts were accepted as the baseline: in HTML all, else the last one."""
+    if baseline is None or not baseline.accepted:
+        return
+    title, number = "The baseline accepted regressions", len(baseline.accepted)
+    if form == "html":
         lines = [
-            (Name(accepted.at), f" {count(accepted.failed, 'failed check')}: ", Text(accepted.reason, "line"))
-            for accepted in reversed(baseline.accepted)
+            (Name(item.at), f" {count(item.failed, 'failed check')}: ", Text(item.reason, "line"))
+            for item in reversed(baseline.accepted)
         ]
-        title = "The baseline accepted regressions" + (f" {times} times" if times > 1 else "")
-        yield Fold(title, [Items(lines)])
-
-
-def apart(baseline: BaselineInput) -> Iterator[Block]:
-    """Yield a section for each group of queries that cannot be compared, with their ids."""
-    for name, ids in not_compared(baseline).items():
-        yield Fold(f"{len(ids):,} {name}", [Items([Text(query_id, "id") for query_id in ids])])
+        yield Fold(title + (f" {number} times" if number > 1 else ""), [Items(lines)])
+        return
+    last = baseline.accepted[-1]
+    earlier = f" ({count(number - 1, 'earlier acceptance')} in `report.json`)" if number > 1 else ""
+    checks = f", {count(last.failed, 'failed check')}): "
+    yield Note((f"{title} (", Name(last.at), checks, Text(last.reason, "line"), earlier))
