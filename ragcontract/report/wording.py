@@ -84,15 +84,11 @@ Part: TypeAlias = str | Name | Text | Sentence | Styled | Lines | Mean | Tally
 Parts: TypeAlias = "Part | tuple[Parts, ...]"
 
 
-def in_backquotes(words: str) -> str:
-    """Return words of ours, with commands in backquotes."""
-    return f"`{words}`" if isinstance(words, Code) else words
-
-
 class Style(Struct, frozen=True, kw_only=True):
     """How a format renders the parts of a phrase."""
 
-    own: Callable[[str], str] = in_backquotes  # words of ours
+    own: Callable[[str], str] = str  # words of ours
+    code: Callable[[str], str] = "`{}`".format  # commands of ours
     name: Callable[[str], str]
     words: Mapping[Kind, Callable[[str], str]]
     sentence: Callable[[Sentence], str]
@@ -105,19 +101,19 @@ class Style(Struct, frozen=True, kw_only=True):
 def rendered(parts: Parts, style: Style) -> str:
     """Render the parts of a phrase."""
     match parts:
+        case str():
+            return style.code(parts) if isinstance(parts, Code) else style.own(parts)
+        case Text():
+            return style.words[parts.kind](parts.text)
         case tuple():
             return style.joint.join([rendered(part, style) for part in parts])
-        case str():
-            return style.own(parts)
-        case Name(name):
-            return style.name(name)
-        case Text(text, kind):
-            return style.words[kind](text)
+        case Lines():
+            return style.line_break.join([line for part in parts.lines if (line := rendered(part, style))])
+        case Name():
+            return style.name(parts.name)
         case Sentence():
             return style.sentence(parts)
-        case Styled(inner, how):
-            return style.styles[how](rendered(inner, style))
-        case Lines(lines):
-            return style.line_break.join(filter(None, [rendered(line, style) for line in lines]))
+        case Styled():
+            return style.styles[parts.style](rendered(parts.parts, style))
         case Mean() | Tally():
             return style.numbers(parts)

@@ -16,7 +16,7 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.metric import Scale
 from ragcontract.core.numbers import as_written, count, more, percent, signed
-from ragcontract.core.phrase import Code, Name, Phrase, render
+from ragcontract.core.phrase import Name, Phrase, render
 from ragcontract.core.safe_text import clipped, visible
 from ragcontract.decision.gate_report import GateReport
 from ragcontract.report.blocks import Block, Form
@@ -237,7 +237,8 @@ WORDS: dict[Kind, Callable[[str], str]] = dict.fromkeys(get_args(Kind), lambda w
     "question": lambda words: made_of("question", shown(words, bounds.HTML_QUESTION)),
 }
 STYLE = Style(
-    own=lambda words: made_of("code", words) if isinstance(words, Code) else escape(words),
+    own=escape,
+    code=partial(made_of, "code"),
     name=lambda name: made_of("code", shown(name, bounds.HTML_ID)),
     words=WORDS,
     sentence=_sentence,

@@ -137,7 +137,7 @@ def _broken_lines(query: QueryReport, findings: FindingsByQuery) -> Iterator[Par
         yield ("Not counted: ", between("; ", listed), " (", Text(why, "why"), ")")
 
 
-MARKS = {"relevant": "✅ ", "forbidden": "⛔ ", None: ""}
+MARKS = {"relevant": "✅ ", "forbidden": "⛔ "}
 LEGEND = "✅ relevant, ⛔ forbidden."
 WITH_DETAILS = " Below a document are its chunk and score."
 
@@ -197,8 +197,10 @@ def _result(result: RetrievedReport | None, form: Form) -> Parts:
     if form == "terminal":
         named = f" ({result.contract})" if result.contract else ""
         return Text(", ".join([f"{result.doc_id}{named}", *about(result)]), "name")
+    document = Text(result.doc_id, "name")
     details = [Text(detail, "name" if detail == result.chunk_id else "note") for detail in about(result)]
-    return Lines([(MARKS[result.contract], Text(result.doc_id, "name")), between(" · ", details)])
+    marked: Parts = (MARKS[result.contract], document) if result.contract else document
+    return Lines([marked, between(" · ", details)]) if details else marked
 
 
 def answered(report: Report, max_queries: int) -> Iterator[Block]:
@@ -226,7 +228,7 @@ def _said(query: QueryReport) -> Table:
         cells: list[Parts] = []
         for texts, further in sides:
             rest = more(further + len(texts[most:]), 0, form="… {}")
-            cells.append(Lines([*(Text(text, kind) for text in texts[:most]), rest]))
+            cells.append(Lines([*[Text(text, kind) for text in texts[:most]], *([rest] if rest else [])]))
         if sides[0] == sides[1]:
             cells[1] = "the same"
         rows.append([row.title, *(cells if compared else cells[1:])])
