@@ -60,7 +60,7 @@ def has_passed(item: JudgedItem) -> bool:
 
 def name_of(item: JudgedItem, length: int) -> str:
     """Return the text of an item, or its name if the text must not be shown, and its row; nothing in it is escaped."""
-    return shown(item.text or item.item, length) + (f" (row {item.row})" if item.row else "")
+    return clipped_line(item.text or item.item, length) + (f" (row {item.row})" if item.row else "")
 
 
 def evidence(item: JudgedItem, length: int) -> str:
@@ -69,8 +69,8 @@ def evidence(item: JudgedItem, length: int) -> str:
     The reason is left out for a claim or criterion that passed and has a quote.
     """
     where = f"text {item.context}: " if item.context is not None else ""
-    quote = f"{where}“{shown(item.quote, length)}”" if item.quote else where.removesuffix(": ")
-    reason = "" if item.verdict is True and quote else shown(item.reason, length)
+    quote = f"{where}“{clipped_line(item.quote, length)}”" if item.quote else where.removesuffix(": ")
+    reason = "" if item.verdict is True and quote else clipped_line(item.reason, length)
     if item.stands is None:
         return quote or reason
     verdict = SAID[item.verdict] if isinstance(item.verdict, str) else NO_VERDICT
@@ -80,7 +80,7 @@ def evidence(item: JudgedItem, length: int) -> str:
 
 
 def _facts(judge: JudgeReport) -> Iterator[str]:
-    by = f" by {shown(', '.join(judge.models), bounds.NAME)}" if judge.models else ""
+    by = f" by {clipped_line(', '.join(judge.models), bounds.NAME)}" if judge.models else ""
     when = f", {_when(judge.oldest, judge.newest)}" if judge.oldest and judge.newest else ""
     cached = f", {judge.cached:,} cached" if judge.judgments else ""
     yield f"{count(judge.judgments, 'judgment')}{by}{when}{cached}. Nothing was asked for this report."
@@ -122,12 +122,7 @@ def _trust(task: TaskReport) -> Iterator[str]:
         yield f"{means}, estimated from how often it is right (Rogan and Gladen). Limits are on its own mean."
     if task.why_not:
         what = "Nothing is cleared" if task.metric is None else "Limits on it do not count"
-        yield f"{what}: {'; '.join(shown(why, bounds.MARKDOWN_LINE) for why in task.why_not)}."
-
-
-def shown(text: str | None, length: int) -> str:
-    """Return words of a judge on one line, shortened, with control characters visible."""
-    return clipped_line(text or "", length)
+        yield f"{what}: {'; '.join(clipped_line(why, bounds.MARKDOWN_LINE) for why in task.why_not)}."
 
 
 SIGNS = {True: "✅", False: "❌"}

@@ -108,9 +108,6 @@ def of_scale(value: float | None, scale: Scale) -> str | None:
     return f"{min(1.0, max(0.0, (value - scale.low) / width)) * 100:.2f}%"
 
 
-DIGITS = 3
-
-
 Fact = tuple[str, str, str]  # name, value, and what is shown muted
 
 
