@@ -72,10 +72,16 @@ def environment() -> Environment:
     return made
 
 
-def made_of(macro: str, *values: object) -> str:
-    """Render values by a macro, which escapes them."""
-    rendering: Callable[..., str] = getattr(environment().get_template("parts.html").module, macro)
-    return rendering(*values)
+@cache
+def macro(name: str) -> Callable[..., str]:
+    """Return a macro, which escapes the values that it renders."""
+    rendering: Callable[..., str] = getattr(environment().get_template("parts.html").module, name)
+    return rendering
+
+
+def made_of(name: str, *values: object) -> str:
+    """Render values by a macro."""
+    return macro(name)(*values)
 
 
 def shown(text: str, length: int = bounds.HTML_TEXT) -> str:
