@@ -20,8 +20,8 @@ from ragcontract import pipeline, record_run
 from ragcontract.core import bounds
 from ragcontract.evaluation.source import Local
 from ragcontract.github.runner_output import fitting
+from ragcontract.report import markdown
 from ragcontract.report.html import page as html
-from ragcontract.report.markdown import document as markdown
 from ragcontract.report.record import Report
 from ragcontract.runs.readers import open_baseline, open_run
 from tests.browser import Browser

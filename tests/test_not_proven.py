@@ -12,7 +12,7 @@ from ragcontract.github.runner_output import of_report
 from ragcontract.report import junit
 from ragcontract.report.headline import headline
 from ragcontract.report.html import page
-from ragcontract.report.markdown.document import Layout, render
+from ragcontract.report.markdown import Layout, render
 from ragcontract.report.record import Report
 from ragcontract.report.terminal import check_text, without_colours
 from tests.records import query, rendered, report

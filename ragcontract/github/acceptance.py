@@ -28,8 +28,7 @@ from ragcontract.github.delivery import Delivery, World, log_of, renderer_of
 from ragcontract.github.pull_request import NoPullRequest, PullRequest, connect, find
 from ragcontract.github.runner_output import annotation, minute
 from ragcontract.github.settings import ActionSettings
-from ragcontract.report.markdown.document import Remark
-from ragcontract.report.markdown.gfm import code, text
+from ragcontract.report.markdown import Remark, code, text
 
 if TYPE_CHECKING:
     from ragcontract.github.http import Client

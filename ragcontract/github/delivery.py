@@ -20,10 +20,9 @@ from ragcontract.github.pull_request import NoPullRequest, PullRequest, changed_
 from ragcontract.github.runner_output import Level, annotation, append_summary, fitting, foot, set_outputs, when_checked
 from ragcontract.github.settings import ActionSettings
 from ragcontract.net.pacing import Timing
-from ragcontract.report import terminal
+from ragcontract.report import markdown, terminal
 from ragcontract.report.formats import FORMATS
-from ragcontract.report.markdown import document
-from ragcontract.report.markdown.document import NO_REMARK, Layout, Remark
+from ragcontract.report.markdown import NO_REMARK, Layout, Remark
 from ragcontract.report.record import ErrorReport, Report
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ RESULTS = {
 
 
 class Renderer(Protocol):
-    """Renders a report as Markdown; see :func:`ragcontract.report.markdown.document.render`."""
+    """Renders a report as Markdown; see :func:`ragcontract.report.markdown.render`."""
 
     def __call__(
         self,
@@ -81,7 +80,7 @@ def renderer_of(report: Report | ErrorReport, name: str, advice: str = "", remar
         judged_here: Sequence[str] | None = (),
     ) -> str:
         if isinstance(report, Report):
-            return document.render(
+            return markdown.render(
                 report,
                 name=name,
                 layout=layout,
@@ -90,7 +89,7 @@ def renderer_of(report: Report | ErrorReport, name: str, advice: str = "", remar
                 replaced_here=replaced_here,
                 judged_here=judged_here,
             )
-        return document.render_error(report, name=name, max_rows=layout.rows, advice=advice)
+        return markdown.render_error(report, name=name, max_rows=layout.rows, advice=advice)
 
     return render
 

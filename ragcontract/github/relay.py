@@ -30,7 +30,7 @@ from ragcontract.github.files import in_container, in_repository, is_linked, out
 from ragcontract.github.pull_request import NoPullRequest, PullRequest, changed_here, of_workflow_run
 from ragcontract.github.runner_output import annotation, minute
 from ragcontract.github.settings import ActionSettings
-from ragcontract.report.markdown.document import Layout
+from ragcontract.report.markdown import Layout
 from ragcontract.report.record import ErrorReport, Report
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from ragcontract.core.phrase import Location, location_of, render
 from ragcontract.core.safe_text import clipped, shorten, visible
 from ragcontract.files.writing import append
 from ragcontract.github.context import Context
-from ragcontract.report.markdown.document import Layout
-from ragcontract.report.markdown.gfm import text
+from ragcontract.report.markdown import Layout, text
 from ragcontract.report.queries import FindingsByQuery, broken_gates, broken_queries, failing_since, not_proven_gates
 from ragcontract.report.record import QueryReport, Report
 

@@ -17,7 +17,8 @@ from ragcontract.core.finding import sentence
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Id, as_id, first_of, pool_of
 from ragcontract.core.numbers import count, more
-from ragcontract.core.phrase import listed, render
+from ragcontract.core.phrase import listed
+from ragcontract.core.phrase import render as render_phrase
 from ragcontract.core.rule import Violation
 from ragcontract.core.run import ranks_by_id
 from ragcontract.core.safe_text import clipped, encodable, visible
@@ -26,13 +27,15 @@ from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import GateReport
 from ragcontract.files.writing import document
 from ragcontract.judgments.judged_metrics import JudgedShare
+from ragcontract.report.blocks import Block, Note
 from ragcontract.report.build import TOOL
 from ragcontract.report.headline import not_compared
 from ragcontract.report.notes import fewer_runs
 from ragcontract.report.queries import broken_queries
 from ragcontract.report.rank_changes import rank_changes
 from ragcontract.report.record import QueryReport, Report
-from ragcontract.report.terminal import changes, check_text, lists, sizes
+from ragcontract.report.sections.changes import apart, changes, sizes
+from ragcontract.report.terminal import FORM, check, page
 from ragcontract.runs.baseline_contract import Replaced, expected_of
 from ragcontract.runs.baseline_file import FORMAT_VERSION, Accepted, BaselineFile, BaselineQuery, digests_of
 
@@ -271,14 +274,18 @@ def update_text(
     ranks = rank_changes(report)
     baseline = report.inputs.baseline
     groups = not_compared(baseline) if baseline else {}
-    apart = {query_id for query_ids in groups.values() for query_id in query_ids}
-    parts = [*changes(report, ranks), *_golden_changes(stored, new, apart), sizes(ranks)]
-    parts += [
-        check_text(_without_past(report)).rstrip("\n"),
-        _outcome(report, len(new.queries), visible(out), reason, written=written),
-        *_fewer_runs(stored, new, written=written),
-    ]
-    return "\n\n".join(parts) + "\n"
+    listed = {query_id for query_ids in groups.values() for query_id in query_ids}
+    fewer = fewer_runs(stored.runs, new.runs) if written else None  # so that nobody loses them by accident
+    return page(
+        [
+            *changes(report, ranks, FORM),
+            *_golden_changes(stored, new, listed),
+            Note(sizes(ranks)),
+            *check(_without_past(report)),
+            Note(_outcome(report, len(new.queries), visible(out), reason, written=written)),
+            *([Note(f"Fewer good runs: {fewer}")] if fewer else []),
+        ]
+    )
 
 
 def _without_past(report: Report) -> Report:
@@ -288,33 +295,27 @@ def _without_past(report: Report) -> Report:
     return replace(report, inputs=replace(report.inputs, baseline=replace(report.inputs.baseline, replaces=None)))
 
 
-def _golden_changes(stored: BaselineFile, new: BaselineFile, apart: set[str]) -> Sequence[str]:
-    """Return what else changed in the golden set; the queries in ``apart`` are listed already.
+def _golden_changes(stored: BaselineFile, new: BaselineFile, listed: set[str]) -> Sequence[Block]:
+    """Return what else changed in the golden set; the queries in ``listed`` are listed already.
 
     It is empty for a baseline that remembers its contract, because the verdict then lists the changes.
     """
     if stored.contract is not None:
         return []
     wanted = {as_id(query.id): query.ranks.keys() for query in stored.queries}
-    shared = [(as_id(query.id), query.ranks.keys()) for query in new.queries if as_id(query.id) not in apart]
+    shared = [(as_id(query.id), query.ranks.keys()) for query in new.queries if as_id(query.id) not in listed]
     if changed := [query_id for query_id, documents in shared if documents != wanted[query_id]]:
-        return list(lists({"with other relevant documents": changed}))
+        return [*apart({"with other relevant documents": changed}, FORM)]
     # Another version may hash other fields, so its fingerprint says nothing.
-    if apart or stored.golden_sha256 == new.golden_sha256 or stored.created_by != new.created_by:
+    if listed or stored.golden_sha256 == new.golden_sha256 or stored.created_by != new.created_by:
         return []
-    return ["The golden set has other rules, weights, tags or grades than the baseline's."]
-
-
-def _fewer_runs(stored: BaselineFile, new: BaselineFile, *, written: bool) -> Iterable[str]:
-    """Yield a warning if the new baseline is of fewer good runs, so that nobody loses them by accident."""
-    if written and (why := fewer_runs(stored.runs, new.runs)):
-        yield f"Fewer good runs: {why}"
+    return [Note("The golden set has other rules, weights, tags or grades than the baseline's.")]
 
 
 def _outcome(report: Report, queries: int, out: str, reason: str | None, *, written: bool) -> str:
     drops = waived_changes(report)
     if report.verdict == "pass" and drops and not written:
-        ids = render(listed([gate.id for gate in drops], "and"), visible)
+        ids = render_phrase(listed([gate.id for gate in drops], "and"), visible)
         return (
             f"refused: {out} is left unchanged: what is waived ({ids}) would be forgotten. Fix the retriever, or "
             'store the run anyway with --accept-regressions "reason"'

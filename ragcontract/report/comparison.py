@@ -1,12 +1,12 @@
-"""The comparison of several runs: its records, how they are built, and texts that the formats for people share.
+"""The comparison of several runs: its records, how they are built, and its page.
 
 The records are those of ``rag-contract compare --format json``; ``rag-contract schema comparison`` prints their schema.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import PurePath
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
@@ -15,15 +15,17 @@ from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Direction, Metric, Scale
 from ragcontract.core.numbers import SAME, beginning, count, fixed, more, signed
+from ragcontract.core.phrase import Name
 from ragcontract.core.run import SourceFile, ranks_by_id
 from ragcontract.core.safe_text import clipped, encodable, visible
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.run_notes import likely_mistakes, run_notes
 from ragcontract.files.writing import document
+from ragcontract.report.blocks import Block, Fold, Form, Heading, Items, Note, Table
 from ragcontract.report.build import TOOL
 from ragcontract.report.headline import as_warning
 from ragcontract.report.parts import shown_files
-from ragcontract.report.terminal import aligned
+from ragcontract.report.wording import Lines, Parts, Text
 from ragcontract.runs.baseline_file import Tool
 from ragcontract.statistics.sign_flips import Change
 from ragcontract.statistics.significance import Z_95, change_bounds, mean_interval
@@ -116,12 +118,6 @@ class RunComparison(Struct, frozen=True, kw_only=True):
     ]
     more_disagreements: Annotated[int, Meta(description="How many further queries the runs disagree about.")]
     warnings: list[str]
-
-
-def at_largest_k(made: RunComparison) -> dict[str, ComparedMetric]:
-    """Return the metrics at the largest cut-off, and those without one."""
-    k = max(made.k)
-    return {key: metric for key, metric in made.metrics.items() if metric.k in {None, k}}
 
 
 def render(made: RunComparison) -> Iterator[bytes]:
@@ -256,46 +252,10 @@ def _disagreement(evaluations: Sequence[Evaluation], query: GoldenQuery) -> Disa
     )
 
 
-class MeanRow(Struct, frozen=True, kw_only=True):
-    """The mean of a metric in one run, and its change since the first run, as text; empty where there is none."""
-
-    numbers: RunMean  # the same, unrounded
-    mean: str
-    interval: str
-    change: str
-    change_interval: str
-    counts: str
-
-
-class MeanTable(Struct, frozen=True, kw_only=True):
-    """One metric, with a row for each run in their order."""
-
-    metric: ComparedMetric
-    rows: Sequence[MeanRow]
-
-
-def mean_tables(made: RunComparison) -> Iterator[MeanTable]:
-    """Yield a table for each metric at the largest cut-off."""
-    for key, metric in at_largest_k(made).items():
-        yield MeanTable(metric=metric, rows=[_row(run.metrics[key]) for run in made.runs])
-
-
-def _row(numbers: RunMean) -> MeanRow:
-    change = numbers.against_first
-    return MeanRow(
-        numbers=numbers,
-        mean=fixed(numbers.mean, DIGITS),
-        interval=" to ".join(fixed(end, DIGITS) for end in numbers.interval or ()),
-        change=signed(change.delta, DIGITS) if change else "",
-        change_interval=_change_interval(change) if change else "",
-        counts=f"{change.wins:,} / {change.ties:,} / {change.losses:,}" if change else "",
-    )
-
-
-def _change_interval(change: AgainstFirst) -> str:
-    if change.interval is None:
-        return "nothing changed"
-    return " to ".join(signed(end, DIGITS) for end in change.interval)
+def title(made: RunComparison) -> str:
+    """Return the title, as ``3 runs over 32 queries, k = 5``, without the tag, which outputs quote differently."""
+    k = ", ".join(map(str, made.k))
+    return f"{count(len(made.runs), 'run')} over {count(made.queries, 'query')}, k = {k}"
 
 
 def labels(made: RunComparison) -> list[str]:
@@ -304,76 +264,93 @@ def labels(made: RunComparison) -> list[str]:
     return [text if len(text) <= bounds.RUN_LABEL else "…" + text[1 - bounds.RUN_LABEL :] for text in texts]
 
 
-def notes(made: RunComparison) -> Iterator[tuple[str, str]]:
-    """Yield the label of a run and a sentence that explains its metrics, with control characters visible, shortened."""
-    for label, run in zip(labels(made), made.runs, strict=True):
-        for note in run.notes:
-            yield label, clipped(note, bounds.MARKDOWN_LINE)
+def notes(made: RunComparison) -> list[tuple[str, str]]:
+    """Return the label of a run and a sentence that explains its metrics, for each sentence, shortened."""
+    labelled = zip(labels(made), made.runs, strict=True)
+    return [(label, clipped(note, bounds.MARKDOWN_LINE)) for label, run in labelled for note in run.notes]
 
 
-def ranks(ranks_of_run: Mapping[str, int | None]) -> str:
-    """Return the ranks of the relevant documents, a dash for one that was not retrieved: ``1, –``."""
-    return beginning([str(rank or "–") for rank in ranks_of_run.values()], bounds.LISTED)
-
-
-def title(made: RunComparison) -> str:
-    """Return the title, as ``3 runs over 32 queries, k = 5``, without the tag, which outputs quote differently."""
-    k = ", ".join(map(str, made.k))
-    return f"{count(len(made.runs), 'run')} over {count(made.queries, 'query')}, k = {k}"
-
-
-def disagreements_title(made: RunComparison) -> str:
-    """Return the heading of the list of queries."""
-    number = len(made.disagreements) + made.more_disagreements
-    if not number:
-        return "The runs agree about every query"
-    order = ", largest difference first" if number > 1 else ""
-    return f"{count(number, 'query')} that the runs disagree about{order}"
-
-
-def rest(made: RunComparison) -> str:
-    """Return a line that counts the queries that are not listed; empty if there are none."""
-    return more(made.more_disagreements, 0, "query", "… and {}.")
-
-
-def question(item: Disagreement, length: int) -> str:
-    """Return the question of a query, with control characters visible, shortened."""
-    return clipped(item.query, length)
-
-
-def as_text(made: RunComparison) -> str:
-    """Render the means of all runs, and where the runs disagree."""
-    tag = "" if made.tag is None else f", tag {visible(made.tag)}"
-    first = labels(made)[0]
-    parts = [
-        f"{title(made)}{tag}; changes are since {first}",
-        "\n".join(_means(made)),
-        "\n".join(f"{name}: {note}" for name, note in notes(made)),
-        METHOD,
-        "\n".join(_disagreements(made)),
+def compared_runs(made: RunComparison, form: Form) -> Iterator[Block]:
+    """Yield the means of all runs, and where the runs disagree."""
+    about: Parts = (title(made), *(() if made.tag is None else (", tag ", Name(made.tag))))
+    first, disagreements = labels(made)[0], disagreements_of(made, form)
+    explained: list[Block] = [
+        Items([(Name(label), ": ", Text(note, "note")) for label, note in notes(made)]),
+        Note(METHOD),
     ]
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _means(made: RunComparison) -> Iterator[str]:
-    cells = [["", "", "mean", "95 % interval", "change", "95 % interval", "better / same / worse"]]
-    for table in mean_tables(made):
-        metric = table.metric.label
-        for label, row in zip(labels(made), table.rows, strict=True):
-            cells.append([metric, label, row.mean, row.interval, row.change, row.change_interval, row.counts])
-            metric = ""
-    yield from aligned(cells)
-
-
-def _disagreements(made: RunComparison) -> Iterator[str]:
-    ranked = "; the ranks of their relevant documents" if made.disagreements else ""
-    yield f"{disagreements_title(made)}{ranked}"
-    if made.disagreements:
-        cells = [["", *labels(made), ""]]
-        cells += [
-            [visible(item.id), *map(ranks, item.ranks), question(item, bounds.TERMINAL_QUESTION)]
-            for item in made.disagreements
+    if form == "terminal":
+        yield Note((about, f"; changes are since {first}"))
+        rows: list[list[Parts]] = [
+            [Text("" if number else metric.label, "label"), *row[1:]]
+            for metric, table in mean_tables(made)
+            for number, row in enumerate(table)
         ]
-        yield from (f"  {line}" for line in aligned(cells))
-    if more_queries := rest(made):
-        yield f"  {more_queries}"
+        yield Table(
+            ["", "", "mean", "95 % interval", "change", "95 % interval", "better / same / worse"], "l" * 7, rows
+        )
+        yield from explained
+        ranked = "; the ranks of their relevant documents" if made.disagreements else ""
+        yield Fold((disagreements.title, ranked), disagreements.blocks)
+        return
+    yield Heading(about, 1)
+    yield Note(("Changes are since ", Name(first), "."))
+    yield Note("Below a mean or a change is its interval, then how many queries are better / the same / worse.")
+    for metric, table in mean_tables(made):  # one for all of them would be too wide for a phone
+        body: list[list[Parts]] = [[Text(row.label, "run"), Lines(row[2:4]), Lines(row[4:])] for row in table]
+        yield Table([Text(metric.label, "label"), "Mean", "Change"], "lrr", body)
+    yield from (*explained, Heading(disagreements.title))
+    yield Note("The ranks of their relevant documents:" if made.disagreements else "")
+    yield from disagreements.blocks
+
+
+class MeanRow(NamedTuple):
+    """The mean of a metric in one run, and its change since the first run, as text; empty where there is none."""
+
+    numbers: RunMean  # the same, unrounded
+    label: str
+    mean: str
+    interval: str
+    change: str = ""
+    change_interval: str = ""
+    counts: str = ""
+
+
+def mean_tables(made: RunComparison) -> Iterator[tuple[ComparedMetric, list[MeanRow]]]:
+    """Yield each metric at the largest cut-off with a row for each run."""
+    runs = list(zip(labels(made), made.runs, strict=True))
+    for key, metric in made.metrics.items():
+        if metric.k in {None, max(made.k)}:
+            yield metric, [_row(label, run.metrics[key]) for label, run in runs]
+
+
+def _row(label: str, numbers: RunMean) -> MeanRow:
+    mean, interval = fixed(numbers.mean, DIGITS), " to ".join(fixed(end, DIGITS) for end in numbers.interval or ())
+    change = numbers.against_first
+    if change is None:
+        return MeanRow(numbers, label, mean, interval)
+    ends = " to ".join(signed(end, DIGITS) for end in change.interval or ()) or "nothing changed"
+    counts = f"{change.wins:,} / {change.ties:,} / {change.losses:,}"
+    return MeanRow(numbers, label, mean, interval, signed(change.delta, DIGITS), ends, counts)
+
+
+def disagreements_of(made: RunComparison, form: Form) -> Fold:
+    """Return the queries that the runs disagree about, with the ranks of their relevant documents."""
+    number = len(made.disagreements) + made.more_disagreements
+    order = ", largest difference first" if number > 1 else ""
+    rows: list[list[Parts]] = []
+    for item in made.disagreements:
+        numbers = [beginning([str(rank or "–") for rank in ranks.values()], bounds.LISTED) for ranks in item.ranks]
+        question = Text(item.query, "question")
+        is_wide = form == "terminal"
+        rows.append(
+            [Name(item.id), *numbers, question] if is_wide else [Lines([Text(item.id, "name"), question]), *numbers]
+        )
+    names = labels(made)
+    head: list[Parts] = ["", *names, ""] if form == "terminal" else ["Query", *(Text(name, "run") for name in names)]
+    title = (
+        f"{count(number, 'query')} that the runs disagree about{order}"
+        if number
+        else "The runs agree about every query"
+    )
+    rest = Note(more(made.more_disagreements, 0, "query", "… and {}."))
+    return Fold(title, [*([Table(head, "l" * len(head), rows)] if rows else []), rest])

@@ -1,4 +1,4 @@
-"""The section on what a judge said, as parts for any format, and as a folded section in Markdown.
+"""The section on what a judge said.
 
 A judge's words are as hostile as the texts that it read, so all of them are escaped.
 """
@@ -6,18 +6,21 @@ A judge's words are as hostile as the texts that it read, so all of them are esc
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 
 from ragcontract.core import bounds
 from ragcontract.core.judge_settings import Confirmed, Task
 from ragcontract.core.numbers import count, fixed, more
+from ragcontract.core.phrase import Name
 from ragcontract.core.safe_text import clipped_line
-from ragcontract.report.markdown.gfm import code, fold, inline, table, text
+from ragcontract.report.blocks import Block, Fold, Form, Heading, Items, Note, Table
 from ragcontract.report.parts import JudgedItem, JudgedQuery, JudgeReport, TaskReport
 from ragcontract.report.record import Report
+from ragcontract.report.wording import Parts, Styled, Text
 
 DIGITS = 2
 TITLE = "What the judge said"
+INDENT = "\u2003"
 
 
 class Words(NamedTuple):
@@ -44,37 +47,6 @@ SAID: dict[Confirmed, str] = {
 NO_VERDICT = "no verdict"
 
 
-class TaskSection(Struct, frozen=True, kw_only=True):
-    """The section of one task."""
-
-    title: str
-    words: Words
-    facts: list[str]  # sentences
-    queries: list[JudgedQuery]  # those with the smallest share of items that passed first
-
-
-class JudgeSection(Struct, frozen=True, kw_only=True):
-    """The whole section. Names from files are neither shortened nor escaped in it."""
-
-    title: str
-    facts: list[str]  # sentences on the judgments and what they cost
-    tasks: list[TaskSection]
-
-
-def judge_section(report: Report) -> JudgeSection | None:
-    """Return the section on what a judge said; None if no judgments are given."""
-    judge = report.judge
-    if judge is UNSET:
-        return None
-    return JudgeSection(title=TITLE, facts=list(_facts(judge)), tasks=list(map(_task, judge.tasks)))
-
-
-def _task(task: TaskReport) -> TaskSection:
-    words = WORDS[task.task]
-    queries = sorted(task.queries, key=lambda query: query.passed / max(1, query.of))
-    return TaskSection(title=f"{task.label}, {words.by}", words=words, facts=list(_trust(task)), queries=queries)
-
-
 def heading(query: JudgedQuery, words: Words) -> str:
     """Return how many items of a query passed, as text that follows its id."""
     of = f"{query.of:,} {words.item if query.of == 1 else words.items}"
@@ -88,7 +60,7 @@ def has_passed(item: JudgedItem) -> bool:
 
 def name_of(item: JudgedItem, length: int) -> str:
     """Return the text of an item, or its name if the text must not be shown, and its row; nothing in it is escaped."""
-    return shown(item.text or item.item, length) + (f" (row {item.row})" if item.row else "")
+    return clipped_line(item.text or item.item, length) + (f" (row {item.row})" if item.row else "")
 
 
 def evidence(item: JudgedItem, length: int) -> str:
@@ -97,8 +69,8 @@ def evidence(item: JudgedItem, length: int) -> str:
     The reason is left out for a claim or criterion that passed and has a quote.
     """
     where = f"text {item.context}: " if item.context is not None else ""
-    quote = f"{where}“{shown(item.quote, length)}”" if item.quote else where.removesuffix(": ")
-    reason = "" if item.verdict is True and quote else shown(item.reason, length)
+    quote = f"{where}“{clipped_line(item.quote, length)}”" if item.quote else where.removesuffix(": ")
+    reason = "" if item.verdict is True and quote else clipped_line(item.reason, length)
     if item.stands is None:
         return quote or reason
     verdict = SAID[item.verdict] if isinstance(item.verdict, str) else NO_VERDICT
@@ -108,7 +80,7 @@ def evidence(item: JudgedItem, length: int) -> str:
 
 
 def _facts(judge: JudgeReport) -> Iterator[str]:
-    by = f" by {shown(', '.join(judge.models), bounds.NAME)}" if judge.models else ""
+    by = f" by {clipped_line(', '.join(judge.models), bounds.NAME)}" if judge.models else ""
     when = f", {_when(judge.oldest, judge.newest)}" if judge.oldest and judge.newest else ""
     cached = f", {judge.cached:,} cached" if judge.judgments else ""
     yield f"{count(judge.judgments, 'judgment')}{by}{when}{cached}. Nothing was asked for this report."
@@ -150,53 +122,54 @@ def _trust(task: TaskReport) -> Iterator[str]:
         yield f"{means}, estimated from how often it is right (Rogan and Gladen). Limits are on its own mean."
     if task.why_not:
         what = "Nothing is cleared" if task.metric is None else "Limits on it do not count"
-        yield f"{what}: {'; '.join(shown(why, bounds.MARKDOWN_LINE) for why in task.why_not)}."
-
-
-def shown(text: str | None, length: int) -> str:
-    """Return words of a judge on one line, shortened, with control characters visible."""
-    return clipped_line(text or "", length)
+        yield f"{what}: {'; '.join(clipped_line(why, bounds.MARKDOWN_LINE) for why in task.why_not)}."
 
 
 SIGNS = {True: "✅", False: "❌"}
 
 
-def judge_fold(report: Report, max_queries: int) -> list[str]:
-    """Return the folded section with the items of the first queries, worst first; empty without judgments."""
-    section = judge_section(report)
-    if section is None:
-        return []
-    parts = [part for task in section.tasks for part in _of_task(task, max_queries)]
-    return [fold(section.title, _bullets(section.facts), *parts)]
+def judge(report: Report, form: Form, max_queries: int) -> Iterator[Block]:
+    """Yield the section with the items of the first queries, worst first, if there are judgments."""
+    if report.judge is UNSET:
+        return
+    facts, blocks = list(_facts(report.judge)), list[Block]()
+    if form == "html":
+        yield Fold(TITLE, [Items([Text(fact, "line") for fact in facts])])
+    for task in report.judge.tasks:
+        words = WORDS[task.task]
+        title, of_task = f"{task.label}, {words.by}", list(_trust(task))
+        queries = sorted(task.queries, key=lambda query: query.passed / max(1, query.of))
+        if form == "html":
+            lines = [line for query in queries for line in _lines(query, words)]
+            yield Fold(Text(title, "line"), [Items([*(Text(fact, "line") for fact in of_task), *lines])])
+            continue
+        # A blank after the stars would make them stars.
+        blocks += [Heading(Text(title.strip(), "note")), Items([Text(fact, "fact") for fact in of_task])]
+        blocks += [block for query in queries[:max_queries] for block in _table(query, words)]
+        blocks.append(Note(more(len(queries), max_queries, "query", "… and {}, in `report.json`.")))
+    if form != "html":
+        yield Fold(TITLE, [Items([Text(fact, "fact") for fact in facts]), *blocks])
 
 
-def _of_task(section: TaskSection, max_queries: int) -> Iterator[str]:
-    yield f"**{inline(section.title.strip())}**"  # a blank after the stars would make them stars
-    if section.facts:
-        yield _bullets(section.facts)
-    for query in section.queries[:max_queries]:
-        yield from items_of(query, section.words)
-    if rest := more(len(section.queries), max_queries, "query", "… and {}, in `report.json`."):
-        yield rest
+def _lines(query: JudgedQuery, words: Words) -> Iterator[Parts]:
+    """Yield a query and its items as lines."""
+    yield (Name(query.id), f": {heading(query, words)}")
+    for item in query.items:
+        proof = evidence(item, bounds.HTML_REASON)
+        sign, verdict = ("✓", words.passed) if has_passed(item) else ("✕", words.failed)
+        by = Styled(f" {verdict}{f': {proof}' if proof else ''}", "small")
+        yield (f"{INDENT}{sign} {name_of(item, bounds.HTML_REASON)}", by)
 
 
-def _bullets(facts: list[str]) -> str:
-    return "\n".join(f"- {text(fact)}" for fact in facts)
-
-
-def items_of(query: JudgedQuery, words: Words) -> list[str]:
-    """Return the heading of a query and the table of its first items."""
-    title = f"**{code(query.id)}** {heading(query, words)}"
-    if not query.items:
-        return [title]
-    listed = query.items[: bounds.JUDGED_CLAIMS]
-    body = [[inline(name_of(item, bounds.MARKDOWN_SAID)), _verdict(item)] for item in listed]
-    rest = len(query.items) - len(listed)
-    counted = [f"… and {rest:,} more {words.item if rest == 1 else words.items}, in `report.json`."] if rest else []
-    head = [words.item.capitalize(), f"{words.passed.capitalize()} by, or why not"]
-    return [title, table(head, "ll", body), *counted]
-
-
-def _verdict(item: JudgedItem) -> str:
-    """Return a sign and the evidence, in one cell: on a phone there is no room for a third column."""
-    return f"{SIGNS[has_passed(item)]} {inline(evidence(item, bounds.MARKDOWN_SAID))}".rstrip()
+def _table(query: JudgedQuery, words: Words) -> Iterator[Block]:
+    """Yield the heading of a query and the table of its first items."""
+    yield Note((Styled(Name(query.id)), f" {heading(query, words)}"))
+    listed: list[list[Parts]] = []
+    for item in query.items[: bounds.JUDGED_CLAIMS]:
+        # A sign and the evidence are one cell: on a phone there is no room for a third column.
+        proof = evidence(item, bounds.MARKDOWN_SAID)
+        judged = (SIGNS[has_passed(item)], *((" ", Text(proof, "note")) if proof else ()))
+        listed.append([Text(name_of(item, bounds.MARKDOWN_SAID), "note"), judged])
+    yield Table([words.item.capitalize(), f"{words.passed.capitalize()} by, or why not"], "ll", listed)
+    if rest := len(query.items) - len(listed):
+        yield Note(f"… and {rest:,} more {words.item if rest == 1 else words.items}, in `report.json`.")

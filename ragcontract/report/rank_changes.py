@@ -4,13 +4,12 @@
 """
 
 from collections.abc import Container, Iterable, Iterator
-from itertools import zip_longest
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.numbers import SAME, fixed
+from ragcontract.core.numbers import SAME
 from ragcontract.core.run import RanksById
 from ragcontract.files.writing import document
 from ragcontract.report.headline import changed_versions
@@ -19,8 +18,6 @@ from ragcontract.report.parts import Inputs
 from ragcontract.report.queries import broken_queries, not_failing_queries
 from ragcontract.report.record import MetricReport, QueryReport, Report, RetrievedReport
 from ragcontract.runs.baseline_file import Tool
-
-DIGITS = 4
 
 
 class Step(Struct, frozen=True, kw_only=True):
@@ -109,31 +106,9 @@ def rank(number: int | None) -> str:
     return "missing" if number is None else str(number)
 
 
-def metric_step(item: RankChange, report: Report, arrow: str) -> str:
-    """Return the change of a query with several rows as text: ``MRR@5 0.8333 → 0.6667``."""
-    key = item.metric or ""
-    before = (item.query.baseline_metrics or {}).get(key)
-    return f"{report.metrics[key].label} {fixed(before, DIGITS)} {arrow} {fixed(item.query.metrics[key], DIGITS)}"
-
-
-class Pair(Struct, frozen=True):
-    """The results of both sides at one rank; None where a side has none."""
-
-    rank: int
-    before: RetrievedReport | None
-    now: RetrievedReport | None
-
-
 def listed_queries(report: Report) -> list[QueryReport]:
     """Return the queries whose results are listed: broken ones, worst first, then those that do not fail."""
     return [query for query in (*broken_queries(report), *not_failing_queries(report)) if query.retrieved is not None]
-
-
-def pairs(query: QueryReport) -> list[Pair]:
-    """Return the listed results of both sides, rank by rank."""
-    before, now = query.baseline_retrieved or [], query.retrieved or []
-    both = list(zip_longest(before, now))[: bounds.RETRIEVED]
-    return [Pair(rank, *sides) for rank, sides in enumerate(both, 1)]
 
 
 def top(report: Report) -> str:

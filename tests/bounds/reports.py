@@ -13,10 +13,9 @@ from ragcontract.core.phrase import Name, excerpt
 from ragcontract.github.runner_output import when_checked
 from ragcontract.report.baseline import update_text
 from ragcontract.report.build import error_report
-from ragcontract.report.html.sections import note, sentence
-from ragcontract.report.markdown.document import render, render_error
-from ragcontract.report.markdown.gfm import inline
-from ragcontract.report.markdown.gfm import sentence as markdown_sentence
+from ragcontract.report.html.elements import WORDS, sentence
+from ragcontract.report.markdown import inline, render, render_error
+from ragcontract.report.markdown import sentence as markdown_sentence
 from ragcontract.report.record import ErrorReport, Report
 from ragcontract.report.terminal import aligned, check_text, diff_text
 from ragcontract.runs.baseline_contract import PastContract, Replaced
@@ -307,9 +306,9 @@ CASES: Cases = {
     "MARKDOWN_LINE": Case(lambda _, size: "x" * size in render(holding(warnings=["x" * size]))),
     "CHANGED_DOCS": Case(lambda _, size: " more |" not in render(wanting(size))),
     "HTML_TEXT": Case(lambda _, size: b"x" * size in rendered(holding(warnings=["x" * size]))["report-html"]),
-    "HTML_NOTE": Case(lambda _, size: note("x" * size) == ["x" * size]),
+    "HTML_NOTE": Case(lambda _, size: WORDS["fact"]("x" * size) == "x" * size),
     "HTML_ID": Case(html_id),
-    "HTML_NAME": Case(lambda _, size: sentence((Name("x" * size),))[0].text == "x" * size),
+    "HTML_NAME": Case(lambda _, size: sentence((Name("x" * size),)) == f"<bdi>{'x' * size}</bdi>"),
     "HTML_QUESTION": Case(lambda _, size: "x" * size in html(broken(query="x" * size))),
     "HTML_WHY": Case(html_why),
     "HTML_REASON": Case(html_reason),

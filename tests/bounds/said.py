@@ -10,8 +10,8 @@ from ragcontract.core.run import RunRow
 from ragcontract.evaluation.fold import fold
 from ragcontract.evaluation.listed import said_in
 from ragcontract.files.problems import Batch
-from ragcontract.report.html.sections import lines
-from ragcontract.report.markdown.query_tables import answers_fold
+from ragcontract.report.html.elements import lines
+from ragcontract.report.markdown import render
 from ragcontract.report.parts import ModesReport
 from ragcontract.report.record import AnswerReport, Report
 from ragcontract.report.terminal import check_text
@@ -39,7 +39,7 @@ def answered(said: Said) -> Report:
 def in_markdown(say: Callable[[int], Said], more: str = "") -> Case:
     """Return the trial of a limit on the folded section, where text is cut, or the others are counted."""
     cut = f"… {more}" if more else "…"
-    return Case(lambda _, size: cut not in "".join(answers_fold(answered(say(size)), 5)))
+    return Case(lambda _, size: cut not in render(answered(say(size))))
 
 
 def call(size: int) -> dict[str, Any]:

@@ -9,9 +9,8 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.golden import ExpectedAnswer, GoldenQuery
 from ragcontract.decision.decide import Decision, decide
 from ragcontract.github.runner_output import of_report
-from ragcontract.report import junit
+from ragcontract.report import junit, markdown
 from ragcontract.report.html import page
-from ragcontract.report.markdown import document
 from ragcontract.report.record import Report
 from ragcontract.report.terminal import check_text, without_colours
 from tests.records import NOW, evaluate, query, report, report_on
@@ -134,7 +133,7 @@ def test_every_report_says_that_no_limit_covers_a_query_that_fails_by_itself() -
     config = {"per_query": {"fail_on": "pass_rate"}, **BY_TAG}
     made = report(MIXED, {"tagged": FOUND, "tiered": FOUND, "both": LOST, "neither": LOST}, config=config)
     assert f"FAIL neither ({why})" in without_colours(check_text(made))
-    assert f"({why})" in document.render(made)
+    assert f"({why})" in markdown.render(made)
     assert f'<p class="why">{why}</p>' in page.render(made).decode()
     (failure,) = ET.fromstring(b"".join(junit.render(made))).iter("failure")
     assert str(failure.get("message")).endswith(f"; {why}")

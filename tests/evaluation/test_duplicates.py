@@ -8,7 +8,7 @@ import pytest
 from ragcontract import pipeline
 from ragcontract.evaluation.observations import DuplicateCounter
 from ragcontract.evaluation.source import Local
-from ragcontract.report.markdown import document as markdown
+from ragcontract.report import markdown
 from ragcontract.report.record import Report
 from ragcontract.runs.readers import RunFiles
 from tests.builders import golden, run, write_jsonl

@@ -11,7 +11,7 @@ import pytest
 from ragcontract.core.run import RunRow
 from ragcontract.github.context import Context
 from ragcontract.github.runner_output import LEVELS, fitting, foot, when_checked
-from ragcontract.report.markdown.document import Layout, render
+from ragcontract.report.markdown import Layout, render
 from ragcontract.report.record import Report
 from ragcontract.runs.baseline_file import StoredHead
 from ragcontract.runs.readers import RunEvent

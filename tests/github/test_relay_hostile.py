@@ -22,8 +22,8 @@ from ragcontract.github import relay
 from ragcontract.github.delivery import renderer_of
 from ragcontract.github.runner_output import LEVELS
 from ragcontract.report.json_report import render_error
-from ragcontract.report.markdown.document import render
-from ragcontract.report.markdown.document import render_error as render_error_as_markdown
+from ragcontract.report.markdown import render
+from ragcontract.report.markdown import render_error as render_error_as_markdown
 from ragcontract.report.record import ErrorReport, Report
 from ragcontract.runs.baseline_file import Tool
 from tests.github.relayed import (

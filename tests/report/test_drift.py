@@ -7,7 +7,7 @@ import pytest
 
 from ragcontract.core.phrase import render as said
 from ragcontract.report.headline import drift
-from ragcontract.report.markdown.document import render
+from ragcontract.report.markdown import render
 from ragcontract.report.record import Report
 from ragcontract.report.terminal import check_text
 from tests.records import NOW, Rows, query, report

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ragcontract.core.run import Latency
 from ragcontract.report.html import page as html
-from ragcontract.report.markdown.document import render
+from ragcontract.report.markdown import render
 from ragcontract.report.metric_table import Row, table_rows
 from ragcontract.report.record import Report
 from tests.records import Rows, query, report

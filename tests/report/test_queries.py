@@ -8,8 +8,8 @@ from ragcontract.core import bounds
 from ragcontract.decision.decide import decide
 from ragcontract.evaluation.source import Local
 from ragcontract.pipeline import Outcome
+from ragcontract.report import markdown
 from ragcontract.report.formats import FORMATS
-from ragcontract.report.markdown import document as markdown
 from ragcontract.report.record import Detail
 from tests.records import NOW, Rows, evaluate, query, report_on
 

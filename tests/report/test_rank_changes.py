@@ -7,8 +7,8 @@ from typing import NamedTuple
 import pytest
 from msgspec.structs import replace
 
+from ragcontract.report import markdown
 from ragcontract.report.headline import changed_versions
-from ragcontract.report.markdown import document
 from ragcontract.report.queries import broken_queries
 from ragcontract.report.record import Report
 from tests.records import query, report
@@ -25,7 +25,7 @@ class Moved(NamedTuple):
 
 def in_report(made: Report) -> Moved:
     """Return the queries that got worse and better, in order, how many did neither, and their documents."""
-    section = document.render(made).partition("<summary>Rank changes")[2].partition("</details>")[0]
+    section = markdown.render(made).partition("<summary>Rank changes")[2].partition("</details>")[0]
     summary, _, tables = section.partition("</summary>")
     rows = {
         side: re.findall(r"<br>`([^`]+)` \| (.*) \|$", text, re.MULTILINE)
@@ -71,15 +71,15 @@ def test_a_query_is_worse_better_or_even(before: str, now: str, where: str) -> N
 def test_a_report_of_broken_queries_alone_does_not_know_how_many_are_even() -> None:
     made = report([query("q1", "A"), query("q2", "A")], {"q1": ["x"], "q2": ["x", "A"]}, {"q1": ["A"], "q2": ["A"]})
     listed = replace(made, detail="failed", queries=[one for one in made.queries if one.violations])
-    assert "<summary>Rank changes: 2 worse</summary>" in document.render(made)
-    assert "<summary>Rank changes of broken queries: 1 worse</summary>" in document.render(listed)
+    assert "<summary>Rank changes: 2 worse</summary>" in markdown.render(made)
+    assert "<summary>Rank changes of broken queries: 1 worse</summary>" in markdown.render(listed)
 
 
 def test_a_report_that_lists_more_than_both_sides_share_has_no_even_queries() -> None:
     made = report([query("q1", "A")], {"q1": ["x"]}, {"q1": ["A"]})
     assert made.inputs.baseline is not None
     wrong = replace(made, inputs=replace(made.inputs, baseline=replace(made.inputs.baseline, shared=0)))
-    assert "<summary>Rank changes: 1 worse</summary>" in document.render(wrong)
+    assert "<summary>Rank changes: 1 worse</summary>" in markdown.render(wrong)
 
 
 def test_the_worst_and_the_best_come_first() -> None:

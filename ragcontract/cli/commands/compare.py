@@ -18,10 +18,9 @@ from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.source import Inputs, Local
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.files.writing import goes_to_stdout, write_files
-from ragcontract.report import comparison
-from ragcontract.report.comparison import RunComparison, comparison_of
+from ragcontract.report import comparison, markdown, terminal
+from ragcontract.report.comparison import RunComparison, compared_runs, comparison_of
 from ragcontract.report.html import page
-from ragcontract.report.markdown import comparisons
 from ragcontract.report.terminal import without_colours
 from ragcontract.runs.readers import open_baseline
 
@@ -29,8 +28,8 @@ Content = bytes | Iterable[bytes]
 
 
 FORMATS: dict[str, Callable[[RunComparison], Content]] = {
-    "text": lambda made: without_colours(comparison.as_text(made)).encode(),
-    "md": lambda made: comparisons.render_comparison(made).encode(),
+    "text": lambda made: without_colours(terminal.page(compared_runs(made, "terminal"))).encode(),
+    "md": lambda made: markdown.page(compared_runs(made, "markdown")).encode(),
     "html": page.render_comparison,
     "json": comparison.render,
 }
@@ -63,11 +62,15 @@ def command(*, inputs: Inputs, runs: Sequence[str], tag: str | None, form: str, 
     warn(made.warnings)
     if out:
         write_files({out: FORMATS[form](made)})
-        say(comparison.as_text(made), err=goes_to_stdout(out))
+        say(terminal.page(compared_runs(made, "terminal")), err=goes_to_stdout(out))
     elif form == "json":
         say_json(b"".join(comparison.render(made)).decode())
     else:
-        say(comparison.as_text(made) if form == "text" else comparisons.render_comparison(made))
+        say(
+            (terminal if form == "text" else markdown).page(
+                compared_runs(made, "terminal" if form == "text" else "markdown")
+            )
+        )
     return ExitCode.PASS
 
 

@@ -7,8 +7,8 @@ from ragcontract.cli.options import find_files, measure, takes
 from ragcontract.contract import defaults
 from ragcontract.core.errors import ExitCode
 from ragcontract.evaluation.source import Inputs
-from ragcontract.report import rank_changes, terminal
-from ragcontract.report.markdown import comparisons
+from ragcontract.report import markdown, rank_changes, terminal
+from ragcontract.report.sections.changes import diff
 
 
 @click.command("diff")
@@ -29,7 +29,7 @@ def command(*, inputs: Inputs, form: str) -> int:
     if form == "json":
         say_json(rank_changes.render(report))
     elif form == "md":
-        say(comparisons.render_diff(report))
+        say(markdown.page(diff(report, "markdown")))
     else:
         say(terminal.diff_text(report))
     return ExitCode.PASS

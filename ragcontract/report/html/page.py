@@ -7,44 +7,25 @@ JavaScript; the script renders the table of all queries and the chart from the d
 
 import base64
 import hashlib
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Iterator
 from importlib.resources import files
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from ragcontract.core import bounds
-from ragcontract.core.numbers import more, percent
+from ragcontract.core.numbers import more
 from ragcontract.report import comparison
 from ragcontract.report.comparison import ComparedMetric, RunComparison, RunMean
 from ragcontract.report.formats import Reported
-from ragcontract.report.headline import VERDICTS, drift, headline, shared_note, subject
-from ragcontract.report.html import query_rows
-from ragcontract.report.html.query_rows import documents_of, metric_of, queries, texts_of
-from ragcontract.report.html.sections import (
-    STATUS,
-    bar_of,
-    bar_of_tier,
-    cards,
-    facts_of,
-    facts_of_tier,
-    folds,
-    heat_of,
-    metrics_of_tag,
-    note,
-    sentence,
-    shown,
-    tags,
-    with_code,
-)
-from ragcontract.report.limit_text import could_hide, not_proven_notes, tested_together
-from ragcontract.report.metric_table import tag_size
-from ragcontract.report.notes import change_notes, repeats_note, scope_note
-from ragcontract.report.outcome_tables import mode_matrix, rate, tier_rows
-from ragcontract.report.queries import why_and_since
+from ragcontract.report.headline import VERDICTS, headline, subject
+from ragcontract.report.html import elements, query_rows
+from ragcontract.report.html.elements import FORM, PACKAGE, environment, phrase, shown
+from ragcontract.report.limit_text import could_hide, tested_together
+from ragcontract.report.metric_table import main_metric
+from ragcontract.report.notes import scope_note
+from ragcontract.report.queries import FindingsByQuery
 from ragcontract.report.record import ErrorReport, Report
+from ragcontract.report.sections.frame import notes
+from ragcontract.report.sections.metrics import metric_notes, metrics, modes, rate, tags
 
-PACKAGE = "ragcontract.report.html"
 LEGEND = "All bars cover the whole scale, from 0 to 1 if nothing else is said. A dashed line is a limit."
 COMPARED = " The line across a bar is the baseline, the line below it the interval in which the value is likely to be."
 SCRIPTS = ("queries.js", "slopes.js", "start.js")
@@ -54,7 +35,6 @@ def render(report: Report) -> bytes:
     """Render the page as UTF-8."""
     script = "\n".join(map(asset, SCRIPTS))
     legend = LEGEND + (COMPARED if report.inputs.baseline else "")
-    open_cards, folded_cards = cards(report)
     return _rendered(
         "page.html",
         script=script,
@@ -65,35 +45,21 @@ def render(report: Report) -> bytes:
         hidden=could_hide(report) or (),
         scope=scope_note(report),
         about=about(report),
-        drift=[
-            *map(sentence, report.likely_mistakes),
-            *map(sentence, not_proven_notes(report)),
-            *map(sentence, report.label_notes),
-            *map(sentence, change_notes(report)),
-            *map(with_code, drift(report)),
-        ],
-        open_cards=open_cards,
-        folded_cards=folded_cards,
+        notes=[phrase(note) for note in notes(report)],
+        metrics=list(metrics(report, FORM, bounds.HTML_CARDS)),
         tests=tested_together(report),
-        facts_of=facts_of,
-        bar_of=bar_of,
-        notes=[*note(legend), *note(shared_note(report)), *note(repeats_note(report)), *map(shown, report.run_notes)],
-        tiers=tier_rows(report),
+        legend=[legend, *metric_notes(report)],
+        tiers=(report.tiers or [])[: bounds.ROWS],
         rate=rate,
-        bar_of_tier=bar_of_tier,
-        facts_of_tier=facts_of_tier,
-        matrix=mode_matrix(report),
-        heat_of=heat_of,
-        tags=tags(report),
-        tag_size=tag_size,
-        metrics_of_tag=metrics_of_tag,
+        modes=list(modes(report, FORM)),
+        tags=list(tags(report, FORM)),
+        tag_numbers={name: number for number, name in enumerate(report.tags)},
         report=report,
-        queries=queries(report),
-        metric_of=metric_of,
-        texts_of=texts_of,
-        documents_of=documents_of,
-        why_and_since=why_and_since,
-        folds=folds(report),
+        listed=query_rows.listed_queries(report),
+        findings=FindingsByQuery(report),
+        metric=main_metric(report),
+        elements=elements,
+        rows=query_rows,
     )
 
 
@@ -110,23 +76,16 @@ def render_error(report: ErrorReport) -> bytes:
 
 def render_comparison(made: RunComparison) -> bytes:
     """Render a comparison of runs as UTF-8; its page has no script."""
-    labels = comparison.labels(made)
     return _rendered(
         "comparison.html",
         made=made,
+        compared=comparison,
         title=comparison.title(made),
         about=about(made),
-        method=comparison.METHOD,
-        notes=list(comparison.notes(made)),
-        tables=list(comparison.mean_tables(made)),
-        labels=labels,
         bar_of=_bar_of_mean,
         direction_of=_direction,
-        disagreements=comparison.disagreements_title(made),
-        question=comparison.question,
-        shown_ranks=comparison.ranks,
-        rest=comparison.rest(made),
-        inputs=list(_inputs(made, labels)),
+        disagreements=comparison.disagreements_of(made, FORM),
+        inputs=list(_inputs(made)),
     )
 
 
@@ -153,9 +112,9 @@ def _direction(numbers: RunMean, metric: ComparedMetric) -> str:
     return "better" if gained > 0 else "worse" if gained < 0 else ""
 
 
-def _inputs(made: RunComparison, labels: Sequence[str]) -> Iterator[str]:
+def _inputs(made: RunComparison) -> Iterator[str]:
     yield f"golden: {shown(made.golden[0].path)}" if made.golden else "golden"
-    for name, run in zip(labels, made.runs, strict=True):
+    for name, run in zip(comparison.labels(made), made.runs, strict=True):
         missing = f", {len(run.missing):,} missing" if run.missing else ""
         others = more(len(run.files), 1, form=" and {}")
         yield f"{name}: {shown(run.files[0].path)}{others}, {run.queries:,} queries{missing}"
@@ -167,22 +126,6 @@ def file_of(outcome: Reported) -> list[bytes]:
 
 
 file_of_error = render_error
-
-
-@cache
-def environment() -> Environment:
-    """Return the templates of all pages."""
-    made = Environment(
-        loader=PackageLoader(PACKAGE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
-    made.filters |= {"shown": shown, "sentence": sentence}
-    made.globals |= {"bounds": bounds, "LABELS": STATUS, "more": more, "percent": percent}
-    return made
 
 
 def _title(report: Report | ErrorReport, end: str) -> str:

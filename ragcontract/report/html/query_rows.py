@@ -10,13 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.numbers import count, fixed, more, signed
+from ragcontract.core.numbers import fixed, more, signed
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.safe_text import visible
-from ragcontract.report.html.sections import STATUS, lines, shown
+from ragcontract.report.html.elements import STATUS, lines, shown
 from ragcontract.report.metric_table import main_metric
 from ragcontract.report.notes import row_shown
 from ragcontract.report.queries import (
@@ -37,28 +36,9 @@ BROKEN_FIRST = {"fail": 0, "counted": 0, "warn": 1, "skipped": 1, "waived": 1, "
 Row = dict[str, Any]
 
 
-class Queries(Struct, frozen=True, kw_only=True):
-    """The rows, and notes on the queries that are not among them."""
-
-    metric: str  # the key of the metric of all rows
-    rows: Sequence[QueryReport]
-    findings: FindingsByQuery
-    hidden: str  # on queries that only the script shows
-    left_out: str  # on queries that are not in the page
-
-
-def queries(report: Report) -> Queries:
+def listed_queries(report: Report) -> Sequence[QueryReport]:
     """Return the first broken queries, and tolerated ones."""
-    listed = [*broken_queries(report), *not_failing_queries(report)][: bounds.HTML_QUERIES]
-    hidden, left_out = len(report.queries) - len(listed), report.inputs.golden.queries - len(report.queries)
-    neither = "that neither broke a rule nor changed are not listed."
-    return Queries(
-        metric=main_metric(report),
-        rows=listed,
-        findings=FindingsByQuery(report),
-        hidden=f"{count(hidden, 'more query')} can be seen with JavaScript enabled." if hidden else "",
-        left_out=f"{count(left_out, 'query')} {neither}" if left_out else "",
-    )
+    return [*broken_queries(report), *not_failing_queries(report)][: bounds.HTML_QUERIES]
 
 
 def metric_of(query: QueryReport, key: str) -> tuple[str, str]:

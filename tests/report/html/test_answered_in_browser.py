@@ -13,7 +13,7 @@ from tests.records import query, report
 from tests.report.everything import everything
 from tests.report.html.browsing import show
 from tests.report.html.parsed import HOSTILE
-from tests.report.test_outcome_tables import made as with_modes
+from tests.report.test_tiers_and_modes import made as with_modes
 
 TABLE = "document.querySelector('.detail .said')"
 

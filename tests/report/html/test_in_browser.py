@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from ragcontract.report.html.sections import STATUS
+from ragcontract.report.html.elements import STATUS
 from tests.browser import Browser
 from tests.report.everything import everything
 from tests.report.html.browsing import COUNT, FOCUSED, IDS, SORT, choose, focus, large, show, small

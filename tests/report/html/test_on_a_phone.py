@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ragcontract.report.markdown import document as markdown
+from ragcontract.report import markdown
 from ragcontract.report.record import Report
 from tests.browser import Browser
 from tests.records import query, report

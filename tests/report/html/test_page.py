@@ -8,11 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract.core.numbers import signed
-from ragcontract.report import terminal
+from ragcontract.report import markdown, terminal
 from ragcontract.report.html import page as html
-from ragcontract.report.html.sections import STATUS
-from ragcontract.report.markdown import document as markdown
-from ragcontract.report.markdown import query_tables as markdown_metrics
+from ragcontract.report.html.elements import STATUS
 from ragcontract.report.metric_table import table_rows
 from ragcontract.schemas import schema_of
 from ragcontract.statistics.significance import Noise
@@ -142,10 +140,10 @@ def test_many_tags_with_limits_are_folded() -> None:
     assert "3 more limited means of tags, 3 broken" in page.text
 
 
-@pytest.mark.parametrize("labels", [STATUS, markdown_metrics.STATUS, terminal.STATUS])
+@pytest.mark.parametrize("labels", [STATUS, markdown.STATUS, terminal.STATUS])
 def test_every_status_has_a_label_in_every_report(labels: dict[str, str]) -> None:
     records = schema_of("report")["$defs"]
-    names = ("MetricReport", *(["QueryReport"] if labels is not markdown_metrics.STATUS else []))
+    names = ("MetricReport", *(["QueryReport"] if labels is not markdown.STATUS else []))
     assert {status for name in names for status in records[name]["properties"]["status"]["enum"]} == labels.keys()
 
 

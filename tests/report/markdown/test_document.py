@@ -12,7 +12,7 @@ from ragcontract.core.phrase import Phrase
 from ragcontract.core.run import SourceFile
 from ragcontract.core.safe_text import encodable, shorten, visible
 from ragcontract.report.build import error_report
-from ragcontract.report.markdown.document import Layout, render, render_error
+from ragcontract.report.markdown import Layout, render, render_error
 from ragcontract.report.record import ErrorReport, Report
 from ragcontract.runs.baseline_file import Tool
 from tests.records import NOW, Rows, query, report

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from ragcontract.core import bounds
 from ragcontract.core.phrase import Name, render
 from ragcontract.core.safe_text import shorten, visible
-from ragcontract.report.markdown.gfm import code, fold, inline, table, text
+from ragcontract.report.blocks import Fold, Note, Table
+from ragcontract.report.markdown import code, inline, text
+from ragcontract.report.markdown import page as rendered
 from tests.report.page import Page
 
 NASTY = (
@@ -125,7 +127,7 @@ nasty = st.one_of(st.text(st.characters(), min_size=1), st.lists(fragments, min_
 
 
 def in_a_cell(markdown: str) -> Page:
-    return Page(table(["head", "next"], "lr", [[markdown, "1"], ["second", "2"]]))
+    return Page(rendered([Table(["head", "next"], "lr", [[markdown, "1"], ["second", "2"]])]))
 
 
 def in_a_list(markdown: str) -> Page:
@@ -214,14 +216,14 @@ def test_an_ordinary_id_is_ordinary_code() -> None:
 
 
 def test_a_fold_closes_around_what_is_in_it() -> None:
-    page = Page(fold("Title", "**bold**", table(["a"], "l", [["b"]])))
+    page = Page(rendered([Fold("Title", [Note("**bold**"), Table(["a"], "l", [["b"]])])]))
     assert page.tags[:4] == ["details", "summary", "/summary", "p"]
     assert page.tags[-1] == "/details"
     assert page.tables == [[["a"], ["b"]]]
 
 
 def test_columns_are_aligned() -> None:
-    assert table(["a", "b"], "lr", [["1", "2"]]) == "| a | b |\n| --- | ---: |\n| 1 | 2 |"
+    assert rendered([Table(["a", "b"], "lr", [["1", "2"]])]) == "| a | b |\n| --- | ---: |\n| 1 | 2 |\n"
 
 
 def test_an_empty_name_is_no_backquotes_that_open_the_code_of_the_next() -> None:

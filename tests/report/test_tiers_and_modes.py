@@ -4,9 +4,8 @@ import re
 
 from msgspec.structs import replace
 
-from ragcontract.report import terminal
+from ragcontract.report import markdown, terminal
 from ragcontract.report.html import page
-from ragcontract.report.markdown import document
 from ragcontract.report.parts import ModesReport, TierReport
 from ragcontract.report.record import Report
 from ragcontract.statistics.quantities import measures
@@ -49,13 +48,13 @@ def made(before: dict[tuple[str, str | None], int] | None = None) -> Report:
 
 def test_a_contract_without_modes_and_tiers_has_no_tables_of_them() -> None:
     plain = report([query("q", "A")], {"q": ["A"]})
-    assert "Modes" not in document.render(plain) + terminal.check_text(plain)
+    assert "Modes" not in markdown.render(plain) + terminal.check_text(plain)
     assert "modes-title" not in page.render(plain).decode()
     assert "tiers-title" not in page.render(plain).decode()
 
 
 def test_markdown_has_the_matrix_with_recall_and_precision() -> None:
-    text = document.render(made())
+    text = markdown.render(made())
     assert "<summary>Modes: 12 of 15 rows as expected</summary>" in text
     (table,) = [one for one in Page(text).tables if one[0][0].startswith("Expected")]
     assert table == [
@@ -70,13 +69,13 @@ def test_markdown_has_the_matrix_with_recall_and_precision() -> None:
 
 
 def test_with_a_run_as_the_baseline_the_changes_are_in_brackets() -> None:
-    text = document.render(made({**COUNTS, ("trustworthy", "abstain"): 0, ("trustworthy", "trustworthy"): 10}))
+    text = markdown.render(made({**COUNTS, ("trustworthy", "abstain"): 0, ("trustworthy", "trustworthy"): 10}))
     assert "| trustworthy | <b>8</b> (-2) | 0 | 2 (+2) | 0.800 |" in text
     assert "In brackets the change since the baseline." in text
 
 
 def test_markdown_has_the_tiers_with_what_they_gate() -> None:
-    text = document.render(made())
+    text = markdown.render(made())
     assert "<summary>3 tiers: 1 broken, 1 skipped</summary>" in text
     (table,) = [one for one in Page(text).tables if one[0][0] == "Tier"]
     assert table[1:] == [
@@ -113,6 +112,6 @@ def test_the_page_says_without_colours_what_is_right_and_what_is_wrong() -> None
 
 def test_a_matrix_that_somebody_else_wrote_may_lack_anything() -> None:
     odd = replace(made(), modes=replace(made().modes, matrix={"x": {}, "y": {"z": 3}}, per_mode={}, baseline_matrix={}))  # type: ignore[type-var]
-    assert "Modes: 0 of 3 rows as expected" in document.render(odd)
+    assert "Modes: 0 of 3 rows as expected" in markdown.render(odd)
     assert page.render(odd)
     assert terminal.check_text(odd)

@@ -1,0 +1,1 @@
+"""The sections of reports for people, as blocks that each format renders."""

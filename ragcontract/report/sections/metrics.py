@@ -1,0 +1,220 @@
+"""The sections on numbers: means with their limits, tags, how sure changes are, tiers, modes, overlap."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from msgspec import UNSET, UnsetType
+
+from ragcontract.core import bounds
+from ragcontract.core.numbers import as_written, count, digits_beside, fixed, more, signed
+from ragcontract.core.phrase import Name, joined
+from ragcontract.core.safe_text import clipped
+from ragcontract.decision.gate_report import GateReport
+from ragcontract.report.blocks import Bars, Block, Fold, Form, Items, Note, Table
+from ragcontract.report.headline import shared_note
+from ragcontract.report.limit_text import alpha_of, ends_of, method_note, outcomes_of, p_of
+from ragcontract.report.metric_table import (
+    at_largest_k,
+    table_rows,
+    tag_changes,
+    tag_mean,
+    tag_metrics,
+    tag_metrics_note,
+    tag_size,
+    tags_worst_first,
+)
+from ragcontract.report.notes import repeats_note
+from ragcontract.report.parts import TierReport
+from ragcontract.report.record import MetricReport, Report, TagReport
+from ragcontract.report.wording import Lines, Mean, Parts, Tally, Text
+
+DIGITS, PLACES = 3, 2
+COMPARED = "In brackets the change since the baseline."
+
+
+def metrics(report: Report, form: Form, max_tags: int, *, folds: bool = True) -> Iterator[Block]:
+    """Yield the means with limits, those of tags the worst, and a fold of the means without a limit.
+
+    If nothing is limited, no metrics are folded. Without ``folds``, metrics without a limit are left out.
+    """
+    rows, compared = table_rows(report), report.inputs.baseline is not None
+    limited, others = [row for row in rows if row.gates], [row for row in rows if not row.gates]
+    of_tags = [row for row in limited if row.tag is not None]
+    unlimited, further = Bars(others, compared, limited=False), of_tags[max_tags:]
+    folded = [Fold(f"{count(len(others), 'metric')} without a limit", [unlimited])] if others and limited else []
+    yield Bars(limited[: len(limited) - len(further)], compared) if limited else unlimited
+    if form == "html":
+        yield from folded
+        broken = sum(row.status == "fail" for row in further)
+        title = count(len(further), "more limited mean") + " of tags" + (f", {broken:,} broken" if broken else "")
+        yield from [Fold(title, [Bars(further, compared)])] if further else []
+        return
+    yield Note(more(len(of_tags), max_tags, "limited mean", "… and {} of tags, in `report.json`."))
+    yield from map(Note, metric_notes(report))
+    yield from folded if folds else []
+
+
+def metric_notes(report: Report) -> list[Text]:
+    """Return the notes below the metrics: which queries are compared, how many exports there are, and on the run."""
+    facts = [Text(note, "fact") for note in (shared_note(report), repeats_note(report)) if note]
+    return [*facts, *(Text(note, "line") for note in report.run_notes if note)]
+
+
+def tags(report: Report, form: Form, max_rows: int = bounds.HTML_TAGS) -> Iterator[Block]:
+    """Yield the table of tags, worst first; in HTML, the first ones are open."""
+    if not report.tags:
+        return
+    shown, worst, alpha = tag_metrics(report), tags_worst_first(report), alpha_of(report)
+    head: list[Parts] = ["Tag", "Queries", *(Text(metric.label, "label") for metric in shown.values())]
+    rows: list[list[Parts]] = [
+        [Name(name), tag_size(tag), *_means(tag, shown, alpha)] for name, tag in worst[:max_rows]
+    ]
+    where = "" if form == "html" else ", in `report.json`"
+    rest, further = Note(more(len(worst), max_rows, "tag", f"… and {{}}{where}.")), Note(tag_metrics_note(report))
+    align = "lr" + "r" * len(shown)
+    if form == "html":
+        yield Table(head, align, rows[: bounds.HTML_OPEN_TAGS])
+        if len(worst) > bounds.HTML_OPEN_TAGS:
+            title = count(len(worst) - bounds.HTML_OPEN_TAGS, "more tag")
+            yield Fold(title, [Table(head, align, rows[bounds.HTML_OPEN_TAGS :]), rest])
+        yield further
+        return
+    note = f"{COMPARED} Both are over the queries that both sides have." * any(map(tag_changes, report.tags.values()))
+    if any(p <= alpha for tag in report.tags.values() for p in tag.p_values.values()):
+        note += f" With a star: a drop that is significant among all tags (p ≤ {alpha:g})."
+    yield Fold(count(len(worst), "tag"), [Table(head, align, rows), rest, Note(note), further])
+
+
+def _means(tag: TagReport, metrics: dict[str, MetricReport], alpha: float) -> Iterator[Mean]:
+    changes, before = tag_changes(tag), tag.baseline_metrics or {}
+    for key, metric in metrics.items():
+        mean, change = tag_mean(tag, key), round(changes.get(key, 0.0), DIGITS)
+        yield Mean(
+            text="no value" if mean is None else fixed(mean, DIGITS),
+            change=signed(change, DIGITS) if change else "",
+            is_better=(change > 0) == (metric.better == "higher"),
+            is_significant=tag.p_values.get(key, 1) <= alpha,
+            now=mean,
+            before=before.get(key),
+            scale=metric.scale,
+        )
+
+
+def noise(report: Report) -> Iterator[Block]:
+    """Yield the section on how sure the changes are."""
+    limits: dict[str, list[GateReport]] = {key: [] for key in report.metrics}
+    for gate in report.gates:
+        if gate.tag is None and gate.metric in limits:
+            limits[gate.metric].append(gate)
+    body: list[list[Parts]] = [
+        [
+            Text(metric.label, "label"),
+            Lines([signed(metric.delta, DIGITS), " to ".join(signed(end, DIGITS) for end in ends)]),
+            f"{noise.wins:,} / {noise.ties:,} / {noise.losses:,}",
+            p_of(limits[key], noise.p_value),
+            outcomes_of(limits[key]) or "no limit",
+        ]
+        for key, metric in at_largest_k(report).items()
+        if (noise := metric.noise) and (ends := ends_of(limits[key], metric))
+    ]
+    if body:
+        head = ["Metric", "Change, at worst to at best", "Better / same / worse", "p of a drop", "Its limit"]
+        table = Table(head, "lrrrl", body)
+        yield Fold("How sure the changes are", [table, Note(Text(method_note(report), "fact"))])
+
+
+def rate(tier: TierReport) -> str:
+    """Return the pass rate of a tier and its counts: ``0.950 (57 of 60)``."""
+    digits = DIGITS
+    if tier.rate is not None and tier.minimum is not None:
+        digits = max(DIGITS, digits_beside(tier.rate, tier.minimum))
+    return f"{fixed(tier.rate, digits)} ({tier.passed:,} of {tier.queries:,})"
+
+
+def tiers(report: Report, form: Form) -> Iterator[Block]:
+    """Yield the section on tiers, if there are any; a terminal does not show which tiers are gated."""
+    in_terminal, rows = form == "terminal", list[list[Parts]]()
+    for tier in (report.tiers or [])[: bounds.ROWS]:
+        least = "" if tier.minimum is None else f"{'minimum ' if in_terminal else ''}{as_written(tier.minimum)}"
+        skipped = Text(tier.skipped or "", "line")
+        gates = joined(([Name(name)] for name in tier.gates[: bounds.NAMES]), len(tier.gates) - bounds.NAMES)
+        gated = ("; " if tier.skipped else "", "gates ", *gates) if gates and not in_terminal else ()
+        rows.append([Name(tier.name), Text(tier.status, "status"), rate(tier), least, (skipped, *gated)])
+    if rows:
+        sizes = Counter[str](tier.status for tier in report.tiers or [])
+        words = {"fail": "broken", "waived": "waived", "skipped": "skipped"}
+        parts = ", ".join(f"{sizes[status]:,} {word}" for status, word in words.items() if sizes[status])
+        title = count(sizes.total(), "tier") + (f": {parts}" if parts else "")
+        head = [] if in_terminal else ["Tier", "Status", "Pass rate", "Minimum", ""]
+        yield Fold("Tiers" if in_terminal else title, [Table(head, "llrrl", rows)])
+
+
+def modes(report: Report, form: Form) -> Iterator[Block]:
+    """Yield the confusion matrix of modes, if any query expects one."""
+    modes = report.modes
+    if not modes or not modes.matrix:
+        return
+    names = list(modes.matrix)[: bounds.MATRIX]
+    columns = list(dict.fromkeys(name for line in names for name in modes.matrix[line]))[: bounds.MATRIX]
+    right = sum(modes.matrix[name].get(name, 0) for name in names)
+    total = sum(number for line in modes.matrix.values() for number in line.values())
+    rows: list[list[Parts]] = []
+    for name in names:
+        line, before = (
+            modes.matrix[name],
+            None if modes.baseline_matrix is None else modes.baseline_matrix.get(name, {}),
+        )
+        cells = [
+            Tally(
+                number=line.get(column, 0),
+                of=sum(line.values()),
+                before=None if before is None else before.get(column, 0),
+                is_right=name == column,
+            )
+            for column in columns
+        ]
+        recall = fixed(measures.recall, DIGITS) if (measures := modes.per_mode.get(name)) else "-"
+        rows.append([Text(name, "mode"), *cells, recall])
+    precisions = [
+        fixed(measures.precision, DIGITS) if (measures := modes.per_mode.get(name)) else "" for name in columns
+    ]
+    words = ("Recall", "Precision") if form != "terminal" else ("recall", "precision")
+    rows.append([words[1], *precisions, ""])
+    head: list[Parts] = ["Expected ↓ found →", *(Text(name, "mode") for name in columns), words[0]]
+    note = COMPARED if form == "markdown" and modes.baseline_matrix is not None else ""
+    title = f"Modes: {right:,} of {count(total, 'row')} as expected"
+    yield Fold(title, [Table(head, "l" + "r" * (len(head) - 1), rows), Note(note)])
+
+
+def overlap(report: Report, form: Form, max_rows: int) -> Iterator[Block]:
+    """Yield the section on what the run retrieved that the baseline did not, and how much labels could still change."""
+    if not report.least_overlap:
+        return
+    title, k = "Overlap with the baseline, and what nobody has judged", max(report.k)
+    measured = [metric for metric in report.metrics.values() if metric.k == k and metric.current is not None]
+    diagnostics = [_shown(metric) for metric in measured if metric.diagnostic is not UNSET]
+    best = [f"{_shown(metric)}, at most {highest}" for metric in measured if (highest := _highest(metric))]
+    labels = f"If the documents that nobody has judged were relevant: {'; '.join(best)}." if best else ""
+    facts = [Text(fact, "line") for fact in (f"{', '.join(diagnostics)}.", labels) if fact]
+    lines: list[Parts] = []
+    body: list[list[Parts]] = []
+    for query in report.least_overlap[:max_rows]:
+        shared, rbo = fixed(query.overlap, PLACES), fixed(query.rbo, PLACES)
+        lines.append((Text(query.id, "id"), f": overlap {shared}, RBO {rbo}"))
+        body.append([Name(query.id), shared, rbo])
+    if form == "html":
+        yield Fold(title, [Items([*facts, *lines])])
+    else:
+        yield Fold(title, [*map(Note, facts), Table(["Least overlap", "Overlap", "RBO"], "lrr", body)])
+
+
+def _shown(metric: MetricReport) -> str:
+    return f"{clipped(metric.label, bounds.NAME)} {fixed(metric.current, PLACES)}"
+
+
+def _highest(metric: MetricReport) -> str:
+    """Return the highest possible value; empty if it is the current one in the digits that are shown."""
+    if isinstance(metric.if_relevant, UnsetType):
+        return ""
+    highest = fixed(metric.if_relevant, PLACES)
+    return highest if highest != fixed(metric.current, PLACES) else ""
