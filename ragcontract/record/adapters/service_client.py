@@ -323,6 +323,7 @@ def searching(expression: str, *, as_list: bool = False) -> Search | str:
 Node = Mapping[str, Any]
 PROJECTIONS = {"projection", "value_projection", "filter_projection"}
 PATHS = {"field", "subexpression", "index_expression"}
+PARTS = {"flatten", "pipe", "or_expression", "and_expression", "function_expression", "multi_select_list"}
 IDENTITY = {"type": "identity", "children": []}
 
 
@@ -349,19 +350,42 @@ def search_of_list(expression: str) -> Callable[[Any], Any]:
     return lambda content: _Interpreter(last, earlier).visit(node, content)
 
 
-def _last(node: Node) -> Iterator[Node]:
-    """Yield the projections whose items become those of the list."""
-    children = node["children"]
+def _last(node: Node, before: Sequence[Node] = ()) -> list[Node]:
+    """Return the projections whose items become those of the list.
+
+    ``before`` are those that made the value to which the expression is applied, as what stands before a pipe.
+    """
+    children: Sequence[Any] = node["children"]
     match node["type"]:
         case kind if kind in PROJECTIONS:
-            yield node
-        case "or_expression" | "function_expression":
+            return [*_of_base(children[0], children[1], before), *_of_items(node, children[1])]
+        case "identity" | "current" | "slice":
+            return list(before)
+        case "pipe" | "subexpression" | "index_expression":
             for child in children:
-                yield from _last(child)
-        case "pipe":
-            yield from _last(children[1])
-            if children[1]["type"] == "function_expression":  # such as sort
-                yield from _last(children[0])
+                before = _last(child, before)
+            return list(before)
+        case "and_expression":
+            return _last(children[1], before)
+        case "or_expression" | "function_expression" | "multi_select_list" | "flatten":
+            return [projection for child in children for projection in _last(child, before)]
+        case _:
+            return []
+
+
+def _of_base(base: Node, items: Node, before: Sequence[Node]) -> list[Node]:
+    """Return those that make the list of a projection, unless some of its lists may be missing.
+
+    ``events[].sources[].id`` is the ids of all sources, of the events that have any; ``hits[].doc[]`` is a list of ids.
+    """
+    return [] if base["type"] == "flatten" and items != IDENTITY else _last(base, before)
+
+
+def _of_items(node: Node, items: Node) -> list[Node]:
+    """Return a projection, or those within its items, so that ``events[*].sources[*].id`` is as with ``[]``."""
+    inner = _last(items)
+    is_exempt = any(projection["children"][1] != IDENTITY for projection in inner)
+    return inner if is_exempt else [node, *inner]
 
 
 def _earlier(node: Node) -> Iterator[Node]:
@@ -370,7 +394,7 @@ def _earlier(node: Node) -> Iterator[Node]:
     if node["type"] in PROJECTIONS:
         yield node
         children = children[:1]
-    if node["type"] in {*PROJECTIONS, "flatten", "pipe", "or_expression", "function_expression", *PATHS}:
+    if node["type"] in {*PROJECTIONS, *PARTS, *PATHS}:
         for child in children:
             if isinstance(child, Mapping):
                 yield from _earlier(child)
