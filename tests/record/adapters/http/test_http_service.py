@@ -210,7 +210,7 @@ def test_a_stream_that_breaks_off_is_no_shorter_answer(data: list[Any], kind: st
 
 
 def test_events_without_text_have_no_part_in_the_answer() -> None:
-    quiet = [{"delta": None}, {"delta": False}, {"delta": ""}, {"delta": {}}, {"error": None}, "event: error\n\n"]
+    quiet = [{"delta": None}, {"delta": False}, {"delta": ""}, {"delta": {}}, {"error": None}, "event: done\n\n"]
     assert asked(events({"delta": "a"}, *quiet), sse="delta")[0].response == "a"
 
 
