@@ -93,3 +93,43 @@ def test_lists_of_which_some_are_missing_and_hits_that_a_filter_leaves_out_are_r
     answer = {"hits": {"hits": HITS[1:]}, "indexes": [{"took": 3}, {"hits": HITS[1:]}]}
     assert recorded(answer, response={"results": expression}).code == 0
     assert row()["results"] == [{"doc_id": "handbook"}]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "type=='tool'",
+        "type=='tool' || type=='function'",
+        "type=='tool' && name",
+        "name && type=='tool'",
+        "kind=='tool' && parameters",
+        "!(type!='tool')",
+        "to_string(type)=='tool'",
+        "not_null(type, sort)=='tool'",
+        "(type | @)=='tool'",
+        "types[*].name",
+    ],
+)
+def test_a_filter_for_a_field_that_no_step_has_loses_no_call(condition: str) -> None:
+    expression = f"steps[?{condition}].{{name: name, arguments: input}}"
+    ended = recorded({"answer": "ok", "steps": STEPS}, response={"answer": "answer", "tool_calls": expression})
+    refused(ended, "its filter looks for what none of ")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "kind=='function' || type=='function'",
+        "kind=='function' && arguments",
+        "kind && name=='get'",
+        "!kind",
+        "not_null(type, kind)=='function'",
+        "not_null(type, '')=='function'",
+        "kind=='function' || name=='get'",
+    ],
+)
+def test_a_filter_that_no_step_passes_finds_no_call(condition: str) -> None:
+    expression = f"steps[?{condition}].{{name: name, arguments: input}}"
+    answer = {"answer": "ok", "steps": STEPS}
+    assert recorded(answer, response={"answer": "answer", "tool_calls": expression}).code == 0
+    assert row()["tool_calls"] == []

@@ -367,15 +367,36 @@ class _Interpreter(TreeInterpreter):
         is_last = id(node) in self._last
         if node["type"] == "filter_projection":
             condition = node["children"][2]
-            compared = condition["children"] if condition["type"] == "comparator" else [condition]
-            paths = [part for part in compared if part["type"] in PATHS]
-            if not kept and any(all(self.visit(path, item) is None for item in items) for path in paths):
+            if not kept and self._is_absent(condition, items):
                 raise DroppedError(f"its filter looks for what none of {len(items):,} items has", is_absent=not is_last)
-            passing: Any = {"type": "filter_projection", "children": [_literal(items), IDENTITY, condition]}
-            items = super().visit_filter_projection(passing, None) or []
+            items = self._passing(condition, items)
         dropped = len(items) - len(kept)
         if dropped and (is_last or not kept):
             raise DroppedError(f"finds nothing in {dropped:,} of {len(items):,} items", is_absent=not is_last)
+
+    def _passing(self, condition: Node, items: list[Any]) -> list[Any]:
+        """Return the items for which a condition is true."""
+        node: Any = {"type": "filter_projection", "children": [_literal(items), IDENTITY, condition]}
+        passing: list[Any] = super().visit_filter_projection(node, None) or []
+        return passing
+
+    def _is_absent(self, condition: Any, items: list[Any]) -> bool:
+        """Return whether a condition looks for something that is in none of the items for which it gets to look."""
+        children: Sequence[Any] = condition["children"]
+        match condition["type"]:
+            case "and_expression":
+                left, right = children
+                return self._is_absent(left, items) or self._is_absent(right, self._passing(left, items))
+            case "or_expression":
+                return all(self._is_absent(child, items) for child in children)
+            case "function_expression" if condition["value"] == "not_null":
+                return all(self._is_absent(child, items) for child in children)
+            case "comparator" | "not_expression" | "function_expression":
+                return any(self._is_absent(child, items) for child in children)
+            case kind if kind in {*PATHS, *PROJECTIONS, "pipe"}:
+                return bool(items) and all(self.visit(condition, item) is None for item in items)
+            case _:
+                return False
 
 
 def _literal(value: Any) -> dict[str, Any]:
