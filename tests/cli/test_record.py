@@ -29,6 +29,16 @@ def fails(query, context):
         raise CallFailed("busy", "is busy: " + os.environ.get("TOKEN", ""))
     return ["doc1"]
 
+def fails_once(query, context):
+    if (context.query_id, context.repeat) == ("q2", 2):
+        raise CallFailed("timeout", "took too long")
+    return ["doc1"]
+
+def fails_in_turn(query, context):
+    if f"q{context.repeat}" == context.query_id:
+        raise CallFailed("timeout", "took too long")
+    return ["doc1"]
+
 def chat_fails(query, context):
     return Response(results=[{"doc_id": "doc1"}], error="HTTP 503", error_detail={"status_code": 503}, context_chars=9)
 
@@ -330,3 +340,21 @@ def test_a_second_signal_ends_at_once(folder: Path) -> None:
         process.send_signal(signal.SIGTERM)  # two of one kind at a time may count as one
         assert process.wait() == 130
     assert sorted(os.listdir()) == [".current_run.jsonl.journal", "asked", "golden.jsonl", "search.py"]  # noqa: PTH208
+
+
+@pytest.mark.parametrize("on_failure", ["leave-out", "keep-retrieval"])
+def test_a_question_that_failed_in_one_of_its_repeats_is_left_out_with_all_of_them(on_failure: str) -> None:
+    ended = record("fails_once", "--retries", "0", "--repeats", "3", "--on-failure", on_failure)
+    assert ended.code == 0, ended
+    assert "1 question failed and is left out, with all repeats (timeout: 1); `check` refuses" in ended.err
+    assert [row["query_id"] for row in rows()] == ["q1"] * 3 + ["q3"] * 3
+    ended = rag_contract("check", "--repeats")
+    assert (ended.code, "has no row for golden query 'q2'" in ended.err) == (2, True), ended
+    Path("ragcontract.yml").write_text("missing_queries: zero\n")
+    assert rag_contract("check", "--repeats").code == 1
+
+
+def test_a_run_of_which_every_question_failed_in_a_repeat_is_not_written() -> None:
+    ended = record("fails_in_turn", "--retries", "0", "--repeats", "3", "--on-failure", "leave-out")
+    assert (ended.code, "3 of 9 questions failed, so no run is written" in ended.err) == (2, True), ended
+    assert not Path("current_run.jsonl").exists()
