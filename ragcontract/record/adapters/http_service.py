@@ -27,7 +27,7 @@ from ragcontract.record.adapters.service_client import (
     keys_in,
     searching,
 )
-from ragcontract.record.adapters.templates import Template, values_of
+from ragcontract.record.adapters.templates import SAME, Template, values_of
 from ragcontract.record.interface import CallFailed, Context, DocIdExpression, Response, Surroundings, System
 from ragcontract.record.returned.result_forms import DocumentIds
 from ragcontract.record.returned.returned_messages import decoded_json
@@ -94,6 +94,7 @@ class HttpService(System):
             *url_problems("http.url", options.url),
             *self._problems(options),
             *self._sent.problems,
+            *([f"http: {SAME}"] if self._sent.is_the_same else []),
             *([f"http.sse: {self._text_of}"] if isinstance(self._text_of, str) else []),
             *([] if self._mapping is None else [f"http.{problem}" for problem in self._mapping.problems]),
         ]
