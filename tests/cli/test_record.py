@@ -6,6 +6,7 @@ import re
 import shlex
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -358,3 +359,18 @@ def test_a_run_of_which_every_question_failed_in_a_repeat_is_not_written() -> No
     ended = record("fails_in_turn", "--retries", "0", "--repeats", "3", "--on-failure", "leave-out")
     assert (ended.code, "3 of 9 questions failed, so no run is written" in ended.err) == (2, True), ended
     assert not Path("current_run.jsonl").exists()
+
+
+def test_a_second_answer_of_a_command_to_one_question_is_passed_on() -> None:
+    Path("serve.py").write_text(
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    question = json.loads(line)\n"
+        "    for doc_id in ('doc1', 'forbidden'):\n"
+        "        print(json.dumps({'id': question['id'], 'results': [doc_id]}), flush=True)\n"
+    )
+    Path("record.yml").write_text(f"command: {{serve: [{json.dumps(sys.executable)}, serve.py]}}\n")
+    ended = rag_contract("record", "record.yml")
+    assert ended.code == 0, ended
+    assert "lines that answer no question, or one again, are passed on:\n" in ended.err
+    assert '"results": ["forbidden"]}' in ended.err
