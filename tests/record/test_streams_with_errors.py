@@ -55,6 +55,12 @@ def test_an_error_with_the_data_of_the_last_event_is_an_error() -> None:
     assert (ended.code, "service_error" in ended.err) == (2, True), ended
 
 
+@pytest.mark.parametrize("rest", ['{"error": "upstream reset"}\n\n', 'data: {"delta": "."}\n {"error": 1}\n\n', "{}"])
+def test_json_that_is_no_event_is_not_passed_over(rest: str) -> None:
+    ended = recorded(rest)
+    assert (ended.code, "the stream has JSON in a line that is not `data:`" in ended.err) == (2, True), ended
+
+
 def test_an_event_about_a_tool_that_failed_and_one_without_an_error_are_no_errors() -> None:
     rest = 'data: {"type": "response.completed", "response": {"error": null}}\n\n'
     tool = 'event: tool_error\ndata: {"type": "response.mcp_call.failed", "response": "text"}\n\n'

@@ -256,6 +256,9 @@ def _events(stream: str) -> Iterator[_Event]:
     """Yield the events that have a name, or data, which is in the lines that begin with ``data:``."""
     for event in re.split(r"\r\n\r\n|\n\n|\r\r", stream):
         lines = [line.partition(":") for line in re.split(r"\r\n|\n|\r", event)]
+        if strange := next((field for field, _, _ in lines if field.lstrip().startswith("{")), ""):
+            line = shorten(strange, bounds.VALUE)
+            raise CallFailed("bad_answer", f"the stream has JSON in a line that is not `data:`, which begins {line!r}")
         data = "\n".join(value.removeprefix(" ") for field, colon, value in lines if field == "data" and colon)
         names = [value.strip() for field, _, value in lines if field == "event"]
         if data.strip() or names:
