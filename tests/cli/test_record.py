@@ -374,3 +374,12 @@ def test_a_second_answer_of_a_command_to_one_question_is_passed_on() -> None:
     assert ended.code == 0, ended
     assert "lines that answer no question, or one again, are passed on:\n" in ended.err
     assert '"results": ["forbidden"]}' in ended.err
+
+
+@pytest.mark.parametrize(("failed", "why"), [("true", "it says that it failed"), ('"no index"', "no index")])
+def test_an_answer_of_a_command_that_says_that_it_failed_has_no_results(failed: str, why: str) -> None:
+    answer = f'{{"failed": {failed}, "results": ["doc1"]}}'
+    each = [sys.executable, "-c", f"print({answer!r})"]
+    Path("record.yml").write_text(json.dumps({"command": {"each": each}}))
+    ended = rag_contract("record", "record.yml", "--retries", "0")
+    assert (ended.code, f"': {why}\n" in ended.err) == (2, True), ended

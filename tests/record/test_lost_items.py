@@ -133,3 +133,10 @@ def test_a_filter_that_no_step_passes_finds_no_call(condition: str) -> None:
     answer = {"answer": "ok", "steps": STEPS}
     assert recorded(answer, response={"answer": "answer", "tool_calls": expression}).code == 0
     assert row()["tool_calls"] == []
+
+
+def test_an_answer_with_errors_beside_a_part_of_its_data_is_not_whole() -> None:
+    answer = {"data": {"hits": [{"doc": "handbook"}]}, "errors": [{"message": "shard 2 is down", "path": ["hits"]}]}
+    refused(recorded(answer, response={"results": "data.hits[*].doc"}), "service_error: 1, such as query 'a'")
+    assert recorded(answer, response={"results": "data.hits[*].doc", "error": "data.error"}).code == 0
+    assert recorded(answer | {"errors": []}, response={"results": "data.hits[*].doc"}).code == 0

@@ -127,13 +127,15 @@ def failure(failed: CallFailed) -> dict[str, Any]:
 def response_in(line: Any, ids: DocumentIds) -> Response:
     """Return the response for an answer, which may be anything that a function may return, as JSON.
 
-    Raises CallFailed for ``{"failed": {"message": …, "kind": …, "again": true}}`` and for an ``{"error": …}`` alone,
-    and InputError for ``{"unusable": […]}``.
+    Raises CallFailed for ``{"failed": {"message": …, "kind": …, "again": true}}``, also with true or a text in it, and
+    for an ``{"error": …}`` alone, and InputError for ``{"unusable": […]}``.
     """
     fields = line if isinstance(line, dict) else {}
     if isinstance(problems := fields.get("unusable"), list):
         raise InputError([str(problem) for problem in problems])
     failed = fields.get("failed")
+    if failed is True or (isinstance(failed, str) and failed):
+        failed = {"message": failed if isinstance(failed, str) else None}
     if isinstance(failed, dict):
         pause, detail = failed.get("pause"), failed.get("detail")
         raise CallFailed(

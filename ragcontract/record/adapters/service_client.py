@@ -161,7 +161,9 @@ class AnswerMapping:
     def response(self, content: Any) -> Response:
         """Return the response in an answer; raises CallFailed if a field has another form than expected."""
         values = {name: self._found(name, search, content) for name, search in self._searches.items()}
-        stated = content.get("error") if isinstance(content, Mapping) else None  # as an answer without a mapping has it
+        # As an answer without a mapping has it, or one of GraphQL beside a part of its data.
+        fields = content if isinstance(content, Mapping) else {}
+        stated = fields.get("error") or fields.get("errors")
         if error := values.pop("error", None if "error" in self._expressions else stated):
             reason = shorten(error if isinstance(error, str) else repr(error), bounds.SERVICE_REASON)
             raise CallFailed("service_error", f"the service answered with an error: {visible(reason)}")
