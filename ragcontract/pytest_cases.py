@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from ragcontract import pipeline
 from ragcontract.api import named, valid_k
+from ragcontract.contract.defaults import GOLDEN as DEFAULT_GOLDEN
 from ragcontract.contract.defaults import RUN as DEFAULT_RUN
 from ragcontract.contract.resolve import Contract
 from ragcontract.core.errors import InputError
@@ -337,10 +338,16 @@ def _files_of(run: Paths, folder: Path) -> list[str]:
 
 
 def _newer_run(inputs: Inputs, folder: Path) -> Iterator[str]:
-    """Yield a warning if the current folder, below the contract's, has a newer run than the one that is checked."""
+    """Yield a warning if the current folder is another one than the contract's, and has a newer run.
+
+    A golden file beside that run says that it is of another contract, unless the current folder is below this one's.
+    """
     newer, run = Path(DEFAULT_RUN), folder / DEFAULT_RUN
-    is_checked = set(folder.parts) == {".."} and inputs.paths("run") == [str(run)]
-    if is_checked and newer.is_file() and run.is_file() and newer.stat().st_mtime > run.stat().st_mtime:
+    is_checked = inputs.paths("run") == [str(run)]
+    is_of_another = set(folder.parts) != {".."} and Path(DEFAULT_GOLDEN).is_file()
+    if not is_checked or is_of_another or not (newer.is_file() and run.is_file()):
+        return
+    if newer.stat().st_mtime > run.stat().st_mtime:
         yield f"{newer}: is newer than {run}, which is checked; return the path of the run from {RUN}"
 
 

@@ -216,9 +216,12 @@ def test_returning_to_an_accepted_commit_by_force_needs_a_new_label(runner: Runn
     refused(runner, "it was set before the newest push", event=event(sha))
 
 
-def test_a_label_for_a_merge_into_another_base_branch_does_not_count(runner: Runner, github: GitHub) -> None:
+@pytest.mark.parametrize("automatic", [False, True])
+def test_a_label_for_a_merge_into_another_base_branch_does_not_count(
+    runner: Runner, github: GitHub, *, automatic: bool
+) -> None:
     github.set_label(LABEL, at=T2)
-    github.change_base("release", at=T3)
+    github.change_base("release", at=T3, automatic=automatic)
     refused(runner, "it was set before the pull request got another base branch")
     github.remove_label(LABEL, at="2026-01-01T10:04:00Z")
     github.set_label(LABEL, at="2026-01-01T10:04:01Z")

@@ -1,6 +1,7 @@
 """The pytest plugin: a contract in a test suite, run by pytest as users run it, in a process of its own."""
 
 import json
+import os
 import re
 import sys
 import tomllib
@@ -632,6 +633,27 @@ def test_a_run_in_the_current_folder_that_is_newer_than_the_checked_one_is_a_war
     assert "current_run.jsonl: is newer than ../current_run.jsonl, which is checked" in suite.run(inside="tests").out
     (suite.folder / "current_run.jsonl").touch()
     assert "is newer than" not in suite.run(inside="tests").out
+
+
+def test_a_run_in_the_current_folder_that_is_newer_than_that_of_the_folder_of_a_marker_is_a_warning(
+    suite: Suite,
+) -> None:
+    contract = suite.folder / "contracts" / "billing"
+    contract.mkdir(parents=True)
+    for name in ("golden.jsonl", "ragcontract.yml", "current_run.jsonl"):
+        (suite.folder / name).unlink()
+    write_jsonl(contract / "golden.jsonl", [golden("good", "doc1")])
+    write_jsonl(contract / "current_run.jsonl", [run("good", "doc1")])
+    suite.write(
+        test_contract='import pytest\n\npytestmark = pytest.mark.rag_contract(folder="contracts/billing")\n' + WHOLE
+    )
+    assert outcomes(suite.run()) == {"test_whole": "PASSED"}
+    os.utime(contract / "current_run.jsonl", (0, 0))
+    write_jsonl(suite.folder / "current_run.jsonl", [run("good", "x")])
+    newer = "current_run.jsonl: is newer than contracts/billing/current_run.jsonl, which is checked"
+    assert newer in suite.run().out
+    write_jsonl(suite.folder / "golden.jsonl", [golden("good", "x")])
+    assert outcomes(suite.run()) == {"test_whole": "PASSED"}, "the current folder has a contract of its own"
 
 
 def test_a_configuration_above_the_folder_of_a_marker_is_a_warning(suite: Suite) -> None:

@@ -60,6 +60,28 @@ def test_a_file_whose_name_is_only_like_the_default_is_named(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "name",
+    [
+        "ragcontract (1).yml",
+        "ragcontract(2).yaml",
+        "ragcontract copy.yml",
+        "ragcontract - Copy (1).yml",
+        "ragcontract.yml.bak",
+        "ragcontract.yaml.orig",
+        "ragcontract.yml~",
+    ],
+)
+def test_a_copy_is_named_only_where_there_is_no_configuration(name: str) -> None:
+    Path(name).write_text(STRICT)
+    ended = rag_contract("check")
+    message = f"{name}: looks like a configuration and is not read; rename it to ragcontract.yml"
+    assert (ended.code, f"warning: {message}" in ended.err) == (0, True), ended
+    Path("ragcontract.yml").write_text("k: 5\n")
+    ended = rag_contract("check")
+    assert (ended.code, ended.err) == (0, "")
+
+
+@pytest.mark.parametrize(
     "name", ["ragcontract-eu.yml", "ragcontract2.yml", "ragcontract.yml~", "ragcontract.yml.bak", "compose.yml", ".yml"]
 )
 def test_other_files_are_no_concern(name: str) -> None:

@@ -1,6 +1,7 @@
 """The default file names of a contract, and the search for files that may be meant as its configuration."""
 
 import os
+import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -15,10 +16,17 @@ CONFIG = "ragcontract.yml"
 CONFIG_ALIAS = "ragcontract.yaml"
 JUDGMENTS = "judgments.jsonl"
 CALIBRATION = "judge-calibration.json"
+# What browsers, editors and people add to the name of a copy.
+_OF_COPY = re.compile(r"(?:[ _-]+copy)?(?: ?\(\d+\))?(?=\.[a-z]+$)")
+_OF_BACKUP = re.compile(r"(?:\.(?:bak|backup|old|orig|save)|~)+$")
 
 
 def like_config(folder: Path) -> Iterator[Path]:
-    """Yield the default names of a configuration that a folder has, and names there that look like them."""
+    """Yield the default names of a configuration that a folder has, and names there that look like them.
+
+    Copies, such as ``ragcontract (1).yml``, are of no concern where there is a configuration.
+    """
+    has_own = any(os.path.lexists(folder / name) for name in (CONFIG, CONFIG_ALIAS))
     elsewhere = (f".github/{name}" for name in (CONFIG, CONFIG_ALIAS))
     yield from (folder / name for name in (CONFIG, CONFIG_ALIAS, *elsewhere) if os.path.lexists(folder / name))
     try:
@@ -27,7 +35,13 @@ def like_config(folder: Path) -> Iterator[Path]:
     except OSError:  # reading the inputs reports what is wrong with the folder
         return
     if len(names) <= bounds.CONFIG_SEARCHED:
-        yield from (folder / name for name in names if name not in {CONFIG, CONFIG_ALIAS} and _lookslike_config(name))
+        names = [name for name in names if name not in {CONFIG, CONFIG_ALIAS}]
+        yield from (folder / name for name in names if _lookslike_config(name if has_own else _copied(name)))
+
+
+def _copied(name: str) -> str:
+    """Return the name of the file of which a file may be a copy, in lower case."""
+    return _OF_COPY.sub("", _OF_BACKUP.sub("", name.lower()))
 
 
 def _lookslike_config(name: str) -> bool:

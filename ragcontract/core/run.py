@@ -1,8 +1,8 @@
 """Records of a run: its rows, the ranks and values that are computed from them, its latency, its files."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Annotated, Any, ClassVar, TypeAlias, cast
 
@@ -128,7 +128,7 @@ class RunRow(Struct, frozen=True, kw_only=True, gc=False):
     """A line of the run file. The order of ``results`` is the ranking."""
 
     unparsed: ClassVar[frozenset[str]] = frozenset()  # see :func:`row_type`
-    unread_note: ClassVar[Callable[[Json], str | None] | None] = None
+    unread_notes: ClassVar[Callable[[Json], Iterator[str]] | None] = None
     # Names that other tools have for fields, each with our field and what to do.
     other_names: ClassVar[dict[str, tuple[str, str]]] = {
         name: (field, f"did you mean {field!r}?") for name, field in (OTHER_NAMES | _VAGUE_NAMES).items()
@@ -182,13 +182,15 @@ def has_failed(check: object) -> bool:
     return check is False or (isinstance(check, dict) and (check.get("passed") is False or bool(check.get("error"))))
 
 
-def unread_checks(row: Json) -> str | None:
-    """Return a message if checks of a decoded row failed; for rows whose checks no rule reads."""
-    checks = row.get("checks")
+def unread_notes(row: Json, read: frozenset[str]) -> Iterator[str]:
+    """Yield messages about the checks of a decoded row that failed, and its scores, unless these fields are read."""
+    checks, scores = (None if name in read else row.get(name) for name in ("checks", "scores"))
     failed = [name for name, check in checks.items() if has_failed(check)] if isinstance(checks, dict) else []
-    if not failed:
-        return None
-    return f"checks has {', '.join(map(repr, failed[: bounds.NAMES]))}, which failed, and no rule `check` reads it"
+    if failed:
+        yield f"checks has {', '.join(map(repr, failed[: bounds.NAMES]))}, which failed, and no rule `check` reads it"
+    if scores and isinstance(scores, dict):
+        names = ", ".join(map(repr, [*scores][: bounds.NAMES]))
+        yield f"scores has {names}, which no metric reads; declare it under metrics in ragcontract.yml"
 
 
 def mode_of(row: RunRow) -> str | None:
@@ -210,8 +212,9 @@ def row_type(
     field raises AttributeError, so a metric that does not declare a field fails in its first test. Only a contract with
     queries that name no documents accepts rows without ``results``. ``unparsed`` fields remain as they are in the file,
     as ``msgspec.Raw``. Nothing is checked in them, and they take no longer than fields that are skipped. With
-    ``is_judged``, ``unread_note`` reports failed checks of the first rows if ``checks`` is not read. ``error`` is
-    always read, because it explains why a row has no results. It may be any value if nothing needs it.
+    ``is_judged``, ``unread_notes`` reports failed checks of the first rows if ``checks`` is not read, and their scores
+    if ``scores`` is not. ``error`` is always read, because it explains why a row has no results. It may be any value if
+    nothing needs it.
     """
     of_result = {name.removeprefix("results.") for name in needs | unparsed if "." in name}
     raw = {name.removeprefix("results."): Raw | UnsetType for name in unparsed}
@@ -220,7 +223,7 @@ def row_type(
     types = {**raw, "results": results} if "error" in needs else {**raw, "results": results, "error": Any}
     made = _narrow(RunRow, ALWAYS | needs | unparsed, types, results_required=results_required)
     made.unparsed = unparsed  # type: ignore[attr-defined]
-    made.unread_note = unread_checks if is_judged and "checks" not in needs else None  # type: ignore[attr-defined]
+    made.unread_notes = partial(unread_notes, read=needs) if is_judged else None  # type: ignore[attr-defined]
     return cast("type[RunRow]", made)
 
 

@@ -65,8 +65,11 @@ RULES_AS_WELL = {"expected_mode"}
 LEVEL = "relevance_level"
 MODE, ALPHA = "fail_on.mode", "fail_on.alpha"
 LOWER_IS_WEAKER = {ALPHA, "per_query.forbidden_within"}
-# The cut-offs are in the baseline's ``k``, limits on tags and tiers are gates, a composite is a rule of each query.
-REMEMBERED_APART = {"k", "tags", "waivers", "tiers", "answers.composite"}
+# A composite is a rule of each query, too, but no query is compared if the golden files are those of the baseline.
+COMPOSITE = "answers.composite"
+COMPOSITE_MINIMUM = f"{COMPOSITE}.minimum"
+# The cut-offs are in the baseline's ``k``, limits on tags and tiers are gates, a composite is two settings.
+REMEMBERED_APART = {"k", "tags", "waivers", "tiers", COMPOSITE}
 SHORT = 8  # digits of a digest that tells lists apart
 PERCENT_DIGITS = 9  # as many decimals as a limit may have
 
@@ -307,6 +310,8 @@ def _strictness(key: str, value: Value, mode: Value) -> Comparable | None:
         return False, -order.index(value)
     if key in {LEVEL, "k"} and isinstance(value, int | float):
         return False, -value  # with a higher level, fewer documents must be found; with a higher k, at lower ranks
+    if key == COMPOSITE_MINIMUM:
+        return False, value if isinstance(value, int | float) else -inf  # without a composite, none is required
     if key in LOWER_IS_WEAKER:
         return False, value if isinstance(value, int | float) else inf  # without a number, all results are searched
     return None
@@ -361,6 +366,9 @@ def _flat(config: Config) -> Iterator[tuple[str, Value]]:
             )
         else:
             yield field.name, _plain(value)
+    if config.answers.composite:
+        yield COMPOSITE_MINIMUM, config.answers.composite.minimum
+        yield f"{COMPOSITE}.metrics", ", ".join(config.answers.composite.metrics)
     for tier in config.tiers:
         if tier.gates:
             yield f"tiers.{tier.name}.gates", ", ".join(tier.gates)

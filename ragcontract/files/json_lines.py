@@ -183,11 +183,12 @@ class _Reader(Generic[T]):
                 self._named.add(name)
             beside = row[name] if meant in row and isinstance(row[name], str) else ""
             yield replace(Warned.of_field(location, name, meant, advice), beside=beside)
-        note = getattr(self._type, "unread_note", None)
-        if note and isinstance(row, dict) and self._named is not None and (message := note(row)):
-            if message not in self._named:
-                yield Warned(f"{location}: {message}")
-            self._named.add(message)
+        notes = getattr(self._type, "unread_notes", None)
+        if notes and isinstance(row, dict) and self._named is not None:
+            for message in notes(row):
+                if message not in self._named:
+                    yield Warned(f"{location}: {message}")
+                self._named.add(message)
 
 
 def explained(line: bytes, error: Exception, record: type) -> list[Mismatch]:

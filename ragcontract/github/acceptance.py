@@ -40,10 +40,13 @@ SET_AGAIN = "Remove the label and set it again."
 PULLS = "The job needs `permissions: pull-requests: read`."
 CONTENTS = "The job needs `permissions: contents: read`, and cannot read the pushes to a private fork."
 RUN_AGAIN = "Run the job again."
+OTHER_BASE = "it was set before the pull request got another base branch"
 OUTDATED_BY = {
     "head_ref_force_pushed": "it was set before the newest push",
-    # The author may change the base branch while the commit stays the same. The label accepted another merge.
-    "base_ref_changed": "it was set before the pull request got another base branch",
+    # The base branch may change while the commit stays the same: by the author, or by GitHub once the branch is merged
+    # and deleted. The label accepted another merge.
+    "base_ref_changed": OTHER_BASE,
+    "automatic_base_change_succeeded": OTHER_BASE,
 }
 
 T = TypeVar("T")

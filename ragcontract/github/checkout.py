@@ -15,6 +15,8 @@ OF_BASE = ("pull_request_target", "workflow_run")  # the runner checks out the b
 OWN_COMMIT = ("pull_request", "merge_group")
 COMMIT = re.compile(r"[0-9a-f]{40,64}")
 OF_PULL = "ref: ${{ github.event.pull_request.head.sha }}"
+BASE = "the pull request's base"
+SAME_NAME = "a branch that has the name of the pull request's base"
 REF = {"pull_request_target": OF_PULL, "workflow_run": "ref: ${{ github.event.workflow_run.head_sha }}"}
 
 
@@ -40,8 +42,8 @@ def about_checkout(folder: Path, context: Context, named: int | None) -> Iterato
     if context.event_name in OF_BASE and commit == context.sha != context.commit:
         here = ("The checkout is ", Name(commit[:12]), f", as for every {context.event_name} without a ref, ")
         yield (*here, *there, Name(REF[context.event_name]), unless)
-    elif _is_base(head, context):
-        here = ("The checkout is ", Name(commit[:12]), " of the pull request's base, ")
+    elif whose := _of_base(head, context):
+        here = ("The checkout is ", Name(commit[:12]), f" of {whose}, ")
         yield (*here, *there, Name(OF_PULL), unless)
     elif _is_of_default_branch(context, named) and commit == context.sha:
         here = ("The checkout is ", Name(commit[:12]), " of the default branch, ")
@@ -49,12 +51,20 @@ def about_checkout(folder: Path, context: Context, named: int | None) -> Iterato
         yield (*here, about, Name(f"ref: refs/pull/{named}/head"))
 
 
-def _is_base(head: Head, context: Context) -> bool:
-    """Return whether the base of the event's pull request is checked out: its commit, or a later one of its branch."""
+def _of_base(head: Head, context: Context) -> str:
+    """Return whose commit is checked out if it is that of the base of the event's pull request, or of its branch.
+
+    The result is empty if it is neither. If the pull request's own branch, of a fork, has the same name, it may be that
+    one in an older or a newer state.
+    """
     base, own = (at(context.event, "pull_request", side) for side in ("base", "head"))
-    branch = text_at(base, "ref")
-    is_branch = bool(branch) and head.branch == branch != text_at(own, "ref")
-    return head.commit != context.commit and (head.commit == text_at(base, "sha") or is_branch)
+    if head.commit == context.commit:
+        return ""
+    if head.commit == text_at(base, "sha"):
+        return BASE
+    if not head.branch or head.branch != text_at(base, "ref"):
+        return ""
+    return BASE if text_at(own, "ref") != head.branch else SAME_NAME
 
 
 def _is_of_default_branch(context: Context, named: int | None) -> bool:

@@ -98,6 +98,7 @@ class Counts:
         self.again = 0  # questions that needed more than one attempt
         self.failures: Counter[str] = Counter()
         self.failed: list[Failed] = []  # the first few
+        self.questions: set[str] = set()  # the ids of those that failed, in any repeat
         self.examples: dict[str, Failed] = {}
         self.in_a_row = 0
         self._started = now
@@ -122,6 +123,7 @@ class Counts:
     def _fail(self, failed: Failed) -> None:
         self.in_a_row += 1
         self.failures[failed.failure.kind] += 1
+        self.questions.add(failed.query_id)
         self.examples.setdefault(failed.failure.kind, failed)
         if len(self.failed) < bounds.DETAILED_FAILURES:
             self.failed.append(failed)

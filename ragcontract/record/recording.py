@@ -74,7 +74,7 @@ def record(
             )
             error = known.error
             try:
-                rows = None if error else _written(settings, counts, ids.passing(journal.rows()), versions)
+                rows = None if error else _written(settings, counts, journal, ids, versions)
             except RagContractError as raised:
                 error = raised
             session.note(counts.end(written=rows is not None))
@@ -282,12 +282,13 @@ def _released(system: System) -> list[str]:
 
 
 def _written(
-    settings: RecordSettings, counts: Counts, rows: Iterator[dict[str, Any]], system_versions: Mapping[str, str]
+    settings: RecordSettings, counts: Counts, journal: Journal, ids: RandomIds, system_versions: Mapping[str, str]
 ) -> str | Mapping[str, Mapping[str, Any]]:
     """Write the run and return its path, or return its rows; raises InputError if failed questions prevent a run."""
     options, failed = settings.options, counts.failures.total()
-    if failed and (options.on_failure == "stop" or failed == counts.total):
+    if failed and (options.on_failure == "stop" or not journal.has_rows):
         raise InputError(problems_of(counts, None if settings.journal is None else str(settings.journal)))
+    rows = ids.passing(journal.rows())
     if settings.out is None:
         return {row.pop("query_id"): with_versions(row, system_versions, options.versions) for row in rows}
     settings.refuse_inputs(())  # modules that a call has imported
@@ -320,7 +321,7 @@ def reused(counts: Counts) -> str:
     return f"{part} reused from an earlier recording (--fresh asks again)"
 
 
-def lacking(counts: Counts) -> Iterator[str]:
+def lacking(counts: Counts, repeats: int) -> Iterator[str]:
     """Yield warnings about results, answers and questions that the run lacks."""
     if counts.without_results:
         what = f"{count(counts.without_results, 'row')} without `results`, although golden queries name documents"
@@ -328,9 +329,10 @@ def lacking(counts: Counts) -> Iterator[str]:
     if counts.unanswered:
         what = f"{count(counts.unanswered, 'question')} retrieved but did not answer"
         yield f"{what}: the run has `error` in place of the response, which breaks only rules about answers"
-    if failed := counts.failures.total():
+    if failed := len(counts.questions):
         kinds = ", ".join(f"{kind}: {times:,}" for kind, times in counts.failures.most_common())
-        what = f"{count(failed, 'question')} failed and {'is' if failed == 1 else 'are'} left out ({kinds})"
+        are = f"{'is' if failed == 1 else 'are'} left out{', with all repeats' if repeats > 1 else ''}"
+        what = f"{count(failed, 'question')} failed and {are} ({kinds})"
         yield f"{what}; `check` refuses such a run unless the config has missing_queries: zero"
 
 
@@ -338,7 +340,7 @@ def _doubts(counts: Counts, settings: RecordSettings, ids: RandomIds) -> Iterato
     """Yield warnings about other code, what the run lacks, and its ids."""
     questions = settings.questions
     yield from other_checkout(settings.sources)
-    yield from lacking(counts)
+    yield from lacking(counts, settings.options.repeats)
     if questions.are_a_part:
         part = f"{len(questions.chosen):,} of {count(questions.of, 'golden query')}"
         yield f"the run has only {part}; `check` refuses it as incomplete, unless --tag names the same part"

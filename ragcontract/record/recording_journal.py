@@ -253,12 +253,25 @@ class Journal:
         self._lines.sync()
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows in the order of the questions, with the repeats of each together."""
+        """Yield the rows in the order of the questions, with the repeats of each together.
+
+        The rows of a question of which a repeat lacks its row are left out: the others would be better than the system.
+        """
         decode = msgspec.json.Decoder(Entry).decode
-        for offset in self._offsets:
-            if offset != ABSENT:
+        for offsets in self._of_questions():
+            for offset in offsets if ABSENT not in offsets else ():
                 row: dict[str, Any] = msgspec.json.decode(decode(self._lines.at(offset)).row or b"{}")
                 yield row
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether any question has the rows of all its repeats."""
+        return any(ABSENT not in offsets for offsets in self._of_questions())
+
+    def _of_questions(self) -> Iterator["array[int]"]:
+        """Yield the offsets of the rows of each question."""
+        for start in range(0, len(self._offsets), self._repeats):
+            yield self._offsets[start : start + self._repeats]
 
     def close(self, *, remove: bool = False) -> None:
         """Close the file; delete it with ``remove``."""

@@ -6,6 +6,7 @@ import re
 import shlex
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +28,16 @@ def retrieve(query, context):
 def fails(query, context):
     if context.query_id == "q2":
         raise CallFailed("busy", "is busy: " + os.environ.get("TOKEN", ""))
+    return ["doc1"]
+
+def fails_once(query, context):
+    if (context.query_id, context.repeat) == ("q2", 2):
+        raise CallFailed("timeout", "took too long")
+    return ["doc1"]
+
+def fails_in_turn(query, context):
+    if f"q{context.repeat}" == context.query_id:
+        raise CallFailed("timeout", "took too long")
     return ["doc1"]
 
 def chat_fails(query, context):
@@ -330,3 +341,45 @@ def test_a_second_signal_ends_at_once(folder: Path) -> None:
         process.send_signal(signal.SIGTERM)  # two of one kind at a time may count as one
         assert process.wait() == 130
     assert sorted(os.listdir()) == [".current_run.jsonl.journal", "asked", "golden.jsonl", "search.py"]  # noqa: PTH208
+
+
+@pytest.mark.parametrize("on_failure", ["leave-out", "keep-retrieval"])
+def test_a_question_that_failed_in_one_of_its_repeats_is_left_out_with_all_of_them(on_failure: str) -> None:
+    ended = record("fails_once", "--retries", "0", "--repeats", "3", "--on-failure", on_failure)
+    assert ended.code == 0, ended
+    assert "1 question failed and is left out, with all repeats (timeout: 1); `check` refuses" in ended.err
+    assert [row["query_id"] for row in rows()] == ["q1"] * 3 + ["q3"] * 3
+    ended = rag_contract("check", "--repeats")
+    assert (ended.code, "has no row for golden query 'q2'" in ended.err) == (2, True), ended
+    Path("ragcontract.yml").write_text("missing_queries: zero\n")
+    assert rag_contract("check", "--repeats").code == 1
+
+
+def test_a_run_of_which_every_question_failed_in_a_repeat_is_not_written() -> None:
+    ended = record("fails_in_turn", "--retries", "0", "--repeats", "3", "--on-failure", "leave-out")
+    assert (ended.code, "3 of 9 questions failed, so no run is written" in ended.err) == (2, True), ended
+    assert not Path("current_run.jsonl").exists()
+
+
+def test_a_second_answer_of_a_command_to_one_question_is_passed_on() -> None:
+    Path("serve.py").write_text(
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    question = json.loads(line)\n"
+        "    for doc_id in ('doc1', 'forbidden'):\n"
+        "        print(json.dumps({'id': question['id'], 'results': [doc_id]}), flush=True)\n"
+    )
+    Path("record.yml").write_text(f"command: {{serve: [{json.dumps(sys.executable)}, serve.py]}}\n")
+    ended = rag_contract("record", "record.yml")
+    assert ended.code == 0, ended
+    assert "lines that answer no question, or one again, are passed on:\n" in ended.err
+    assert '"results": ["forbidden"]}' in ended.err
+
+
+@pytest.mark.parametrize(("failed", "why"), [("true", "it says that it failed"), ('"no index"', "no index")])
+def test_an_answer_of_a_command_that_says_that_it_failed_has_no_results(failed: str, why: str) -> None:
+    answer = f'{{"failed": {failed}, "results": ["doc1"]}}'
+    each = [sys.executable, "-c", f"print({answer!r})"]
+    Path("record.yml").write_text(json.dumps({"command": {"each": each}}))
+    ended = rag_contract("record", "record.yml", "--retries", "0")
+    assert (ended.code, f"': {why}\n" in ended.err) == (2, True), ended

@@ -138,10 +138,10 @@ class GitHub(LocalServer):
         if activity == "force_push":
             self._add_event(number, "head_ref_force_pushed", "ann", at)
 
-    def change_base(self, branch: str, *, at: str, number: int = 7) -> None:
-        """Let somebody choose another base branch for a pull request."""
+    def change_base(self, branch: str, *, at: str, number: int = 7, automatic: bool = False) -> None:
+        """Let somebody choose another base branch for a pull request, or GitHub, once the old one is deleted."""
         next(pull["base"] for pull in self.pulls if pull["number"] == number)["ref"] = branch
-        self._add_event(number, "base_ref_changed", "ann", at)
+        self._add_event(number, "automatic_base_change_succeeded" if automatic else "base_ref_changed", "ann", at)
 
     def set_label(self, name: str, *, at: str, by: str = "ann", number: int = 7, **fields: Any) -> None:
         """Let somebody set a label on a pull request; ``fields`` replace those of the event."""

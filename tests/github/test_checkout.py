@@ -119,10 +119,21 @@ def test_a_pull_requests_commit_and_its_merge_are_its_own(runner: InProcess, git
     assert "The checkout is" not in runner.run({}, event=OF_PULL, name="pull_request").log
 
 
-def test_a_branch_of_a_fork_may_have_the_name_of_the_base(runner: InProcess) -> None:
-    of_fork = {**OF_PULL, "pull_request": {**OF_PULL["pull_request"], "head": {**PULL["head"], "ref": "main"}}}
+OF_FORK = {**OF_PULL, "pull_request": {**OF_PULL["pull_request"], "head": {**PULL["head"], "ref": "main"}}}
+
+
+def test_the_base_is_not_the_branch_of_a_fork_that_has_its_name(runner: InProcess) -> None:
     checked_out(runner.workspace, NEWER_BASE)
-    assert "The checkout is" not in runner.run({}, event=of_fork, name="pull_request").log
+    warning = (
+        f"The checkout is {'e' * 12} of a branch that has the name of the pull request's base, but this result is of"
+    )
+    result = runner.run({}, event=OF_FORK, name="pull_request")
+    assert [one.message.startswith(warning) for one in result.annotations].count(True) == 1
+
+
+def test_the_branch_of_a_fork_may_have_the_name_of_the_base(runner: InProcess) -> None:
+    checked_out(runner.workspace, {"HEAD": "ref: refs/heads/main", "refs/heads/main": HEAD})
+    assert "The checkout is" not in runner.run({}, event=OF_FORK, name="pull_request").log
 
 
 def test_a_push_to_the_default_branch_is_not_of_the_pull_request_that_is_named(runner: InProcess) -> None:

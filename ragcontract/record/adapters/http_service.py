@@ -1,14 +1,21 @@
-"""Ask a search or a chatbot that answers over HTTP."""
+"""Ask a search or a chatbot that answers over HTTP: with JSON, or with a stream of events.
+
+Streams (text/event-stream, section 9.2 of the HTML standard) are read after their end.
+"""
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any
 
+from jmespath.exceptions import JMESPathError
 from msgspec import UNSET, Meta, Struct
 from msgspec.structs import replace
 
+from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.net.sending import HttpAnswer, HttpCall, header, header_problems, shown, url_problems
+from ragcontract.core.safe_text import shorten
+from ragcontract.net.sending import HttpAnswer, HttpCall, header, header_problems, reason_in, shown, url_problems
 from ragcontract.record.adapters.process_serve import response_in
 from ragcontract.record.adapters.service_client import (
     AnswerMapping,
@@ -18,10 +25,9 @@ from ragcontract.record.adapters.service_client import (
     ServiceClient,
     Text,
     keys_in,
-    read_stream,
     searching,
 )
-from ragcontract.record.adapters.templates import Template, values_of
+from ragcontract.record.adapters.templates import SAME, Template, values_of
 from ragcontract.record.interface import CallFailed, Context, DocIdExpression, Response, Surroundings, System
 from ragcontract.record.returned.result_forms import DocumentIds
 from ragcontract.record.returned.returned_messages import decoded_json
@@ -88,6 +94,7 @@ class HttpService(System):
             *url_problems("http.url", options.url),
             *self._problems(options),
             *self._sent.problems,
+            *([f"http: {SAME}"] if self._sent.is_the_same else []),
             *([f"http.sse: {self._text_of}"] if isinstance(self._text_of, str) else []),
             *([] if self._mapping is None else [f"http.{problem}" for problem in self._mapping.problems]),
         ]
@@ -169,3 +176,90 @@ def _fields(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _flat(values: list[Any]) -> bool:
     return not any(isinstance(value, list | dict) for value in values)
+
+
+EVENT_STREAM = "text/event-stream"
+LAST = "[DONE]"  # what OpenAI's API sends last
+KINDS = ("type", "event")  # where the data of an event says what kind of event it is
+ERRORS = {"error", "failed", "response.failed", "run_error", "thread.run.failed"}
+
+
+class _Event(Struct, frozen=True):
+    name: str
+    data: str
+
+
+def read_stream(answered: HttpAnswer, text_of: Callable[[Any], Any], end: str | None = None) -> Any:
+    """Return the decoded JSON of an answer, or the ``events`` of a stream and their ``text``.
+
+    ``text_of`` returns the text in the data of an event, ``end`` is the data of the last event. Raises ValueError for
+    anything but JSON, and CallFailed for a stream that has an error, is cut off, or has something other than text.
+    """
+    if not answered.headers.get("content-type", "").lower().startswith(EVENT_STREAM):
+        return decoded_json(answered.content)
+    sent = list(_events(answered.content.decode("utf-8-sig", errors="replace")))
+    events: list[Any] = []
+    for event in sent:
+        is_read = event.data.strip() not in {"", LAST, end}
+        if _names_error(event.name):
+            raise _error(event.data if is_read else "", _content(event))
+        if is_read:
+            content = decoded_json(event.data)
+            if _is_error(content):
+                raise _error(event.data, content)
+            events.append(content)
+    if end is not None and not any(event.data.strip() == end for event in sent):
+        raise CallFailed("bad_answer", f"http.sse_end: the stream ended without {end!r}, so the answer was cut off")
+    try:
+        texts = [text_of(content) for content in events]
+    except JMESPathError as error:
+        raise ValueError(str(error)) from error
+    for number, text in enumerate(texts):
+        if not isinstance(text, str) and not _is_nothing(text):
+            raise CallFailed(
+                "bad_answer", f"http.sse: expected text, found {shorten(repr(text), bounds.VALUE)} in events[{number}]"
+            )
+    return {"text": "".join(text for text in texts if isinstance(text, str)), "events": events}
+
+
+def _names_error(name: Any) -> bool:
+    return isinstance(name, str) and name.casefold() in ERRORS
+
+
+def _is_error(content: Any) -> bool:
+    """Return whether the data of an event says an error, by its kind or a field ``error``."""
+    fields = content if isinstance(content, Mapping) else {}
+    inner = fields.get("response")  # as in OpenAI's Responses API
+    is_failed = isinstance(inner, Mapping) and bool(inner.get("error"))
+    return is_failed or bool(fields.get("error")) or any(_names_error(fields.get(name)) for name in KINDS)
+
+
+def _content(event: _Event) -> Any:
+    try:
+        return decoded_json(event.data)
+    except ValueError:
+        return None
+
+
+def _error(data: str, content: Any) -> CallFailed:
+    inner = content.get("response") if isinstance(content, Mapping) else None
+    reason = reason_in(content) or reason_in(inner) or data.strip() or "it gives no reason"
+    return CallFailed("service_error", f"the service answered with an error: {reason}")
+
+
+def _is_nothing(value: Any) -> bool:
+    """Return whether a value is what an expression finds in an event without text."""
+    return value is None or value is False or value in ([], {})
+
+
+def _events(stream: str) -> Iterator[_Event]:
+    """Yield the events that have a name, or data, which is in the lines that begin with ``data:``."""
+    for event in re.split(r"\r\n\r\n|\n\n|\r\r", stream):
+        lines = [line.partition(":") for line in re.split(r"\r\n|\n|\r", event)]
+        if strange := next((field for field, _, _ in lines if field.lstrip().startswith("{")), ""):
+            line = shorten(strange, bounds.VALUE)
+            raise CallFailed("bad_answer", f"the stream has JSON in a line that is not `data:`, which begins {line!r}")
+        data = "\n".join(value.removeprefix(" ") for field, colon, value in lines if field == "data" and colon)
+        names = [value.strip() for field, _, value in lines if field == "event"]
+        if data.strip() or names:
+            yield _Event(name=names[-1] if names else "", data=data)

@@ -21,7 +21,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.record.adapters.framework import EventLoop, FrameworkSystem, bases, chosen, named, text_at
-from ragcontract.record.adapters.templates import Template, values_of
+from ragcontract.record.adapters.templates import SAME, Template, values_of
 from ragcontract.record.adapters.user_code import imported
 from ragcontract.record.interface import Context, Response, Surroundings, System
 from ragcontract.record.returned.named_fields import FIELDS
@@ -238,8 +238,8 @@ class LangChain(FrameworkSystem):
 
     def _template(self, value: Any) -> Template:
         template = Template(value, self._secrets, at="langchain.input")
-        if template.problems:
-            raise InputError(template.problems)
+        if problems := [*template.problems, *([f"langchain.input: {SAME}"] if value and template.is_the_same else [])]:
+            raise InputError(problems)
         return template
 
     def setup(self) -> None:

@@ -25,6 +25,8 @@ from ragcontract.record.returned.returned_messages import (
 
 RETRIEVER, QUERY_ENGINE = "llama_index.BaseRetriever", "llama_index.BaseQueryEngine"
 CHAT_ENGINE, SIMPLE, AGENT = "llama_index.BaseChatEngine", "llama_index.SimpleChatEngine", "llama_index.BaseAgent"
+# Engines whose nodes may be none, whatever they retrieved: one has no retriever, the others may return only a text.
+WITHOUT_NODES = frozenset({SIMPLE, "llama_index.CustomQueryEngine"})
 WORKFLOWS = frozenset({"llama_index.BaseWorkflowAgent", "llama_index.AgentWorkflow"})
 # The events of a workflow's agent: what its model said in a step, and what a tool returned.
 STEP, RAN, SPEAKING = "llama_index.AgentOutput", "llama_index.ToolCallResult", "llama_index.FunctionAgent"
@@ -146,8 +148,8 @@ class LlamaIndex(FrameworkSystem):
         if hasattr(returned, "get_response"):  # it streams: read to the end
             returned = returned.get_response()
         nodes = returned.source_nodes
-        # An engine without a retriever does not say that it found nothing.
-        retrieves = bool(nodes) or SIMPLE not in self._bases
+        # Without nodes, these engines do not say that they found nothing.
+        retrieves = bool(nodes) or WITHOUT_NODES.isdisjoint(self._bases)
         calls = [_call(source) for source in returned.sources] if AGENT in self._bases else None
         return Response(
             results=results_of(nodes, self.doc_ids) if retrieves else None,

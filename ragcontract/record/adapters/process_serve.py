@@ -127,13 +127,15 @@ def failure(failed: CallFailed) -> dict[str, Any]:
 def response_in(line: Any, ids: DocumentIds) -> Response:
     """Return the response for an answer, which may be anything that a function may return, as JSON.
 
-    Raises CallFailed for ``{"failed": {"message": …, "kind": …, "again": true}}`` and for an ``{"error": …}`` alone,
-    and InputError for ``{"unusable": […]}``.
+    Raises CallFailed for ``{"failed": {"message": …, "kind": …, "again": true}}``, also with true or a text in it, and
+    for an ``{"error": …}`` alone, and InputError for ``{"unusable": […]}``.
     """
     fields = line if isinstance(line, dict) else {}
     if isinstance(problems := fields.get("unusable"), list):
         raise InputError([str(problem) for problem in problems])
     failed = fields.get("failed")
+    if failed is True or (isinstance(failed, str) and failed):
+        failed = {"message": failed if isinstance(failed, str) else None}
     if isinstance(failed, dict):
         pause, detail = failed.get("pause"), failed.get("detail")
         raise CallFailed(
@@ -239,7 +241,6 @@ class _Process:
         self._to_write: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._waiting: dict[int, queue.SimpleQueue[Line | CallFailed]] = {}
         self._lock = threading.Lock()
-        self._highest = 0
         self._tail: deque[int] = deque(maxlen=bounds.STDERR_TAIL)
         self._ended = ""
         self.stray = 0
@@ -268,7 +269,6 @@ class _Process:
             if self._ended:
                 raise self._failure(self._ended)
             self._waiting[number] = answer
-            self._highest = max(self._highest, number)
         self._to_write.put(json.dumps({"id": number, **line}).encode() + b"\n")
         try:
             reply = answer.get(timeout=max(0, min(seconds, threading.TIMEOUT_MAX)))
@@ -348,18 +348,17 @@ class _Process:
             return
         number = fields.get("id")
         number = number if type(number) is int else 0
-        known = 0 < number <= self._highest
         with self._lock:
             answer = self._waiting.pop(number, None)
         if answer is not None:
             answer.put(fields)
-        elif not known:
+        else:
             self._stray(line)
 
     def _stray(self, line: bytes) -> None:
         stream = Unfailing(sys.stderr)
         if not self.stray:
-            stream.write(f"{self._name}: lines that answer no question are passed on:\n")
+            stream.write(f"{self._name}: lines that answer no question, or one again, are passed on:\n")
         self.stray += 1
         if self.stray <= bounds.STRAY_LINES:
             text = visible(self._secrets.redacted(line.decode(errors="replace").rstrip("\r\n")))

@@ -1,7 +1,6 @@
-"""Call a recorded service, and read its answers: JSON, or a stream of events.
+"""Call a recorded service, and find the fields of a response in its answers.
 
-A failed call says whether another attempt may succeed, and when. Streams (text/event-stream, section 9.2 of the HTML
-standard) are read after their end.
+A failed call says whether another attempt may succeed, and when.
 
 The fields of a response are found by JMESPath expressions. In JMESPath, ``hits[*].doc`` leaves out every item of
 ``hits`` that has no ``doc``, so a wrong name finds an empty list. Expressions for lists are therefore evaluated in a
@@ -9,7 +8,6 @@ way that reports the items that a projection drops.
 """
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -23,7 +21,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.net.pacing import Timing
-from ragcontract.net.sending import Failed, HttpAnswer, HttpCall, Service, reason_in, shown
+from ragcontract.net.sending import Failed, HttpAnswer, HttpCall, Service, shown
 from ragcontract.net.sessions import TrustEnv
 from ragcontract.record.interface import CallFailed, Response, Surroundings
 from ragcontract.record.returned.result_forms import DocumentIds
@@ -108,65 +106,6 @@ def keys_in(content: Any) -> str:
     return ", ".join(names) or "no keys"
 
 
-EVENT_STREAM = "text/event-stream"
-LAST = "[DONE]"  # what OpenAI's API sends last
-
-
-class _Event(Struct, frozen=True):
-    name: str
-    data: str
-
-
-def read_stream(answered: HttpAnswer, text_of: Callable[[Any], Any], end: str | None = None) -> Any:
-    """Return the decoded JSON of an answer, or the ``events`` of a stream and their ``text``.
-
-    ``text_of`` returns the text in the data of an event, ``end`` is the data of the last event. Raises ValueError for
-    anything but JSON, and CallFailed for a stream that has an error, is cut off, or has something other than text.
-    """
-    if not answered.headers.get("content-type", "").lower().startswith(EVENT_STREAM):
-        return decoded_json(answered.content)
-    sent = list(_events(answered.content.decode("utf-8-sig", errors="replace")))
-    if end is not None and not any(event.data.strip() == end for event in sent):
-        raise CallFailed("bad_answer", f"http.sse_end: the stream ended without {end!r}, so the answer was cut off")
-    read = [(event, decoded_json(event.data)) for event in sent if event.data.strip() not in {"", LAST, end}]
-    for event, content in read:
-        _refuse_error(event, content)
-    events = [content for _, content in read]
-    try:
-        texts = [text_of(content) for content in events]
-    except JMESPathError as error:
-        raise ValueError(str(error)) from error
-    for number, text in enumerate(texts):
-        if not isinstance(text, str) and not _is_nothing(text):
-            raise CallFailed(
-                "bad_answer", f"http.sse: expected text, found {shorten(repr(text), bounds.VALUE)} in events[{number}]"
-            )
-    return {"text": "".join(text for text in texts if isinstance(text, str)), "events": events}
-
-
-def _refuse_error(event: _Event, content: Any) -> None:
-    """Raise CallFailed for an event that is an error by its name, its type or a field ``error``."""
-    fields = content if isinstance(content, Mapping) else {}
-    if "error" in (event.name, fields.get("type")) or fields.get("error"):
-        reason = reason_in(content) or event.data
-        raise CallFailed("service_error", f"the service answered with an error: {reason}")
-
-
-def _is_nothing(value: Any) -> bool:
-    """Return whether a value is what an expression finds in an event without text."""
-    return value is None or value is False or value in ([], {})
-
-
-def _events(stream: str) -> Iterator[_Event]:
-    """Yield the events that have data, which is in the lines that begin with ``data:``."""
-    for event in re.split(r"\r\n\r\n|\n\n|\r\r", stream):
-        lines = [line.partition(":") for line in re.split(r"\r\n|\n|\r", event)]
-        data = "\n".join(value.removeprefix(" ") for field, colon, value in lines if field == "data" and colon)
-        names = [value.strip() for field, _, value in lines if field == "event"]
-        if data.strip():
-            yield _Event(name=names[-1] if names else "", data=data)
-
-
 Search = Callable[[Any], Any]
 EmptyResults = Literal["error", "accept"]
 RESULT_FIELDS = ("doc_id", "score", "chunk_id", "text", "metadata")
@@ -222,7 +161,9 @@ class AnswerMapping:
     def response(self, content: Any) -> Response:
         """Return the response in an answer; raises CallFailed if a field has another form than expected."""
         values = {name: self._found(name, search, content) for name, search in self._searches.items()}
-        stated = content.get("error") if isinstance(content, Mapping) else None  # as an answer without a mapping has it
+        # As an answer without a mapping has it, or one of GraphQL beside a part of its data.
+        fields = content if isinstance(content, Mapping) else {}
+        stated = fields.get("error") or fields.get("errors")
         if error := values.pop("error", None if "error" in self._expressions else stated):
             reason = shorten(error if isinstance(error, str) else repr(error), bounds.SERVICE_REASON)
             raise CallFailed("service_error", f"the service answered with an error: {visible(reason)}")
@@ -323,6 +264,7 @@ def searching(expression: str, *, as_list: bool = False) -> Search | str:
 Node = Mapping[str, Any]
 PROJECTIONS = {"projection", "value_projection", "filter_projection"}
 PATHS = {"field", "subexpression", "index_expression"}
+PARTS = {"flatten", "pipe", "or_expression", "and_expression", "function_expression", "multi_select_list"}
 IDENTITY = {"type": "identity", "children": []}
 
 
@@ -349,19 +291,42 @@ def search_of_list(expression: str) -> Callable[[Any], Any]:
     return lambda content: _Interpreter(last, earlier).visit(node, content)
 
 
-def _last(node: Node) -> Iterator[Node]:
-    """Yield the projections whose items become those of the list."""
-    children = node["children"]
+def _last(node: Node, before: Sequence[Node] = ()) -> list[Node]:
+    """Return the projections whose items become those of the list.
+
+    ``before`` are those that made the value to which the expression is applied, as what stands before a pipe.
+    """
+    children: Sequence[Any] = node["children"]
     match node["type"]:
         case kind if kind in PROJECTIONS:
-            yield node
-        case "or_expression" | "function_expression":
+            return [*_of_base(children[0], children[1], before), *_of_items(node, children[1])]
+        case "identity" | "current" | "slice":
+            return list(before)
+        case "pipe" | "subexpression" | "index_expression":
             for child in children:
-                yield from _last(child)
-        case "pipe":
-            yield from _last(children[1])
-            if children[1]["type"] == "function_expression":  # such as sort
-                yield from _last(children[0])
+                before = _last(child, before)
+            return list(before)
+        case "and_expression":
+            return _last(children[1], before)
+        case "or_expression" | "function_expression" | "multi_select_list" | "flatten":
+            return [projection for child in children for projection in _last(child, before)]
+        case _:
+            return []
+
+
+def _of_base(base: Node, items: Node, before: Sequence[Node]) -> list[Node]:
+    """Return those that make the list of a projection, unless some of its lists may be missing.
+
+    ``events[].sources[].id`` is the ids of all sources, of the events that have any; ``hits[].doc[]`` is a list of ids.
+    """
+    return [] if base["type"] == "flatten" and items != IDENTITY else _last(base, before)
+
+
+def _of_items(node: Node, items: Node) -> list[Node]:
+    """Return a projection, or those within its items, so that ``events[*].sources[*].id`` is as with ``[]``."""
+    inner = _last(items)
+    is_exempt = any(projection["children"][1] != IDENTITY for projection in inner)
+    return inner if is_exempt else [node, *inner]
 
 
 def _earlier(node: Node) -> Iterator[Node]:
@@ -370,7 +335,7 @@ def _earlier(node: Node) -> Iterator[Node]:
     if node["type"] in PROJECTIONS:
         yield node
         children = children[:1]
-    if node["type"] in {*PROJECTIONS, "flatten", "pipe", "or_expression", "function_expression", *PATHS}:
+    if node["type"] in {*PROJECTIONS, *PARTS, *PATHS}:
         for child in children:
             if isinstance(child, Mapping):
                 yield from _earlier(child)
@@ -404,15 +369,36 @@ class _Interpreter(TreeInterpreter):
         is_last = id(node) in self._last
         if node["type"] == "filter_projection":
             condition = node["children"][2]
-            compared = condition["children"] if condition["type"] == "comparator" else [condition]
-            paths = [part for part in compared if part["type"] in PATHS]
-            if not kept and any(all(self.visit(path, item) is None for item in items) for path in paths):
+            if not kept and self._is_absent(condition, items):
                 raise DroppedError(f"its filter looks for what none of {len(items):,} items has", is_absent=not is_last)
-            passing: Any = {"type": "filter_projection", "children": [_literal(items), IDENTITY, condition]}
-            items = super().visit_filter_projection(passing, None) or []
+            items = self._passing(condition, items)
         dropped = len(items) - len(kept)
         if dropped and (is_last or not kept):
             raise DroppedError(f"finds nothing in {dropped:,} of {len(items):,} items", is_absent=not is_last)
+
+    def _passing(self, condition: Node, items: list[Any]) -> list[Any]:
+        """Return the items for which a condition is true."""
+        node: Any = {"type": "filter_projection", "children": [_literal(items), IDENTITY, condition]}
+        passing: list[Any] = super().visit_filter_projection(node, None) or []
+        return passing
+
+    def _is_absent(self, condition: Any, items: list[Any]) -> bool:
+        """Return whether a condition looks for something that is in none of the items for which it gets to look."""
+        children: Sequence[Any] = condition["children"]
+        match condition["type"]:
+            case "and_expression":
+                left, right = children
+                return self._is_absent(left, items) or self._is_absent(right, self._passing(left, items))
+            case "or_expression":
+                return all(self._is_absent(child, items) for child in children)
+            case "function_expression" if condition["value"] == "not_null":
+                return all(self._is_absent(child, items) for child in children)
+            case "comparator" | "not_expression" | "function_expression":
+                return any(self._is_absent(child, items) for child in children)
+            case kind if kind in {*PATHS, *PROJECTIONS, "pipe"}:
+                return bool(items) and all(self.visit(condition, item) is None for item in items)
+            case _:
+                return False
 
 
 def _literal(value: Any) -> dict[str, Any]:

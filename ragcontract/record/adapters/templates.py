@@ -14,6 +14,14 @@ from ragcontract.record.interface import CallFailed, Context
 _PART = re.compile(rf"{PLACEHOLDER.pattern}" r"|\{\{([A-Za-z_][\w.-]*)\}\}|\{([A-Za-z_][\w.-]*)\}")
 PLACEHOLDERS = ("query", "top", "query_id", "messages", "history", "repeat", "attempt")
 METADATA = "metadata."
+ASKING = ("query", "messages")  # what stands for the question; metadata may as well
+SAME = (
+    "no placeholder stands for the question, so all questions would be the same; write {query}, or {messages} for the "
+    "conversation up to it, where it belongs"
+)
+# As in Jinja and other languages of templates; a name that is no placeholder may be of any language in braces.
+_KNOWN = rf"(?:{'|'.join(PLACEHOLDERS)}|metadata\.[\w.-]+)"
+_WITH_BLANKS = re.compile(rf"\{{(?:\s+({_KNOWN})\s*|({_KNOWN})\s+)\}}")
 
 
 class Placeholder:
@@ -39,7 +47,10 @@ class Template:
         """Read a value; ``at`` is its place in the target file."""
         self.problems: list[str] = []
         self._secrets = secrets
+        self._names: set[str] = set()
         self._value = self._read(value, at)
+        asks = any(name in ASKING or name.startswith(METADATA) for name in self._names)
+        self.is_the_same = not asks and not self.problems  # for all questions
 
     def filled(self, values: Mapping[str, Any]) -> Any:
         """Return the value for a question. A text that is only a placeholder becomes a value of that type."""
@@ -66,6 +77,10 @@ class Template:
             else:
                 parts.append(self._placeholder(name, at))
         parts.append(text[end:])
+        for match in _WITH_BLANKS.finditer(text):
+            name = match[1] or match[2]
+            advice = f"write {{{name}}}, or {{{{{name}}}}} for the name in braces"
+            self.problems.append(f"{at}: {match[0]} has blanks, so it is not a placeholder; {advice}")
         if "${secret" in _PART.sub("", text):
             self.problems.append(f"{at}: a secret is written ${{secret:NAME}}, with letters, digits and _ in its name")
         return [part for part in parts if part != ""]
@@ -83,6 +98,7 @@ class Template:
             self.problems.append(
                 f"{at}: {{{name}}} is not a placeholder, which are {known}; write {{{{{name}}}}} for these characters"
             )
+        self._names.add(name)
         return Placeholder(name)
 
 

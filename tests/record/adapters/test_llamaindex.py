@@ -11,6 +11,8 @@ from msgspec import UNSET
 from ragcontract.core.errors import InputError
 from ragcontract.record.adapters.llamaindex import LlamaIndex, LlamaIndexOptions, of_object, system
 from ragcontract.record.interface import CallFailed, Surroundings
+from tests.builders import write_jsonl
+from tests.process import spawn
 from tests.record.adapters.stand_ins import Node, llama_index, of
 from tests.record.systems import asked, context, doc_ids
 
@@ -62,6 +64,32 @@ def test_a_query_engine_gives_its_answer_and_its_nodes() -> None:
     assert (doc_ids(response), response.response, response.tool_calls) == (["a", "n2"], "y", None)
     assert asked(engine(answer(None, []))).response is None
     assert asked(engine(answer(None, []))).results == []
+
+
+def test_a_custom_engine_that_returns_only_a_text_does_not_say_what_it_retrieved() -> None:
+    custom = of("llama_index", "CustomQueryEngine", "BaseQueryEngine", query=lambda *_: answer("x", []))
+    assert asked(LlamaIndex(custom(), HERE)).results is None
+    custom = of("llama_index", "CustomQueryEngine", "BaseQueryEngine", query=lambda *_: answer())
+    assert doc_ids(asked(LlamaIndex(custom(), HERE))) == ["a", "n2"]
+
+
+def test_a_recording_of_such_an_engine_does_not_pass_where_documents_are_forbidden(tmp_path: Path) -> None:
+    package = tmp_path / "llama_index" / "core"
+    package.mkdir(parents=True)
+    (package.parent / "__init__.py").write_text("")
+    (package / "__init__.py").write_text("class BaseQueryEngine: ...\nclass CustomQueryEngine(BaseQueryEngine): ...\n")
+    (tmp_path / "app.py").write_text(
+        "from types import SimpleNamespace\nfrom llama_index.core import CustomQueryEngine\n\n"
+        "class Engine(CustomQueryEngine):\n"
+        "    def query(self, question):\n"
+        "        return SimpleNamespace(response='From the salaries.', source_nodes=[])\n\n"
+        "engine = Engine()\n"
+    )
+    row = {"id": "a", "query": "q", "relevant_doc_ids": [], "forbidden_doc_ids": ["salaries"]}
+    write_jsonl(tmp_path / "golden.jsonl", [row])
+    ended = spawn("record", "app.py:engine", cwd=tmp_path)
+    assert (ended.code, "1 row without `results`" in ended.err) == (0, True), ended
+    assert spawn("check", cwd=tmp_path).code == 2
 
 
 def test_a_stream_is_read_to_its_end() -> None:

@@ -16,6 +16,7 @@ from tests.net.service import Reply, Request, Service
 TOKEN = "sk-standin-0123456789abcdef"
 SURROUNDINGS = Surroundings(secrets=Secrets({"TOKEN": TOKEN}))
 CONTEXT = Context(query_id="q1", top=5, seconds=20, traceparent="00-aa-bb-01")
+ASKED = {"q": "{query}"}
 FOUND = Reply(content={"results": [{"doc_id": "a", "text": "A"}]})
 
 
@@ -28,7 +29,7 @@ def asked(
 ) -> tuple[Response, Request]:
     """Ask a service one question; return its response and the last request."""
     with Service(*(replies or (FOUND,))) as service:
-        options = msgspec.convert({"url": f"{service.url}/search"} | more, HttpOptions)
+        options = msgspec.convert({"url": f"{service.url}/search", "query": ASKED} | more, HttpOptions)
         made = system(options, surroundings)
         made.setup()
         try:
@@ -39,7 +40,7 @@ def asked(
 
 def problems(**options: Any) -> list[str]:
     with pytest.raises(InputError) as raised:
-        system(msgspec.convert({"url": "http://h"} | options, HttpOptions), SURROUNDINGS)
+        system(msgspec.convert({"url": "http://h", "query": ASKED} | options, HttpOptions), SURROUNDINGS)
     return raised.value.problems
 
 
@@ -210,7 +211,7 @@ def test_a_stream_that_breaks_off_is_no_shorter_answer(data: list[Any], kind: st
 
 
 def test_events_without_text_have_no_part_in_the_answer() -> None:
-    quiet = [{"delta": None}, {"delta": False}, {"delta": ""}, {"delta": {}}, {"error": None}, "event: error\n\n"]
+    quiet = [{"delta": None}, {"delta": False}, {"delta": ""}, {"delta": {}}, {"error": None}, "event: done\n\n"]
     assert asked(events({"delta": "a"}, *quiet), sse="delta")[0].response == "a"
 
 
@@ -246,7 +247,7 @@ def test_a_redirect_keeps_the_secret_within_the_host() -> None:
 
 
 def test_facts_name_the_service_without_its_parameters() -> None:
-    made = system(HttpOptions(url="https://h/a?key=x", json={}), SURROUNDINGS)
+    made = system(HttpOptions(url="https://h/a?key=x", json=ASKED), SURROUNDINGS)
     assert made.facts() == {"url": "https://h/a", "method": "POST"}
     assert made.versions() == {}
     assert made.concurrency == 8

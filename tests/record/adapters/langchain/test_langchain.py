@@ -89,6 +89,12 @@ def test_a_misspelled_placeholder_is_an_error_before_the_first_question() -> Non
         target(noting([]), ["a"], input={"a": "{qeury}"})
 
 
+@pytest.mark.parametrize("given", [{"a": "%(query)s"}, {"a": "fixed", "b": "{top}"}])
+def test_a_chain_that_is_not_asked_the_question_is_an_error_before_the_first_one(given: dict[str, str]) -> None:
+    with pytest.raises(InputError, match=r"langchain\.input: no placeholder stands for the question"):
+        target(noting([]), [*given], input=given)
+
+
 def test_several_inputs_need_to_be_named() -> None:
     with pytest.raises(InputError, match=r"several inputs \(a, b\); say what it is asked with"):
         target(lambda *_: "x", ["a", "b"]).setup()
