@@ -26,7 +26,8 @@ Properties = dict[str, str]
 
 DECLARATION = b'<?xml version="1.0" encoding="utf-8"?>\n'
 COUNTED = "counts in the pass rate"
-BATCH = 1_000  # test cases that junit-xml holds in memory at once
+BATCH = 1_000  # test cases that are written at once
+ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})  # in an attribute
 
 
 def render(report: Report) -> Iterator[bytes]:
@@ -53,11 +54,16 @@ def render(report: Report) -> Iterator[bytes]:
     tests, failures = len(gates) + len(queries), [*gates, *queries].count("fail")
     yield DECLARATION
     yield f'<testsuites disabled="0" errors="0" failures="{failures}" tests="{tests}" time="0.0">\n'.encode()
-    cases = (_gate(gate, of_gates.get(gate.id), _classname(report, "gates")) for gate in report.gates)
-    yield from _suite(_suite_name(report, "gates"), properties, gates, cases)
-    classname = _classname(report, "queries")
-    cases = (_query(query, findings, since(report, query), classname) for query in listed)
-    yield from _suite(_suite_name(report, "queries"), of_queries, queries, cases)
+    of_gate = (_gate(gate, of_gates.get(gate.id), _name(report, "gates", ".")) for gate in report.gates)
+    yield from _suite(_name(report, "gates"), properties, gates, map(_xml, of_gate))
+    classname = _name(report, "queries", ".")
+    cases = (
+        _xml(_query(query, findings, since(report, query), classname))
+        if query.violations
+        else _passing(query, classname)
+        for query in listed
+    )
+    yield from _suite(_name(report, "queries"), of_queries, queries, cases)
     yield b"</testsuites>\n"
 
 
@@ -65,19 +71,16 @@ def render_error(report: ErrorReport) -> bytes:
     """Render one test case for input that cannot be judged: its error has all problems."""
     problems = [visible(problem) for problem in report.problems]
     problems += filter(None, [more(report.more_problems, 0, form="… and {}")])
-    case = TestCase("the input can be judged", classname=_classname(report, "input"))
+    case = TestCase("the input can be judged", classname=_name(report, "input", "."))
     case.add_error_info(message=problems[0], output="\n".join(problems), error_type="input")
-    suite = TestSuite(_suite_name(report, "input"), [case], properties={"verdict": report.verdict}).build_xml_doc()
+    suite = TestSuite(_name(report, "input"), [case], properties={"verdict": report.verdict}).build_xml_doc()
     head = b'<testsuites disabled="0" errors="1" failures="0" tests="1" time="0.0">\n'
     return DECLARATION + head + _lines(ET.tostring(suite)) + b"</testsuites>\n"
 
 
-def _suite_name(report: Report | ErrorReport, what: str) -> str:
-    return " ".join(filter(None, ["rag-contract", visible(report.contract), what]))
-
-
-def _classname(report: Report | ErrorReport, what: str) -> str:
-    return ".".join(filter(None, ["rag-contract", visible(report.contract), what]))
+def _name(report: Report | ErrorReport, what: str, between: str = " ") -> str:
+    """Return the name of a suite, or of the class of its cases, whose parts have dots between them."""
+    return between.join(filter(None, ["rag-contract", visible(report.contract), what]))
 
 
 def _case(name: str, classname: str, location: str) -> TestCase:
@@ -86,7 +89,20 @@ def _case(name: str, classname: str, location: str) -> TestCase:
     return TestCase(visible(name), classname=classname, file=visible(at.path) or None, line=at.line or None)
 
 
-def _suite(name: str, properties: Properties, statuses: Sequence[str], cases: Iterator[TestCase]) -> Iterator[bytes]:
+def _xml(case: TestCase) -> bytes:
+    suite = ET.tostring(TestSuite("", [case]).build_xml_doc())
+    return suite[suite.index(b"<testcase") : suite.rindex(b"</testsuite>")]
+
+
+def _passing(query: QueryReport, classname: str) -> bytes:
+    """Render a case without anything in it as ``_xml`` does; nearly all queries of a large set are like that."""
+    at = Location.of_report(query.location)
+    attributes = {"name": query.id, "classname": classname, "file": at.path, "line": str(at.line or "")}
+    written = [f'{key}="{visible(text).translate(ESCAPES)}"' for key, text in attributes.items() if text]
+    return f"<testcase {' '.join(written)} />".encode("ascii", "xmlcharrefreplace")
+
+
+def _suite(name: str, properties: Properties, statuses: Sequence[str], cases: Iterator[bytes]) -> Iterator[bytes]:
     """Render a suite; ``statuses`` are those of its cases, for the totals."""
     suite = TestSuite(name, properties=properties).build_xml_doc()
     failures, passes = statuses.count("fail"), statuses.count("pass")
@@ -94,8 +110,7 @@ def _suite(name: str, properties: Properties, statuses: Sequence[str], cases: It
     suite.attrib.update(tests=str(len(statuses)), failures=str(failures), skipped=str(skipped))
     yield _lines(ET.tostring(suite).removesuffix(b"</testsuite>"))
     while batch := list(islice(cases, BATCH)):
-        part = ET.tostring(TestSuite(name, batch).build_xml_doc())
-        yield _lines(part[part.index(b"<testcase") : part.rindex(b"</testsuite>")])
+        yield _lines(b"".join(batch))
     yield b"</testsuite>\n"
 
 

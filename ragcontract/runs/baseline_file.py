@@ -21,6 +21,7 @@ from ragcontract.files.schema import Mismatch
 from ragcontract.runs.baseline_contract import Expected, PastContract, Replaced, RunCount
 
 FORMAT_VERSION = 1
+AROUND = 2  # levels around each query
 BATCH = 100  # queries per batch; once decoded, they fit into the processor cache
 
 
@@ -157,19 +158,18 @@ def stored_events(path: str, *, with_metrics: bool = False, progress: Progress =
         yield Problem(path, read_problem(error))
         return
     yield FileRead(source)
-    if not data.strip():
+    if not data or data.isspace():
         yield Problem(path, "is empty; make it with `rag-contract baseline --force`")
         return
     try:
-        check_nesting(data)
-        file = msgspec.json.decode(data, type=_Packed)
+        file, around = _unpacked(data)
     except UNDECODABLE as error:
         yield from _not_a_baseline(data, path, error)
         return
     if file.format_version != FORMAT_VERSION:
         yield Problem(path, _unknown_format(file.format_version))
         return
-    if (key := _doubled_key(data, file.queries)) is not None:
+    if (key := _doubled_key(around, file.queries)) is not None:
         yield Problem(path, fault(key))
         return
     yield StoredHead(**{name: getattr(file, name) for name in StoredHead.__struct_fields__})
@@ -182,12 +182,28 @@ def stored_events(path: str, *, with_metrics: bool = False, progress: Progress =
         yield from _explain(data, path, error)
 
 
-def _doubled_key(data: bytes, queries: Sequence[msgspec.Raw]) -> str | None:
+def _unpacked(data: bytes) -> tuple[_Packed, bytes]:
+    """Decode a file but for its queries; return it, and the JSON around them, with the last one.
+
+    Raises one of ``UNDECODABLE``.
+    """
+    try:
+        file = msgspec.json.decode(data, type=_Packed)
+    except UNDECODABLE:
+        check_nesting(data)
+        raise
+    around, queries = data, file.queries
+    if queries:
+        around = data[: data.rfind(bytes(queries[0]))] + data[data.rfind(bytes(queries[-1])) :]
+    brackets = max([raw.count(b"[") + raw.count(b"{") for raw in map(bytes, queries)], default=0)
+    # No usual query has so many brackets. To follow them all takes as long as decoding.
+    check_nesting(data if brackets + AROUND > bounds.NESTING else around)
+    return file, around
+
+
+def _doubled_key(around: bytes, queries: Sequence[msgspec.Raw]) -> str | None:
     """Return a key that occurs twice in one of the first queries, or in the object around all of them."""
-    if not queries:
-        return doubled_key(data)
-    begin, end = data.rfind(bytes(queries[0])), data.rfind(bytes(queries[-1]))
-    if (key := doubled_key(data[:begin] + data[end:])) is not None:
+    if (key := doubled_key(around)) is not None:
         return key
     keys = DoubledKeys(bounds.RUN_KEYS_COMPARED)
     return next(filter(None, map(keys.of_row, map(bytes, queries))), None)
