@@ -7,7 +7,7 @@ The exports are imported lazily, because a check on the command line needs none 
 # and a typing.py there would shadow the standard library's. For the same reason nothing else is imported here.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ragcontract.api import check, load_golden, load_run
+    from ragcontract.api import ContractBroken, Report, check, load_golden, load_run
     from ragcontract.core.errors import InputError, OutputError
     from ragcontract.core.golden import GoldenQuery
     from ragcontract.core.version import __version__ as __version__
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     )
     from ragcontract.record.interface import CallFailed, Context, Response
     from ragcontract.record.recording import Recording, record_run
-    from ragcontract.report.api_report import ContractBroken, Report
     from ragcontract.runs.run_writer import RunWriter
 
 __all__ = [
@@ -54,14 +53,14 @@ _HOMES = {
     "__version__": "ragcontract.core.version",
     "CallFailed": "ragcontract.record.interface",
     "Context": "ragcontract.record.interface",
-    "ContractBroken": "ragcontract.report.api_report",
+    "ContractBroken": "ragcontract.api",
     "GoldenQuery": "ragcontract.core.golden",
     "InputError": "ragcontract.core.errors",
     "Judge": "ragcontract.judge.recall_of_sample",
     "JudgedRecall": "ragcontract.judge.recall_of_sample",
     "OutputError": "ragcontract.core.errors",
     "Recording": "ragcontract.record.recording",
-    "Report": "ragcontract.report.api_report",
+    "Report": "ragcontract.api",
     "Response": "ragcontract.record.interface",
     "RunWriter": "ragcontract.runs.run_writer",
     "acontext_recall": "ragcontract.recall_functions",

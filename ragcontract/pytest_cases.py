@@ -21,7 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract import pipeline
-from ragcontract.api import named, valid_k
+from ragcontract.api import Report, named, valid_k
 from ragcontract.contract.defaults import GOLDEN as DEFAULT_GOLDEN
 from ragcontract.contract.defaults import RUN as DEFAULT_RUN
 from ragcontract.contract.resolve import Contract
@@ -32,7 +32,6 @@ from ragcontract.core.ids import paths_of, several, some
 from ragcontract.core.safe_text import printable, visible
 from ragcontract.evaluation.source import Inputs, Local, find_inputs, folders_above
 from ragcontract.files.paths import existing_files
-from ragcontract.report.api_report import Report
 from ragcontract.report.terminal import pass_notes
 from ragcontract.runs.run_writer import InMemory
 

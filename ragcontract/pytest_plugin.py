@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from ragcontract.api import Report
     from ragcontract.pytest_cases import Case
-    from ragcontract.report.api_report import Report
 
 MARKER = (
     "rag_contract(golden, run, baseline, scores, judgments, calibration, config, k, tags, repeats, folder): what the "

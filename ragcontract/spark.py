@@ -7,11 +7,10 @@ from pathlib import Path as LocalPath
 from pyspark.sql import DataFrame, SparkSession
 
 from ragcontract import pipeline
-from ragcontract.api import inputs_of, named
+from ragcontract.api import Report, inputs_of, named
 from ragcontract.cluster.spark_source import OnSpark, Rows
 from ragcontract.core.ids import Path
 from ragcontract.evaluation.source import Local, Source
-from ragcontract.report.api_report import Report
 from ragcontract.runs.readers import is_run, open_stored
 
 RunOnCluster = Path | Sequence[Path] | DataFrame

@@ -15,8 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract.cli.console import say
-from ragcontract.cli.keyboard import Keyboard
-from ragcontract.cli.text_lines import NARROWEST, text_lines
+from ragcontract.cli.interactive import NARROWEST, Keyboard, text_lines
 from ragcontract.core import bounds
 from ragcontract.core.judge_settings import Task
 from ragcontract.core.numbers import count

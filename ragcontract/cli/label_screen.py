@@ -13,8 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract.cli.console import progress_over, say, warn
-from ragcontract.cli.keyboard import Keyboard
-from ragcontract.cli.text_lines import NARROWEST, room, text_lines
+from ragcontract.cli.interactive import NARROWEST, Keyboard, room, text_lines
 from ragcontract.contract import defaults
 from ragcontract.contract.config import Config
 from ragcontract.contract.golden_file import contract_warnings

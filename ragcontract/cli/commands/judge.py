@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from ragcontract.cli.console import progress_over, say, warn
+from ragcontract.cli.interactive import Keyboard
 from ragcontract.cli.judge_label_screen import LabelSession
 from ragcontract.cli.judge_options import (
     calibrated,
@@ -23,7 +24,6 @@ from ragcontract.cli.judge_options import (
     progress_shown,
     say_expected,
 )
-from ragcontract.cli.keyboard import Keyboard
 from ragcontract.cli.options import (
     REPEATS,
     configured,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import click
 
 from ragcontract.cli.console import say
-from ragcontract.cli.keyboard import Keyboard
+from ragcontract.cli.interactive import Keyboard
 from ragcontract.cli.label_screen import Interview, LabelScreen, read_sheet
 from ragcontract.cli.options import (
     configured,

@@ -1,12 +1,16 @@
-"""Keys and lines from a person: single keys on a terminal, lines where standard input is a pipe or a file."""
+"""Keys and lines from a person, single keys on a terminal and lines elsewhere, and texts for a person on a terminal."""
 
 import os
 import select
 import sys
+import textwrap
+import unicodedata
 from contextlib import suppress
 from typing import Any, Self, TextIO
 
 import click
+
+from ragcontract.core.safe_text import printable, visible
 
 try:
     import termios
@@ -17,6 +21,7 @@ except ImportError:  # Windows
 END_OF_INPUT, ESCAPE = "\x04", "\x1b"
 SOON = 0.2  # s; how late a Ctrl-C can be noticed
 TYPED_AHEAD = 1024  # bytes that are read at once
+NARROWEST, TAB, NARROW, WIDE = 20, 4, 1, 2  # columns
 
 
 class Keyboard:
@@ -100,3 +105,24 @@ class Keyboard:
         if not line:
             raise EOFError
         return line.rstrip("\r\n")
+
+
+def room(text: str, columns: int) -> int:
+    """Return how many characters of a text fit on a line; Chinese, Japanese and Korean ones take two columns."""
+    is_wide = not text.isascii() and any(unicodedata.east_asian_width(char) in "WF" for char in text)
+    return max(columns, NARROWEST) // (WIDE if is_wide else NARROW)
+
+
+def text_lines(text: str, columns: int, indent: str = "", *, most: int | None = None) -> list[str]:
+    """Return a text in lines that fit on a terminal, on which nothing in it acts.
+
+    The text keeps its own lines and their indentation, because code cannot be read without them; blank lines are left
+    out. Of more than ``most`` lines, an ellipsis stands for the last ones.
+    """
+    lines: list[str] = []
+    for line in text.split("\n"):
+        shown = printable(visible(line.rstrip().expandtabs(TAB)))
+        words, width = shown.lstrip(), room(shown, columns)
+        margin = indent + " " * min(len(shown) - len(words), (width - len(indent)) // 2)
+        lines += textwrap.wrap(words, width, initial_indent=margin, subsequent_indent=margin, break_on_hyphens=False)
+    return lines if most is None or len(lines) <= most else [*lines[: most - 1], f"{indent}…"]
