@@ -24,9 +24,9 @@ from benchmarks import tables
 from benchmarks.robust03 import Robust, System, from_command_line
 from benchmarks.small_checks import Run, judged, run_rows, write_set
 from benchmarks.stages import Row, write_lines
+from ragcontract.api import Report
 from ragcontract.cli.main import main as rag_contract
 from ragcontract.core.numbers import SAME
-from ragcontract.report.api_report import Report
 
 K = 10
 LIMIT = 0.05

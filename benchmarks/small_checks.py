@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.stages import Row, write_config, write_lines
 from ragcontract import check
-from ragcontract.report.api_report import Report
+from ragcontract.api import Report
 
 RULES_OFF = {"per_query": {"enforce_must_include": False}}  # only means are judged
 Run = Mapping[str, Sequence[str]]

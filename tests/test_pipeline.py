@@ -146,10 +146,10 @@ def test_a_query_that_can_never_pass_is_warned_about_unless_the_rule_is_off(tmp_
 def test_a_good_run_comes_with_all_it_returned(tmp_path: Path) -> None:
     paths = paths_in(tmp_path, [golden("q", "a")], [run("q", *"abcdefgh"), run("more", "z")])
     outcome = pipeline.check(replace(paths.request(k=2, decides=False), store=True), now=NOW)
-    assert outcome.evaluation.run.doc_ids == {"q": [list("abcdefgh")]}
+    assert outcome.evaluation.run.ids.doc_ids == {"q": [list("abcdefgh")]}
     assert outcome.evaluation.contract.k == 2
     assert outcome.report.warnings == [f"{tmp_path}/run.jsonl: 1 row for no golden query, left out: 'more'"]
-    assert pipeline.check(paths.request(), now=NOW).evaluation.run.doc_ids == {}
+    assert pipeline.check(paths.request(), now=NOW).evaluation.run.ids.doc_ids == {}
 
 
 def test_a_run_that_is_to_be_stored_must_be_whole_whatever_the_config_says(tmp_path: Path) -> None:

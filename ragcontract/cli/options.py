@@ -20,9 +20,10 @@ from ragcontract.cli.console import progress_over, warn
 from ragcontract.contract import defaults
 from ragcontract.contract.config import Config
 from ragcontract.contract.config_file import read_config
+from ragcontract.contract.defaults import DEFAULTS
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError, OutputError
-from ragcontract.evaluation.source import DEFAULTS, GoodRuns, Inputs, Source, find_inputs, folders_above
+from ragcontract.evaluation.source import GoodRuns, Inputs, Source, find_inputs, folders_above
 from ragcontract.files.paths import existing_files
 from ragcontract.files.writing import check_outputs, goes_to_a_stream, wrong_unless_named
 from ragcontract.registry import BUILT_IN

@@ -4,12 +4,11 @@ Runs are Parquet, JSON lines or a data frame. Only the required columns are read
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from itertools import repeat
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -31,30 +30,35 @@ from ragcontract.cluster.workers import (
     Counted,
     Counts,
     Job,
+    kind_of,
     latency_of,
     of_columns,
     of_lines,
 )
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import together
 from ragcontract.core.numbers import count, more
-from ragcontract.core.rule import RowRule, Violation
+from ragcontract.core.rule import RowRule
 from ragcontract.core.rule import names_of as names_of_rule
-from ragcontract.core.run import VERSION_FIELDS, ListedResult, QueryScore, RunRow, SourceFile, row_type
-from ragcontract.evaluation.fold import merged, score_gaps
-from ragcontract.evaluation.id_diagnostics import PatternIds, columns_of
-from ragcontract.evaluation.listed import Listed, ListedResults
-from ragcontract.evaluation.observations import Duplicates, ScoreGaps, depth_of
+from ragcontract.core.run import VERSION_FIELDS, ListedResult, RunRow, SourceFile, row_type
+from ragcontract.evaluation.listed import Listed
+from ragcontract.evaluation.observations import (
+    Latencies,
+    Measured,
+    Unknown,
+    UnknownQueries,
+    Versions,
+)
 from ragcontract.evaluation.plan import Plan, RowOutcome
-from ragcontract.evaluation.side import Column, SharedColumn, Side
+from ragcontract.evaluation.query_scores import ScoreTable
+from ragcontract.evaluation.scoring import Observation
+from ragcontract.evaluation.side import Side, side_of
 from ragcontract.files.json_lines import UNDECODABLE, strange_fields
 from ragcontract.files.parquet import Columns
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.runs.baseline_contract import REFERENCES
-from ragcontract.runs.readers import UNREAD, look_like_distances, out_of_order
-from ragcontract.statistics.means import averaged, averaged_values
+from ragcontract.runs.readers import UNREAD
 
 DATA_FRAME = "(data frame)"
 JSON_LINES = (".jsonl", ".ndjson", ".json")
@@ -164,8 +168,7 @@ NOT_INSTALLED = (
     "docs/beyond-one-machine.md says how"
 )
 WITHOUT_SPARK = "and Spark judges documents and scores only; check this contract without Spark"
-# Kinds of counts whose number does not grow with the number of rows.
-WHOLE = ("outcome", "first", "short", "failed", "otherwise", "tally", "depth")
+WHOLE = ("outcome", "first", "tally")  # kinds of counts whose number does not grow with the number of rows
 
 
 class OnSpark:
@@ -182,7 +185,7 @@ class OnSpark:
             raise InputError([refused])
         problems, job = Collector(), Job(replace(plan, judge=None))
         with self._counts(job, problems) as counts:
-            return side_of(counts, names_of(self._rows), job, problems)
+            return side_from(counts, names_of(self._rows), job, problems)
 
     def listed(self, plan: Plan) -> Listed:
         """Return the results of the listed queries, which the workers find in another pass over the rows."""
@@ -198,7 +201,7 @@ class OnSpark:
             # The counts are queried several times, but the run must be read only once.
             frame.persist(StorageLevel.MEMORY_AND_DISK)
             try:
-                yield Counts(frame, whole=WHOLE, few=self._few)
+                yield Counts(frame, whole=(*WHOLE, *map(kind_of, job.observations)), few=self._few)
             finally:
                 frame.unpersist()
 
@@ -252,102 +255,64 @@ def not_on_spark(plan: Plan) -> str | None:
     return None
 
 
-def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector) -> Side:
+def side_from(counts: Counts, names: Sequence[str], job: Job, problems: Collector) -> Side:
     """Build the side of a run from its counts; ``names`` are its inputs, ``problems`` those from opening it.
 
     Memory use is proportional to the number of golden queries and their distinct outcomes, not to the size of the run.
     """
     plan = job.plan
-    queries = list(plan.golden.values())
     location = names[0] + more(len(names), 1, "file", " (and {})")
     tally = dict.fromkeys(TALLIES, 0) | {counted.key.decode(): counted.rows for counted in counts.here("tally") or ()}
     _report(counts, tally, location, problems)
-    outcomes = _Outcomes(job, counts.here("outcome") or ())
+    table = ScoreTable(plan)
+    rows = _note_outcomes(table, job, counts.here("outcome") or ())
     if not plan.repeats:
-        _refuse_repeats(counts, outcomes.rows, location, problems)
-    asked_otherwise = tuple(queries[counted.number].id for counted in counts.here("otherwise") or ())
-    changed = asked_otherwise if plan.is_baseline else ()
-    apart = {*outcomes.scores, *changed}
-    missing = tuple([query_id for query_id in plan.golden if query_id not in apart])
-    lacking = score_gaps(plan, outcomes.columns, outcomes.gaps.lacking())
-    if not plan.is_baseline:
-        outcomes.score(missing)
-    first_ids = _first_ids(counts, job)
-    unknown = [counted.key.decode() for counted in counts.first("unknown", bounds.UNKNOWN)]
-    return Side(
-        scores=outcomes.scores,
-        columns=(*outcomes.columns, *columns_of(plan, outcomes.scores, outcomes.overlap)),
-        violations=outcomes.violations,
-        rows=outcomes.rows if any(several > 1 for several in outcomes.rows.values()) else {},
-        versions=_versions(counts, location, problems),
-        files=tuple(SourceFile(path=name, sha256="") for name in names),
-        missing=missing,
-        lacking=lacking,
-        undeclared=tuple(counted.key.decode() for counted in counts.first("undeclared", bounds.NAMES)),
-        pools=first_ids,
-        first_ids=first_ids,
-        retrieved=retrieved_of(counts, job, missing),
-        unknown=tuple(unknown),
-        more_unknown=counts.size("unknown").counts - len(unknown),
-        latency=latency_of(counts, tally["measured"]),
-        unmeasured=tally["unmeasured"],
-        failed=tuple(queries[counted.number].id for counted in counts.here("failed") or ()),
-        asked_otherwise=asked_otherwise,
-        changed=changed,
-        pattern_ids=PatternIds(plan).never,
-        duplicates=_duplicates(counts, tally, queries),
-        depth=depth_of(Counter({counted.number: counted.rows for counted in counts.here("depth") or ()})),
-        distances=_are_distances(tally),
-        problems=problems.collected(),
-    )
+        _refuse_repeats(counts, rows, location, problems)
+    for query_id, of_query in _first_ids(counts, job).items():
+        table.first_ids.note([query_id], [of_query], are_new=True)
+    table.listed.held.update(retrieved_of(counts, job))
+    observed = [kind(plan) for kind in job.observations]
+    for observation in observed:
+        observation.merge(_counts_of(observation, counts, job))
+    unknown = tuple([counted.key.decode() for counted in counts.first("unknown", bounds.UNKNOWN)])
+    results: dict[type, Any] = {
+        UnknownQueries: Unknown(listed=unknown, more=counts.size("unknown").counts - len(unknown)),
+        Latencies: Measured(latency=latency_of(counts, tally["measured"]), unmeasured=tally["unmeasured"]),
+    }
+    late = Collector()  # its warnings follow those of the observations
+    results[Versions] = few_versions(_versions(counts), location, late)
+    files = [SourceFile(path=name, sha256="") for name in names]
+    side = side_of(plan, table, observed, problems, files=files, results=results)
+    return replace(side, problems=side.problems + late.collected())
 
 
-def _duplicates(counts: Counts, tally: dict[str, int], queries: Sequence[GoldenQuery]) -> Duplicates:
-    short = counts.here("short") or []
-    return Duplicates(
-        results=tally["results"],
-        repeated=tally["repeated"],
-        short=sum(counted.rows for counted in short),
-        named=tuple(queries[counted.number].id for counted in short[: bounds.NAMES]),
-    )
+def _counts_of(observation: Observation[Any], counts: Counts, job: Job) -> dict[tuple[Any, ...], int]:
+    """Return the counts of an observation, those of queries in the order of the golden set, others sorted by text."""
+    kind, decode = kind_of(type(observation)), msgspec.msgpack.Decoder(tuple[Any, ...]).decode
+    here, numbers = counts.here(kind), job.numbers
+    rows = {decode(counted.key): counted.rows for counted in (counts.lowest(kind, FEW) if here is None else here)}
+    return dict(sorted(rows.items(), key=lambda item: [(numbers.get(part, -1), str(part)) for part in item[0]]))
 
 
-class _Outcomes:
-    """The combined outcomes of each query; ``rows`` has the number of rows per query."""
+def _versions(counts: Counts) -> dict[str, list[str]]:
+    """Return one value of each version field more than are kept, if there are so many."""
+    versions = {}
+    for number, field in enumerate(VERSION_FIELDS):
+        if values := [counted.key.decode() for counted in counts.first("version", bounds.VERSIONS + 1, number=number)]:
+            versions[field] = values
+    return versions
 
-    def __init__(self, job: Job, counts: Sequence[Counted]) -> None:
-        self._plan = job.plan
-        self.scores: dict[str, QueryScore] = {}
-        self.rows: dict[str, int] = {}
-        self.columns = tuple(Column(len(family.metrics), job.numbers) for family in job.plan.families)
-        self.overlap = SharedColumn()
-        self.violations: dict[str, tuple[Violation, ...]] = {}
-        self.gaps = ScoreGaps(job.plan.scores)
-        decode = msgspec.msgpack.Decoder(RowOutcome).decode
-        decoded = {key: decode(key) for key in {counted.key for counted in counts}}  # shared by queries of equal ranks
-        by_query: dict[int, list[Counted]] = {}
-        for counted in counts:
-            by_query.setdefault(counted.number, []).append(counted)
-        ids = list(job.plan.golden)
-        for number, several in by_query.items():
-            self._note(ids[number], [decoded[each.key] for each in several], [each.rows for each in several])
 
-    def _note(self, query_id: str, outcomes: list[RowOutcome], rows: list[int]) -> None:
-        once = sum(rows) == 1
-        self.rows[query_id] = sum(rows)
-        self.scores[query_id] = outcomes[0].score if once else averaged([outcome.score for outcome in outcomes], rows)
-        for number, column in enumerate(self.columns):
-            column.note(query_id, averaged_values([outcome.values[number] for outcome in outcomes], rows))
-        self.overlap.add(query_id, averaged_values([outcome.overlap for outcome in outcomes], rows))
-        for outcome in outcomes:
-            self.gaps.note(query_id, outcome.lacking)
-            if outcome.violations:
-                self.violations[query_id] = merged(self.violations.get(query_id, ()), outcome.violations)
-
-    def score(self, missing: Sequence[str]) -> None:
-        for query_id in missing:
-            self._note(query_id, [self._plan.missing(self._plan.golden[query_id])], [1])
-            del self.rows[query_id]
+def _note_outcomes(table: ScoreTable, job: Job, counts: Sequence[Counted]) -> dict[str, int]:
+    """Store the combined outcomes of each query in the table; return the number of rows of each query."""
+    ids, decode = list(job.plan.golden), msgspec.msgpack.Decoder(RowOutcome).decode
+    decoded = {key: decode(key) for key in {counted.key for counted in counts}}  # shared by queries of equal ranks
+    by_query: dict[int, list[Counted]] = {}
+    for counted in counts:
+        by_query.setdefault(counted.number, []).append(counted)
+    for number, several in by_query.items():
+        table.note_outcomes(ids[number], [decoded[each.key] for each in several], [each.rows for each in several])
+    return table.unordered_rows
 
 
 def _first_ids(counts: Counts, job: Job) -> dict[str, bytes]:
@@ -361,7 +326,7 @@ def _first_ids(counts: Counts, job: Job) -> dict[str, bytes]:
     }
 
 
-def retrieved_of(counts: Counts, job: Job, missing: Sequence[str] = ()) -> dict[str, tuple[ListedResult, ...]]:
+def retrieved_of(counts: Counts, job: Job) -> dict[str, tuple[ListedResult, ...]]:
     """Return the results that reports list, in the order of the golden queries.
 
     Rows have no order here, but of several rows of a query, the same one is always chosen.
@@ -372,12 +337,7 @@ def retrieved_of(counts: Counts, job: Job, missing: Sequence[str] = ()) -> dict[
     for counted in counts.lowest("retrieved", bounds.RETRIEVED_QUERIES):
         if ids[counted.number] not in results:
             results[ids[counted.number]] = decode(counted.key)
-    listed = ListedResults(job.plan)
-    for query_id in missing if not job.plan.is_baseline else ():
-        outcome = job.plan.missing(job.plan.golden[query_id])
-        if outcome.violations or listed.breaks(job.plan.golden[query_id], outcome.score):
-            listed.hold(query_id, ())
-    return results | listed.held
+    return results
 
 
 def _refuse_repeats(counts: Counts, rows: dict[str, int], location: str, problems: Collector) -> None:
@@ -394,31 +354,21 @@ def _refuse_repeats(counts: Counts, rows: dict[str, int], location: str, problem
 
 
 def _report(counts: Counts, tally: dict[str, int], location: str, problems: Collector) -> None:
-    """Add the problems and warnings that the workers counted."""
+    """Add the problems that the workers counted."""
     if not tally["rows"] and not tally["problems"] and not problems.collected():
         problems.problem(location, "has no rows")
     described = tuple(counted.key.decode() for counted in counts.first("problem", bounds.PROBLEMS))
     problems.include(Problems(problems=described, more=tally["problems"] - len(described)))
-    if tally["unordered"] and not _are_distances(tally):
-        (first,) = counts.first("unordered", 1)
-        problems.warning(out_of_order(first.key.decode(), tally["unordered"]))
 
 
-def _are_distances(tally: dict[str, int]) -> bool:
-    return look_like_distances(tally["unordered"], tally["rising"], falling=tally["falling"] > 0)
-
-
-def _versions(counts: Counts, location: str, problems: Collector) -> dict[str, list[str]]:
-    versions: dict[str, list[str]] = {}
-    for number, field in enumerate(VERSION_FIELDS):
-        values = [counted.key.decode() for counted in counts.first("version", bounds.VERSIONS + 1, number=number)]
+def few_versions(versions: dict[str, list[str]], location: str, problems: Collector) -> dict[str, list[str]]:
+    """Return at most ``bounds.VERSIONS`` values of each field; ``problems`` gets a warning if there are more."""
+    for field, values in versions.items():
         if len(values) > bounds.VERSIONS:
             problems.warning(
                 f"{location}: has more than {bounds.VERSIONS:,} values of {field}; the others are left out"
             )
-        if values:
-            versions[field] = values[: bounds.VERSIONS]
-    return versions
+    return {field: values[: bounds.VERSIONS] for field, values in versions.items()}
 
 
 @contextmanager

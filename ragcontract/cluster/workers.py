@@ -3,28 +3,22 @@
 Workers yield counts by kind, number and key, which are summed over all workers. On the driver, small kinds are
 collected at once, and large ones are queried.
 
-==========  =========================  ============================  ========================================
-kind        number                     key                           rows
-==========  =========================  ============================  ========================================
-outcome     number of golden query     encoded outcome of a row      number of rows with this outcome
-short       number of golden query                                   number with fewer than k documents,
-                                                                     because some repeat
-unknown                                id without golden query       number with this id
-latency     bits of the milliseconds                                 number with this latency
-version     number of version field    version                       number with this version
-otherwise   number of golden query                                   number with other questions than its turns
-failed      number of golden query                                   number of rows with an error in place of
-                                                                     their fields
-unordered                              file                          number whose scores do not descend
-depth       number of results                                        number with as many results
-retrieved   number of golden query     encoded results of a row      number of rows with these results
-                                       that reports list
-first       number of golden query     packed first ids of a row     number of rows of a baseline with these
-undeclared                             name of a score that no       number with this score
-                                       metric reads
-problem                                message about a row           number with this problem
-tally                                  one of ``TALLIES``            total
-==========  =========================  ============================  ========================================
+=======================  =======================  ===================================  =================================
+kind                     number                   key                                  rows
+=======================  =======================  ===================================  =================================
+outcome                  number of golden query   encoded outcome of a row             number of rows with this outcome
+retrieved                number of golden query   encoded results of a row that        number of rows with these results
+                                                  reports list
+first                    number of golden query   packed first ids of a row            number of rows of a baseline with
+                                                                                       these
+latency                  bits of the              empty                                number of rows with this latency
+                         milliseconds
+version                  number of version field  version                              number with this version
+unknown                                           query id without golden query        number of rows with this id
+problem                                           message about a row                  number of rows with this problem
+tally                                             one of ``TALLIES``                   total
+name of an observation                            encoded key of the observation       its count
+=======================  =======================  ===================================  =================================
 
 Counts are yielded whenever there are many, to limit the memory of a worker whatever the rows contain. Percentiles of
 latencies (nearest rank) are exact, although the latencies are not collected.
@@ -41,23 +35,23 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from ragcontract.core import bounds
-from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.ids import EVERYTHING, as_id, first_of, packed
+from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import mebibytes
 from ragcontract.core.phrase import NOT_SHOWN, without_values
-from ragcontract.core.run import Latency, RunRow, lacks_results, versions_in
-from ragcontract.evaluation.fold import without_results
-from ragcontract.evaluation.id_diagnostics import ForbiddenForms
+from ragcontract.core.run import Latency, RunRow, versions_in
+from ragcontract.core.safe_text import encodable
 from ragcontract.evaluation.listed import ListedResults
-from ragcontract.evaluation.observations import DuplicateCounter, ScoreGaps
-from ragcontract.evaluation.plan import Plan, RowOutcome, asks_otherwise
+from ragcontract.evaluation.observations import observations
+from ragcontract.evaluation.plan import BesideRanks, Plan, RowOutcome
+from ragcontract.evaluation.scoring import Observation, Scored, Scorer
 from ragcontract.files.json_lines import UNDECODABLE, explained
 from ragcontract.files.json_text import DoubledKeys, fault
 from ragcontract.files.opening import UTF8_BOM
 from ragcontract.files.parquet import Columns
-from ragcontract.files.problems import Problem
+from ragcontract.files.problems import Batch, Collector, MoreProblems, Problem, Warned
 from ragcontract.files.schema import Mismatch, shown
-from ragcontract.runs.readers import UNREAD, descending, falls, rises
+from ragcontract.rules.ranks import RankRules
+from ragcontract.runs.readers import UNREAD
 from ragcontract.statistics.means import rank_of
 
 FEW = 20_000  # maximum number of counts of a kind that the driver collects in full
@@ -122,7 +116,7 @@ class Counts:
 
 
 COUNTS = "kind string, number long, key binary, rows long"
-TALLIES = ("rows", "measured", "unmeasured", "results", "repeated", "problems", "unordered", "rising", "falling")
+TALLIES = ("rows", "measured", "unmeasured", "problems")
 LINE, FILE = "line", "file"  # columns in addition to those of a run row
 HELD = 100_000
 AT_ONCE = 10_000
@@ -131,7 +125,7 @@ Key = tuple[str, int, bytes]
 
 
 class Job:
-    """The data that every worker gets: the plan, and a number for each golden query.
+    """The data that every worker gets: the plan, its observations, and a number for each golden query.
 
     With ``only_listed``, only the results of the queries that the plan lists are counted.
     """
@@ -140,27 +134,29 @@ class Job:
         self.plan = plan
         self.only_listed = only_listed
         self.numbers = {query_id: number for number, query_id in enumerate(plan.golden)}
+        self.observations = tuple([type(observed) for observed in observations(plan) if observed.on_cluster])
 
 
 def of_columns(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:
     """Yield the counts of batches with the fields of run rows and ``file`` as columns."""
-    counts = _Counts(job)
+    part = _Part(job)
     columns: Columns[RunRow] | None = None
     for batch in batches:
         columns = columns or Columns(batch.schema, job.plan.row_type, UNREAD)
         for number, row in enumerate(columns.rows(batch)):
             if isinstance(row, list):
                 query_id = batch.column("query_id")[number]
-                counts.bad(_location(_file(batch, number), _id(query_id)), row)
+                part.refuse(_location(_file(batch, number), _id(query_id)), row)
             else:
-                counts.note(row, _file(batch, number))
-        yield from counts.handed_on(HELD)
-    yield from counts.handed_on(0)
+                part.read(row, _file(batch, number))
+        part.note()
+        yield from part.handed_on(HELD)
+    yield from part.handed_on(0)
 
 
 def of_lines(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:
     """Yield the counts of batches with the columns ``line``, a row as JSON, and ``file``."""
-    counts = _Counts(job)
+    part = _Part(job)
     row_type = job.plan.row_type
     decode = msgspec.json.Decoder(row_type).decode
     keys = DoubledKeys(bounds.RUN_KEYS_COMPARED)
@@ -171,160 +167,153 @@ def of_lines(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[pa.RecordB
                 continue
             if len(line) > bounds.LINE:
                 too_long = f"the line is longer than {mebibytes(bounds.LINE)}"
-                counts.bad_line(line, _file(batch, number), [Mismatch((), too_long)])
+                part.refuse_line(line, _file(batch, number), [Mismatch((), too_long)])
                 continue
             if (key := keys.of_row(line)) is not None:
-                counts.bad_line(line, _file(batch, number), [Mismatch((), fault(key))])
+                part.refuse_line(line, _file(batch, number), [Mismatch((), fault(key))])
                 continue
             try:
                 row = decode(line)
             except UNDECODABLE as error:
-                counts.bad_line(line, _file(batch, number), explained(line, error, row_type))
+                part.refuse_line(line, _file(batch, number), explained(line, error, row_type))
                 continue
-            counts.note(row, _file(batch, number))
-        yield from counts.handed_on(HELD)
-    yield from counts.handed_on(0)
+            part.read(row, _file(batch, number))
+        part.note()
+        yield from part.handed_on(HELD)
+    yield from part.handed_on(0)
 
 
-class _Counts:
-    """The counts of one part of a run since the last ones were yielded."""
+class _Problems(Collector):
+    """Counts the problems of rows without an order, and describes the first ``bounds.PROBLEMS`` of a part of a run."""
+
+    def __init__(self, *, texts: bool) -> None:
+        super().__init__()
+        self._texts = texts
+        self._described = 0
+        self.counts: Counter[Key] = Counter()
+
+    def add(self, event: Problem | MoreProblems | Warned) -> None:
+        self.counts["tally", 0, b"problems"] += 1
+        if self._described < bounds.PROBLEMS:
+            self._described += 1
+            problem = str(event) if self._texts else without_values(str(event))
+            self.counts["problem", 0, problem.encode(errors="replace")] += 1
+
+
+class _Part:
+    """A part of a run: its rows, and their counts since they were last handed on."""
 
     def __init__(self, job: Job) -> None:
-        self._job = job
-        self._outcomes: Counter[tuple[int, RowOutcome]] = Counter()
-        self._unknown: Counter[str] = Counter()
-        self._latencies: Counter[float] = Counter()
-        self._versions: Counter[tuple[Any, ...]] = Counter()
-        self._others: Counter[Key] = Counter()
-        self._duplicates = DuplicateCounter(job.plan.k)
+        self._job, self._plan = job, job.plan
+        self._rows: dict[str, list[RunRow]] = {}  # by file; those that are read and not yet noted
+        self._problems = _Problems(texts=job.plan.texts)
+        self._scorer = Scorer(job.plan, self._problems)
+        self._rules = RankRules(job.plan.rank_rules, job.plan.settings)
         self._listed = ListedResults(job.plan)
-        self._gaps = ScoreGaps(job.plan.scores)
-        self._forbidden_forms = ForbiddenForms.of(job.plan)
-        self._reads_scores = bool(job.plan.scores)
-        self._yielded = 0  # how many lists of results have been yielded
-        self._described = 0
+        self._handed_on = 0  # how many lists of results
+        self._observed = [kind(job.plan) for kind in job.observations]
+        self._outcomes: Counter[tuple[int, RowOutcome]] = Counter()
+        self._others: Counter[Key] = Counter()
 
-    def note(self, row: RunRow, file: str) -> None:
-        if self._job.only_listed:
-            if (query_id := as_id(row.query_id)) in self._job.plan.listed:
-                self._listed.hold(query_id, row.results)
+    def read(self, row: RunRow, file: str) -> None:
+        self._rows.setdefault(file, []).append(row)
+
+    def note(self) -> None:
+        """Score and count the rows that were read."""
+        for file, rows in self._rows.items():
+            if self._job.only_listed:
+                self._listed.note_listed(rows)
+                continue
+            self._others["tally", 0, b"rows"] += len(rows)
+            for scored in self._scorer.rows(Batch(file, 0, rows)):
+                self._note(scored)
+        self._rows.clear()
+
+    def _note(self, scored: Scored) -> None:
+        for observation in self._observed:
+            observation.note(scored)
+        for query_id in scored.unknown:
+            if query_id not in self._plan.not_judged:
+                self._others["unknown", 0, query_id.encode()] += 1
+        for row in scored.rows:
+            if row.latency_ms is None:
+                self._others["tally", 0, b"unmeasured"] += 1
+            else:
+                self._others["tally", 0, b"measured"] += 1
+                self._others["latency", bits(row.latency_ms + 0.0), b""] += 1  # avoids -0.0, whose bits differ
+        for values in map(versions_in, scored.rows):
+            for field, value in enumerate(values):
+                if value is not None:
+                    self._others["version", field, as_id(value).encode()] += 1
+        numbers = [self._job.numbers[query.id] for query in scored.queries]
+        for number, packed_ids in zip(numbers, scored.first_ids, strict=False):  # not strict: only a baseline has them
+            self._others["first", number, packed_ids[1:]] += 1  # without the head of a list of one
+        for at, number in enumerate(numbers):
+            self._note_outcome(number, scored, at)
+
+    def _note_outcome(self, number: int, scored: Scored, at: int) -> None:
+        query, score = scored.queries[at], scored.scores[at]
+        beside = scored.beside[at] if scored.beside else BesideRanks()
+        if beside is None:
             return
-        self._others["tally", 0, b"rows"] += 1
-        scores = [result.score for result in row.results]
-        if not descending(scores):
-            self._others["unordered", 0, file.encode()] += 1
-            self._others["tally", 0, b"unordered"] += 1
-            self._others["tally", 0, b"rising"] += rises(scores)
-        else:
-            self._others["tally", 0, b"falling"] += falls(scores)
-        if (query := self._query(row, file)) is None:
-            return
-        number, doc_ids = self._job.numbers[query.id], row.doc_ids
-        self._others["depth", len(doc_ids), b""] += 1
-        if self._forbidden_forms and query.forbidden_doc_ids:
-            self.bad(_location(file, query.id), self._forbidden_forms.unknown(query, row))
-            self.bad(_location(file, query.id), self._forbidden_forms.faults(query, doc_ids))
-        if (outcome := self._outcome(query, row, doc_ids, file)) is not None:
-            self._outcomes[number, outcome] += 1
-            if row.error and self._job.plan.has_failed(query, row, outcome.values):
-                self._others["failed", number, b""] += 1
-            if self._job.plan.is_baseline:
-                k, by_document = self._job.plan.k, self._job.plan.ranking.by_document
-                self._others["first", number, packed(first_of(doc_ids, k, by_document=by_document))] += 1
-            elif self._listed.has_room and (outcome.violations or self._listed.breaks(query, outcome.score)):
-                self._listed.hold(query.id, row.results)
-        if self._duplicates.note(query.id, doc_ids):
-            self._others["short", number, b""] += 1
-        if row.latency_ms is None:
-            self._others["tally", 0, b"unmeasured"] += 1
-        else:
-            self._others["tally", 0, b"measured"] += 1
-            self._latencies[row.latency_ms + 0.0] += 1  # avoids -0.0, whose bits differ
-        self._versions[versions_in(row)] += 1
+        overlap = scored.overlaps[at] if scored.overlaps else ()
+        outcome = RowOutcome(score=score, overlap=overlap, values=beside.values, violations=beside.violations)
+        self._outcomes[number, outcome] += 1
+        if not self._plan.is_baseline and self._listed.has_room:
+            of_ranks = self._rules.may_be_violated(query, score) and self._rules.violations(query, score)
+            if beside.violations or of_ranks:
+                self._listed.hold(query.id, scored.rows[at].results)
 
-    def _query(self, row: RunRow, file: str) -> GoldenQuery | None:
-        """Return the golden query to score a row for. If there is none, return None and count the row."""
-        query_id = as_id(row.query_id)
-        query = self._job.plan.golden.get(query_id)
-        if query is None:
-            if query_id not in self._job.plan.not_judged:
-                self._unknown[query_id] += 1
-        elif lacks_results(row) and query.needs_results:
-            self.bad(_location(file, query.id), [without_results(query)])
-            return None
-        elif self._job.plan.turns and asks_otherwise(query, row):
-            self._others["otherwise", self._job.numbers[query.id], b""] += 1
-            return None if self._job.plan.is_baseline else query
-        return query
-
-    def _outcome(self, query: GoldenQuery, row: RunRow, doc_ids: list[str], file: str) -> RowOutcome | None:
-        """Return the outcome of a row. If the row lacks something, return None and count the problem."""
-        plan = self._job.plan
-        score = plan.ranking.score(query, doc_ids, EVERYTHING if plan.is_baseline else plan.pools.get(query.id))
-        overlap = plan.overlap_with_baseline(query, doc_ids)
-        if not plan.families and not plan.row_rules:
-            return RowOutcome(score=score, overlap=overlap)
-        beside = plan.beside_ranks(query, row)
-        if isinstance(beside, list):
-            location = _location(file, query.id)
-            self.bad(location, [Mismatch((fault.field,) if fault.field else (), fault.why) for fault in beside])
-            return None
-        for name in self._gaps.unread(row.scores) if self._reads_scores else ():
-            self._others["undeclared", 0, name.encode(errors="replace")] += 1
-        return RowOutcome(
-            score=score, overlap=overlap, values=beside.values, violations=beside.violations, lacking=beside.lacking
-        )
-
-    def bad_line(self, line: bytes, file: str, mismatches: Iterable[Mismatch]) -> None:
-        """Count the problems of an invalid line, at its query or else, if texts may be shown, at its start."""
+    def refuse_line(self, line: bytes, file: str, mismatches: Iterable[Mismatch]) -> None:
+        """Report the problems of an invalid line, at its query or else, if texts may be shown, at its start."""
         try:
             location = _location(file, msgspec.json.decode(line)["query_id"])
         except (*UNDECODABLE, TypeError, KeyError, IndexError):
             start = shown(line[: bounds.VALUE_TEXT].decode(errors="replace").strip())
-            location = f"{file}: the line {start if self._job.plan.texts else NOT_SHOWN}"
-        self.bad(location, mismatches)
+            location = f"{file}: the line {start if self._plan.texts else NOT_SHOWN}"
+        self.refuse(location, mismatches)
 
-    def bad(self, location: str, mismatches: Iterable[Mismatch]) -> None:
-        """Count the problems of an invalid row, and describe the first ``bounds.PROBLEMS`` of each part of a run."""
+    def refuse(self, location: str, mismatches: Iterable[Mismatch]) -> None:
+        """Report the problems of an invalid row."""
         for mismatch in mismatches:
-            self._others["tally", 0, b"problems"] += 1
-            if self._described < bounds.PROBLEMS:
-                self._described += 1
-                problem = str(Problem.of(location, mismatch))
-                problem = problem if self._job.plan.texts else without_values(problem)
-                self._others["problem", 0, problem.encode(errors="replace")] += 1
+            self._problems.mismatch(location, mismatch)
 
     def handed_on(self, more_than: int) -> Iterator[pa.RecordBatch]:
-        """Yield the counts and reset them if there are more than ``more_than``."""
-        held: list[Counter[Any]] = [self._outcomes, self._unknown, self._latencies, self._versions, self._others]
-        if sum(map(len, held)) + len(self._listed.held) - self._yielded <= more_than:
+        """Yield the counts and begin new ones, if there are more than ``more_than``."""
+        observed = [observation.counts for observation in self._observed]
+        held: list[Counter[Any]] = [self._outcomes, self._others, self._problems.counts, *observed]
+        if sum(map(len, held)) + len(self._listed.held) - self._handed_on <= more_than:
             return
-        duplicates = self._duplicates.result()
-        self._others["tally", 0, b"results"] += duplicates.results
-        self._others["tally", 0, b"repeated"] += duplicates.repeated
-        self._duplicates = DuplicateCounter(self._job.plan.k)
-        yield from _batches(self._all())
-        for counter in held:
-            counter.clear()
+        yield from _batches(self._counts())
+        for counts in held:
+            counts.clear()
 
-    def _all(self) -> Iterator[tuple[Key, int]]:
+    def _counts(self) -> Iterator[tuple[Key, int]]:
         encoded: dict[RowOutcome, bytes] = {}
         for (number, outcome), rows in self._outcomes.items():
             if outcome not in encoded:
                 encoded[outcome] = msgspec.msgpack.encode(outcome)
             yield ("outcome", number, encoded[outcome]), rows
-        for query_id, results in list(self._listed.held.items())[self._yielded :]:
+        for query_id, results in list(self._listed.held.items())[self._handed_on :]:
             yield ("retrieved", self._job.numbers[query_id], msgspec.msgpack.encode(results)), 1
-        self._yielded = len(self._listed.held)
-        for query_id, rows in self._unknown.items():
-            yield ("unknown", 0, query_id.encode()), rows
-        for milliseconds, rows in self._latencies.items():
-            yield ("latency", bits(milliseconds), b""), rows
-        for values, rows in self._versions.items():
-            for field, value in enumerate(values):
-                if value is not None:
-                    yield ("version", field, as_id(value).encode()), rows
+        self._handed_on = len(self._listed.held)
+        for observation in self._observed:
+            for key, count in observation.counts.items():
+                yield (kind_of(type(observation)), 0, _encoded(key)), count
         yield from self._others.items()
+        yield from self._problems.counts.items()
+
+
+def _encoded(key: tuple[Any, ...]) -> bytes:
+    try:
+        return msgspec.msgpack.encode(key)
+    except UnicodeEncodeError:  # half of a pair of surrogates
+        return msgspec.msgpack.encode([encodable(part) if isinstance(part, str) else part for part in key])
+
+
+def kind_of(observation: type[Observation[Any]]) -> str:
+    """Return the kind of the counts of an observation."""
+    return observation.__name__
 
 
 def bits(number: float) -> int:

@@ -16,6 +16,19 @@ CONFIG = "ragcontract.yml"
 CONFIG_ALIAS = "ragcontract.yaml"
 JUDGMENTS = "judgments.jsonl"
 CALIBRATION = "judge-calibration.json"
+# The default names by input. A file under the first one is demanded of REQUIRED inputs; others are used if they exist.
+DEFAULTS = {
+    "golden": (GOLDEN,),
+    "run": (RUN,),
+    "baseline": (BASELINE,),
+    "config": (CONFIG, CONFIG_ALIAS),
+    "judgments": (JUDGMENTS,),
+    "calibration": (CALIBRATION,),
+}
+REQUIRED = frozenset({"golden", "run"})
+OF_JUDGE = ("judgments", "calibration")  # are used only if the contract needs what a judge said
+SINGLE = frozenset({"config", "calibration"})  # one path, not several paths and globs
+NAMES = tuple(name for names in DEFAULTS.values() for name in names)
 # What browsers, editors and people add to the name of a copy.
 _OF_COPY = re.compile(r"(?:[ _-]+copy)?(?: ?\(\d+\))?(?=\.[a-z]+$)")
 _OF_BACKUP = re.compile(r"(?:\.(?:bak|backup|old|orig|save)|~)+$")

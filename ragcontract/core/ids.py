@@ -9,14 +9,13 @@ the pool is what the rows returned, one object serves both.
 
 import os
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Raw
 
 from ragcontract.core import bounds
-from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.numbers import beginning, count
 from ragcontract.core.safe_text import encodable, shorten
 
@@ -41,6 +40,15 @@ def as_ids(values: list[str | int]) -> list[str]:
     except TypeError:
         return [as_id(value) for value in values]
     return values  # type: ignore[return-value]
+
+
+def lists_as_ids(lists: list[list[str | int]]) -> list[list[str]]:
+    """Return lists of ids as text; the lists themselves if all ids already are text."""
+    try:
+        "".join(chain.from_iterable(lists))  # type: ignore[arg-type]
+    except TypeError:
+        return [*map(as_ids, lists)]
+    return lists  # type: ignore[return-value]
 
 
 def unique_ids(values: list[str | int] | None) -> tuple[str, ...]:
@@ -78,6 +86,8 @@ def paths_of(paths: Path | Iterable[Path]) -> list[str]:
 # The pool of a baseline's own first k results, which are judged by definition, so that nothing is looked up.
 EVERYTHING = b""
 
+NOTHING = b"\x91\x90"  # the packed first ids of a query whose only row has no results
+
 encode = msgspec.msgpack.Encoder().encode  # fails for half of a pair of surrogates; ``packed`` does not
 unpacked = msgspec.msgpack.Decoder(list[list[str]]).decode
 
@@ -111,35 +121,10 @@ def pool_of(pool: bytes) -> frozenset[str]:
     return frozenset(lists[0]) if len(lists) == 1 else frozenset().union(*lists)
 
 
-class FirstIds:
-    """Collects the first ``k`` ids of a baseline's rows while they are read."""
-
-    def __init__(self, k: int, *, by_document: bool) -> None:
-        self._k, self._by_document = k, by_document
-        self._packed: dict[str, bytes] = {}
-        self._repeats: dict[str, list[bytes]] = {}
-
-    def note(self, retrieved: Iterable[tuple[GoldenQuery, Sequence[str]]]) -> None:
-        """Add the rows of queries."""
-        k, by_document, by_query = self._k, self._by_document, self._packed
-        for query, doc_ids in retrieved:
-            ids = first_of(doc_ids, k, by_document=by_document)
-            try:
-                first = encode([ids])
-            except UnicodeEncodeError:
-                first = packed([ids])
-            if query.id in by_query:
-                self._repeat(query.id, first)
-            else:
-                by_query[query.id] = first
-
-    def _repeat(self, query_id: str, first: bytes) -> None:
-        rows = self._repeats.setdefault(query_id, [self._packed[query_id][1:]])  # without the head of a list of one
-        if len(rows) < bounds.BASELINE_ROWS:
-            rows.append(first[1:])
-
-    def result(self) -> dict[str, bytes]:
-        """Return the packed rows of each query."""
-        if not self._repeats:
-            return self._packed
-        return self._packed | {query_id: together(rows) for query_id, rows in self._repeats.items()}
+def packed_firsts(rows: Iterable[Sequence[str]], k: int, *, by_document: bool) -> list[bytes]:
+    """Pack the first ``k`` ids of each row as the only row of its query."""
+    firsts = [first_of(doc_ids, k, by_document=True) for doc_ids in rows] if by_document else [ids[:k] for ids in rows]
+    try:
+        return [encode([ids]) for ids in firsts]
+    except UnicodeEncodeError:
+        return [packed([ids]) for ids in firsts]

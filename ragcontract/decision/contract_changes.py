@@ -21,6 +21,7 @@ from ragcontract.core.golden import GoldenQuery, graded_from
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import percent
 from ragcontract.decision.evaluated import Evaluation
+from ragcontract.evaluation.observations import UnknownQueries
 from ragcontract.runs.baseline_contract import (
     CHANGES,
     ChangedItem,
@@ -89,28 +90,28 @@ def contract_changes(evaluation: Evaluation, *, cutoff: bool = False) -> list[Co
     """
     baseline = evaluation.baseline
     stored = baseline.stored if baseline else None
-    if baseline is None or stored is None or stored.contract is None:
+    if baseline is None or stored is None or stored.head.contract is None:
         return None
     config_file, queries = evaluation.contract.config_file, evaluation.contract.queries
-    before, now = stored.contract, past_contract(config_file)
+    before, now = stored.head.contract, past_contract(config_file)
     level = before.relevance_level
-    k, k_now = max(stored.k), evaluation.contract.k
+    k, k_now = max(stored.head.k), evaluation.contract.k
     settings, settings_now = (
         ({"k": k} | before.settings, {"k": k_now} | now.settings) if cutoff else (before.settings, now.settings)
     )
     steps = [
         *(
             step
-            for query_id, expected in baseline.expected.items()
+            for query_id, expected in stored.expected.items()
             for step in _of_query(query_id, expected, expected_of(_graded(queries[query_id], level)))
         ),
         *_of_limits(_named_as_now(before.limits, k, now.limits, k_now), now.limits),
         *_of_settings(settings, settings_now, default_settings(config_file.config)),
         *_of_waivers(before.waivers, now.waivers),
-        *(Step("questions_changed", ChangedItem(id=query_id)) for query_id in baseline.changed),  # not compared
+        *(Step("questions_changed", ChangedItem(id=query_id)) for query_id in baseline.rows.changed),  # not compared
     ]
     changes = list(_grouped(steps))
-    if removed := len(baseline.unknown) + baseline.more_unknown:
+    if removed := len(baseline.observed(UnknownQueries).listed) + baseline.observed(UnknownQueries).more:
         changes.append(_change("queries_removed", removed))
     return sorted(changes, key=lambda change: ORDER[change.kind])
 

@@ -3,8 +3,10 @@
 The verdict depends on nothing else.
 """
 
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -13,7 +15,7 @@ from msgspec.structs import replace
 from ragcontract.contract.resolve import Contract
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.rule import Violation
-from ragcontract.core.run import Means, QueryScore
+from ragcontract.core.run import Means
 from ragcontract.evaluation.aggregates import Aggregates, aggregate
 from ragcontract.evaluation.plan import Plan, plan_for
 from ragcontract.evaluation.side import Side
@@ -38,26 +40,23 @@ class Evaluation(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def violations(self) -> "Violations":
         """All violations by query: those of rank rules, then those of row rules, which the rows showed."""
-        contract, of_rows, scores = self.contract, self.run.violations, self.run.scores
-        rules = RankRules(contract.rules, contract.settings)
-        broken: Violations = {}
-        for query in contract.queries.values():
-            violations = of_rows.get(query.id, ()) if of_rows else ()
-            if contract.rules and query.id in self.run.of_ranks:
-                violations = (*self.run.of_ranks[query.id], *violations)
-            elif rules.may_be_violated(query, scores[query.id]):
-                violations = (*_of_ranks(rules, query, scores[query.id]), *violations)
-            if violations:
-                broken[query.id] = _compared(self, rules, query, violations)
-        return broken
+        of_ranks, of_rows = self.run.of_ranks, self.run.violations
+        rules = RankRules(self.contract.rules, self.contract.settings)
+        return {
+            query_id: _compared(self, rules, query, (*of_ranks.get(query_id, ()), *of_rows.get(query_id, ())))
+            for query_id, query in self.contract.queries.items()
+            if query_id in of_ranks or query_id in of_rows
+        }
 
-    def metrics(self, side: Side, query_id: str) -> Means:
-        """Return the metrics of a query on one side, by key; a metric that does not apply to the query is None."""
-        metrics: Means = {}
-        for number, family in enumerate(self.aggregates.families):
-            (values,) = side.values(number, [query_id])
-            metrics |= dict(zip(family.keys, values, strict=True)) if values else dict.fromkeys(family.keys)
-        return metrics
+    def metrics(self, side: Side, query_ids: Sequence[str]) -> Iterator[Means]:
+        """Yield the metrics of each query on one side, by key; a metric that does not apply to the query is None."""
+        families = self.aggregates.families
+        keys = [key for family in families for key in family.keys]
+        nothing = [(None,) * len(family.keys) for family in families]
+        columns = [side.values(number, query_ids) for number in range(len(families))]
+        for of_query in zip(*columns, strict=True):
+            values = [values or none for values, none in zip(of_query, nothing, strict=True)]
+            yield dict(zip(keys, chain.from_iterable(values), strict=True))
 
 
 def evaluate(contract: Contract, inputs: Inputs, now: datetime) -> Evaluation:
@@ -113,8 +112,8 @@ def _compared(
         return violations
     before: dict[str, frozenset[str]] = {}
     of_rows = baseline.violations.get(query.id, ())
-    is_known = query.id not in baseline.without_results
-    of_ranks = _of_ranks(rules, query, baseline.scores[query.id]) if is_known else ()
+    is_known = query.id not in baseline.rows.without_results
+    of_ranks = rules.violations(query, baseline.scores[query.id]) if is_known else ()
     for violation in (*of_ranks, *of_rows):
         before[violation.rule] = before.get(violation.rule, frozenset()) | violation.wrong
     return tuple(
@@ -123,24 +122,3 @@ def _compared(
         else violation
         for violation in violations
     )
-
-
-def _of_ranks(rules: RankRules, query: GoldenQuery, score: QueryScore) -> list[Violation]:
-    """Return the rank rules that any row of the query violates, with the worst rank of each document.
-
-    The worst ranks alone are not enough. Some rules need only one document, which can be a different one in each row,
-    so the worst ranks could violate a rule that no single row violates. What is wrong is what is wrong in a row: every
-    relevant document may be missing in some row, and none of the rows have lost all of them.
-    """
-    violations = list(rules.violations(query, score))
-    if not score.repeats or not violations:
-        return violations
-    causes: dict[str, set[str]] = {}
-    for repeat in score.repeats:
-        for violation in rules.violations(query, repeat):
-            causes.setdefault(violation.rule, set()).update(violation.wrong)
-    return [
-        replace(violation, causes=tuple(sorted(causes[violation.rule])))
-        for violation in violations
-        if violation.rule in causes
-    ]

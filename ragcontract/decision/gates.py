@@ -21,7 +21,7 @@ from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import KIND_IN_JSON, Certainty, GateReport, GateStatus, found_and_allowed
 from ragcontract.decision.policy import Outcomes, outcomes_of
 from ragcontract.evaluation.aggregates import Aggregates
-from ragcontract.evaluation.fold import references_of
+from ragcontract.evaluation.stored import references_of
 from ragcontract.runs.baseline_file import StoredHead
 from ragcontract.statistics.max_t import adjust
 from ragcontract.statistics.sign_flips import SignFlips
@@ -242,15 +242,15 @@ def _not_comparable(gate: Gate, evaluation: Evaluation, *, has_values: bool) -> 
         return ""
     recreate = "recreate it from its run, with `rag-contract baseline --force`"
     from_ids = any(metric.key == key for family in evaluation.contract.from_ids for metric in family.metrics)
-    if not has_values and key not in baseline.stored.metrics and not from_ids:
+    if not has_values and key not in baseline.stored.head.metrics and not from_ids:
         return f"the baseline has no {label}; {recreate}"
     families = [each for each in evaluation.contract.families if any(metric.key == key for metric in each.metrics)]
     if not has_values and baseline.scores and (fields := [name for each in families for name in references_of(each)]):
         return f"the baseline has no {label} of a query with the same {' and '.join(fields)} as now; {recreate}"
-    if key not in baseline.incomparable:
+    if key not in baseline.stored.incomparable:
         return ""
     metric = next(metric for metric in evaluation.contract.metrics if metric.key == key)
-    return f"the baseline's {label} {in_another_way(metric, baseline.stored)}; {recreate}"
+    return f"the baseline's {label} {in_another_way(metric, baseline.stored.head)}; {recreate}"
 
 
 def in_another_way(metric: Metric, stored: StoredHead) -> str:

@@ -20,6 +20,16 @@ from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import named
 from ragcontract.decision.gates import in_another_way, observe
 from ragcontract.decision.policy import judge_problems
+from ragcontract.evaluation.observations import (
+    FailedRows,
+    Latencies,
+    OtherQuestions,
+    PatternIds,
+    RepeatedResults,
+    ScoreGaps,
+    UnknownQueries,
+    UnreadChecks,
+)
 from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.source import Inputs, file_of_both
 from ragcontract.files.mistaken import without_swapped
@@ -75,7 +85,7 @@ def input_problems(evaluation: Evaluation, *, complete: bool = False) -> Problem
     if all_golden and not partial and baseline and not baseline.problems and not baseline.scores:
         common = (
             "ids in common with the golden file, but no question"
-            if baseline.changed
+            if baseline.rows.changed
             else "no query in common with the golden file"
         )
         problems.problem(baseline.files[0].path, f"has {common}; recreate it with `rag-contract baseline --force`")
@@ -100,7 +110,7 @@ def _lacking_scores(evaluation: Evaluation, *, complete: bool) -> Problems:
     problems = Collector()
     run, config = evaluation.run, evaluation.contract.config
     for metric in evaluation.contract.metrics:
-        query_ids = run.lacking.get(metric.key)
+        query_ids = run.observed(ScoreGaps).lacking.get(metric.key)
         if not query_ids:
             continue
         having = _having(evaluation, metric)
@@ -125,15 +135,16 @@ def _failed_rows(evaluation: Evaluation, *, complete: bool) -> Problems:
     """
     problems = Collector()
     run, baseline = evaluation.run, evaluation.baseline
-    if baseline and baseline.failed and not baseline.problems:
+    failed, failed_before = run.observed(FailedRows), baseline.observed(FailedRows) if baseline else ()
+    if baseline and failed_before and not baseline.problems:
         problems.problem(
             baseline.name,
-            f"{_failed(baseline.failed)}, so it cannot be the baseline; record them again, or leave these rows out",
+            f"{_failed(failed_before)}, so it cannot be the baseline; record them again, or leave these rows out",
         )
-    if not run.failed or run.problems:
+    if not failed or run.problems:
         return problems.collected()
     if complete:
-        problems.problem(run.name, f"{_failed(run.failed)}, so it cannot be a baseline; record them again")
+        problems.problem(run.name, f"{_failed(failed)}, so it cannot be a baseline; record them again")
     elif passing := _passing(run, evaluation):
         problems.warning(
             f"{run.name}: {_failed(passing)}, which count as if nothing was found or answered; record them again"
@@ -150,6 +161,7 @@ def _partly_compared(evaluation: Evaluation) -> Iterator[str]:
     if baseline is None:
         return
     compared = {gate.quantity.key: gate for gate in evaluation.contract.gates if gate.compares}
+    unscored = baseline.observed(ScoreGaps).lacking
     ids = list(evaluation.contract.queries)
     for number, family in enumerate(evaluation.aggregates.families):
         if not number or not compared.keys() & family.keys:  # the first is of rankings, which all rows have
@@ -160,7 +172,7 @@ def _partly_compared(evaluation: Evaluation) -> Iterator[str]:
         if not lacking or len(lacking) == len(having):
             continue
         for key in family.keys:
-            if (gate := compared.get(key)) and not baseline.lacking.get(key):  # such a limit is refused
+            if (gate := compared.get(key)) and not unscored.get(key):  # otherwise, such a limit is refused
                 which = f"{len(lacking):,} of {count(len(having), 'query')}, which {gate.id} leaves out"
                 yield f"{baseline.name}: no {gate.quantity.label} for {which}: {named(lacking)}"
 
@@ -168,7 +180,7 @@ def _partly_compared(evaluation: Evaluation) -> Iterator[str]:
 def _without_results(evaluation: Evaluation) -> Iterator[str]:
     """Yield a warning if the baseline says nothing of the documents of some queries, which name them since."""
     baseline = evaluation.baseline
-    if baseline is not None and (query_ids := tuple(baseline.without_results)):
+    if baseline is not None and (query_ids := tuple(baseline.rows.without_results)):
         several = len(query_ids) > 1
         which = f"{count(len(query_ids), 'query')} that name{'' if several else 's'} documents since"
         yield (
@@ -187,9 +199,10 @@ def _incomparable(evaluation: Evaluation) -> Iterator[str]:
     for side in (evaluation.run, evaluation.baseline):
         if side is None or side.stored is None:
             continue
+        head, incomparable = side.stored.head, side.stored.incomparable - limited
         for metric in contract.metrics:
-            if metric.key in side.incomparable - limited and side.stored.metrics.get(metric.key) is not None:
-                how = in_another_way(metric, side.stored)
+            if metric.key in incomparable and head.metrics.get(metric.key) is not None:
+                how = in_another_way(metric, head)
                 yield f"{side.name}: {metric.label} {how}, so a change of it says nothing"
 
 
@@ -197,8 +210,8 @@ def _unread_scores(evaluation: Evaluation) -> Iterator[str]:
     """Yield warnings about scores that no metric reads, and about rows of scores files without a golden query."""
     run, scores_files = evaluation.run, evaluation.scores_files
     declared = NearNames(evaluation.contract.config_file.declared)
-    yield from _undeclared(run.name, run.undeclared, declared)
-    yield from _unread_checks(run.name, run.unread_checks)
+    yield from _undeclared(run.name, run.observed(ScoreGaps).undeclared, declared)
+    yield from _unread_checks(run.name, run.observed(UnreadChecks))
     if scores_files is None:
         return
     file = scores_files.files[0].path if scores_files.files else "the scores file"
@@ -220,21 +233,21 @@ def no_patterns(patterns: Mapping[str, Location]) -> str:
 
 def _missing(evaluation: Evaluation, problems: Collector, *, complete: bool) -> None:
     run, queries = evaluation.run, evaluation.contract.queries
-    if not run.missing:
+    if not run.rows.missing:
         return
     if evaluation.contract.config.missing_queries == "error":
         problems.problem(run.name, _without_rows(run, queries))
         return
-    missing = count(len(run.missing), "golden query")
+    missing = count(len(run.rows.missing), "golden query")
     if complete:
-        problems.problem(run.name, f"lacks {missing} ({named(run.missing)}), so it cannot be a baseline")
+        problems.problem(run.name, f"lacks {missing} ({named(run.rows.missing)}), so it cannot be a baseline")
     else:
-        problems.warning(f"{run.name}: no row for {missing}, scored 0: {named(run.missing)}")
+        problems.warning(f"{run.name}: no row for {missing}, scored 0: {named(run.rows.missing)}")
 
 
 def _without_rows(run: Side, queries: Mapping[str, GoldenQuery]) -> str:
     """Return which golden queries have no row, the cause if the ids of the run show it, and what to do."""
-    missing = run.missing
+    missing = run.rows.missing
     if len(missing) == len(queries) > 1:
         which = f"any of the {len(queries):,} golden queries"
     else:
@@ -248,37 +261,40 @@ def _without_rows(run: Side, queries: Mapping[str, GoldenQuery]) -> str:
 
 def _other_query_ids(run: Side, queries: Mapping[str, GoldenQuery]) -> str | None:
     """Return how the query ids of a run differ from those of the golden queries without a row; None if unknown."""
-    missing = run.missing[: bounds.COMPARED_IDS]
-    if not missing or not run.unknown:
+    missing = run.rows.missing[: bounds.COMPARED_IDS]
+    unknown = run.observed(UnknownQueries).listed
+    if not missing or not unknown:
         return None
-    example, matched = most_common(matches(missing, run.unknown))
+    example, matched = most_common(matches(missing, unknown))
     if example and matched * 2 >= len(missing):
-        has = "it has it" if len(run.missing) == 1 else f"it has {matched:,} of them"
+        has = "it has it" if len(run.rows.missing) == 1 else f"it has {matched:,} of them"
         return f"{has} {render(difference(example), repr)}: write query_id as the golden row's id is written"
-    if len(run.missing) < len(queries):
+    if len(run.rows.missing) < len(queries):
         return None
     questions = {query.query for query in queries.values()}
-    if questions.issuperset(run.unknown[: bounds.NAMES]):
+    if questions.issuperset(unknown[: bounds.NAMES]):
         return "its query_id is the question; write the golden row's id"
-    return f"its query ids are {named(run.unknown)}; is it the run of another golden file?"
+    return f"its query ids are {named(unknown)}; is it the run of another golden file?"
 
 
 def _warnings(evaluation: Evaluation, *, complete: bool) -> Iterator[str]:
     run, contract = evaluation.run, evaluation.contract
-    refused = run.missing and contract.config.missing_queries == "error"
-    if run.unknown and not (refused and _other_query_ids(run, contract.queries)):
-        unknown = len(run.unknown) + run.more_unknown
-        yield f"{run.name}: {count(unknown, 'row')} for no golden query, left out: {named(run.unknown, unknown)}"
-    never = evaluation.baseline.pattern_ids if evaluation.baseline else run.pattern_ids
-    patterns = {doc_id: at for doc_id, at in run.pattern_ids.items() if doc_id in never}
+    refused = run.rows.missing and contract.config.missing_queries == "error"
+    unknown = run.observed(UnknownQueries)
+    if unknown.listed and not (refused and _other_query_ids(run, contract.queries)):
+        several = len(unknown.listed) + unknown.more
+        yield f"{run.name}: {count(several, 'row')} for no golden query, left out: {named(unknown.listed, several)}"
+    patterns = run.observed(PatternIds)
+    never = evaluation.baseline.observed(PatternIds) if evaluation.baseline else patterns
+    patterns = {doc_id: at for doc_id, at in patterns.items() if doc_id in never}
     if patterns and ForbiddenDocs in contract.rules:
         yield no_patterns(patterns)
     for side in (run, evaluation.baseline):
-        if side and side.asked_otherwise:
-            rows = f"{count(len(side.asked_otherwise), 'conversation')} with other questions than the golden turns"
+        if side and (asked := side.observed(OtherQuestions)):
+            conversations = f"{count(len(asked), 'conversation')} with other questions than the golden turns"
             advice = "record it again" if side is run else "not compared"
-            yield f"{side.name}: {rows}, {advice}: {named(side.asked_otherwise)}"
-    duplicates = run.duplicates
+            yield f"{side.name}: {conversations}, {advice}: {named(asked)}"
+    duplicates = run.observed(RepeatedResults)
     if contract.config.rank_by == "documents" and duplicates.short:
         yield (
             f"{run.name}: {count(duplicates.short, 'row')} with fewer than {contract.k} distinct documents, as some "
@@ -295,9 +311,9 @@ def _warnings(evaluation: Evaluation, *, complete: bool) -> Iterator[str]:
             "baseline: are these seconds?"
         )
     for side, concerned in ((run, bool(on_latency)), (evaluation.baseline, any(gate.compares for gate in on_latency))):
-        if side and concerned and side.latency and side.unmeasured:
-            rows = count(side.latency.rows + side.unmeasured, "row")
-            share = f"{side.unmeasured:,} of {rows}"
+        if side and concerned and side.latency and side.observed(Latencies).unmeasured:
+            rows = count(side.latency.rows + side.observed(Latencies).unmeasured, "row")
+            share = f"{side.observed(Latencies).unmeasured:,} of {rows}"
             yield f"{side.name}: {share} without latency_ms, which the limits on latency leave out"
 
 
@@ -333,7 +349,7 @@ def _unjudged_before(gate: Gate, evaluation: Evaluation) -> str:
     baseline, queries = evaluation.baseline, evaluation.contract.queries
     if baseline is None or not gate.compares:
         return ""
-    lacking = baseline.lacking.get(gate.quantity.key, ())
+    lacking = baseline.observed(ScoreGaps).lacking.get(gate.quantity.key, ())
     query_ids = [query_id for query_id in lacking if gate.tag is None or gate.tag in queries[query_id].tags]
     if not query_ids:
         return ""
@@ -371,7 +387,7 @@ def _passing(run: Side, evaluation: Evaluation) -> list[str]:
             for violation in violations.get(query_id, ())
         )
 
-    return [query_id for query_id in run.failed if not breaks(query_id)]
+    return [query_id for query_id in run.observed(FailedRows) if not breaks(query_id)]
 
 
 def _failed(query_ids: Sequence[str]) -> str:

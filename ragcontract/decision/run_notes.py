@@ -11,7 +11,7 @@ from ragcontract.core.id_forms import Match, difference, named
 from ragcontract.core.numbers import count, fixed, percent
 from ragcontract.core.phrase import Name, Phrase, joined
 from ragcontract.decision.evaluated import Evaluation
-from ragcontract.evaluation.observations import UnseenIds
+from ragcontract.evaluation.observations import Depths, RepeatedResults, ScoreOrder, UnseenIds, UnseenIdSearch
 
 # Two documents may well be called guide and guide#2. So the form must explain half of the ids that never occur, and
 # more than one of them, unless that is the only id; but no two documents differ in case or blanks alone.
@@ -31,10 +31,11 @@ def likely_mistakes(evaluation: Evaluation) -> Iterator[Phrase]:
     run = evaluation.run
     yield from _fractions(evaluation)
     wanted = any(query.needs_results for query in evaluation.contract.queries.values())
-    if run.depth is not None and run.depth.most == 0 and wanted:
+    depth = run.observed(Depths)
+    if depth is not None and depth.most == 0 and wanted:
         yield ("No row of the run has any result: did the export go wrong, or is the index empty?",)
         return
-    unseen = run.unseen_ids
+    unseen = run.observed(UnseenIdSearch)
     if unseen.example is not None and _is_likely(unseen, unseen.example):
         yield _in_another_form(unseen, unseen.example)
     elif unseen.never == unseen.relevant >= FEWEST_WANTED:
@@ -59,14 +60,14 @@ def run_notes(evaluation: Evaluation) -> Iterator[str]:
     """Yield the notes as sentences, without names from files."""
     yield from _depth(evaluation)
     run, contract = evaluation.run, evaluation.contract
-    if run.distances:
+    if run.observed(ScoreOrder).distances:
         rise = "they rise in every row where they differ"
         yield f"The scores look like distances: {rise}. Ranks are the order of the results, as always."
     yield from _other_documents(evaluation)
     decided = contract.config.rank_by == "documents" or contract.config_file.locations.of("rank_by")
-    if not decided and run.duplicates.rate >= REPEATED:
+    if not decided and (rate := run.observed(RepeatedResults).rate) >= REPEATED:
         yield (
-            f"{percent(run.duplicates.rate, 0)} of the results in the top {contract.k} repeat a document of the same "
+            f"{percent(rate, 0)} of the results in the top {contract.k} repeat a document of the same "
             "row, as chunks do; set rank_by in the config: documents gives each document one rank, results each chunk."
         )
 
@@ -107,8 +108,8 @@ def _other_documents(evaluation: Evaluation) -> Iterator[str]:
 
 def _depth(evaluation: Evaluation) -> Iterator[str]:
     """Yield how a side that is shorter than k, or than the other side, affects the numbers."""
-    k, now = evaluation.contract.k, evaluation.run.depth
-    before = evaluation.baseline.depth if evaluation.baseline else None
+    k, now = evaluation.contract.k, evaluation.run.observed(Depths)
+    before = evaluation.baseline.observed(Depths) if evaluation.baseline else None
     if now is None or not now.most:
         return
     shorter = before is not None and now.most < before.most

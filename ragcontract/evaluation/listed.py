@@ -15,13 +15,10 @@ from msgspec import Raw, Struct, UnsetType
 
 from ragcontract.core import bounds
 from ragcontract.core.finding import Message, Said, ToolCall, called
-from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id, unpacked
-from ragcontract.core.rule import Violation
-from ragcontract.core.run import Json, ListedResult, QueryScore, Result, RunRow
+from ragcontract.core.run import Json, ListedResult, Result, RunRow
 from ragcontract.core.safe_text import shorten
 from ragcontract.evaluation.plan import Plan
-from ragcontract.rules.ranks import RankRules
 
 T = TypeVar("T")
 NOTHING = Said()
@@ -43,29 +40,13 @@ class ListedResults:
 
     def __init__(self, plan: Plan) -> None:
         self.held: dict[str, tuple[ListedResult, ...]] = {}  # by query id
-        self.of_ranks: dict[str, tuple[Violation, ...]] = {}  # of rules about ranks, by query id; if they were asked
         self.said: dict[str, Said] = {}  # by query id; of as many queries as bounds.SAID_TEXTS has room for
         self._room = bounds.SAID_TEXTS if plan.shows_texts else 0
         self._plan = plan
-        self._rules = RankRules(plan.rank_rules, plan.settings)
-
-    def note(self, rows: Iterable[RunRow], queries: Iterable[GoldenQuery], scores: Iterable[QueryScore]) -> None:
-        """Hold the results of the rows that break a rule about ranks. Nothing is held of a baseline."""
-        if self._plan.rank_rules and self.has_room and not self._plan.is_baseline:
-            for row, query, score in zip(rows, queries, scores, strict=True):
-                if self.breaks(query, score):
-                    self.hold_row(query.id, row)
 
     @property
     def has_room(self) -> bool:
         return len(self.held) < bounds.RETRIEVED_QUERIES
-
-    def breaks(self, query: GoldenQuery, score: QueryScore) -> bool:
-        """Return whether the ranks of a row violate a rule, and note the violations, so that no rule is asked twice."""
-        if not self._rules.may_be_violated(query, score):
-            return False
-        self.of_ranks[query.id] = violations = tuple(self._rules.violations(query, score))
-        return bool(violations)
 
     def hold_row(self, query_id: str, row: RunRow) -> None:
         """Hold the top k of a row and its texts, unless another row of the query is held already."""

@@ -33,26 +33,23 @@ if TYPE_CHECKING:
 EXPECTED = ("the rule to hold everywhere",)
 
 
-class _Outcome(Struct, frozen=True, kw_only=True, gc=False):
+class BesideRanks(Struct, frozen=True, kw_only=True):
     """The outcome of a row as far as it does not depend on ranks."""
 
     values: tuple[Values, ...] = ()  # for each family except the ranking metrics
     violations: tuple[Violation, ...] = ()  # of rules that read the row
     # The metrics whose values are missing. A row of a run has their worst values; a row of a baseline has none.
     lacking: tuple[str, ...] = ()
-
-
-class BesideRanks(_Outcome, frozen=True, kw_only=True):
-    """The outcome of a row but for its ranks, on this machine."""
-
     confirmed: "Confirmed | None" = None  # what a judge said of what rules flagged
 
 
-class RowOutcome(_Outcome, frozen=True, kw_only=True, gc=False):
-    """The whole outcome of a row, with its ranks."""
+class RowOutcome(Struct, frozen=True, kw_only=True, gc=False):
+    """The whole outcome of a row, as the worker of a cluster sends it."""
 
     score: QueryScore
     overlap: Values = ()
+    values: tuple[Values, ...] = ()  # as those of ``BesideRanks``
+    violations: tuple[Violation, ...] = ()
 
 
 class Plan(Families, frozen=True, kw_only=True):

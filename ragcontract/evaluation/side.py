@@ -1,144 +1,53 @@
-"""The result of evaluating a run or a baseline, with the metric values of each family by query."""
+"""Evaluates one side, a run or a baseline, while its rows are read, without holding the whole run in memory."""
 
-from array import array
-from collections.abc import Container, Iterable, Mapping, Sequence
-from math import isnan, nan
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from ragcontract.core.finding import Said
 from ragcontract.core.numbers import more
-from ragcontract.core.phrase import Location
 from ragcontract.core.rule import Violation
-from ragcontract.core.run import Confusion, Latency, ListedResult, QueryScore, SourceFile, Values
-from ragcontract.evaluation.observations import Depth, Duplicates, UnseenIds
-from ragcontract.files.problems import Problems
-from ragcontract.runs.baseline_contract import Expected
-from ragcontract.runs.baseline_file import StoredHead
-from ragcontract.statistics.means import averaged_values
+from ragcontract.core.run import Confusion, Latency, QueryScore, SourceFile, Values
+from ragcontract.evaluation.listed import Listed
+from ragcontract.evaluation.observations import (
+    ClassCounts,
+    Gaps,
+    Latencies,
+    OtherQuestions,
+    ScoreGaps,
+    ScoreOrder,
+    UnknownQueries,
+    observations,
+)
+from ragcontract.evaluation.plan import Plan, worst_values
+from ragcontract.evaluation.query_scores import Column, ScoreTable, ValuesByQuery
+from ragcontract.evaluation.scoring import FirstRows, Observation, R_co, Scored, Scorer
+from ragcontract.evaluation.stored import Stored, StoredQueries
+from ragcontract.files.problems import Batch, Collector, FileRead, MoreProblems, Problem, Problems, Warned
+from ragcontract.runs.baseline_file import StoredBatch, StoredHead
+from ragcontract.runs.readers import RunEvent
 
 if TYPE_CHECKING:
     from ragcontract.judgments.check import UsedJudgments
 
 
-class ValuesByQuery(Protocol):
-    """The values of one family by query, and those of each row of a query."""
+class Rows(Struct, frozen=True, kw_only=True):
+    """Which golden queries have rows."""
 
-    def __getitem__(self, query_id: str) -> Values:
-        """Return the values of a query, empty if it has none."""
-
-    def of(self, query_ids: Iterable[str], scored: Container[str]) -> list[Values | None]:
-        """Return the values of several queries; None for one that is not among the ``scored`` ones."""
-
-    def rows(self, query_id: str) -> Sequence[Values]:
-        """Return the values of each row of a query."""
+    missing: tuple[str, ...] = ()  # golden queries without a row
+    changed: tuple[str, ...] = ()  # queries for which a baseline has a different question
+    without_results: Mapping[str, None] = {}  # queries that name documents, and of which a baseline has no results
+    of_queries: Mapping[str, int] = {}  # the rows of each query if any has several and they have no order
+    runs: int = 1  # the good runs whose means the values are
 
 
-class JudgedShares:
-    """The shares of judged results, which are stored with the ranks."""
+class RetrievedIds(Struct, frozen=True, kw_only=True):
+    """The document ids of a side, as far as anything needs them."""
 
-    def __init__(self, scores: Mapping[str, QueryScore]) -> None:
-        self._scores = scores
-
-    def __getitem__(self, query_id: str) -> Values:
-        """Return the values of a query, empty if it has none."""
-        return self._scores[query_id].judged
-
-    def of(self, query_ids: Iterable[str], scored: Container[str]) -> list[Values | None]:  # noqa: ARG002 (the seam's)
-        get = self._scores.get
-        return [score.judged if (score := get(query_id)) else None for query_id in query_ids]
-
-    def rows(self, query_id: str) -> Sequence[Values]:
-        score = self._scores[query_id]
-        return [repeat.judged for repeat in score.repeats] or [score.judged]
-
-
-class SharedColumn:
-    """Values that many queries share. Equal values are stored as one object."""
-
-    def __init__(self, usual: Values = ()) -> None:
-        self._usual = usual  # the values of most queries
-        self._shared: dict[Values, Values] = {}
-        self._values: dict[str, Values] = {}
-        self._repeats: dict[str, list[Values]] = {}
-
-    def add(self, query_id: str, values: Values) -> None:
-        """Add a row of a query. Empty values do not count."""
-        if not values:
-            return
-        values = self._shared.setdefault(values, values)
-        if query_id in self._values:
-            self._repeats.setdefault(query_id, [self._values[query_id]]).append(values)
-        else:
-            self._values[query_id] = values
-
-    def same(self, query_id: str) -> None:
-        if query_id in self._values:
-            self.add(query_id, self._usual)
-        else:
-            self._values[query_id] = self._usual
-
-    def of(self, query_ids: Iterable[str], scored: Container[str]) -> list[Values | None]:  # noqa: ARG002 (the seam's)
-        """Return the values of several queries; None for one that was not compared."""
-        if self._repeats:
-            return [self[query_id] or None for query_id in query_ids]
-        return [*map(self._values.get, query_ids)]
-
-    def __getitem__(self, query_id: str) -> Values:
-        """Return the values of a query, or their means if it has several rows; empty if it has none."""
-        if rows := self._repeats.get(query_id):
-            return averaged_values(rows)
-        return self._values.get(query_id, ())
-
-    def rows(self, query_id: str) -> Sequence[Values]:
-        return self._repeats.get(query_id) or [self[query_id]]
-
-
-class Column:
-    """The values of one family by query; 8 bytes per value.
-
-    If a query has several rows, its values are the means, and ``rows`` returns those of each row.
-    """
-
-    def __init__(self, metrics: int, numbers: Mapping[str, int]) -> None:
-        self._metrics = metrics  # how many the family has
-        self._numbers = numbers  # of the queries, by id
-        self._values = array("d", [nan]) * (metrics * len(numbers))
-        self._repeats: dict[str, list[Values]] = {}
-
-    def note(self, query_id: str, values: Values) -> None:
-        """Store the values of a row; they are empty if the metrics do not apply to it."""
-        if values:
-            start = self._numbers[query_id] * self._metrics
-            self._values[start : start + self._metrics] = array("d", values)
-
-    def repeat(self, query_id: str, values: Values) -> None:
-        """Add the values of a further row of a query; empty values do not count in the means."""
-        if values:
-            if query_id not in self._repeats:
-                first = self[query_id]
-                self._repeats[query_id] = [first] if first else []
-            self._repeats[query_id].append(values)
-
-    def replace(self, query_id: str, values: Values) -> None:
-        """Store the values of a query instead of those of its rows; with empty values, it has none."""
-        self._repeats.pop(query_id, None)
-        self.note(query_id, values or (nan,) * self._metrics)
-
-    def __getitem__(self, query_id: str) -> Values:
-        """Return the values of a query, empty if it has none."""
-        if rows := self._repeats.get(query_id):
-            return averaged_values(rows)  # when read: a mean for each of many rows would be quadratic in them
-        start = self._numbers[query_id] * self._metrics
-        values = tuple(self._values[start : start + self._metrics])
-        return () if isnan(values[0]) else values
-
-    def of(self, query_ids: Iterable[str], scored: Container[str]) -> list[Values | None]:
-        return [self[query_id] if query_id in scored else None for query_id in query_ids]
-
-    def rows(self, query_id: str) -> Sequence[Values]:
-        return self._repeats.get(query_id) or [self[query_id]]
+    pools: Mapping[str, bytes] = {}  # the judged pools of a baseline's queries, see ragcontract.core.ids
+    first_ids: Mapping[str, bytes] = {}  # of a baseline's rows, see ragcontract.core.ids
+    doc_ids: Mapping[str, list[list[str]]] = {}  # the document ids of each row, if the plan requests them
 
 
 class Side(Struct, frozen=True, kw_only=True):
@@ -146,45 +55,29 @@ class Side(Struct, frozen=True, kw_only=True):
 
     scores: dict[str, QueryScore]  # by query id
     columns: tuple[ValuesByQuery, ...] = ()  # the values of each family except the ranking metrics
-    violations: dict[str, tuple[Violation, ...]] = {}  # of rules that read the row, by query id
-    of_ranks: dict[str, tuple[Violation, ...]] = {}  # of rules about ranks, of queries with one row, if they were asked
+    violations: Mapping[str, tuple[Violation, ...]] = {}  # of rules that read the row, by query id
+    of_ranks: Mapping[str, tuple[Violation, ...]] = {}  # of rules about ranks, by query id; of a run
+    rows: Rows = Rows()
+    observations: Mapping[type, Any] = {}  # the result of each observation that was wanted, by its class
+    ids: RetrievedIds = RetrievedIds()
+    listed: Listed = Listed()  # what the queries retrieved and said that the run breaks
+    stored: Stored | None = None  # None if the rows are those of a run
     files: tuple[SourceFile, ...] = ()
-    versions: dict[str, list[str]] = {}  # the distinct values of each version field
-    problems: Problems = Problems()
-    # What is missing, and what is not read.
-    missing: tuple[str, ...] = ()  # golden queries without a row
-    lacking: dict[str, tuple[str, ...]] = {}  # golden queries without a score, by its name
-    undeclared: tuple[str, ...] = ()  # the first names of scores that no metric reads
-    unread_checks: dict[str, int] = {}  # the rows in which a check failed that no rule of the query reads, by its name
-    unknown: tuple[str, ...] = ()  # the first query ids that are not golden queries
-    more_unknown: int = 0  # rows of unknown queries that are not listed
-    failed: tuple[str, ...] = ()  # queries with a row whose error replaces what the contract reads
-    asked_otherwise: tuple[str, ...] = ()  # queries with a conversation that asks other questions than the golden turns
-    # Counts.
-    rows: dict[str, int] = {}  # the rows of each query if any has several and they have no order
-    runs: int = 1  # the good runs whose means the values are
-    latency: Latency | None = None
-    unmeasured: int = 0  # rows without a latency
-    modes: Confusion = {}  # rows by expected and actual mode; empty for a stored baseline
-    labels: Confusion = {}  # rows by expected and actual label; empty for a stored baseline
-    duplicates: Duplicates = Duplicates()
-    depth: Depth | None = None  # None if there are no rows
-    distances: bool = False  # whether the scores look like distances
-    unseen_ids: UnseenIds = UnseenIds()  # the relevant ids that never occur; only searched for on this machine
-    pattern_ids: dict[str, Location] = {}  # where forbidden ids that never occur and look like patterns are forbidden
-    # Of a baseline.
-    changed: tuple[str, ...] = ()  # queries for which it has a different question
-    without_results: dict[str, None] = {}  # queries that name documents since, and of which it has no results
-    expected: dict[str, Expected] = {}  # what its queries expected, where the golden file differs now
-    stored: StoredHead | None = None  # the head of a stored baseline
-    incomparable: frozenset[str] = frozenset()  # metrics that a stored baseline computed in another way
-    pools: dict[str, bytes] = {}  # the judged pools of its queries, see ragcontract.core.ids
-    first_ids: dict[str, bytes] = {}  # of its rows, see ragcontract.core.ids
-    # Of queries.
-    doc_ids: dict[str, list[list[str]]] = {}  # the document ids of each row, if the plan requests them
-    retrieved: dict[str, tuple[ListedResult, ...]] = {}  # the top k of queries that the run breaks
-    said: dict[str, Said] = {}  # texts of the queries that the run breaks, shortened
     judged: "UsedJudgments | None" = None  # the judgments that its rows used
+    problems: Problems = Problems()
+
+    def observed(self, kind: type[Observation[R_co]]) -> R_co:
+        """Return the result of an observation, also if nothing wanted it."""
+        result: R_co = self.observations.get(kind, kind.nothing)
+        return result
+
+    @property
+    def latency(self) -> Latency | None:
+        return self.observed(Latencies).latency
+
+    @property
+    def labels(self) -> Confusion:
+        return self.observed(ClassCounts).labels
 
     @property
     def name(self) -> str:
@@ -210,5 +103,106 @@ class Side(Struct, frozen=True, kw_only=True):
     @property
     def queries(self) -> int:
         """How many queries the side has rows for, golden or not."""
-        absent = len(self.missing) if self.missing and self.missing[0] in self.scores else 0  # scored without a row
-        return len(self.scores) - absent + len(self.changed) + len(self.unknown) + self.more_unknown
+        missing, unknown = self.rows.missing, self.observed(UnknownQueries)
+        absent = len(missing) if missing and missing[0] in self.scores else 0  # scored without a row
+        return len(self.scores) - absent + len(self.rows.changed) + len(unknown.listed) + unknown.more
+
+
+def evaluate_side(plan: Plan, events: Iterable[RunEvent]) -> Side:
+    """Return the side that results from the events; its ``problems`` contain everything wrong with the rows."""
+    scorer = Scorer(plan, Collector(), None if plan.repeats else FirstRows())
+    table, stored, counted = ScoreTable(plan), StoredQueries(plan), observations(plan)
+    files: list[SourceFile] = []
+    for event in events:
+        batches: Iterable[Scored] = ()
+        match event:
+            case Batch():
+                batches = scorer.rows(event)
+            case StoredBatch():
+                batches = [stored.scored(event, scorer, table)]
+            case StoredHead():
+                stored.begin(event)
+            case FileRead(file=file):
+                files.append(file)
+            case Warned(beside=text) if text and is_reference(plan, text):
+                pass  # such a field has the wanted answer, not a second one
+            case Problem() | MoreProblems() | Warned():
+                scorer.problems.add(event)
+        for scored in batches:
+            table.note(scored)
+            for observation in counted:
+                observation.note(scored)
+    return side_of(plan, table, counted, scorer.problems, files=files, stored=stored)
+
+
+def is_reference(plan: Plan, text: str) -> bool:
+    """Return whether a text is the wanted answer of a golden query."""
+    return any(query.answer is not None and query.answer.reference == text for query in plan.golden.values())
+
+
+def side_of(
+    plan: Plan,
+    table: ScoreTable,
+    counted: Iterable[Observation[Any]],
+    problems: Collector,
+    *,
+    files: Sequence[SourceFile],
+    stored: StoredQueries | None = None,
+    results: Mapping[type, Any] = {},
+) -> Side:
+    """Return the side of which all rows are in the table and in the observations, unless their ``results`` are known.
+
+    ``problems`` are those of the rows. A run is scored for each golden query, whether or not it has a row.
+    """
+    stored = stored or StoredQueries(plan)
+    kinds = {type(observation): observation for observation in counted}
+    asked_otherwise = kinds[OtherQuestions].result() if plan.is_baseline and OtherQuestions in kinds else ()
+    changed = dict.fromkeys((*stored.changed, *asked_otherwise))
+    missing = [query for key, query in plan.golden.items() if key not in table.scores and key not in changed]
+    table.finish(() if plan.is_baseline else missing)
+    for observation in kinds.values() if not plan.is_baseline else ():
+        observation.note_missing(missing)
+    record, known = stored.finish()
+    results = {kind: observation.result() for kind, observation in kinds.items()} | known | dict(results)
+    if ScoreGaps in results:
+        results[ScoreGaps] = with_worst_values(plan, table.columns, results[ScoreGaps])
+    if warning := results[ScoreOrder].warning:
+        problems.warning(warning)
+    first_ids = table.first_ids.result()
+    pools = first_ids | stored.pools if stored.pools else first_ids
+    return Side(
+        scores=table.scores,
+        columns=(*table.columns, *table.diagnostics),
+        violations=table.violations,
+        of_ranks=table.of_ranks,
+        rows=Rows(
+            missing=tuple([query.id for query in missing]),
+            changed=tuple(changed),
+            without_results=stored.without_results,
+            of_queries=table.unordered_rows if max(table.unordered_rows.values(), default=1) > 1 else {},
+            runs=stored.head.runs if stored.head else 1,
+        ),
+        observations=results,
+        ids=RetrievedIds(pools=pools, first_ids=first_ids, doc_ids=table.doc_ids),
+        listed=Listed(retrieved=table.listed.held, said=table.listed.said),
+        stored=record,
+        files=tuple(files),
+        judged=table.judged.result() if table.judged else None,
+        problems=problems.collected(),
+    )
+
+
+def with_worst_values(plan: Plan, columns: Sequence[Column], gaps: Gaps) -> Gaps:
+    """Give queries that lack a score in any row the worst value, or none in a baseline; return the gaps to report.
+
+    Otherwise, the mean of their other rows would pass for the score. Of a baseline, only metrics that need
+    judgments are returned, because a limit on their change leaves no query out.
+    """
+    for family, column in zip(plan.families, columns, strict=True):
+        values = () if plan.is_baseline else worst_values(family.metrics)
+        for query_id in {query_id for metric in family.metrics for query_id in gaps.lacking.get(metric.key, ())}:
+            column.replace(query_id, values)
+    if not plan.is_baseline:
+        return gaps
+    judged = {metric.key for family in plan.families for metric in family.metrics if metric.task}
+    return replace(gaps, lacking={key: query_ids for key, query_ids in gaps.lacking.items() if key in judged})

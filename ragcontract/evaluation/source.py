@@ -14,26 +14,17 @@ from typing import Any, Protocol, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragcontract.contract.defaults import (
-    BASELINE,
-    CALIBRATION,
-    CONFIG,
-    CONFIG_ALIAS,
-    GOLDEN,
-    JUDGMENTS,
-    RUN,
-    like_config,
-)
+from ragcontract.contract.defaults import DEFAULTS, GOLDEN, OF_JUDGE, REQUIRED, SINGLE, like_config
 from ragcontract.core import bounds
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import Location, listed, render
 from ragcontract.core.rule import Plugin
 from ragcontract.core.run import SCORED_BY, RunRow
-from ragcontract.evaluation.fold import fold
 from ragcontract.evaluation.listed import Listed, ListedResults, listed_ids
+from ragcontract.evaluation.observations import Versions
 from ragcontract.evaluation.plan import Plan
-from ragcontract.evaluation.side import Side
+from ragcontract.evaluation.side import Side, evaluate_side
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.paths import existing_files
 from ragcontract.files.problems import Batch, Problem, Problems
@@ -62,7 +53,7 @@ class Local(Struct, frozen=True):
 
     def evaluate(self, plan: Plan) -> Side:
         with_metrics = any(not family.from_ids for family in plan.families)
-        return fold(plan, self.reader.events(plan.row_type, with_metrics=with_metrics))
+        return evaluate_side(plan, self.reader.events(plan.row_type, with_metrics=with_metrics))
 
     def listed(self, plan: Plan) -> Listed:
         """Read rows until each listed query has one. If a query has several rows, the first counts."""
@@ -92,19 +83,20 @@ class GoodRuns(Local, frozen=True):
         files = _Files(plan)
         with_metrics = any(not family.from_ids for family in plan.families)
         events = self.reader.events(plan.row_type, with_metrics=with_metrics)
-        side = fold(replace(plan, repeats=True), files.noted(events))
-        return replace(side, runs=files.runs)
+        side = evaluate_side(replace(plan, repeats=True), files.noted(events))
+        return replace(side, rows=replace(side.rows, runs=files.runs))
 
 
 def evaluate_sides(plan: Plan, run: Source, baseline: Source | None) -> tuple[Side, Side | None]:
     """Return both sides. The baseline has the results of the queries that the run breaks."""
     before = baseline.evaluate(plan.for_baseline()) if baseline else None
-    now = run.evaluate(plan.against(before.pools, before.first_ids) if before else plan)
+    now = run.evaluate(plan.against(before.ids.pools, before.ids.first_ids) if before else plan)
     if plan.scores_files and plan.scores_files.scored_by:
-        now = replace(now, versions={**now.versions, SCORED_BY: list(plan.scores_files.scored_by)})
+        versions = {**(now.observed(Versions) or {}), SCORED_BY: list(plan.scores_files.scored_by)}
+        now = replace(now, observations={**now.observations, Versions: versions})
     if before is None or baseline is None:
         return now, None
-    return now, before if now.problems else with_listed(before, baseline, plan, now.retrieved)
+    return now, before if now.problems else with_listed(before, baseline, plan, now.listed.retrieved)
 
 
 def with_listed(side: Side, source: Source, plan: Plan, query_ids: Collection[str]) -> Side:
@@ -115,11 +107,10 @@ def with_listed(side: Side, source: Source, plan: Plan, query_ids: Collection[st
     if not query_ids or side.problems:
         return side
     if side.stored is not None:
-        return replace(side, retrieved=listed_ids(side.first_ids, query_ids, plan))
+        return replace(side, listed=Listed(retrieved=listed_ids(side.ids.first_ids, query_ids, plan)))
     if any(Path(file.path).is_fifo() for file in side.files):
         return side
-    listed = source.listed(plan.for_baseline(query_ids))
-    return replace(side, retrieved=listed.retrieved, said=listed.said)
+    return replace(side, listed=source.listed(plan.for_baseline(query_ids)))
 
 
 def file_of_both(run: Side, baseline: Side | None) -> str | None:
@@ -193,19 +184,6 @@ def _quoted(query_ids: Sequence[str]) -> str:
     return f"{count(len(query_ids), 'query')} ({ids})"
 
 
-# The default names by input. A file under the first one is demanded of REQUIRED inputs; others are used if they exist.
-DEFAULTS = {
-    "golden": (GOLDEN,),
-    "run": (RUN,),
-    "baseline": (BASELINE,),
-    "config": (CONFIG, CONFIG_ALIAS),
-    "judgments": (JUDGMENTS,),
-    "calibration": (CALIBRATION,),
-}
-REQUIRED = frozenset({"golden", "run"})
-OF_JUDGE = ("judgments", "calibration")  # are used only if the contract needs what a judge said
-SINGLE = frozenset({"config", "calibration"})  # one path, not several paths and globs
-NAMES = tuple(name for names in DEFAULTS.values() for name in names)
 Paths: TypeAlias = Sequence[str]
 
 

@@ -13,10 +13,11 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ragcontract.contract.defaults import DEFAULTS, SINGLE
 from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import Location, Place, location_of
-from ragcontract.evaluation.source import DEFAULTS, SINGLE, Inputs, find_inputs
+from ragcontract.evaluation.source import Inputs, find_inputs
 from ragcontract.files.paths import existing_files
 from ragcontract.files.problems import Problem
 from ragcontract.files.writing import check_outputs

@@ -5,9 +5,10 @@ from typing import Literal, TypeVar, get_args
 
 from msgspec import Struct
 
+from ragcontract.contract.defaults import DEFAULTS
 from ragcontract.core import bounds
 from ragcontract.core.nearest import NearNames
-from ragcontract.evaluation.source import DEFAULTS, Inputs
+from ragcontract.evaluation.source import Inputs
 from ragcontract.report.record import Detail
 
 Mode = Literal["check", "post-comment"]

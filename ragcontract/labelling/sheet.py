@@ -12,11 +12,12 @@ from msgspec.structs import replace
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.golden import PLACEHOLDER, GoldenQuery
-from ragcontract.core.ids import FirstIds, as_id, first_of, some
+from ragcontract.core.ids import as_id, first_of, packed, some
 from ragcontract.core.questions import COLUMNS, column_name, same_question, unique_slugs
 from ragcontract.core.run import Result, RunRow, row_type
 from ragcontract.core.safe_text import shorten
 from ragcontract.decision.evaluated import Evaluation
+from ragcontract.evaluation.query_scores import FirstIds
 from ragcontract.files.opening import READ_ERRORS, Progress, no_progress, read_problem, read_within
 from ragcontract.files.paths import not_readable
 from ragcontract.files.problems import Collector, located
@@ -224,8 +225,8 @@ class FirstResults:
         contract, baseline = evaluation.contract, evaluation.baseline
         self._queries, self._ranking = contract.queries, contract.ranking
         self._skips = contract.config.unjudged == "skip"
-        self._pools = baseline.pools if baseline else {}
-        self._ids = FirstIds(bounds.RANK, by_document=self._ranking.by_document)
+        self._pools = baseline.ids.pools if baseline else {}
+        self._ids = FirstIds()
 
     def note(self, query_id: str, doc_ids: Sequence[str]) -> None:
         """Add a row of a golden query; other rows are ignored."""
@@ -233,7 +234,9 @@ class FirstResults:
         if query is not None:
             k = bounds.RANK if self._skips else self._ranking.k
             first = first_of(doc_ids, k, by_document=self._ranking.by_document)
-            self._ids.note([(query, self._until_k_judged(query, first) if self._skips else first)])
+            self._ids.note(
+                [query.id], [packed([self._until_k_judged(query, first) if self._skips else first])], are_new=False
+            )
 
     def _until_k_judged(self, query: GoldenQuery, doc_ids: Sequence[str]) -> Sequence[str]:
         """Return the results down to the k-th judged one, and at least k results."""

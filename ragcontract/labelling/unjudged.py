@@ -245,8 +245,8 @@ class _Search:
         self._broken = [limit for limit in limits if limit.lacking]
         self._gains = [array("d") for _ in self._broken]
         self._first_ids = first_ids
-        self._before = baseline.first_ids if baseline else {}
-        self._pools = baseline.pools if baseline else {}
+        self._before = baseline.ids.first_ids if baseline else {}
+        self._pools = baseline.ids.pools if baseline else {}
         self._shared = any(limit.compares for limit in limits)
         self._chances = RelevanceChances()
         self.total = self.of_run = self.documents = self.queries = 0

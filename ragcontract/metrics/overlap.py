@@ -11,7 +11,7 @@ from functools import lru_cache
 from math import fsum
 
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.ids import first_of, packed, unpacked
+from ragcontract.core.ids import first_of, unpacked
 from ragcontract.core.metric import Family, Metric, MetricSettings, SwitchedOn, at_cutoff
 from ragcontract.core.run import RunRow, Values
 
@@ -45,6 +45,7 @@ class Overlap:
             for k in self._cutoffs
             for name, label in (("overlap", "Overlap"), ("rbo", "RBO"))
         ]
+        self.same = (1.0,) * len(self.metrics)  # the values of a row that returns what the baseline did
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values:  # noqa: ARG002 (the seam's)
         """Return no values, because a row alone has no overlap."""
@@ -54,8 +55,6 @@ class Overlap:
         """Return the values of a row against the packed first ids of the baseline; for several rows, their means."""
         k = self._cutoffs[0]
         first = first_of(doc_ids, k, by_document=self._by_document)
-        if first and packed([first]) == before:  # the common case
-            return (1.0,) * len(self.metrics)
         values = remembered if k <= SHORT else _values
         of_rows = [values(*_coded(first, ids), self._cutoffs) for ids in unpacked(before) if first or ids]
         if len(of_rows) <= 1:

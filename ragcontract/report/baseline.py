@@ -25,6 +25,7 @@ from ragcontract.core.safe_text import clipped, encodable, visible
 from ragcontract.decision.contract_changes import contract_changes, past_contract
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import GateReport
+from ragcontract.evaluation.observations import Versions
 from ragcontract.files.writing import document
 from ragcontract.judgments.judged_metrics import JudgedShare
 from ragcontract.report.blocks import Block, Note
@@ -69,7 +70,7 @@ def _head(
         created_by=TOOL,
         golden_sha256=fingerprint(contract.queries.values()),
         k=sorted(contract.config_file.cutoffs),
-        versions=evaluation.run.versions,
+        versions=evaluation.run.observed(Versions),
         metrics={key: aggregates.comparisons[key].current for key in stored},
         tags={tag: {key: of_tag[key].current for key in stored} for tag, of_tag in sorted(aggregates.tags.items())},
         accepted=list(accepted[-bounds.ACCEPTED :]),
@@ -77,7 +78,7 @@ def _head(
         fingerprints=_fingerprints(evaluation),
         contract=past_contract(contract.config_file),
         replaces=replaces,
-        runs=evaluation.run.runs,
+        runs=evaluation.run.rows.runs,
         golden_files=digests_of(contract.golden.files),
         queries=[],
     )
@@ -111,12 +112,12 @@ def replaced_by(evaluation: Evaluation, accepted: Sequence[Accepted] = ()) -> Re
     changes = contract_changes(evaluation, cutoff=True)
     return Replaced(
         sha256=baseline.files[0].sha256,
-        created_at=baseline.stored.created_at,
+        created_at=baseline.stored.head.created_at,
         shared=len(baseline.scores),
-        runs=baseline.runs,
+        runs=baseline.rows.runs,
         metrics={key: compared[key].baseline for key in _stored(evaluation)},
         metrics_shared={key: compared[key].current_shared for key in _stored(evaluation)},
-        accepted=list(accepted[-1:]) != baseline.stored.accepted[-1:] and bool(accepted),
+        accepted=list(accepted[-1:]) != baseline.stored.head.accepted[-1:] and bool(accepted),
         contract_changes=None
         if changes is None
         else [replace(change, items=change.items[: bounds.CHANGED_ITEMS]) for change in changes],
@@ -171,7 +172,7 @@ def is_same(stored: BaselineFile, new: BaselineFile) -> bool:
 def _queries(evaluation: Evaluation) -> Iterator[BaselineQuery]:
     run, stored = evaluation.run, _stored(evaluation)
     for query in evaluation.contract.queries.values():
-        rows, metrics = run.doc_ids.get(query.id, []), evaluation.metrics(run, query.id)
+        rows, (metrics,) = run.ids.doc_ids.get(query.id, []), evaluation.metrics(run, [query.id])
         yield BaselineQuery(
             id=query.id,
             query=query.query,
@@ -191,7 +192,7 @@ def _pool(evaluation: Evaluation, query_id: str, rows: Sequence[Sequence[str]]) 
     None if it has none, or if readers can derive it from the results. The first results of this run are not added,
     because nobody has judged them since.
     """
-    before = evaluation.baseline.pools.get(query_id) if evaluation.baseline else None
+    before = evaluation.baseline.ids.pools.get(query_id) if evaluation.baseline else None
     if before is None:
         return None
     ranking, pool = evaluation.contract.ranking, pool_of(before)

@@ -18,6 +18,7 @@ from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import NOT_HELD, GateReport, worst
 from ragcontract.decision.gates import noise_of_metrics, p_values_of_tags
 from ragcontract.decision.run_notes import likely_mistakes, run_notes
+from ragcontract.evaluation.observations import Depths, RepeatedResults, UnknownQueries, Versions
 from ragcontract.evaluation.side import Side
 from ragcontract.report.headline import as_warning, summary_of
 from ragcontract.report.parts import (
@@ -146,7 +147,7 @@ def _repeats(evaluation: Evaluation) -> RepeatsReport | None:
         values = dict(zip(contract.queries, run.values(number, contract.queries), strict=True))
         having = [query for query in contract.queries.values() if values[query.id]]
         rows = {query.id: run.values_of_rows(number, query.id) for query in having}
-        if of_family := spread(having, rows, family.metrics, run.missing, run.rows):
+        if of_family := spread(having, rows, family.metrics, run.rows.missing, run.rows.of_queries):
             spreads.append(of_family)
     if not spreads:
         return None
@@ -197,11 +198,11 @@ def _inputs(evaluation: Evaluation, now: datetime) -> Inputs:
         run=RunInput(
             files=shown_files(run.files),
             queries=run.queries,
-            versions=run.versions,
-            missing=list(run.missing),
-            unknown=list(run.unknown),
-            duplicate_rate=run.duplicates.rate,
-            depth=run.depth,
+            versions=run.observed(Versions),
+            missing=list(run.rows.missing),
+            unknown=list(run.observed(UnknownQueries).listed),
+            duplicate_rate=run.observed(RepeatedResults).rate,
+            depth=run.observed(Depths),
         ),
         baseline=_baseline_input(baseline, evaluation, now) if baseline else None,
         config=ConfigInput(files=shown_files(contract.config_file.files)) if contract.config_file.files else None,
@@ -214,23 +215,23 @@ def _inputs(evaluation: Evaluation, now: datetime) -> Inputs:
 
 def _baseline_input(baseline: Side, evaluation: Evaluation, now: datetime) -> BaselineInput:
     stored, max_age = baseline.stored, evaluation.contract.config.max_baseline_age
-    age = _age(stored.created_at, now) if stored else None
+    age = _age(stored.head.created_at, now) if stored else None
     return BaselineInput(
         files=shown_files(baseline.files),
         queries=baseline.queries,
-        runs=baseline.runs,
-        versions=baseline.versions,
-        created_at=stored.created_at if stored else None,
-        k=stored.k if stored else None,
+        runs=baseline.rows.runs,
+        versions=baseline.observed(Versions),
+        created_at=stored.head.created_at if stored else None,
+        k=stored.head.k if stored else None,
         shared=len(baseline.scores),
-        new=list(baseline.missing),
-        changed=list(baseline.changed),
-        gone=list(baseline.unknown),
+        new=list(baseline.rows.missing),
+        changed=list(baseline.rows.changed),
+        gone=list(baseline.observed(UnknownQueries).listed),
         age_days=None if age is None else age.days,
         too_old=max_age is not None and age is not None and age / timedelta(days=1) > max_age,
-        depth=baseline.depth,
-        accepted=stored.accepted if stored else [],
-        replaces=stored.replaces if stored else None,
+        depth=baseline.observed(Depths),
+        accepted=stored.head.accepted if stored else [],
+        replaces=stored.head.replaces if stored else None,
         contract_changes=contract_changes(evaluation),
     )
 
@@ -247,7 +248,7 @@ def _about_age(evaluation: Evaluation, now: datetime) -> Iterator[str]:
     baseline = evaluation.baseline
     if baseline is None or evaluation.contract.config.max_baseline_age is None:
         return
-    created_at = baseline.stored.created_at if baseline.stored else None
+    created_at = baseline.stored.head.created_at if baseline.stored else None
     if _age(created_at, now) is None:
         why = (
             "a run does not say when it was made"

@@ -20,6 +20,7 @@ from ragcontract.core.run import SourceFile, ranks_by_id
 from ragcontract.core.safe_text import clipped, encodable, visible
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.run_notes import likely_mistakes, run_notes
+from ragcontract.evaluation.observations import Versions
 from ragcontract.files.writing import document
 from ragcontract.report.blocks import Block, Fold, Form, Heading, Items, Note, Table
 from ragcontract.report.build import TOOL
@@ -187,8 +188,8 @@ def _run(evaluation: Evaluation, label: str) -> ComparedRun:
         label=label,
         files=shown_files(run.files),
         queries=run.queries,
-        missing=list(run.missing),
-        versions=run.versions,
+        missing=list(run.rows.missing),
+        versions=run.observed(Versions),
         metrics=metrics,
         notes=list(_notes(evaluation)),
     )
@@ -233,14 +234,14 @@ def disagreements(evaluations: Sequence[Evaluation]) -> list[Disagreement]:
 
 
 def _spreads(evaluations: Sequence[Evaluation], query: GoldenQuery, metrics: Sequence[Metric]) -> Iterator[float]:
-    by_run = [evaluation.metrics(evaluation.run, query.id) for evaluation in evaluations]
+    by_run = [next(evaluation.metrics(evaluation.run, [query.id])) for evaluation in evaluations]
     for metric in metrics:
         values = [value for of_run in by_run if (value := of_run.get(metric.key)) is not None]
         yield max(values) - min(values) if values else 0.0
 
 
 def _disagreement(evaluations: Sequence[Evaluation], query: GoldenQuery) -> Disagreement:
-    by_run = [evaluation.metrics(evaluation.run, query.id) for evaluation in evaluations]
+    by_run = [next(evaluation.metrics(evaluation.run, [query.id])) for evaluation in evaluations]
     return Disagreement(
         id=query.id,
         location=encodable(str(query.location)),

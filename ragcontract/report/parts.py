@@ -17,7 +17,7 @@ from ragcontract.decision.decide import Decision
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import GateStatus
 from ragcontract.decision.policy import PassRate
-from ragcontract.evaluation.observations import Depth
+from ragcontract.evaluation.observations import ClassCounts, Depth
 from ragcontract.runs.baseline_contract import ContractChange, Replaced, RunCount
 from ragcontract.runs.baseline_file import Accepted
 from ragcontract.statistics.quantities import ClassMeasures, classes, macro_f1, measures
@@ -210,17 +210,17 @@ def tiers_of(evaluation: Evaluation, decision: Decision) -> list[TierReport]:
 
 def modes_of(evaluation: Evaluation) -> ModesReport | UnsetType:
     """Return the modes, if the contract expects any."""
-    if not evaluation.run.modes:
+    if not evaluation.run.observed(ClassCounts).modes:
         return UNSET
     run, baseline = evaluation.run, evaluation.baseline
-    missing = _missing(run.modes)
-    before = baseline.modes if baseline else {}
+    missing = _missing(run.observed(ClassCounts).modes)
+    before = baseline.observed(ClassCounts).modes if baseline else {}
     columns = [*MODES, *([MISSING] if missing or _missing(before) else [])]
     return ModesReport(
-        matrix=_matrix(run.modes, columns),
+        matrix=_matrix(run.observed(ClassCounts).modes, columns),
         baseline_matrix=_matrix(before, columns) if before else None,
         accuracy=_mean(evaluation, "mode_accuracy"),
-        per_mode=measures(run.modes, MODES),
+        per_mode=measures(run.observed(ClassCounts).modes, MODES),
         false_answer_rate=_mean(evaluation, "false_answer_rate"),
         over_refusal_rate=_mean(evaluation, "over_refusal_rate"),
         missing=missing,

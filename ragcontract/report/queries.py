@@ -3,7 +3,8 @@
 The records are generated one by one, so that large sets need not be held in memory.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import repeat
 from typing import Literal
 
 from msgspec import UNSET, Struct
@@ -13,7 +14,7 @@ from ragcontract.core.finding import Finding, Said, called
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Phrase, render
 from ragcontract.core.rule import RankRule, Violation, names_of, row_rules_of
-from ragcontract.core.run import ListedResult, QueryScore, RanksById, ranks_by_id
+from ragcontract.core.run import ListedResult, Means, QueryScore, RanksById, ranks_by_id
 from ragcontract.core.safe_text import clipped_line, encodable
 from ragcontract.decision.decide import Decision
 from ragcontract.decision.evaluated import Evaluation
@@ -226,13 +227,17 @@ def usual_detail(evaluation: Evaluation) -> Detail:
 
 def query_reports(evaluation: Evaluation, decision: Decision, detail: Detail) -> Iterator[QueryReport]:
     """Yield the queries that a report of this ``detail`` lists, in the order of the golden set."""
-    queries: Iterable[GoldenQuery] = evaluation.contract.queries.values()
+    queries = list(evaluation.contract.queries.values())
     if detail != "all":
         broken = decision.violations
         changed = _changed(evaluation) if detail == "changed" else set()
         queries = [query for query in queries if query.id in broken or query.id in changed]
-    for query in queries:
-        yield _query(query, evaluation, decision)
+    listed = [query.id for query in queries]
+    metrics = evaluation.metrics(evaluation.run, listed)
+    baseline = evaluation.baseline
+    metrics_before = evaluation.metrics(baseline, listed) if baseline else repeat(None)
+    for query, now, before in zip(queries, metrics, metrics_before, strict=False):  # not strict: repeat has no end
+        yield _query(query, evaluation, decision, now, before)
 
 
 def _changed(evaluation: Evaluation) -> set[str]:
@@ -254,7 +259,9 @@ def _differ(score: QueryScore, other: QueryScore) -> bool:
     return (score.ranks, score.forbidden_ranks, score.values) != (other.ranks, other.forbidden_ranks, other.values)
 
 
-def _query(query: GoldenQuery, evaluation: Evaluation, decision: Decision) -> QueryReport:
+def _query(
+    query: GoldenQuery, evaluation: Evaluation, decision: Decision, metrics: Means, metrics_before: Means | None
+) -> QueryReport:
     run, baseline = evaluation.run, evaluation.baseline
     current = run.scores[query.id]
     violations = decision.violations.get(query.id, ())
@@ -266,8 +273,8 @@ def _query(query: GoldenQuery, evaluation: Evaluation, decision: Decision) -> Qu
         tags=list(query.tags),
         weight=query.weight,
         status=decision.status(query),
-        metrics=evaluation.metrics(run, query.id),
-        baseline_metrics=evaluation.metrics(baseline, query.id) if baseline and before else None,
+        metrics=metrics,
+        baseline_metrics=metrics_before if before else None,
         ranks=ranks_by_id(query.relevant_doc_ids, current.ranks),
         baseline_ranks=ranks_by_id(query.relevant_doc_ids, before.ranks) if before else None,
         forbidden_ranks=_forbidden_ranks(query, current),
@@ -275,11 +282,11 @@ def _query(query: GoldenQuery, evaluation: Evaluation, decision: Decision) -> Qu
         violations=[_violation(violation) for violation in violations],
         in_baseline=_all_in_baseline(violations),
         repeated=bool(current.repeats or (before and before.repeats)),
-        retrieved=_retrieved(query, run.retrieved.get(query.id)) if query.id in decision.violations else None,
-        baseline_retrieved=_retrieved(query, baseline.retrieved.get(query.id)) if baseline else None,
+        retrieved=_retrieved(query, run.listed.retrieved.get(query.id)) if query.id in decision.violations else None,
+        baseline_retrieved=_retrieved(query, baseline.listed.retrieved.get(query.id)) if baseline else None,
         answer=_answer(query, evaluation, violations),
-        said=run.said.get(query.id) if query.id in decision.violations else None,
-        baseline_said=baseline.said.get(query.id) if baseline else None,
+        said=run.listed.said.get(query.id) if query.id in decision.violations else None,
+        baseline_said=baseline.listed.said.get(query.id) if baseline else None,
     )
 
 

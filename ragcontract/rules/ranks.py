@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, Self
 
+from msgspec.structs import replace
+
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Rank
@@ -121,7 +123,27 @@ class RankRules:
             return True
         return any(isinstance(rule, RankRule) for rule in query.rules) if query.rules else False
 
-    def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
+    def violations(self, query: GoldenQuery, score: QueryScore) -> tuple[Violation, ...]:
+        """Return the violated rules, of several rows those that any row violates, with the worst rank of each document.
+
+        The worst ranks alone are not enough. Some rules need only one document, which can be a different one in each
+        row, so the worst ranks could violate a rule that no single row violates. What is wrong is what is wrong in a
+        row: every relevant document may be missing in some row, and none of the rows have lost all of them.
+        """
+        violations = tuple(self._of_row(query, score))
+        if not score.repeats or not violations:
+            return violations
+        causes: dict[str, set[str]] = {}
+        for repeat in score.repeats:
+            for violation in self._of_row(query, repeat):
+                causes.setdefault(violation.rule, set()).update(violation.wrong)
+        return tuple(
+            replace(violation, causes=tuple(sorted(causes[violation.rule])))
+            for violation in violations
+            if violation.rule in causes
+        )
+
+    def _of_row(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
         for rules in self._rules:
             for rule in rules.of(query, self._settings):
                 yield from rule.violations(query, score)

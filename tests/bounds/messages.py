@@ -265,19 +265,11 @@ def accept(lab: Lab, broken: int, before: int) -> list[dict[str, list[str]]]:
 
 def versions_on_spark(_: Lab, size: int) -> bool:
     pytest.importorskip("pyspark")
-    from ragcontract.cluster.spark_source import _versions
-    from ragcontract.cluster.workers import Counted, Counts
+    from ragcontract.cluster.spark_source import few_versions
     from ragcontract.files.problems import Collector
 
-    class Few(Counts):
-        def __init__(self) -> None:
-            """Count nothing."""
-
-        def first(self, _kind: str, most: int, *, number: int = 0, rows: int = 1) -> list[Counted]:
-            return [Counted(number, str(one).encode(), rows) for one in range(min(most, size))]
-
     problems = Collector()
-    found = _versions(Few(), "run", problems)
+    found = few_versions({"index_version": list(map(str, range(size)))}, "run", problems)
     return all_of(*(len(values) == size for values in found.values()), not problems.collected().warnings)
 
 

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from ragcontract.core.finding import Message, Said, ToolCall
 from ragcontract.core.run import RunRow
-from ragcontract.evaluation.fold import fold
 from ragcontract.evaluation.listed import said_in
+from ragcontract.evaluation.side import evaluate_side
 from ragcontract.files.problems import Batch
 from ragcontract.report.html.elements import lines
 from ragcontract.report.markdown import render
@@ -16,7 +16,7 @@ from ragcontract.report.parts import ModesReport
 from ragcontract.report.record import AnswerReport, Report
 from ragcontract.report.terminal import check_text
 from tests.bounds.lab import Case, Cases, Lab, all_of
-from tests.evaluation.test_fold import plan_of
+from tests.evaluation.test_evaluate import plan_of
 from tests.records import query, rendered, report
 from tests.report.page import Page
 from tests.toys import REGISTRY, MustSay
@@ -54,7 +54,7 @@ def whole_call(said: Said, size: int) -> bool:
 def texts_of_all(_: Lab, size: int) -> bool:
     plan = replace(plan_of(replace(query("q", "A"), rules=(MustSay(phrase="y"),)), registry=REGISTRY), families=())
     row = plan.row_type(query_id="q", results=[], response="n" * size)
-    return "q" in fold(plan, [Batch("run.jsonl", 1, [row])]).said
+    return "q" in evaluate_side(plan, [Batch("run.jsonl", 1, [row])]).listed.said
 
 
 def matrix(_: Lab, size: int) -> bool:

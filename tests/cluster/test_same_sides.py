@@ -12,6 +12,15 @@ from pyspark.sql import SparkSession
 from ragcontract.cluster.spark_source import OnSpark, parts_of
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.ids import unpacked
+from ragcontract.evaluation.observations import (
+    Depths,
+    FailedRows,
+    Latencies,
+    OtherQuestions,
+    RepeatedResults,
+    ScoreOrder,
+    UnknownQueries,
+)
 from ragcontract.evaluation.plan import Plan
 from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.source import Local
@@ -88,14 +97,18 @@ def comparable(side: Side, plan: Plan) -> dict[str, Any]:
         "scores": {query_id: side.scores[query_id] for query_id in plan.golden},
         "values": [side.values(number + 1, plan.golden) for number in range(len(plan.families))],
         "violations": {query_id: frozenset(found) for query_id, found in side.violations.items()},
-        "missing": side.missing,
-        "unknown": sorted(side.unknown),
+        "missing": side.rows.missing,
+        "unknown": sorted(side.observed(UnknownQueries).listed),
         "latency": side.latency,
-        "unmeasured": side.unmeasured,
-        "failed": sorted(side.failed),
-        "depth": side.depth,
-        "distances": side.distances,
-        "duplicates": (side.duplicates.results, side.duplicates.repeated, side.duplicates.short),
+        "unmeasured": side.observed(Latencies).unmeasured,
+        "failed": sorted(side.observed(FailedRows)),
+        "depth": side.observed(Depths),
+        "distances": side.observed(ScoreOrder).distances,
+        "duplicates": (
+            side.observed(RepeatedResults).results,
+            side.observed(RepeatedResults).repeated,
+            side.observed(RepeatedResults).short,
+        ),
     }
 
 
@@ -108,9 +121,9 @@ def test_a_row_a_query(form: str, spark: SparkSession, tmp_path: Path) -> None:
     assert len(plan.families) == 2
     assert {len(values or ()) for values in machine.values(1, plan.golden)} == {0, 2}
     assert {len(found) for found in machine.violations.values()} == {1, 2}
-    assert len(machine.missing) > 3
-    assert cluster.retrieved == machine.retrieved
-    assert {len(found) for found in cluster.retrieved.values()} == {0, 1, 2, 3}
+    assert len(machine.rows.missing) > 3
+    assert cluster.listed.retrieved == machine.listed.retrieved
+    assert {len(found) for found in cluster.listed.retrieved.values()} == {0, 1, 2, 3}
 
 
 def test_the_results_of_listed_queries_come_from_the_cluster_too(spark: SparkSession, tmp_path: Path) -> None:
@@ -129,11 +142,11 @@ def test_the_first_ids_of_a_baseline_come_from_the_cluster_too(
     cluster, machine = sides(spark, written(tmp_path / "run", run_rows(rows), "jsonl"), plan)
 
     def lists(side: Side) -> dict[str, list[list[str]]]:
-        return {query_id: sorted(unpacked(found)) for query_id, found in side.first_ids.items()}
+        return {query_id: sorted(unpacked(found)) for query_id, found in side.ids.first_ids.items()}
 
     assert lists(cluster) == lists(machine)
     assert len(lists(cluster)) > 30
-    assert cluster.pools is cluster.first_ids
+    assert cluster.ids.pools is cluster.ids.first_ids
 
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
@@ -149,9 +162,11 @@ def test_several_rows_a_query(form: str, spark: SparkSession, tmp_path: Path) ->
         assert ours["scores"][query_id].values == pytest.approx(theirs["scores"][query_id].values, abs=1e-9)
     same = ours.keys() - {"values", "scores"}
     assert {name: ours[name] for name in same} == {name: theirs[name] for name in same}
-    assert set(cluster.rows.values()) > {7}
-    assert cluster.retrieved.keys() == machine.retrieved.keys()
-    assert OnSpark(spark, [f"{tmp_path}/run/*.{form}"], few=0).evaluate(plan).retrieved == cluster.retrieved
+    assert set(cluster.rows.of_queries.values()) > {7}
+    assert cluster.listed.retrieved.keys() == machine.listed.retrieved.keys()
+    assert (
+        OnSpark(spark, [f"{tmp_path}/run/*.{form}"], few=0).evaluate(plan).listed.retrieved == cluster.listed.retrieved
+    )
 
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
@@ -161,7 +176,7 @@ def test_distances_are_recognized_by_both(form: str, spark: SparkSession, tmp_pa
     for row in rows:
         row["results"] = [{"doc_id": f"d{n}", "score": n / 10, "text": "x"} for n in range(4)]
     cluster, machine = sides(spark, written(tmp_path / "run", rows, form), plan)
-    assert (cluster.distances, machine.distances) == (True, True)
+    assert (cluster.observed(ScoreOrder).distances, machine.observed(ScoreOrder).distances) == (True, True)
     assert (cluster.problems.warnings, machine.problems.warnings) == ((), ())
 
 
@@ -178,7 +193,7 @@ def test_a_row_that_lacks_what_a_metric_needs_is_a_problem_of_both(spark: SparkS
         for n, (query_id, reason) in enumerate(zip(ids, why, strict=True))
     ]
     assert sorted(cluster.problems.problems) == [
-        f'{tmp_path}/run/{n}.jsonl: query "{query_id}": {reason}'
+        f'{tmp_path}/run/{n}.jsonl: query "{query_id}" {reason}'
         for n, (query_id, reason) in enumerate(zip(ids, why, strict=True))
     ]
 
@@ -194,7 +209,7 @@ def test_what_nothing_needs_is_not_read_from_columns(spark: SparkSession, tmp_pa
         assert "results:array<struct<doc_id:string,score:double,text:string>>" in executed(part.rows)
     side = OnSpark(spark, [pattern]).evaluate(plan.for_baseline())
     assert set(side.violations) <= set(side.scores)
-    assert not set(side.scores) & set(side.missing)
+    assert not set(side.scores) & set(side.rows.missing)
 
 
 @pytest.mark.parametrize("as_baseline", [False, True])
@@ -216,7 +231,13 @@ def test_conversations_with_other_questions(as_baseline: bool, spark: SparkSessi
     ]
     pattern = written(tmp_path / "run", rows, "jsonl")
     cluster, machine = sides(spark, pattern, plan.for_baseline() if as_baseline else plan)
-    assert sorted(cluster.asked_otherwise) == sorted(machine.asked_otherwise) == ["q1", "q2", "q4", "q5"]
-    assert sorted(cluster.changed) == sorted(machine.changed) == (["q1", "q2", "q4", "q5"] if as_baseline else [])
+    assert (
+        sorted(cluster.observed(OtherQuestions)) == sorted(machine.observed(OtherQuestions)) == ["q1", "q2", "q4", "q5"]
+    )
+    assert (
+        sorted(cluster.rows.changed)
+        == sorted(machine.rows.changed)
+        == (["q1", "q2", "q4", "q5"] if as_baseline else [])
+    )
     assert cluster.scores.keys() == machine.scores.keys() == ({"q0", "q3"} if as_baseline else queries.keys())
-    assert cluster.missing == machine.missing == ()
+    assert cluster.rows.missing == machine.rows.missing == ()

@@ -15,6 +15,7 @@ from ragcontract.cluster.spark_source import OnSpark, is_json_lines, parts_of
 from ragcontract.cluster.workers import FEW
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.lines import Line
+from ragcontract.evaluation.observations import UnknownQueries
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.registry import BUILT_IN
 from tests.builders import Row, as_jsonl, golden, run, write_baseline, write_jsonl
@@ -164,7 +165,7 @@ def test_many_counts_stay_on_the_cluster_and_the_report_is_the_same(spark: Spark
     for family in range(1 + len(little.columns)):
         assert little.values(family, plan.golden) == much.values(family, plan.golden)
     assert little.latency
-    assert len(little.unknown) == 5
+    assert len(little.observed(UnknownQueries).listed) == 5
     assert (little.problems.problems, bool(little.problems.warnings)) == ((), True)
 
 

@@ -10,8 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract.cluster import workers as partition
-from ragcontract.cluster.workers import Job, bits, from_bits, of_columns, of_lines
+from ragcontract.cluster.workers import Job, bits, from_bits, kind_of, of_columns, of_lines
 from ragcontract.core import bounds
+from ragcontract.evaluation.observations import Depths, RepeatedResults, ScoreOrder
 from ragcontract.evaluation.plan import RowOutcome
 from tests.builders import Row, run
 from tests.records import query
@@ -47,6 +48,11 @@ def of(counts: Counts, kind: str) -> dict[tuple[int, bytes], int]:
     return {(number, key): rows for (of_kind, number, key), rows in counts.items() if of_kind == kind}
 
 
+def observed(counts: Counts, observation: type) -> dict[tuple[Any, ...], int]:
+    kind, decode = kind_of(observation), msgspec.msgpack.Decoder(tuple[Any, ...]).decode
+    return {decode(key): rows for (_, key), rows in of(counts, kind).items()}
+
+
 def test_rows_with_the_same_outcome_are_one_count() -> None:
     rows = [run("q1", "x", "a"), run("q2", "b", "x"), run("q1", "y", "a"), run("q1", "a")]
     for counts in (
@@ -59,7 +65,7 @@ def test_rows_with_the_same_outcome_are_one_count() -> None:
         }
         assert scores == {(0, (2,)): 2, (0, (1,)): 1, (1, (None, 1)): 1}
         assert counts["tally", 0, b"rows"] == 4
-        assert counts["tally", 0, b"results"] == 7
+        assert observed(counts, RepeatedResults) == {("results",): 7}
 
 
 def test_what_is_known_of_rows_besides_is_counted() -> None:
@@ -74,19 +80,16 @@ def test_what_is_known_of_rows_besides_is_counted() -> None:
     ]
     counts = added_up(of_lines([lines(*rows)], job()))
     assert of(counts, "latency") == {(bits(3.0), b""): 2, (bits(0.0), b""): 1}
-    assert of(counts, "version") == {(0, b"e"): 2, (1, b"7"): 1}
     assert of(counts, "unknown") == {(0, b"x"): 2}
-    assert of(counts, "short") == {(1, b""): 1}
-    assert of(counts, "depth") == {(1, b""): 3, (2, b""): 1, (3, b""): 1}
-    assert of(counts, "unordered") == {(0, b"r.jsonl"): 1}
+    assert of(counts, "version") == {(0, b"e"): 2, (1, b"7"): 1}
+    assert observed(counts, RepeatedResults) == {("results",): 8, ("repeated",): 1, ("short", "q2"): 1}
+    assert observed(counts, Depths) == {(1,): 3, (2,): 1, (3,): 1}
+    first = ("first", "r.jsonl", 0, '"q1"')
+    assert observed(counts, ScoreOrder) == {first: 1, ("unordered",): 1, ("rising",): 1}
     assert {key.decode(): rows for (_, key), rows in of(counts, "tally").items() if rows} == {
         "rows": 7,
         "measured": 3,
         "unmeasured": 2,
-        "results": 8,
-        "repeated": 1,
-        "unordered": 1,
-        "rising": 1,
     }
 
 
@@ -179,7 +182,8 @@ def test_counts_are_handed_on_before_there_are_too_many() -> None:
     assert max(map(len, out)) <= partition.AT_ONCE
     counts = added_up(out)
     assert len(of(counts, "unknown")) == 6 * rows
-    assert [counts["tally", 0, name] for name in (b"rows", b"results", b"repeated")] == [6 * rows + 6, 12, 6]
+    assert counts["tally", 0, b"rows"] == 6 * rows + 6
+    assert observed(counts, RepeatedResults)["repeated",] == 6
 
 
 def test_a_bad_row_is_reported_without_its_value_where_no_text_may_be_shown() -> None:

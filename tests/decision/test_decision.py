@@ -7,7 +7,9 @@ from ragcontract.core.errors import InputError
 from ragcontract.decision.decide import Decision, decide
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.input_problems import input_problems
-from tests.records import NOW, Config, Docs, evaluate, query, report_on
+from ragcontract.evaluation.plan import plan_for
+from ragcontract.evaluation.source import Local
+from tests.records import NOW, Config, Docs, Rows, evaluate, query, report_on
 
 QUERIES = [query("q1", "A"), query("q2", "B", weight=3.0)]
 GOOD = {"q1": ["A"], "q2": ["B"]}
@@ -121,7 +123,9 @@ def test_an_unanswerable_set_without_gates_is_judged_by_its_forbidden_documents(
 def test_without_limits_nothing_is_broken_and_the_numbers_are_the_same() -> None:
     evaluation = evaluate(QUERIES, {"q1": [], "q2": []}, GOOD, {"fail_on": {"mrr_drop_gt": 0.1}})
     assert judge(evaluation).verdict == "fail"
-    compared = judge(replace(evaluation, contract=evaluation.contract.without_limits()))
+    contract = evaluation.contract.without_limits()
+    run = Local(Rows(docs={"q1": [], "q2": []}, name="run.jsonl")).evaluate(plan_for(contract))
+    compared = judge(replace(evaluation, contract=contract, run=run))
     assert (compared.verdict, compared.gates, compared.violations, compared.findings) == ("pass", (), {}, ())
 
 

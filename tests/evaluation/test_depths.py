@@ -1,13 +1,16 @@
 """How many results the rows of a run have."""
 
-from ragcontract.evaluation.observations import Depth, DepthCounter
+from ragcontract.evaluation.observations import Depth, Depths
+from ragcontract.evaluation.side import evaluate_side
+from tests.evaluation.test_evaluate import plan_of, rows
+from tests.records import query
 
 
 def depth(*batches: list[int]) -> Depth | None:
-    counter = DepthCounter()
-    for lengths in batches:
-        counter.note([["d"] * length for length in lengths])
-    return counter.result()
+    plan = plan_of(query("q"), repeats=True)
+    return evaluate_side(plan, [rows(*(("q", ["d"] * length) for length in lengths)) for lengths in batches]).observed(
+        Depths
+    )
 
 
 def test_the_longest_row_and_the_median_count() -> None:

@@ -4,14 +4,29 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ragcontract import pipeline
-from ragcontract.evaluation.observations import DuplicateCounter
+from ragcontract.core.run import Result, RunRow
+from ragcontract.evaluation.observations import Duplicates, RepeatedResults
+from ragcontract.evaluation.side import evaluate_side
 from ragcontract.evaluation.source import Local
+from ragcontract.files.problems import Batch
+from ragcontract.metrics.ranking import Ranking
 from ragcontract.report import markdown
 from ragcontract.report.record import Report
 from ragcontract.runs.readers import RunFiles
 from tests.builders import golden, run, write_jsonl
+from tests.records import query
+from tests.runs.sides import plan_of
+
+
+def duplicates(*rows: tuple[str, str], k: int = 3) -> Duplicates:
+    plan = replace(plan_of([query(query_id, "a") for query_id, _ in rows], repeats=True), ranking=Ranking([k]))
+    batch = [
+        RunRow(query_id=query_id, results=[Result(doc_id=doc_id) for doc_id in doc_ids]) for query_id, doc_ids in rows
+    ]
+    return evaluate_side(plan, [Batch("run.jsonl", 1, batch)]).observed(RepeatedResults)
 
 
 @pytest.mark.parametrize(
@@ -27,10 +42,7 @@ from tests.builders import golden, run, write_jsonl
     ],
 )
 def test_the_rate_is_of_the_top_k_and_a_row_is_short_by_all_of_it(rows: list[str], rate: float, short: int) -> None:
-    counter = DuplicateCounter(3)
-    for number, row in enumerate(rows):
-        counter.note(f"q{number}", list(row))
-    found = counter.result()
+    found = duplicates(*((f"q{number}", row) for number, row in enumerate(rows)))
     assert (found.rate, found.short) == (rate, short)
 
 
@@ -63,7 +75,5 @@ def test_ranking_by_results_counts_the_rate_and_warns_of_nothing(tmp_path: Path)
 
 
 def test_a_query_with_several_such_rows_is_named_once() -> None:
-    counter = DuplicateCounter(3)
-    assert [counter.note(query_id, list("aab")) for query_id in ("q1", "q1", "q2", "q3", "q4")] == [True] * 5
-    assert (counter.result().short, counter.result().named) == (5, ("q1", "q2", "q3"))
-    assert not counter.note("q5", list("abc"))
+    found = duplicates(*((query_id, "aab") for query_id in ("q1", "q1", "q2", "q3", "q4")), ("q5", "abc"))
+    assert (found.short, found.named) == (5, ("q1", "q2", "q3"))

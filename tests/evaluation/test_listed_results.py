@@ -15,15 +15,14 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.lines import Line
 from ragcontract.core.rule import RankRule, Violation
 from ragcontract.core.run import SAID, ListedResult, QueryScore, Result, RunRow, SourceFile
-from ragcontract.evaluation.fold import fold
 from ragcontract.evaluation.plan import Plan
-from ragcontract.evaluation.side import Side
+from ragcontract.evaluation.side import Side, evaluate_side
 from ragcontract.evaluation.source import Local, evaluate_sides
 from ragcontract.files.problems import Batch, FileRead
 from ragcontract.registry import BUILT_IN
 from ragcontract.runs.baseline_file import ComparedQuery, StoredBatch
 from ragcontract.runs.readers import RunEvent
-from tests.evaluation.test_fold import plan_of, rows
+from tests.evaluation.test_evaluate import plan_of, rows
 from tests.records import Rows, query
 from tests.toys import REGISTRY, MustSay
 
@@ -43,12 +42,12 @@ class Given:
 
 def held(side: Side | None) -> dict[str, list[str]]:
     assert side is not None
-    return {query_id: [one.doc_id for one in results] for query_id, results in side.retrieved.items()}
+    return {query_id: [one.doc_id for one in results] for query_id, results in side.listed.retrieved.items()}
 
 
 def test_only_the_results_of_broken_queries_are_held() -> None:
     plan = plan_of(query("fine", "A"), query("lost", "A"), query("low", "A", must_rank_at_most=1))
-    side = fold(plan, [rows(("fine", ["A"]), ("lost", ["x"]), ("low", ["y", "A"]))])
+    side = evaluate_side(plan, [rows(("fine", ["A"]), ("lost", ["x"]), ("low", ["y", "A"]))])
     assert held(side) == {"lost": ["x"], "low": ["y", "A"]}
 
 
@@ -58,31 +57,34 @@ def test_scores_and_chunks_are_held_where_the_run_has_them_and_no_more_than_the_
         Result(doc_id="x", score=nan),
         *[Result(doc_id="y")] * 9,
     ]
-    side = fold(plan_of(query("q", "A")), [Batch("run.jsonl", 1, [RunRow(query_id="q", results=results)])])
-    assert side.retrieved["q"][:2] == (ListedResult(doc_id="7", score=0.5, chunk_id="3"), ListedResult(doc_id="x"))
-    assert len(side.retrieved["q"]) == 5
+    side = evaluate_side(plan_of(query("q", "A")), [Batch("run.jsonl", 1, [RunRow(query_id="q", results=results)])])
+    assert side.listed.retrieved["q"][:2] == (
+        ListedResult(doc_id="7", score=0.5, chunk_id="3"),
+        ListedResult(doc_id="x"),
+    )
+    assert len(side.listed.retrieved["q"]) == 5
 
 
 def test_where_ranks_count_documents_each_is_listed_once() -> None:
     plan = plan_of(query("q", "A"))
     plan.ranking.by_document = True
-    assert held(fold(plan, [rows(("q", ["x", "x", "x", "y", "z"]))])) == {"q": ["x", "y", "z"]}
+    assert held(evaluate_side(plan, [rows(("q", ["x", "x", "x", "y", "z"]))])) == {"q": ["x", "y", "z"]}
 
 
 def test_a_query_without_a_row_retrieved_nothing() -> None:
-    assert held(fold(plan_of(query("q", "A"), query("p", "A")), [rows(("p", ["A"]))])) == {"q": []}
+    assert held(evaluate_side(plan_of(query("q", "A"), query("p", "A")), [rows(("p", ["A"]))])) == {"q": []}
 
 
 def test_of_several_rows_the_first_that_breaks_a_rule_is_held() -> None:
     plan = plan_of(query("q", "A"), repeats=True)
-    assert held(fold(plan, [rows(("q", ["A"]), ("q", ["x"]), ("q", ["y"]))])) == {"q": ["x"]}
+    assert held(evaluate_side(plan, [rows(("q", ["A"]), ("q", ["x"]), ("q", ["y"]))])) == {"q": ["x"]}
 
 
 def test_a_row_that_breaks_a_rule_of_rows_is_held() -> None:
     asked = replace(query("q", "A"), rules=(MustSay(phrase="yes"),))
     row = plan_of(asked, registry=REGISTRY).row_type(query_id="q", results=[Result(doc_id="A")], response="no")
     plan = replace(plan_of(asked, registry=REGISTRY), families=())
-    assert held(fold(plan, [Batch("run.jsonl", 1, [row])])) == {"q": ["A"]}
+    assert held(evaluate_side(plan, [Batch("run.jsonl", 1, [row])])) == {"q": ["A"]}
 
 
 class NeverFirst(RankRule, frozen=True, kw_only=True, gc=False, tag="never_first"):
@@ -105,7 +107,7 @@ def test_a_rule_without_the_shortcut_is_asked_about_every_row() -> None:
         query("q", "A"),
         registry=replace(BUILT_IN, rules=(*BUILT_IN.rules, Line(names=("never_first",), home=NeverFirst, always=True))),
     )
-    assert held(fold(plan, [rows(("q", ["A"]))])) == {"q": ["A"]}
+    assert held(evaluate_side(plan, [rows(("q", ["A"]))])) == {"q": ["A"]}
 
 
 def test_a_baseline_holds_the_queries_that_are_broken_in_the_run_and_no_others() -> None:
@@ -137,7 +139,7 @@ def test_of_a_baseline_that_is_a_pipe_nothing_is_listed(tmp_path: Path) -> None:
 
 def test_nothing_is_held_where_nothing_is_judged() -> None:
     plan = replace(plan_of(query("q", "A")), rank_rules=())
-    assert fold(plan, [rows(("q", ["x"]))]).retrieved == {}
+    assert evaluate_side(plan, [rows(("q", ["x"]))]).listed.retrieved == {}
 
 
 def said_row(plan: Plan, query_id: str, said: str, *doc_ids: str) -> RunRow:
@@ -154,7 +156,7 @@ def plan_of_answers(*ids: str) -> Plan:
 def test_what_was_said_is_held_for_broken_queries_and_no_others() -> None:
     plan = plan_of_answers("fine", "wrong", "lost")
     rows = [said_row(plan, "fine", "yes", "A"), said_row(plan, "wrong", "no", "A"), said_row(plan, "lost", "yes", "x")]
-    said = fold(plan, [Batch("run.jsonl", 1, rows)]).said
+    said = evaluate_side(plan, [Batch("run.jsonl", 1, rows)]).listed.said
     assert {name: one.response for name, one in said.items()} == {"wrong": "no", "lost": "yes"}
 
 
@@ -169,18 +171,18 @@ def test_a_contract_of_documents_only_neither_reads_nor_holds_what_was_said() ->
     plan = plan_of(query("q", "A"))
     assert plan.row_type.unparsed == frozenset()
     assert SAID & set(plan.row_type.__struct_fields__) == {"error"}  # after which results mean nothing
-    assert fold(plan, [Batch("run.jsonl", 1, [said_row(plan, "q", "no", "x")])]).said == {}
+    assert evaluate_side(plan, [Batch("run.jsonl", 1, [said_row(plan, "q", "no", "x")])]).listed.said == {}
 
 
 def test_nothing_that_was_said_is_held_where_it_must_not_be_shown() -> None:
     plan = replace(plan_of_answers("q"), texts=False)
-    assert fold(plan, [Batch("run.jsonl", 1, [said_row(plan, "q", "no", "x")])]).said == {}
+    assert evaluate_side(plan, [Batch("run.jsonl", 1, [said_row(plan, "q", "no", "x")])]).listed.said == {}
 
 
 def test_queries_beyond_the_room_for_texts_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounds, "SAID_TEXTS", 5)
     plan = plan_of_answers("a", "b", "c", "d")
     rows = [said_row(plan, one, said, "A") for one, said in (("a", "no"), ("b", "no!"), ("c", "no"), ("d", ""))]
-    side = fold(plan, [Batch("run.jsonl", 1, rows)])
-    assert list(side.said) == ["a", "b"]
-    assert list(side.retrieved) == ["a", "b", "c", "d"]
+    side = evaluate_side(plan, [Batch("run.jsonl", 1, rows)])
+    assert list(side.listed.said) == ["a", "b"]
+    assert list(side.listed.retrieved) == ["a", "b", "c", "d"]

@@ -7,17 +7,13 @@ import pytest
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.evaluation.observations import UnseenIds, UnseenIdSearch
+from ragcontract.evaluation.side import evaluate_side
+from tests.evaluation.test_evaluate import plan_of, rows
 from tests.records import query
 
 
 def search(run: Mapping[str, list[str]], *queries: GoldenQuery) -> UnseenIds:
-    golden = {one.id: one for one in queries}
-    found = UnseenIdSearch(golden)
-    for query_id, doc_ids in run.items():
-        found.note([doc_ids])
-        if not set(golden[query_id].relevant_doc_ids) <= set(doc_ids):
-            found.hold(golden[query_id], doc_ids)
-    return found.result([query_id for query_id in golden if query_id not in run])
+    return evaluate_side(plan_of(*queries), [rows(*run.items())]).observed(UnseenIdSearch)
 
 
 def test_an_id_that_any_row_returns_occurs() -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from ragcontract import InputError, check, load_golden, load_run
 from ragcontract.core.run import RunRow, row_type
+from ragcontract.evaluation.observations import Latencies, Versions
 from ragcontract.files.opening import BUFFER
 from ragcontract.files.problems import Batch, Problem
 from ragcontract.runs.readers import open_run
@@ -68,7 +69,11 @@ def test_nulls_are_what_is_absent(tmp_path: Path) -> None:
     path = write(tmp_path / "run.parquet", rows)
     assert read_run(path)[0] == [("q1", ["a"]), ("q2", ["b"]), ("q3", [])]
     side = side_of(path, "q1", "q2", "q3")
-    assert (side.versions, side.unmeasured, bool(side.problems)) == ({"index_version": ["i"]}, 2, False)
+    assert (side.observed(Versions), side.observed(Latencies).unmeasured, bool(side.problems)) == (
+        {"index_version": ["i"]},
+        2,
+        False,
+    )
     assert side.latency
     assert (side.latency.rows, side.latency.max_ms) == (1, 2.0)
 
@@ -86,7 +91,7 @@ def test_numbers_of_any_width_and_columns_of_nothing_but_nulls(tmp_path: Path) -
     assert read_run(path)[0] == [("q1", ["a"])]
     side = side_of(path, "q1")
     assert side.latency
-    assert (side.latency.max_ms, side.versions, bool(side.problems)) == (41.0, {}, False)
+    assert (side.latency.max_ms, side.observed(Versions), bool(side.problems)) == (41.0, {}, False)
 
 
 def test_batches_and_row_groups_leave_no_seam(tmp_path: Path) -> None:

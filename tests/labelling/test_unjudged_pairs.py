@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ragcontract.core import bounds
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import PLACEHOLDER, GoldenQuery
-from ragcontract.core.ids import FirstIds
+from ragcontract.core.ids import packed
 from ragcontract.decision.decide import decide
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.labelling.sheet import FirstResults
@@ -178,9 +178,8 @@ def test_a_baseline_that_was_updated_may_have_documents_that_nobody_judged_for_t
     evaluation = evaluate(queries, run, {"q1": ["new", "a"]}, {"fail_on": {"mrr_drop_gt": 0.1}})
     baseline = evaluation.baseline
     assert baseline is not None
-    pools = FirstIds(5, by_document=False)
-    pools.note([(queries[0], ["a", "old"])])
-    with_pool = replace(evaluation, baseline=replace(baseline, pools=pools.result()))
+    ids = replace(baseline.ids, pools={"q1": packed([["a", "old"]])})
+    with_pool = replace(evaluation, baseline=replace(baseline, ids=ids))
     (pair,) = found(with_pool, run).pairs
     assert (pair.doc_id, pair.rank, pair.baseline_rank) == ("new", None, 1)
     assert pair.move == pytest.approx(-0.5)  # the baseline gets better by it

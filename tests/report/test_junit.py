@@ -12,16 +12,18 @@ from msgspec.structs import replace
 from ragcontract.core import bounds
 from ragcontract.core.safe_text import visible
 from ragcontract.report.build import error_report
-from ragcontract.report.junit import render, render_error
+from ragcontract.report.formats import FORMATS
 from ragcontract.report.record import Provenance, Report
-from tests.records import NOW, query, report
+from tests.records import NOW, Made, query, report
+
+JUNIT = next(form for form in FORMATS if form.name == "junit")
 
 # What an XML 1.0 document may hold.
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def written(made: Report) -> str:
-    return b"".join(render(made)).decode()
+    return b"".join(JUNIT.render(Made(made))).decode()
 
 
 def parse(made: Report) -> tuple[junitparser.TestSuite, junitparser.TestSuite]:
@@ -89,7 +91,7 @@ def test_suites_and_cases_have_the_name_of_their_contract() -> None:
     assert (gates.name, queries.name) == (r"rag-contract docs\x1b gates", r"rag-contract docs\x1b queries")
     assert {case.classname for case in queries} == {r"rag-contract.docs\x1b.queries"}
     unusable = error_report(["x"], 0, [], NOW, Provenance(contract="docs"))
-    case = ET.fromstring(render_error(unusable)).find(".//testcase")
+    case = ET.fromstring(JUNIT.render_error(unusable)).find(".//testcase")
     assert case is not None
     assert case.get("classname") == "rag-contract.docs.input"
 

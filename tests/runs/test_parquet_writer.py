@@ -8,6 +8,7 @@ import pytest
 
 from ragcontract import InputError, RunWriter
 from ragcontract.core.run import VERSION_FIELDS
+from ragcontract.evaluation.observations import Versions
 from ragcontract.files.problems import Problems
 from tests.runs.sides import read_run, side_of
 
@@ -35,7 +36,7 @@ def test_rows_have_a_column_for_every_field(tmp_path: Path) -> None:
     ]
     assert read_run(path) == ([("q1", ["a", "7"]), ("2", ["b"])], Problems())
     side = side_of(path, "q1", "2")
-    assert side.versions == {"embedding_model": ["e"], "index_version": ["3"]}
+    assert side.observed(Versions) == {"embedding_model": ["e"], "index_version": ["3"]}
     assert side.problems == Problems()
 
 

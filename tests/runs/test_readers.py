@@ -12,6 +12,7 @@ import pytest
 
 from ragcontract import InputError, RunWriter, check
 from ragcontract.core.run import row_type
+from ragcontract.evaluation.observations import Versions
 from ragcontract.evaluation.side import Side
 from ragcontract.files.problems import Batch, Problem, Problems
 from ragcontract.runs.readers import RunFiles, StoredFile, is_run, open_baseline, open_run, open_stored
@@ -32,7 +33,7 @@ def test_rows_are_ids_and_document_ids_in_order(tmp_path: Path) -> None:
     assert read_run(path) == ([("q1", ["b", "a", "b"]), ("2", ["7"])], Problems())
     side = side_of(path, "q1", "2")
     assert [file.path for file in side.files] == [str(path)]
-    assert (side.stored, side.changed, side.problems) == (None, (), Problems())
+    assert (side.stored, side.rows.changed, side.problems) == (None, (), Problems())
 
 
 def test_a_query_may_have_retrieved_nothing(tmp_path: Path) -> None:
@@ -47,7 +48,7 @@ def test_versions_are_listed_once_each_in_the_order_they_come(tmp_path: Path) ->
         run("b", embedding_model="v1", index_version="7"),
         run("c", embedding_model="v2", retriever_version=None),
     )
-    assert side.versions == {"embedding_model": ["v2", "v1"], "index_version": ["7"]}
+    assert side.observed(Versions) == {"embedding_model": ["v2", "v1"], "index_version": ["7"]}
 
 
 def scored(query_id: str, *scores: float | None) -> dict[str, Any]:
@@ -57,7 +58,7 @@ def scored(query_id: str, *scores: float | None) -> dict[str, Any]:
 def test_scores_out_of_order_are_warned_about_once_and_reorder_nothing(tmp_path: Path) -> None:
     rows = [scored("good", 3, 3, None, 2), scored("bad", 1, None, 2), scored("worse", 1, 2, 3)]
     side, warnings = read(tmp_path, *rows, keep_ids=True)
-    assert side.doc_ids["bad"] == [["0", "1", "2"]]
+    assert side.ids.doc_ids["bad"] == [["0", "1", "2"]]
     assert warnings == [
         (
             "run.jsonl:2: the scores are not in descending order (2 such rows); "
@@ -72,8 +73,8 @@ def test_one_row_out_of_order_is_counted_as_one(tmp_path: Path) -> None:
 
 def test_document_ids_are_in_the_side_where_asked_for(tmp_path: Path) -> None:
     rows = [run("q1", "a", "b"), run("q2", "c")]
-    assert read(tmp_path, *rows, keep_ids=True)[0].doc_ids == {"q1": [["a", "b"]], "q2": [["c"]]}
-    assert read(tmp_path, *rows)[0].doc_ids == {}
+    assert read(tmp_path, *rows, keep_ids=True)[0].ids.doc_ids == {"q1": [["a", "b"]], "q2": [["c"]]}
+    assert read(tmp_path, *rows)[0].ids.doc_ids == {}
 
 
 def test_the_first_100_rows_are_spell_checked(tmp_path: Path) -> None:
@@ -137,7 +138,7 @@ def test_a_baseline_of_json_lines_is_read_as_a_run(tmp_path: Path) -> None:
     path = tmp_path / "b.jsonl.gz"
     path.write_bytes(gzip.compress(write_jsonl(tmp_path / "plain", [run("q1", "a")]).read_bytes()))
     side = side_of(open_baseline([str(path)]), "q1", keep_ids=True)
-    assert (side.doc_ids, side.stored, side.problems) == ({"q1": [["a"]]}, None, Problems())
+    assert (side.ids.doc_ids, side.stored, side.problems) == ({"q1": [["a"]]}, None, Problems())
 
 
 def test_several_files_are_one_run(tmp_path: Path) -> None:

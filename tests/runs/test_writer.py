@@ -15,6 +15,7 @@ import pytest
 from ragcontract import InputError, OutputError, RunWriter, check, load_run
 from ragcontract.core import bounds
 from ragcontract.core.run import RunRow
+from ragcontract.evaluation.observations import Versions
 from ragcontract.files import json_text
 from ragcontract.files.problems import Batch, Problems
 from ragcontract.runs.readers import RunFiles
@@ -46,7 +47,7 @@ def test_rows_are_written_as_the_format_has_them(tmp_path: Path) -> None:
     ]
     assert read_run(path) == ([("q1", ["a", "7"]), ("2", ["b"])], Problems())
     side = side_of(path, "q1", "2")
-    assert side.versions == {name: [str(value)] for name, value in versions.items()}
+    assert side.observed(Versions) == {name: [str(value)] for name, value in versions.items()}
     assert side.problems == Problems()
 
 

@@ -109,7 +109,7 @@ def command(*, inputs: Inputs, out: str, reason: str | None, update: bool, force
 
 
 def _refuse_scores(outcome: pipeline.Outcome, inputs: Inputs) -> None:
-    if inputs.scores and outcome.evaluation.run.runs > 1:
+    if inputs.scores and outcome.evaluation.run.rows.runs > 1:
         raise click.UsageError("--scores is about one run; give one --run, or export the scores in the rows of each")
 
 
@@ -123,7 +123,7 @@ def _stored_text(outcome: pipeline.Outcome, inputs: Inputs, out: str, replaces: 
         config=inputs.config or defaults.CONFIG,
         today=clock().date(),
     )
-    runs = outcome.evaluation.run.runs
+    runs = outcome.evaluation.run.rows.runs
     of = f"{queries}, the mean of {runs} good runs," if runs > 1 else queries
     fewer = fewer_runs(replaces.runs, runs) if replaces else None
     return f"baseline of {of} in {visible(out)}\n" + (f"Fewer good runs: {fewer}\n" if fewer else "") + known

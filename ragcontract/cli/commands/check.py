@@ -19,11 +19,12 @@ from msgspec.structs import replace
 from ragcontract import memory, pipeline
 from ragcontract.cli.console import say, warn
 from ragcontract.cli.options import NO_ANSWERS, clock, find_files, opened, refuse_outputs, takes
+from ragcontract.contract.defaults import NAMES
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError, OutputError, RagContractError, before_users_code
 from ragcontract.core.rule import Plugin
 from ragcontract.core.safe_text import encodable, shorten
-from ragcontract.evaluation.source import NAMES, Inputs
+from ragcontract.evaluation.source import Inputs
 from ragcontract.files.writing import goes_to_stdout, write_files
 from ragcontract.report import terminal
 from ragcontract.report.build import error_report

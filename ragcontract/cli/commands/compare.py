@@ -96,9 +96,9 @@ def _compared(inputs: Inputs) -> RunComparison:
 def _about_questions(side: Side) -> Problems:
     """Return a problem if a stored baseline has other questions with the ids of golden queries."""
     problems = Collector()
-    if side.changed:
+    if side.rows.changed:
         problems.problem(
-            side.name, f"has another question for {named(side.changed)}; recreate it with `rag-contract baseline`"
+            side.name, f"has another question for {named(side.rows.changed)}; recreate it with `rag-contract baseline`"
         )
     return problems.collected()
 

@@ -20,7 +20,8 @@ from ragcontract.core.numbers import count, more
 from ragcontract.core.phrase import Location
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.decision.input_problems import no_patterns
-from ragcontract.evaluation.id_diagnostics import ForbiddenForms, PatternIds
+from ragcontract.evaluation.forbidden_forms import ForbiddenForms
+from ragcontract.evaluation.observations import PatternIds
 from ragcontract.evaluation.plan import Plan, plan_for
 from ragcontract.evaluation.source import Inputs
 from ragcontract.files.problems import Collector
@@ -73,8 +74,8 @@ def _findings(inputs: Inputs) -> tuple[list[ReviewNote], list[str]]:
     plan = plan_for(contract)
     patterns = PatternIds(plan)
     exports = read_exports(_compared(rows, plan, problems, patterns), golden.queries, config.config)
-    if patterns.never and ForbiddenDocs in contract.rules:
-        problems.warning(no_patterns(patterns.never))
+    if (never := patterns.result()) and ForbiddenDocs in contract.rules:
+        problems.warning(no_patterns(never))
     all_problems = problems.collected()
     all_problems.raise_if_any()
     reviewed = {shorten(warning, bounds.MESSAGE) for warning in contract_warnings(golden.queries.values())}
@@ -97,8 +98,7 @@ def _compared(
         if forbidden_forms and query and query.forbidden_doc_ids:
             for fault in forbidden_forms.faults(query, doc_ids):
                 problems.mismatch(location, fault)
-        if patterns.never:
-            patterns.note([doc_ids])
+        patterns.note_ids([doc_ids])
         yield query_id, doc_ids
 
 

@@ -14,15 +14,16 @@ from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, Sca
 from ragcontract.core.run import Result, RunRow, SourceFile, Values
 from ragcontract.decision.gates import observe
 from ragcontract.decision.input_problems import input_problems
-from ragcontract.evaluation.fold import fold
+from ragcontract.evaluation.observations import UnknownQueries
 from ragcontract.evaluation.plan import Plan, plan_for
-from ragcontract.evaluation.side import Side
+from ragcontract.evaluation.side import Side, evaluate_side
 from ragcontract.files.problems import Batch, FileRead
 from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.runs.baseline_file import ComparedQuery, MeasuredQuery, StoredBatch, StoredHead, Tool
 from ragcontract.runs.readers import RunEvent
 from ragcontract.statistics.means import Comparison
 from tests.records import NOW, Rows, evaluate, golden_of, query
+from tests.work import work
 
 
 def plan_of(*queries: GoldenQuery, registry: Registry = BUILT_IN, repeats: bool = False) -> Plan:
@@ -46,12 +47,16 @@ def test_both_sides_are_scored_under_the_same_golden_set() -> None:
         questions={"same": "What about same?", "reworded": "Another question?", "gone": "?"},
     )
     evaluation = evaluate(queries, run, before)
-    assert evaluation.run.missing == ("missing",)
+    assert evaluation.run.rows.missing == ("missing",)
     assert evaluation.run.scores["missing"].values == (0.0,) * 6
-    assert evaluation.run.unknown == ("unknown",)
+    assert evaluation.run.observed(UnknownQueries).listed == ("unknown",)
     baseline = evaluation.baseline
     assert baseline is not None
-    assert (baseline.missing, baseline.changed, baseline.unknown) == (("new", "missing"), ("reworded",), ("gone",))
+    assert (baseline.rows.missing, baseline.rows.changed, baseline.observed(UnknownQueries).listed) == (
+        ("new", "missing"),
+        ("reworded",),
+        ("gone",),
+    )
     assert list(baseline.scores) == ["same"]
 
 
@@ -88,27 +93,30 @@ def test_both_sides_are_counted_the_same_way() -> None:
 
 
 def test_rows_without_a_golden_query_are_named() -> None:
-    side = fold(plan_of(query("q1", "A")), [rows(("q9", "A"), ("q1", "xA"), ("q8", ""), ("q9", ""))])
+    side = evaluate_side(plan_of(query("q1", "A")), [rows(("q9", "A"), ("q1", "xA"), ("q8", ""), ("q9", ""))])
     assert list(side.scores) == ["q1"]
     assert side.scores["q1"].ranks == (2,)
-    assert (side.unknown, side.more_unknown) == (("q9", "q8"), 0)
+    assert (side.observed(UnknownQueries).listed, side.observed(UnknownQueries).more) == (("q9", "q8"), 0)
 
 
 def test_of_many_rows_without_a_golden_query_the_first_are_named_and_the_others_counted() -> None:
     batch = rows(*((f"q{number % (bounds.UNKNOWN + 2)}", "A") for number in range(2 * bounds.UNKNOWN + 7)))
-    side = fold(plan_of(query("q", "A")), [batch])
-    assert side.unknown == tuple(f"q{number}" for number in range(bounds.UNKNOWN))
-    assert side.more_unknown == 4  # the last two, twice each
-    baseline = fold(plan_of(query("q", "A")).for_baseline(), [batch])
-    assert (len(baseline.unknown), baseline.more_unknown) == (bounds.UNKNOWN + 2, 0)
+    side = evaluate_side(plan_of(query("q", "A")), [batch])
+    assert side.observed(UnknownQueries).listed == tuple(f"q{number}" for number in range(bounds.UNKNOWN))
+    assert side.observed(UnknownQueries).more == 4  # the last two, twice each
+    baseline = evaluate_side(plan_of(query("q", "A")).for_baseline(), [batch])
+    assert (len(baseline.observed(UnknownQueries).listed), baseline.observed(UnknownQueries).more) == (
+        bounds.UNKNOWN + 2,
+        0,
+    )
 
 
 def test_a_second_row_of_a_query_is_a_problem_unless_rows_repeat() -> None:
     batch = rows(("q1", "A"), ("q1", "xA"))
-    side = fold(plan_of(query("q1", "A")), [FileRead(SourceFile(path="run.jsonl", sha256="")), batch])
+    side = evaluate_side(plan_of(query("q1", "A")), [FileRead(SourceFile(path="run.jsonl", sha256="")), batch])
     (problem,) = side.problems.problems
     assert problem.startswith("run.jsonl:2: query_id: duplicate id 'q1', first defined at ")
-    repeated = fold(plan_of(query("q1", "A"), repeats=True), [batch])
+    repeated = evaluate_side(plan_of(query("q1", "A"), repeats=True), [batch])
     assert not repeated.problems
     assert repeated.scores["q1"].values[0] == 0.75
     assert [one.values[0] for one in repeated.scores["q1"].repeats] == [1.0, 0.5]
@@ -171,7 +179,7 @@ def columns(side: Side) -> list[Values | None]:
 
 def test_values_of_other_families_are_in_a_column_of_their_own() -> None:
     plan = plan_of(*ASKED, registry=WITH_ANSWERS)
-    side = fold(plan, [said(("q1", "yes"), ("q2", "maybe"), ("none", None))])
+    side = evaluate_side(plan, [said(("q1", "yes"), ("q2", "maybe"), ("none", None))])
     assert columns(side) == [(3.0, 1.0), (5.0, 1.0), ()]
     assert side.values(0, ["none", "q1"]) == [(), (0.0,) * 6]
     assert not side.problems
@@ -179,31 +187,41 @@ def test_values_of_other_families_are_in_a_column_of_their_own() -> None:
 
 
 def test_a_row_that_lacks_what_a_metric_needs_is_a_problem() -> None:
-    side = fold(plan_of(*ASKED, registry=WITH_ANSWERS), [said(("q1", "yes"), ("q2", None), ("none", None))])
+    side = evaluate_side(plan_of(*ASKED, registry=WITH_ANSWERS), [said(("q1", "yes"), ("q2", None), ("none", None))])
     assert side.problems.problems == ('run.jsonl:2: query "q2" has no response',)
 
 
 def test_a_value_outside_of_its_scale_is_a_problem() -> None:
-    side = fold(plan_of(*ASKED, registry=WITH_ANSWERS), [said(("q1", "x" * 101), ("q2", "x" * 100))])
+    side = evaluate_side(plan_of(*ASKED, registry=WITH_ANSWERS), [said(("q1", "x" * 101), ("q2", "x" * 100))])
     assert side.problems.problems == ('run.jsonl:1: query "q1" length is 101.0, outside of its scale from 0 to 100',)
 
 
 def test_a_missing_query_has_the_worst_of_each_metric_in_a_run_and_none_in_a_baseline() -> None:
     plan = plan_of(*ASKED, registry=WITH_ANSWERS)
-    assert columns(fold(plan, [said(("q1", "yes"))]))[1] == (100.0, 0.0)
-    assert columns(fold(plan.for_baseline(), [said(("q1", "yes"))]))[1] is None
+    assert columns(evaluate_side(plan, [said(("q1", "yes"))]))[1] == (100.0, 0.0)
+    assert columns(evaluate_side(plan.for_baseline(), [said(("q1", "yes"))]))[1] is None
 
 
 def test_values_of_rows_that_repeat_are_averaged() -> None:
     plan = plan_of(*ASKED, registry=WITH_ANSWERS, repeats=True)
-    side = fold(plan, [said(("q1", "yes"), ("q1", "maybe"), ("q2", "no"), ("q1", ""))])
+    side = evaluate_side(plan, [said(("q1", "yes"), ("q1", "maybe"), ("q2", "no"), ("q1", ""))])
     assert columns(side)[:2] == [(8 / 3, 1.0), (2.0, 1.0)]
     assert side.columns[0].rows("q1") == [(3.0, 1.0), (5.0, 1.0), (0.0, 1.0)]
 
 
+def test_many_rows_of_a_query_are_averaged_once() -> None:
+    plan = plan_of(*ASKED, registry=WITH_ANSWERS, repeats=True)
+
+    def evaluated(rows: int) -> None:
+        side = evaluate_side(plan, [said(*[("q1", "yes")] * rows)])
+        assert columns(side)[0] == (3.0, 1.0)
+
+    assert work(lambda: evaluated(400)) < 3 * work(lambda: evaluated(200))
+
+
 def test_a_first_row_with_a_problem_leaves_the_others_to_be_read() -> None:
     plan = plan_of(*ASKED, registry=WITH_ANSWERS, repeats=True)
-    side = fold(plan, [said(("q1", None), ("q1", "maybe"), ("q2", "no"), ("q1", None))])
+    side = evaluate_side(plan, [said(("q1", None), ("q1", "maybe"), ("q2", "no"), ("q1", None))])
     assert side.problems.problems == (
         'run.jsonl:1: query "q1" has no response',
         'run.jsonl:4: query "q1" has no response',
@@ -250,19 +268,22 @@ def stored(fingerprints: Mapping[str, str], metrics: Mapping[str, Mapping[str, f
 def baseline_of(reader: Stored, registry: Registry = WITH_ANSWERS) -> Side:
     plan = plan_of(*ASKED, registry=registry).for_baseline()
     with_metrics = any(not family.from_ids for family in plan.families)
-    return fold(plan, reader.events(plan.row_type, with_metrics=with_metrics))
+    return evaluate_side(plan, reader.events(plan.row_type, with_metrics=with_metrics))
 
 
 def test_stored_metrics_that_cannot_be_computed_again_are_compared() -> None:
     side = baseline_of(stored({"length": "v1"}))
     assert columns(side) == [(4.0, 1.0), (2.0, 1.0), None]
-    assert side.incomparable == frozenset()
+    assert side.stored
+    assert side.stored.incomparable == frozenset()
 
 
 @pytest.mark.parametrize("fingerprints", [{"length": "v0"}, {}, {"length": "v1", "in_time": "v1"}])
 def test_a_metric_that_something_else_computed_is_not_comparable(fingerprints: dict[str, str]) -> None:
     wrong = {"in_time"} if "in_time" in fingerprints else {"length"}
-    assert baseline_of(stored(fingerprints)).incomparable == wrong
+    side = baseline_of(stored(fingerprints))
+    assert side.stored
+    assert side.stored.incomparable == wrong
 
 
 def test_a_query_without_all_stored_metrics_of_a_family_has_none() -> None:
@@ -273,14 +294,15 @@ def test_a_query_without_all_stored_metrics_of_a_family_has_none() -> None:
 def test_a_query_that_was_asked_otherwise_has_no_values() -> None:
     reader = replace(stored({"length": "v1"}), questions={"q1": "Another question?"})
     side = baseline_of(reader)
-    assert side.changed == ("q1",)
+    assert side.rows.changed == ("q1",)
     assert columns(side) == [None, (2.0, 1.0), None]
 
 
 def test_metrics_that_ids_are_enough_for_are_computed_again_and_need_no_fingerprint() -> None:
     side = baseline_of(replace(stored({}), docs={"q1": ["A", "B"], "q2": []}), WITH_LENGTHS)
     assert columns(side) == [(2.0,), (0.0,), None]
-    assert side.incomparable == frozenset()
+    assert side.stored
+    assert side.stored.incomparable == frozenset()
 
 
 def answers(fingerprint: str, config: dict[str, object]) -> list[str]:
