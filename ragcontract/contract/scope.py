@@ -212,13 +212,15 @@ def like_tags(queries: Collection[GoldenQuery], named: Iterable[str]) -> Iterato
     by_form: dict[str, str] = {}
     for name in names:
         by_form.setdefault(_form(name), name)
+    alike = {tag: by_form[form] for tag in known - names.keys() if (form := _form(tag)) in by_form}
     apart: dict[str, list[GoldenQuery]] = {}
-    for query in queries:
+    for query in queries if alike else ():
+        tags = frozenset(query.tags)
         for tag in query.tags:
-            if tag not in names and by_form.get(_form(tag), tag) not in {tag, *query.tags}:
+            if tag in alike and alike[tag] not in tags:
                 apart.setdefault(tag, []).append(query)
     for tag, having in apart.items():
-        meant = by_form[_form(tag)]
+        meant = alike[tag]
         yield (
             f"{having[0].location}: tags: {shown(tag)} of {count(len(having), 'query')} is another tag than "
             f"{shown(meant)}, which the configuration or --tag names; write both the same way if they are one"
