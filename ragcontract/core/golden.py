@@ -66,22 +66,22 @@ class GoldenQuery(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def needs_results(self) -> bool:
-        """Whether a row must say what was retrieved, because documents are wanted or forbidden."""
+        """True if the query wants or forbids documents, so that a row must say what was retrieved."""
         return self.names_documents or bool(self.forbidden_doc_ids)
 
     @property
     def answerable(self) -> bool:
-        """Whether the query has relevant documents and therefore counts in the means of ranking metrics."""
+        """True if the query has relevant documents. Only such queries count in the means of ranking metrics."""
         return bool(self.relevant_doc_ids)
 
     @property
     def is_unlabelled(self) -> bool:
-        """Whether the placeholder is all that the row says about documents that answer the query."""
+        """True if the row names the placeholder and no other document that answers the query."""
         return self.relevant_doc_ids == (PLACEHOLDER,) and (self.relevance or {}).keys() <= {PLACEHOLDER}
 
     @property
     def only_forbids(self) -> bool:
-        """Whether all that the query expects is that some documents are not retrieved."""
+        """True if the query only forbids documents: it wants none, and has no rules."""
         return bool(self.forbidden_doc_ids) and not self.relevant_doc_ids and not self.rules
 
 

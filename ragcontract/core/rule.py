@@ -48,7 +48,7 @@ class Violation(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Flag(Struct, frozen=True, kw_only=True, gc=False):
-    """What a judge can be asked about a violation."""
+    """A violation that a judge can be asked about, with the words that were found."""
 
     violation: Violation  # as the rule found it in the answer, which may be that of a turn
     texts: tuple[str, ...]  # the different words that were found; empty if there are too many, so the violation stands
@@ -60,7 +60,7 @@ NO_CALLS = ("no tool_calls",)  # the calls of a golden query without a row, or o
 
 
 def follows_from(violation: Violation, unanswered: Violation) -> bool:
-    """Return whether a rule is violated only because there is no answer or an error, as ``unanswered`` says already."""
+    """Return True if a rule fails only for lack of an answer or after an error, as ``unanswered`` says already."""
     if violation is unanswered or violation.turn != unanswered.turn:
         return False
     return violation.actual[:1] in {NO_ANSWER, NO_CALLS} or violation.actual == unanswered.actual
@@ -106,7 +106,7 @@ class Once:
 
 
 class RowContext(Struct, frozen=True, kw_only=True):
-    """What a rule sees beside the row."""
+    """Settings, metrics and turns that a rule can read besides the row."""
 
     settings: RuleSettings
     metrics: Mapping[str, float] = {}  # the row's values by key, if the rule ``needs_metrics``
@@ -152,7 +152,7 @@ class RowRule(Rule, frozen=True, kw_only=True, gc=False):
 
     @property
     def in_any_turn(self) -> bool:
-        """Whether it may be asked to hold in any turn; not if it forbids or limits what no turn may have."""
+        """True if the rule can be used with ``in: any``. False if it forbids something or sets a maximum."""
         return True
 
     @property

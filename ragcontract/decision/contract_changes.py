@@ -111,7 +111,8 @@ def contract_changes(evaluation: Evaluation, *, cutoff: bool = False) -> list[Co
         *(Step("questions_changed", ChangedItem(id=query_id)) for query_id in baseline.rows.changed),  # not compared
     ]
     changes = list(_grouped(steps))
-    if removed := len(baseline.observed(UnknownQueries).listed) + baseline.observed(UnknownQueries).more:
+    unknown = baseline.observed(UnknownQueries)
+    if removed := len(unknown.listed) + unknown.more:
         changes.append(_change("queries_removed", removed))
     return sorted(changes, key=lambda change: ORDER[change.kind])
 

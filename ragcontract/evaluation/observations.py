@@ -279,10 +279,10 @@ class ClassCounts(Observation[Classes]):
             self.counts["labels", expected.expected_label, row.label if row else None] += 1
 
     def result(self) -> Classes:
-        def of(kind: str) -> Confusion:
+        def confusion(kind: str) -> Confusion:
             return {(key[1], key[2]): rows for key, rows in self.counts.items() if key[0] == kind}
 
-        return Classes(modes=of("modes"), labels=of("labels"))
+        return Classes(modes=confusion("modes"), labels=confusion("labels"))
 
 
 class Unknown(Struct, frozen=True, kw_only=True):
@@ -426,7 +426,7 @@ class PatternIds(Observation[dict[str, Location]]):
         }
 
 
-# A line for each, with the plans of sides that want it.
+# A line for each, with the plans of sides that want it. Each side reads the result of ScoreOrder.
 OBSERVATIONS: dict[type[Observation[Any]], Callable[[Plan], bool]] = {
     ScoreOrder: lambda _: True,
     Depths: lambda _: True,

@@ -45,8 +45,9 @@ class Scored(Struct, frozen=True, kw_only=True, gc=False):
 class Observation(Generic[R_co]):
     """Something that is counted while rows are scored.
 
-    All that it knows is ``counts``: how often each key occurred. So those of the parts of a side add up. A cluster
-    yields them sorted by their keys, not in the order of the rows.
+    ``counts`` says how often each key occurred, so the counts of the parts of a side add up. A cluster yields them
+    sorted by their keys, not in the order of the rows. An observation that reads more than the plan and the counts for
+    its result sets ``on_cluster`` to False.
     """
 
     # Whether the workers of a cluster count, and the driver gets all counts. If not, there are too many of them, or

@@ -39,11 +39,11 @@ class Recording(Struct, frozen=True, kw_only=True):
     """How a recording ended."""
 
     details: Mapping[str, Any]  # what else is known of the recording
-    # The run for `check(run=…)`: its path, or the rows by query id if it is not written. None if there is no run.
+    # The run for `check(run=…)`: its path, or the rows by query id if it is not written. None if no run was made.
     rows: str | Mapping[str, Mapping[str, Any]] | None = None
     failures: tuple[Failed, ...] = ()  # the first of the questions that failed
     warnings: tuple[str, ...] = ()
-    error: BaseException | None = None  # why there is no run
+    error: BaseException | None = None  # the reason, if the run is missing
 
 
 def record(
@@ -298,7 +298,7 @@ def _written(
 
 
 def problems_of(counts: Counts, journal: str | None) -> list[str]:
-    """Return why there is no run: how many questions failed, and an example of each kind of failure."""
+    """Return the reasons why no run was made: how many questions failed, and an example of each kind of failure."""
     failed = counts.failures.total()
     had = counts.done - failed
     why = f"{failed:,} of {count(counts.total, 'question')} failed, so no run is written"
@@ -409,7 +409,7 @@ def record_run(
     The other options are those of the command line: ``top`` (10), ``timeout`` in seconds (30), ``rate`` as text such as
     ``"5/s"``, ``secrets`` as names of environment variables, ``watch_files`` as the patterns of ``--watch``.
 
-    Raises :class:`~ragcontract.InputError` if questions failed, so that there is no run. The answers to the others stay
+    Raises :class:`~ragcontract.InputError` if questions failed. Then no run is written. The answers to the others stay
     in the journal beside ``out``.
     """
     lists = {name: several(cast("str | Sequence[str]", value)) for name, value in options.items() if name in SEVERAL}

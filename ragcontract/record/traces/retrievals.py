@@ -28,7 +28,7 @@ class SpanError(ValueError):
 
 
 class Span(Struct, frozen=True, kw_only=True):
-    """What is read of a span. Ids are hexadecimal."""
+    """The parts of a span that are read. Ids are hexadecimal."""
 
     trace: str
     id: str
@@ -60,7 +60,7 @@ def text_at(attributes: Attributes, *paths: str) -> str | None:
 
 
 def listed_at(attributes: Attributes, path: str) -> list[Attributes] | None:
-    """Return the objects that an attribute lists; None if there is no such attribute.
+    """Return the objects that an attribute lists; None if the attribute is missing.
 
     They may be a list, a list as JSON, or flat keys such as ``path.0.name``. Raises SpanError if there are too many.
     """
@@ -173,12 +173,12 @@ class _Ranking(Struct, frozen=True, kw_only=True):
 
     @property
     def found_nothing(self) -> bool:
-        """Whether it is a retrieval that failed, without documents."""
+        """True if the retrieval failed and has no documents. False for a reranker."""
         return self.has_failed and not self.documents and not self.is_reranker
 
     @property
     def is_cut(self) -> bool:
-        """Whether documents may be missing: attributes were dropped, and each document has its own."""
+        """True if documents may be missing: attributes were dropped, and each document has its own."""
         lists = (at(self.span.attributes, path) for path in (RETRIEVED, RANKED, GENAI))
         return self.span.dropped > 0 and not any(isinstance(parsed(listed), list) for listed in lists)
 
@@ -302,7 +302,7 @@ def _lost(span: Span) -> CallFailed:
 
 
 def _chosen(rankings: Sequence[_Ranking], reading: Reading) -> Sequence[_Document]:
-    """Return the documents of the ranking that counts, or of all together; none if there is no ranking."""
+    """Return the documents of the ranking that counts, or of all together; empty without a ranking."""
     spoken = list(filter(None, map(_accepted, rankings))) if reading.accept_empty else rankings
     if not spoken:
         return []
