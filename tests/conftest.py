@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import sys
-import tempfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -36,12 +35,13 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 
 @pytest.fixture(autouse=True)
-def _without_modules_of_other_tests() -> Iterator[None]:
+def _without_modules_of_other_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Forget what a test imported from files that it wrote: a recording counts all modules that are imported."""
+    written = str(tmp_path_factory.getbasetemp())  # not the folder of all temporary files: a clone may be in there
     before = set(sys.modules)
     yield
     for name in sys.modules.keys() - before:
-        if str(getattr(sys.modules[name], "__file__", "")).startswith(tempfile.gettempdir()):
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(written):
             del sys.modules[name]
 
 
