@@ -268,8 +268,8 @@ def side_from(counts: Counts, names: Sequence[str], job: Job, problems: Collecto
     rows = _note_outcomes(table, job, counts.here("outcome") or ())
     if not plan.repeats:
         _refuse_repeats(counts, rows, location, problems)
-    for query_id, of_query in _first_ids(counts, job).items():
-        table.first_ids.note([query_id], [of_query], are_new=True)
+    first_ids = _first_ids(counts, job)
+    table.first_ids.note([*first_ids], [*first_ids.values()])
     table.listed.held.update(retrieved_of(counts, job))
     observed = [kind(plan) for kind in job.observations]
     for observation in observed:

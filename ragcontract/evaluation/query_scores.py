@@ -62,8 +62,8 @@ class Column:
         self._repeats: dict[str, list[Values]] = {}
 
     def note(self, query_ids: Sequence[str], rows: Sequence[Values]) -> None:
-        """Store the values of queries that have no other rows."""
-        self._values.update(zip(query_ids, rows, strict=True))
+        """Store the values of queries that have no other rows so far."""
+        self._values.update(zip(query_ids, rows, strict=bool(rows)))
 
     def add(self, query_id: str, values: Values) -> None:
         """Add the values of a row of a query; they are empty if the metrics do not apply to it, and do not count."""
@@ -87,7 +87,10 @@ class Column:
         return self._values.get(query_id, ())
 
     def of(self, query_ids: Iterable[str], scored: Container[str]) -> list[Values | None]:
-        return [self[query_id] if query_id in scored else None for query_id in query_ids]
+        if self._repeats:
+            return [self[query_id] if query_id in scored else None for query_id in query_ids]
+        get = self._values.get
+        return [get(query_id) or (() if query_id in scored else None) for query_id in query_ids]
 
     def rows(self, query_id: str) -> Sequence[Values]:
         return self._repeats.get(query_id) or [self[query_id]]
@@ -100,22 +103,23 @@ class FirstIds:
         self._packed: dict[str, bytes] = {}
         self._repeats: dict[str, list[bytes]] = {}
 
-    def note(self, query_ids: Sequence[str], rows: Sequence[bytes], *, are_new: bool) -> None:
-        """Add the first ids of rows, each packed as the only row of its query, which may have others."""
-        if are_new:
-            self._packed.update(zip(query_ids, rows, strict=True))
+    def note(self, query_ids: Sequence[str], rows: Sequence[bytes]) -> None:
+        """Store the first ids of queries that have no other rows so far, each packed as the only row of its query."""
+        self._packed.update(zip(query_ids, rows, strict=bool(rows)))
+
+    def add(self, query_id: str, first: bytes) -> None:
+        """Add the first ids of a row, packed in the same way, of a query that may have others."""
+        if query_id not in self._packed:
+            self._packed[query_id] = first
             return
-        for query_id, first in zip(query_ids, rows, strict=True):
-            if query_id not in self._packed:
-                self._packed[query_id] = first
-                continue
-            of_query = self._repeats.setdefault(query_id, [self._packed[query_id][1:]])  # without the head of a list
-            if len(of_query) < bounds.BASELINE_ROWS:
-                of_query.append(first[1:])
+        rows = self._repeats.setdefault(query_id, [self._packed[query_id][1:]])  # without the head of a list
+        if len(rows) < bounds.BASELINE_ROWS:
+            rows.append(first[1:])
 
     def result(self) -> dict[str, bytes]:
         """Return the packed rows of each query."""
-        return self._packed | {query_id: together(rows) for query_id, rows in self._repeats.items()}
+        self._packed.update((query_id, together(rows)) for query_id, rows in self._repeats.items())
+        return self._packed
 
 
 class ScoreTable:
@@ -142,30 +146,33 @@ class ScoreTable:
     def note(self, scored: Scored) -> None:
         """Store the scores of a batch. Of a query with several rows, each score is stored."""
         query_ids = [query.id for query in scored.queries]
-        are_new = len(set(query_ids)) == len(query_ids) and self.scores.keys().isdisjoint(query_ids)
+        are_alone = not scored.may_repeat or (
+            len(set(query_ids)) == len(query_ids) and self.scores.keys().isdisjoint(query_ids)
+        )
         self._note_beside(scored)
-        if are_new:
-            self.scores.update(zip(query_ids, scored.scores, strict=True))
+        if not are_alone:
+            self._add_rows(query_ids, scored)
         else:
-            self._note_repeats(query_ids, scored.scores)
-        if scored.overlaps and are_new:
+            self.scores.update(zip(query_ids, scored.scores, strict=True))
             self.overlap.note(query_ids, scored.overlaps)
-        for query_id, values in zip(query_ids, scored.overlaps if not are_new else (), strict=False):
-            self.overlap.add(query_id, values)
-        if self._plan.is_baseline:
-            self.first_ids.note(query_ids, scored.first_ids, are_new=are_new)
-        elif self._plan.rank_rules:
+            self.first_ids.note(query_ids, scored.first_ids)
+        if self._plan.rank_rules:
             self._note_ranks(scored)
         if self._plan.keep_ids:
             for query_id, doc_ids in zip(query_ids, scored.doc_ids, strict=True):
                 self.doc_ids.setdefault(query_id, []).append(doc_ids)
 
-    def _note_repeats(self, query_ids: Sequence[str], scores: Sequence[QueryScore]) -> None:
-        for query_id, score in zip(query_ids, scores, strict=True):
+    def _add_rows(self, query_ids: Sequence[str], scored: Scored) -> None:
+        """Add rows of queries that may have others."""
+        for query_id, score in zip(query_ids, scored.scores, strict=True):
             if query_id in self.scores:
                 self._repeats.setdefault(query_id, [self.scores[query_id]]).append(score)
             else:
                 self.scores[query_id] = score
+        for query_id, values in zip(query_ids, scored.overlaps, strict=False):  # not strict: none of a baseline
+            self.overlap.add(query_id, values)
+        for query_id, first in zip(query_ids, scored.first_ids, strict=False):  # not strict: none of a run
+            self.first_ids.add(query_id, first)
 
     def _note_beside(self, scored: Scored) -> None:
         """Store the values and violations that need the row itself."""

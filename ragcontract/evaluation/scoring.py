@@ -39,6 +39,7 @@ class Scored(Struct, frozen=True, kw_only=True, gc=False):
     overlaps: Sequence[Values] = ()  # with the baseline; empty values without a row of the baseline
     beside: Sequence[BesideRanks | None] = ()  # None for an invalid row; no items if the contract reads only ids
     unknown: Sequence[str] = ()  # the query ids of rows without a golden query
+    may_repeat: bool = False  # whether a query may have several rows, here or in another batch
     asked_otherwise: Sequence[str] = ()  # queries with a conversation that asks other questions than the golden turns
 
 
@@ -178,7 +179,14 @@ class Scorer:
         doc_ids = lists_as_ids([[result.doc_id for result in row.results] for row in rows])
         beside = self._beside_ranks(batch, numbers, queries, doc_ids)
         ranked = self.ranked(batch, queries, doc_ids)
-        return replace(ranked, rows=rows, beside=beside, unknown=unknown, asked_otherwise=asked_otherwise)
+        return replace(
+            ranked,
+            rows=rows,
+            beside=beside,
+            unknown=unknown,
+            may_repeat=self._first_rows is None,
+            asked_otherwise=asked_otherwise,
+        )
 
     def ranked(
         self,

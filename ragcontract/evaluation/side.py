@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.numbers import more
 from ragcontract.core.rule import Violation
 from ragcontract.core.run import Confusion, Latency, QueryScore, SourceFile, Values
@@ -158,7 +159,9 @@ def side_of(
     kinds = {type(observation): observation for observation in counted}
     asked_otherwise = kinds[OtherQuestions].result() if plan.is_baseline and OtherQuestions in kinds else ()
     changed = dict.fromkeys((*stored.changed, *asked_otherwise))
-    missing = [query for key, query in plan.golden.items() if key not in table.scores and key not in changed]
+    missing: list[GoldenQuery] = []
+    if len(table.scores) < len(plan.golden):
+        missing = [query for key, query in plan.golden.items() if key not in table.scores and key not in changed]
     table.finish(() if plan.is_baseline else missing)
     for observation in kinds.values() if not plan.is_baseline else ():
         observation.note_missing(missing)

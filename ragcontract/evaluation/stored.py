@@ -52,7 +52,8 @@ class StoredQueries:
     def scored(self, batch: StoredBatch, scorer: Scorer, table: ScoreTable) -> Scored:
         """Score a batch, and store in the table what cannot be computed from document ids."""
         golden, families = self._plan.golden, self._plan.families
-        self._rows += sum([1 + len(stored.repeats) for stored in batch.queries])
+        repeats = sum([len(stored.repeats) for stored in batch.queries])
+        self._rows += len(batch.queries) + repeats
         unknown: list[str] = []
         queries: list[GoldenQuery] = []
         rows: list[list[str | int]] = []
@@ -79,7 +80,8 @@ class StoredQueries:
                 table.scores[query.id] = unknown_ranks(query)
             if families:
                 self._note_values(query, stored, table, has_results=has_results)
-        return replace(scorer.ranked(batch, queries, lists_as_ids(rows), self.pools), unknown=unknown)
+        ranked = scorer.ranked(batch, queries, lists_as_ids(rows), self.pools)
+        return replace(ranked, unknown=unknown, may_repeat=bool(repeats))
 
     def finish(self) -> tuple[Stored | None, dict[type, Any]]:
         """Return what only a stored baseline has, and the results of the observations that its head knows."""

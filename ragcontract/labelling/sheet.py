@@ -234,9 +234,7 @@ class FirstResults:
         if query is not None:
             k = bounds.RANK if self._skips else self._ranking.k
             first = first_of(doc_ids, k, by_document=self._ranking.by_document)
-            self._ids.note(
-                [query.id], [packed([self._until_k_judged(query, first) if self._skips else first])], are_new=False
-            )
+            self._ids.add(query.id, packed([self._until_k_judged(query, first) if self._skips else first]))
 
     def _until_k_judged(self, query: GoldenQuery, doc_ids: Sequence[str]) -> Sequence[str]:
         """Return the results down to the k-th judged one, and at least k results."""
