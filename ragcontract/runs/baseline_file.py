@@ -1,7 +1,10 @@
 """The records and the reader of ``baseline.json``, a stored run with its scores."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice, takewhile
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -13,9 +16,18 @@ from ragcontract.core.ids import Id, Rank, as_id
 from ragcontract.core.phrase import Location
 from ragcontract.core.run import Latency, Means, SourceFile
 from ragcontract.files.json_lines import HEAD, UNDECODABLE, explained
-from ragcontract.files.json_text import DoubledKeys, JsonLocator, check_nesting, doubled_key, fault, malformed
+from ragcontract.files.json_text import (
+    DoubledKeys,
+    JsonLocator,
+    UnreadableError,
+    check_nesting,
+    doubled_key,
+    fault,
+    line_blocks_of,
+    malformed,
+)
 from ragcontract.files.mistaken import BASELINE, RUN, instead_of, mistaken_for, not_json_lines
-from ragcontract.files.opening import READ_ERRORS, Progress, no_progress, read_problem, read_whole
+from ragcontract.files.opening import READ_ERRORS, InputFile, Progress, no_progress, read_problem, read_whole
 from ragcontract.files.problems import FileRead, MoreProblems, Problem
 from ragcontract.files.schema import Mismatch
 from ragcontract.runs.baseline_contract import Expected, PastContract, Replaced, RunCount
@@ -23,6 +35,9 @@ from ragcontract.runs.baseline_contract import Expected, PastContract, Replaced,
 FORMAT_VERSION = 1
 AROUND = 2  # levels around each query
 BATCH = 100  # queries per batch; once decoded, they fit into the processor cache
+# The lines around the queries in a file as `rag-contract baseline` writes it.
+BEFORE_QUERIES, AFTER_QUERIES, LAST_LINE = b'  "queries": [', b"  ]", b"}"
+END = b"\n".join([b"", AFTER_QUERIES, LAST_LINE, b""])
 
 
 class Tool(Struct, frozen=True, kw_only=True):
@@ -146,12 +161,83 @@ class _DuplicateError(Exception):
     """A query occurs twice. The whole file is then validated again, to report all duplicates."""
 
 
+class _OtherLayoutError(Exception):
+    """A file is not laid out as ``rag-contract baseline`` writes it."""
+
+
 def stored_events(path: str, *, with_metrics: bool = False, progress: Progress = no_progress) -> Iterator[StoredEvent]:
     """Yield the head of a baseline file, its queries in batches, and the problems in it.
 
     The metrics of the queries are read only if ``with_metrics`` is true; otherwise they are recomputed from document
     ids.
+
+    A file as ``rag-contract baseline`` writes it is read line by line, which saves a quarter of the memory of a check.
+    If it turns out to be faulty or to have another layout, it is read as a whole. What was yielded by then stays out.
     """
+    record = MeasuredQuery if with_metrics else ComparedQuery
+    head, read, reported = None, 0, list[int]()
+
+    def noted(size: int) -> None:
+        reported.append(size)
+        progress(size)
+
+    try:
+        for event in _line_by_line(path, record, noted):
+            yield event
+            if isinstance(event, StoredHead):
+                head = event
+            elif isinstance(event, StoredBatch):
+                read += len(event.queries)
+    except (*UNDECODABLE, *READ_ERRORS, UnreadableError, _OtherLayoutError, _DuplicateError):
+        progress(-sum(reported))
+        yield from _as_a_whole(path, record, progress, head, read)
+
+
+def _line_by_line(path: str, record: type[ComparedQuery], progress: Progress) -> Iterator[StoredEvent]:
+    """Yield the events of a file in which each query is a line.
+
+    Raises anything that :func:`stored_events` expects if the file is faulty or has another layout.
+    """
+    if not Path(path).is_file():  # a pipe can be read only once
+        raise _OtherLayoutError
+    with Path(path).open("rb") as end:
+        end.seek(-len(END), os.SEEK_END)
+        if end.read() != END:
+            raise _OtherLayoutError
+    with InputFile(path, progress) as file:
+        lines = chain.from_iterable(line_blocks_of(file, "a baseline"))
+        around = b"\n".join([*takewhile(BEFORE_QUERIES.__ne__, lines), BEFORE_QUERIES, b"]}"])
+        check_nesting(around)
+        if doubled_key(around) is not None:
+            raise _OtherLayoutError
+        yield _head_of(msgspec.json.decode(around, type=_Packed))
+        yield from _decoded(_queries_in(lines), record)
+        if [*lines] != [LAST_LINE]:
+            raise _OtherLayoutError
+        yield FileRead(file.source())
+
+
+def _queries_in(lines: Iterator[bytes]) -> Iterator[list[bytes]]:
+    """Yield the queries of a file, still encoded, in batches, and read the line after them."""
+    keys = DoubledKeys(bounds.RUN_KEYS_COMPARED)
+    rows = takewhile(AFTER_QUERIES.__ne__, lines)
+    is_last = False  # no comma follows the last query
+    while batch := [*islice(rows, BATCH)]:
+        brackets = max([line.count(b"[") + line.count(b"{") for line in batch])
+        if is_last or brackets + AROUND > bounds.NESTING or keys.of_rows(batch):
+            raise _OtherLayoutError
+        is_last = not batch[-1].endswith(b",")
+        if not all(line.endswith(b",") for line in batch[:-1]):
+            raise _OtherLayoutError
+        yield [line.removesuffix(b",") for line in batch]
+    if not is_last:
+        raise _OtherLayoutError
+
+
+def _as_a_whole(
+    path: str, record: type[ComparedQuery], progress: Progress, head: StoredHead | None, read: int
+) -> Iterator[StoredEvent]:
+    """Yield the events of any file, but neither the ``head`` nor as many queries as were ``read`` before."""
     try:
         data, source = read_whole(path, progress)
     except READ_ERRORS as error:
@@ -172,14 +258,24 @@ def stored_events(path: str, *, with_metrics: bool = False, progress: Progress =
     if (key := _doubled_key(around, file.queries)) is not None:
         yield Problem(path, fault(key))
         return
-    yield StoredHead(**{name: getattr(file, name) for name in StoredHead.__struct_fields__})
+    if head is None:
+        yield _head_of(file)
+    elif head != _head_of(file):
+        yield Problem(path, "has fields after its queries, or was changed while it was read; make it anew")
+        return
     queries = file.queries
     del file  # only the queries of the current batch and their encoded form are held
     try:
-        yield from _batches(queries, MeasuredQuery if with_metrics else ComparedQuery)
+        for batch in _decoded((queries[start : start + BATCH] for start in range(0, len(queries), BATCH)), record):
+            yield StoredBatch(batch.queries[read:])
+            read = max(0, read - len(batch.queries))
     except (*UNDECODABLE, _DuplicateError) as error:
         queries.clear()
         yield from _explain(data, path, error)
+
+
+def _head_of(file: _Packed) -> StoredHead:
+    return StoredHead(**{name: getattr(file, name) for name in StoredHead.__struct_fields__})
 
 
 def _unpacked(data: bytes) -> tuple[_Packed, bytes]:
@@ -195,9 +291,7 @@ def _unpacked(data: bytes) -> tuple[_Packed, bytes]:
     around, queries = data, file.queries
     if queries:
         around = data[: data.rfind(bytes(queries[0]))] + data[data.rfind(bytes(queries[-1])) :]
-    brackets = max([raw.count(b"[") + raw.count(b"{") for raw in map(bytes, queries)], default=0)
-    # No usual query has so many brackets. To follow them all takes as long as decoding.
-    check_nesting(data if brackets + AROUND > bounds.NESTING else around)
+    check_nesting(data)
     return file, around
 
 
@@ -209,11 +303,11 @@ def _doubled_key(around: bytes, queries: Sequence[msgspec.Raw]) -> str | None:
     return next(filter(None, map(keys.of_row, map(bytes, queries))), None)
 
 
-def _batches(queries: list[msgspec.Raw], record: type[ComparedQuery]) -> Iterator[StoredBatch]:
+def _decoded(batches: Iterable[Sequence[bytes | msgspec.Raw]], record: type[ComparedQuery]) -> Iterator[StoredBatch]:
     decode = msgspec.json.Decoder(record).decode
     seen: set[str | int] = set()
-    for start in range(0, len(queries), BATCH):
-        batch = list(map(decode, queries[start : start + BATCH]))
+    for encoded in batches:
+        batch = list(map(decode, encoded))
         size = len(seen) + len(batch)
         seen.update([as_id(query.id) for query in batch])
         if len(seen) < size:
