@@ -1,7 +1,8 @@
 """The check for CI: does the package still cost as many times the floor as is stored? Ratios, so that machines agree.
 
-CPU seconds and memory against a bare interpreter and against decoding the same files, side by side on this machine,
-compared with ``ratios.json``. What is over ``TOLERANCE`` times the stored ratio is measured once more, and then fails.
+CPU seconds are compared with those of bare imports and of a bare evaluation of the same files, memory with that of
+decoding them, side by side on this machine. The ratios are compared with ``ratios.json``, and may only be lowered
+there. What is over ``TOLERANCE`` times the stored ratio is measured once more, and then fails.
 """
 
 import sys
@@ -14,8 +15,10 @@ from benchmarks import answers, data, tools
 from benchmarks.environments import ROOT
 from benchmarks.rounds import Command, Samples, interleaved, measure, ratio
 
-STORED = Path(__file__).parent / "ratios.json"
-TOLERANCE = 1.5
+HERE = Path(__file__).parent
+STORED = HERE / "ratios.json"
+TOLERANCE = 1.15
+EVALUATION = "bare evaluation"
 SMALL, LARGE = data.Shape(queries=100), data.Shape(queries=20_000)
 ROUNDS = {SMALL.name: 9, LARGE.name: 5}
 Ratios = Mapping[str, float]
@@ -42,7 +45,7 @@ def ratios(small: Samples, large: Samples, answered: Samples, repeated: Samples)
     """Return the ratios that are stored."""
     return {
         "CPU time of a small check over bare imports": ratio(small, tools.OURS, tools.BARE, "cpu"),
-        "CPU time over the decode floor": ratio(large, tools.OURS, tools.FLOOR, "cpu"),
+        "CPU time over a bare evaluation": ratio(large, tools.OURS, EVALUATION, "cpu"),
         "memory over the decode floor": ratio(large, tools.OURS, tools.FLOOR, "peak"),
         "CPU time of answers over reading them": ratio(answered, answers.CHECKED, answers.READ, "cpu"),
         "memory of answers over reading them": ratio(answered, answers.CHECKED, answers.READ, "peak"),
@@ -71,6 +74,9 @@ def _commands(shape: data.Shape, folder: Path) -> dict[str, Command]:
         name: msgspec.structs.replace(command, environ={"PYTHONPATH": str(ROOT)})
         for name, command in tools.commands(shape, made, installed).items()
     }
+    floor = found[tools.FLOOR]
+    program = [str(bin_folder / "python"), str(HERE / "bare_evaluation.py")]
+    found[EVALUATION] = msgspec.structs.replace(floor, arguments=[*program, *floor.arguments[2:]])
     for command in found.values():
         measure(command)  # bytecode and file cache
     return found

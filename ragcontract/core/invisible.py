@@ -34,6 +34,8 @@ def without_invisible(text: str) -> str:
 
 def folded(name: str) -> str:
     """Return a name as a reader tells names apart: without invisible characters, in one width and in lower case."""
+    if name.isascii():  # it has one width already, and Unicode's data need not be imported
+        return without_invisible(name).casefold()
     return without_invisible(UNICODEDATA.load().normalize("NFKC", name)).casefold()
 
 
