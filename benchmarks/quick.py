@@ -1,8 +1,11 @@
 """The check for CI: does the package still cost as many times the floor as is stored? Ratios, so that machines agree.
 
-CPU seconds are compared with those of bare imports and of a bare evaluation of the same files, memory with that of
-decoding them, side by side on this machine. The ratios are compared with ``ratios.json``, and may only be lowered
-there. What is over ``TOLERANCE`` times the stored ratio is measured once more, and then fails.
+CPU seconds are compared with those of importing the libraries of a check and of a bare evaluation, memory with that of
+decoding the same files, side by side on this machine. The ratios are compared with ``ratios.json``, and may only be
+lowered there. What is over ``TOLERANCE`` times the stored ratio is measured once more, and then fails.
+
+Both floors of CPU time are Python code, as a check is. Of a check and of decoding, which is C code, one becomes faster
+without the other from machine to machine, by more than the tolerance.
 """
 
 import sys
@@ -18,7 +21,8 @@ from benchmarks.rounds import Command, Samples, interleaved, measure, ratio
 HERE = Path(__file__).parent
 STORED = HERE / "ratios.json"
 TOLERANCE = 1.15
-EVALUATION = "bare evaluation"
+LIBRARIES, EVALUATION = "imports of libraries", "bare evaluation"
+IMPORTS = "import click, difflib, hashlib, json, junit_xml, logging, msgspec, random, yaml"
 SMALL, LARGE = data.Shape(queries=100), data.Shape(queries=20_000)
 ROUNDS = {SMALL.name: 9, LARGE.name: 5}
 Ratios = Mapping[str, float]
@@ -44,10 +48,10 @@ def compare(stored: Ratios, now: Ratios) -> tuple[list[str], list[str]]:
 def ratios(small: Samples, large: Samples, answered: Samples, repeated: Samples) -> dict[str, float]:
     """Return the ratios that are stored."""
     return {
-        "CPU time of a small check over bare imports": ratio(small, tools.OURS, tools.BARE, "cpu"),
+        "CPU time of a small check over importing its libraries": ratio(small, tools.OURS, LIBRARIES, "cpu"),
         "CPU time over a bare evaluation": ratio(large, tools.OURS, EVALUATION, "cpu"),
         "memory over the decode floor": ratio(large, tools.OURS, tools.FLOOR, "peak"),
-        "CPU time of answers over reading them": ratio(answered, answers.CHECKED, answers.READ, "cpu"),
+        "CPU time of answers over a bare evaluation": ratio(answered, answers.CHECKED, EVALUATION, "cpu"),
         "memory of answers over reading them": ratio(answered, answers.CHECKED, answers.READ, "peak"),
         "memory of sixteen rows a query over one": ratio(repeated, answers.OFTEN, answers.ONCE, "peak"),
     }
@@ -55,9 +59,11 @@ def ratios(small: Samples, large: Samples, answered: Samples, repeated: Samples)
 
 def take(folder: Path) -> dict[str, float]:
     """Measure, with the interpreter that runs this."""
-    by_shape = {shape.name: interleaved(_commands(shape, folder), ROUNDS[shape.name]) for shape in (SMALL, LARGE)}
+    commands = {shape.name: _commands(shape, folder) for shape in (SMALL, LARGE)}
+    by_shape = {name: interleaved(of_shape, ROUNDS[name]) for name, of_shape in commands.items()}
     bin_folder, environ = Path(sys.executable).parent, {"PYTHONPATH": str(ROOT)}
     answered = answers.commands(answers.make(answers.QUERIES, folder), bin_folder, environ)
+    answered[EVALUATION] = commands[LARGE.name][EVALUATION]
     repeated = answers.repeated_commands(answers.repeated(folder), bin_folder, environ)
     rounds = answers.ROUNDS
     return ratios(
@@ -68,7 +74,7 @@ def take(folder: Path) -> dict[str, float]:
 def _commands(shape: data.Shape, folder: Path) -> dict[str, Command]:
     made = data.make(shape, folder)
     bin_folder = Path(sys.executable).parent
-    installed = tools.Installed(bins=dict.fromkeys((tools.OURS, tools.FLOOR, tools.BARE), bin_folder), missing={})
+    installed = tools.Installed(bins=dict.fromkeys((tools.OURS, tools.FLOOR), bin_folder), missing={})
     # The checkout's code, whichever is installed.
     found = {
         name: msgspec.structs.replace(command, environ={"PYTHONPATH": str(ROOT)})
@@ -77,6 +83,7 @@ def _commands(shape: data.Shape, folder: Path) -> dict[str, Command]:
     floor = found[tools.FLOOR]
     program = [str(bin_folder / "python"), str(HERE / "bare_evaluation.py")]
     found[EVALUATION] = msgspec.structs.replace(floor, arguments=[*program, *floor.arguments[2:]])
+    found[LIBRARIES] = msgspec.structs.replace(floor, arguments=[program[0], "-c", IMPORTS])
     for command in found.values():
         measure(command)  # bytecode and file cache
     return found
@@ -85,7 +92,9 @@ def _commands(shape: data.Shape, folder: Path) -> dict[str, Command]:
 def main(folder: Path, *, store: bool, take: Callable[[Path], dict[str, float]] = take) -> int:
     """Compare, or store; 1 where something has become worse."""
     now = take(folder)
-    if store:
+    if store:  # the highest of three
+        for again in (take(folder), take(folder)):
+            now = {name: max(value, again[name]) for name, value in now.items()}
         STORED.write_bytes(msgspec.json.format(msgspec.json.encode({n: round(r, 2) for n, r in now.items()})) + b"\n")
     stored = msgspec.json.decode(STORED.read_bytes(), type=dict[str, float])
     worse, better = compare(stored, now)
