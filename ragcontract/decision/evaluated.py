@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ragcontract.contract.resolve import Contract
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.rule import Violation
-from ragcontract.core.run import Means
+from ragcontract.core.run import Means, Values
 from ragcontract.evaluation.aggregates import Aggregates, aggregate
 from ragcontract.evaluation.plan import Plan, plan_for
 from ragcontract.evaluation.side import Side
@@ -25,6 +25,9 @@ from ragcontract.rules.ranks import RankRules
 if TYPE_CHECKING:
     from ragcontract.judgments.check import JudgeFiles
     from ragcontract.runs.scores_files import GivenScores
+
+
+REMEMBERED = 1000  # queries with the same values share their metrics; most of 10,000 do
 
 
 class Evaluation(Struct, frozen=True, kw_only=True, dict=True):
@@ -49,14 +52,22 @@ class Evaluation(Struct, frozen=True, kw_only=True, dict=True):
         }
 
     def metrics(self, side: Side, query_ids: Sequence[str]) -> Iterator[Means]:
-        """Yield the metrics of each query on one side, by key; a metric that does not apply to the query is None."""
+        """Yield the metrics of each query on one side, by key; a metric that does not apply to the query is None.
+
+        Queries may share one object, so it must not be changed.
+        """
         families = self.aggregates.families
         keys = [key for family in families for key in family.keys]
         nothing = [(None,) * len(family.keys) for family in families]
         columns = [side.values(number, query_ids) for number in range(len(families))]
+        known: dict[tuple[Values | None, ...], Means] = {}
         for of_query in zip(*columns, strict=True):
-            values = [values or none for values, none in zip(of_query, nothing, strict=True)]
-            yield dict(zip(keys, chain.from_iterable(values), strict=True))
+            if of_query not in known:
+                if len(known) == REMEMBERED:
+                    known.clear()
+                values = [values or none for values, none in zip(of_query, nothing, strict=True)]
+                known[of_query] = dict(zip(keys, chain.from_iterable(values), strict=True))
+            yield known[of_query]
 
 
 def evaluate(contract: Contract, inputs: Inputs, now: datetime) -> Evaluation:

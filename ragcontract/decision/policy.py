@@ -102,7 +102,7 @@ def _queries(ids: Collection[str]) -> str:
 def status_of(violations: Iterable[Violation]) -> QueryStatus:
     """Return the status of a query with these violations, which is that of its worst one."""
     statuses = {violation.status for violation in violations}
-    return next((status for status in WORST_FIRST if status in statuses), "pass")
+    return next((status for status in WORST_FIRST if status in statuses), "pass") if statuses else "pass"
 
 
 def with_status(contract: Contract, violations: Violations, today: date) -> tuple[Violations, frozenset[int]]:
@@ -111,7 +111,10 @@ def with_status(contract: Contract, violations: Violations, today: date) -> tupl
     Also return the indexes of the waivers that match any violation, whether it counts or not.
     """
     waivers = _Waivers(contract.config.waivers, today)
-    is_covered = _covered_by_rates(contract) if only_rates_fail(contract) else None
+    # Broken rules of queries that a limit on a pass rate covers may fail only through it. Without gates, nothing else
+    # would fail.
+    only_rates_fail = contract.config.per_query.fail_on == "pass_rate" and contract.with_gates
+    is_covered = _covered_by_rates(contract) if only_rates_fail else None
 
     def marked(query: GoldenQuery, violation: Violation) -> Violation:
         if reason := waivers.reason(_targets(query, violation.rule)):
@@ -328,11 +331,6 @@ def _covered_by_rates(contract: Contract) -> Callable[[GoldenQuery], bool]:
     tags = frozenset(gate.tag for gate in limits if gate.tag is not None)
     tiers = frozenset(gate.tier for gate in limits if gate.tier is not None)
     return lambda query: every or tier_of(query) in tiers or not tags.isdisjoint(query.tags)
-
-
-def only_rates_fail(contract: Contract) -> bool:
-    """Return whether broken rules of the queries that a limit on a pass rate covers fail only through that limit."""
-    return contract.config.per_query.fail_on == "pass_rate" and contract.with_gates  # without gates, nothing else fails
 
 
 def tier_of(query: GoldenQuery) -> str | None:

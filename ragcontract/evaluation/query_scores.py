@@ -213,18 +213,20 @@ class ScoreTable:
         if self._rules.may_be_violated(query, score) and (of_ranks := self._rules.violations(query, score)):
             self.of_ranks[query_id] = of_ranks
 
-    def finish(self, missing: Iterable[GoldenQuery]) -> None:
-        """Average the rows of queries that have several, and score the ``missing`` ones as if nothing was retrieved.
+    def finish(self, changed: Container[str]) -> list[GoldenQuery]:
+        """Average the rows of queries that have several; return those that neither have a row nor are ``changed``.
 
-        Other metrics of a missing query have their worst value.
+        In a run, a query without a row is scored as if nothing was retrieved; other metrics have their worst value.
         """
-        golden, rules = self._plan.golden, self._rules
+        golden, rules, missing = self._plan.golden, self._rules, list[GoldenQuery]()
+        if len(self.scores) < len(golden):
+            missing = [query for key, query in golden.items() if key not in self.scores and key not in changed]
         for query_id, rows in self._repeats.items():
             self.scores[query_id] = score = averaged(rows)
             self.of_ranks.pop(query_id, None)
             if self._plan.rank_rules and (violations := rules.violations(golden[query_id], score)):
                 self.of_ranks[query_id] = violations
-        for query in missing:
+        for query in missing if not self._plan.is_baseline else ():
             outcome = self._plan.missing(query)
             self.scores[query.id] = outcome.score
             self.overlap.add(query.id, outcome.overlap)
@@ -238,6 +240,7 @@ class ScoreTable:
                 self.of_ranks[query.id] = violations
             if outcome.violations or violations:
                 self.listed.hold(query.id, ())
+        return missing
 
 
 def merged(first: Iterable[Violation], others: Iterable[Violation]) -> tuple[Violation, ...]:

@@ -1,12 +1,11 @@
 """Evaluates one side, a run or a baseline, while its rows are read, without holding the whole run in memory."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.numbers import more
 from ragcontract.core.rule import Violation
 from ragcontract.core.run import Confusion, Latency, QueryScore, SourceFile, Values
@@ -159,8 +158,7 @@ def side_of(
     kinds = {type(observation): observation for observation in counted}
     asked_otherwise = kinds[OtherQuestions].result() if plan.is_baseline and OtherQuestions in kinds else ()
     changed = dict.fromkeys((*stored.changed, *asked_otherwise))
-    missing = without_row(plan, {**table.scores, **changed} if changed else table.scores)
-    table.finish(() if plan.is_baseline else missing)
+    missing = table.finish(changed)
     for observation in kinds.values() if not plan.is_baseline else ():
         observation.note_missing(missing)
     record, known = stored.finish()
@@ -191,13 +189,6 @@ def side_of(
         judged=table.judged.result() if table.judged else None,
         problems=problems.collected(),
     )
-
-
-def without_row(plan: Plan, known: Collection[str]) -> list[GoldenQuery]:
-    """Return the golden queries that are not among the ``known`` ones, which are golden queries, too."""
-    if len(known) == len(plan.golden):  # nearly always; to look up each of many queries takes its time
-        return []
-    return [query for query_id, query in plan.golden.items() if query_id not in known]
 
 
 def with_worst_values(plan: Plan, columns: Sequence[Column], gaps: Gaps) -> Gaps:

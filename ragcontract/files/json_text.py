@@ -27,6 +27,7 @@ from ragcontract.files.opening import BUFFER, UTF8_BOM, InputFile
 
 HEAD = 1024  # number of bytes examined to detect binary data
 UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+UTF16_JSON = frozenset({b"{\0", b"\0{", b"[\0", b"\0["})  # its first bytes without a byte order mark
 UTF16 = "is UTF-16 or UTF-32; save the file as UTF-8"
 ZIP, PARQUET = b"PK\x03\x04", b"PAR1"
 
@@ -55,7 +56,7 @@ def line_blocks_of(file: InputFile, expected: str) -> Iterator[list[bytes]]:
     Raises the same errors as :func:`lines_of`.
     """
     head = file.stream.peek(HEAD)[:HEAD]
-    if head.startswith(UTF16_BOMS) or _is_utf_16(head):
+    if head.startswith(UTF16_BOMS) or head[:2] in UTF16_JSON:
         raise UnreadableError(UTF16, lines_on=1)
     if head.startswith(ZIP):
         raise UnreadableError(
@@ -80,11 +81,6 @@ def line_blocks_of(file: InputFile, expected: str) -> Iterator[list[bytes]]:
         begun = [rest]
     if last := b"".join(begun):
         yield [last]
-
-
-def _is_utf_16(head: bytes) -> bool:
-    """Return whether a file without a byte order mark starts like JSON, which is mostly ASCII, in UTF-16."""
-    return head[:2] in {b"{\0", b"\0{", b"[\0", b"\0["}
 
 
 def _too_long(longest: int) -> UnreadableError:

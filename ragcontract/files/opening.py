@@ -49,6 +49,11 @@ class InputFile:
         """Return the path and the digest of the bytes on disk; call this after reading the file to its end."""
         return SourceFile(path=self.path, sha256=self._raw.digest.hexdigest())
 
+    @property
+    def position(self) -> int:
+        """The number of bytes that were read from the disk."""
+        return self._raw.position
+
     def __enter__(self) -> Self:
         """Return the open file."""
         return self
@@ -139,6 +144,10 @@ class _HashingReader(io.RawIOBase):
         self.digest.update(data)
         self._progress(len(data))
         return data
+
+    @property
+    def position(self) -> int:
+        return self._file.tell()
 
     def close(self) -> None:
         self._file.close()

@@ -266,6 +266,10 @@ def _query(
     current = run.scores[query.id]
     violations = decision.violations.get(query.id, ())
     before = baseline.scores.get(query.id) if baseline else None
+    ranks = ranks_by_id(query.relevant_doc_ids, current.ranks)
+    baseline_ranks = ranks if before else None  # nearly always
+    if before and before.ranks != current.ranks:
+        baseline_ranks = ranks_by_id(query.relevant_doc_ids, before.ranks)
     return QueryReport(
         id=query.id,
         location=encodable(str(query.location)),
@@ -275,8 +279,8 @@ def _query(
         status=decision.status(query),
         metrics=metrics,
         baseline_metrics=metrics_before if before else None,
-        ranks=ranks_by_id(query.relevant_doc_ids, current.ranks),
-        baseline_ranks=ranks_by_id(query.relevant_doc_ids, before.ranks) if before else None,
+        ranks=ranks,
+        baseline_ranks=baseline_ranks,
         forbidden_ranks=_forbidden_ranks(query, current),
         baseline_forbidden_ranks=_forbidden_ranks(query, before) if before else None,
         violations=[_violation(violation) for violation in violations],
@@ -373,5 +377,7 @@ def _violation(violation: Violation) -> ViolationReport:
 
 def _forbidden_ranks(query: GoldenQuery, score: QueryScore) -> dict[str, int]:
     """Return the ranks of the forbidden documents that were retrieved."""
+    if not any(score.forbidden_ranks):  # nearly always
+        return {}
     ranks = ranks_by_id(query.forbidden_doc_ids, score.forbidden_ranks)
     return {doc_id: rank for doc_id, rank in ranks.items() if rank}

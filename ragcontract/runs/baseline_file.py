@@ -165,6 +165,9 @@ class _OtherLayoutError(Exception):
     """A file is not laid out as ``rag-contract baseline`` writes it."""
 
 
+FAULTS = (*UNDECODABLE, *READ_ERRORS, UnreadableError, _OtherLayoutError, _DuplicateError)
+
+
 def stored_events(path: str, *, with_metrics: bool = False, progress: Progress = no_progress) -> Iterator[StoredEvent]:
     """Yield the head of a baseline file, its queries in batches, and the problems in it.
 
@@ -175,28 +178,22 @@ def stored_events(path: str, *, with_metrics: bool = False, progress: Progress =
     If it turns out to be faulty or to have another layout, it is read as a whole. What was yielded by then stays out.
     """
     record = MeasuredQuery if with_metrics else ComparedQuery
-    head, read, reported = None, 0, list[int]()
-
-    def noted(size: int) -> None:
-        reported.append(size)
-        progress(size)
-
+    head, read = None, 0
     try:
-        for event in _line_by_line(path, record, noted):
+        for event in _line_by_line(path, record, progress):
             yield event
             if isinstance(event, StoredHead):
                 head = event
             elif isinstance(event, StoredBatch):
                 read += len(event.queries)
-    except (*UNDECODABLE, *READ_ERRORS, UnreadableError, _OtherLayoutError, _DuplicateError):
-        progress(-sum(reported))
+    except FAULTS:
         yield from _as_a_whole(path, record, progress, head, read)
 
 
 def _line_by_line(path: str, record: type[ComparedQuery], progress: Progress) -> Iterator[StoredEvent]:
     """Yield the events of a file in which each query is a line.
 
-    Raises anything that :func:`stored_events` expects if the file is faulty or has another layout.
+    Raises one of ``FAULTS`` if the file is faulty or has another layout.
     """
     if not Path(path).is_file():  # a pipe can be read only once
         raise _OtherLayoutError
@@ -205,16 +202,20 @@ def _line_by_line(path: str, record: type[ComparedQuery], progress: Progress) ->
         if end.read() != END:
             raise _OtherLayoutError
     with InputFile(path, progress) as file:
-        lines = chain.from_iterable(line_blocks_of(file, "a baseline"))
-        around = b"\n".join([*takewhile(BEFORE_QUERIES.__ne__, lines), BEFORE_QUERIES, b"]}"])
-        check_nesting(around)
-        if doubled_key(around) is not None:
-            raise _OtherLayoutError
-        yield _head_of(msgspec.json.decode(around, type=_Packed))
-        yield from _decoded(_queries_in(lines), record)
-        if [*lines] != [LAST_LINE]:
-            raise _OtherLayoutError
-        yield FileRead(file.source())
+        try:
+            lines = chain.from_iterable(line_blocks_of(file, "a baseline"))
+            around = b"\n".join([*takewhile(BEFORE_QUERIES.__ne__, lines), BEFORE_QUERIES, b"]}"])
+            check_nesting(around)
+            if doubled_key(around) is not None:
+                raise _OtherLayoutError
+            yield msgspec.json.decode(around, type=StoredHead)
+            yield from _decoded(_queries_in(lines), record)
+            if [*lines] != [LAST_LINE]:
+                raise _OtherLayoutError
+            yield FileRead(file.source())
+        except FAULTS:
+            progress(-file.position)
+            raise
 
 
 def _queries_in(lines: Iterator[bytes]) -> Iterator[list[bytes]]:
@@ -237,7 +238,7 @@ def _queries_in(lines: Iterator[bytes]) -> Iterator[list[bytes]]:
 def _as_a_whole(
     path: str, record: type[ComparedQuery], progress: Progress, head: StoredHead | None, read: int
 ) -> Iterator[StoredEvent]:
-    """Yield the events of any file, but neither the ``head`` nor as many queries as were ``read`` before."""
+    """Yield the events of any file, without the ``head`` and as many queries as were ``read`` before."""
     try:
         data, source = read_whole(path, progress)
     except READ_ERRORS as error:
@@ -258,9 +259,10 @@ def _as_a_whole(
     if (key := _doubled_key(around, file.queries)) is not None:
         yield Problem(path, fault(key))
         return
+    own_head = StoredHead(**{name: getattr(file, name) for name in StoredHead.__struct_fields__})
     if head is None:
-        yield _head_of(file)
-    elif head != _head_of(file):
+        yield own_head
+    elif head != own_head:
         yield Problem(path, "has fields after its queries, or was changed while it was read; make it anew")
         return
     queries = file.queries
@@ -272,10 +274,6 @@ def _as_a_whole(
     except (*UNDECODABLE, _DuplicateError) as error:
         queries.clear()
         yield from _explain(data, path, error)
-
-
-def _head_of(file: _Packed) -> StoredHead:
-    return StoredHead(**{name: getattr(file, name) for name in StoredHead.__struct_fields__})
 
 
 def _unpacked(data: bytes) -> tuple[_Packed, bytes]:
