@@ -187,8 +187,7 @@ class RankRule(Rule, frozen=True, kw_only=True, gc=False):
 
 def row_rules_of(query: GoldenQuery, classes: tuple[type[Rule], ...]) -> list[RowRule]:
     """Return the rules of a query that are checked against its row, or its turns, and decided by one of the classes."""
-    rules = (rule for rule in query.rules if isinstance(rule, RowRule))
-    return [rule for rule in rules if isinstance(rule.inner, classes)]
+    return [rule for rule in query.rules if isinstance(rule, RowRule) and type(rule.inner) in classes]
 
 
 def names_of(rule: type[Rule]) -> tuple[str, ...]:
