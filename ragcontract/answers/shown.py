@@ -409,13 +409,19 @@ _ALPHABETS = {
     "Lisu": "ꓐ-ꓷ",
 }
 _LETTERS = {name: re.compile(f"[{letters}]") for name, letters in _ALPHABETS.items()}
+_ASCII = frozenset(map(chr, range(128)))
+_ASCII_LETTERS = frozenset(filter(str.isalpha, _ASCII))
 _MARK = "[\u0300-\u036f]"
 _WORD = re.compile(rf"(?:[^\W_]|{_MARK}){{3,}}")  # shorter ones are symbols, as "hν"
 
 
 def alphabets_of(text: str) -> tuple[str, ...]:
     """Return the names of the alphabets in a text that have letters which look alike."""
-    return tuple(sorted({name for char in frozenset(text) if (name := _alphabet(char))}))
+    chars = frozenset(text)
+    names = {name for char in chars - _ASCII if (name := _alphabet(char))}
+    if not chars.isdisjoint(_ASCII_LETTERS):  # to look at each of them takes half as long again
+        names.add("Latin")
+    return tuple(sorted(names))
 
 
 def mixed_word(text: str) -> tuple[Span, list[str]] | None:

@@ -263,16 +263,17 @@ class ClassCounts(Observation[Classes]):
     nothing = Classes()
 
     def note(self, scored: Scored) -> None:
+        needs = self.plan.needs
         for query, row, beside in zip(scored.queries, scored.rows, scored.beside, strict=False):  # not strict: or none
             if beside is not None:
-                self._count(query, row)
+                self._count(query, row, needs)
 
     def note_missing(self, queries: Sequence[GoldenQuery]) -> None:
         for query in queries:
-            self._count(query, None)
+            self._count(query, None, self.plan.needs)
 
-    def _count(self, query: GoldenQuery, row: RunRow | None) -> None:
-        expected, needs = query.answer, self.plan.needs
+    def _count(self, query: GoldenQuery, row: RunRow | None, needs: frozenset[str]) -> None:
+        expected = query.answer
         if expected and "mode" in needs and expected.expected_mode is not None:
             self.counts["modes", expected.expected_mode, mode_of(row) if row else None] += 1
         if expected and "label" in needs and expected.expected_label is not None:
