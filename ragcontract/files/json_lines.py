@@ -27,7 +27,6 @@ from ragcontract.files.problems import Batch, Event, FileRead, MoreProblems, Pro
 from ragcontract.files.schema import Mismatch, mismatches
 
 HEAD, HEAD_LINES = 1 << 16, 40  # bytes and lines that show what a file is
-TOGETHER = 100  # rows of lines that are read one by one are yielded together, because each batch has a cost of its own
 CONFLICT = b"<<<<<<< "
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 SCALARS = frozenset({int, float, bool, type(None)})
@@ -83,24 +82,7 @@ class _Reader(Generic[T]):
         self._explained = self._counted = 0  # problems; faulty rows after them
 
     def events(self, file: InputFile) -> Iterator[Event[T]]:
-        """Yield the events of one file; single rows of successive lines come together."""
-        batch: Batch[T] | None = None
-        for event in self._events(file):
-            if not isinstance(event, Batch) or len(event.rows) > 1:
-                if batch:
-                    yield batch
-                    batch = None
-                yield event
-            elif batch and event.line == batch.line + len(batch.rows) and len(batch.rows) < TOGETHER:
-                batch.rows.extend(event.rows)
-            else:
-                if batch:
-                    yield batch
-                batch = event
-        if batch:
-            yield batch
-
-    def _events(self, file: InputFile) -> Iterator[Event[T]]:
+        """Yield the events of one file."""
         decode = self._decode_strictly or self._decode
         keys = DoubledKeys(self._compare_keys, self._type)
         self._head = []

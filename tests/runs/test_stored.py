@@ -231,3 +231,57 @@ def test_a_query_of_many_documents_is_whole_and_progress_is_that_of_the_file(
     reported: list[int] = []
     assert read(path, progress=reported.append).pairs == [*EXPECTED[:2], ("q2", LONG["doc_ids"]), EXPECTED[3]]
     assert sum(reported) == path.stat().st_size
+
+
+@pytest.mark.parametrize("between", ["\n  ],\n", "\n  ]\n,"])
+def test_what_follows_the_queries_is_not_dropped(between: str, tmp_path: Path) -> None:
+    """A file may end as if its queries came last, so that it is read line by line."""
+    path = tmp_path / "b.json"
+    path.write_text(lines(ROWS, end=f'{between}"golden_files": [\n"0"\n  ]\n}}\n'))
+    assert lines_of(read(path).problems, f"{tmp_path}/") == [
+        "b.json: has fields after its queries, or was changed while it was read; make it anew"
+    ]
+    path.write_text(lines(ROWS, end='\n  ],\n  "more": [\n    "0"\n  ]\n}\n'))
+    assert read(path).pairs == EXPECTED
+
+
+MANY = [json.dumps(stored_query(f"q{number}", f"doc{number}")) for number in range(2 * BATCH)]
+EXPECTED_MANY = [(f"q{number}", [f"doc{number}"]) for number in range(2 * BATCH)]
+
+
+@pytest.mark.parametrize("at", [0, BATCH - 1, BATCH, 2 * BATCH - 1])
+def test_another_layout_from_any_query_on_gives_each_query_once(at: int, tmp_path: Path) -> None:
+    path = tmp_path / "b.json"
+    path.write_text(lines([*MANY[:at], json.dumps(json.loads(MANY[at]), indent=2), *MANY[at + 1 :]]))
+    assert read(path).pairs == EXPECTED_MANY
+
+
+@pytest.mark.parametrize("at", [0, BATCH - 1, BATCH])
+def test_a_comma_is_missed_after_any_query(at: int, tmp_path: Path) -> None:
+    path = tmp_path / "b.json"
+    path.write_text(lines(MANY).replace(f"{MANY[at]},", f"{MANY[at]} "))
+    (problem,) = lines_of(read(path).problems, f"{tmp_path}/")
+    assert "expected" in problem
+
+
+@pytest.mark.parametrize("end", ['\n  ],\n  "golden_files": ["0"]\n}\n', '\n  ], "golden_files": [\n"0"\n  ]}\n'])
+def test_a_field_after_the_queries_is_read(end: str, tmp_path: Path) -> None:
+    path = tmp_path / "b.json"
+    path.write_text(lines(ROWS, end=end))
+    (head,) = [event for event in stored_events(str(path)) if isinstance(event, StoredHead)]
+    assert head.golden_files == ["0"]
+    assert read(path).pairs == EXPECTED
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        (ROWS[3][:-1] + f', "more": {"[" * 99}{"]" * 99}}}', "nested too deeply"),
+        (ROWS[3][:-1] + ', "id": "q9"}', "duplicate key"),
+    ],
+    ids=["nesting", "a key twice"],
+)
+def test_each_line_is_searched_for_what_a_whole_file_is(row: str, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "b.json"
+    path.write_text(lines([*ROWS[:3], row]))
+    assert problem in str(read(path).problems.problems)
