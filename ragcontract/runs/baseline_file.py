@@ -208,7 +208,10 @@ def _line_by_line(path: str, record: type[ComparedQuery], progress: Progress) ->
             check_nesting(around)
             if doubled_key(around) is not None:
                 raise _OtherLayoutError
-            yield msgspec.json.decode(around, type=StoredHead)
+            head = msgspec.json.decode(around, type=StoredHead)
+            if head.format_version != FORMAT_VERSION:
+                raise _OtherLayoutError
+            yield head
             yield from _decoded(_queries_in(lines), record)
             if [*lines] != [LAST_LINE]:
                 raise _OtherLayoutError

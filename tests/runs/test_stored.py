@@ -285,3 +285,9 @@ def test_each_line_is_searched_for_what_a_whole_file_is(row: str, problem: str, 
     path = tmp_path / "b.json"
     path.write_text(lines([*ROWS[:3], row]))
     assert problem in str(read(path).problems.problems)
+
+
+def test_another_format_version_is_refused_in_any_layout(tmp_path: Path) -> None:
+    path = tmp_path / "b.json"
+    path.write_text(lines(ROWS).replace('"format_version": 1', '"format_version": 2'))
+    assert "has format version 2" in str(read(path).problems.problems)
