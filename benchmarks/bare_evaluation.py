@@ -2,7 +2,7 @@
 
 ``python bare_evaluation.py golden.jsonl current_run.jsonl good_run.jsonl``. Decodes the files as typed records, finds
 the ranks of relevant documents, computes reciprocal ranks and recalls once for each list of ranks, and looks for second
-rows, for scores that do not descend and for repeated documents. It checks nothing else and reports nothing.
+rows, scores that do not descend, repeated documents and forbidden ones. It checks nothing else and reports nothing.
 
 Like a check, it spends its time in the interpreter. So machines agree on the ratio of the two better than on the ratio
 of a check to decoding, which is the work of C code.

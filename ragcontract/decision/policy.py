@@ -102,7 +102,7 @@ def _queries(ids: Collection[str]) -> str:
 def status_of(violations: Iterable[Violation]) -> QueryStatus:
     """Return the status of a query with these violations, which is that of its worst one."""
     statuses = {violation.status for violation in violations}
-    return next((status for status in WORST_FIRST if status in statuses), "pass") if statuses else "pass"
+    return next((status for status in WORST_FIRST if status in statuses), "pass")
 
 
 def with_status(contract: Contract, violations: Violations, today: date) -> tuple[Violations, frozenset[int]]:

@@ -63,7 +63,8 @@ class Column:
 
     def note(self, query_ids: Sequence[str], rows: Sequence[Values]) -> None:
         """Store the values of queries that have no other rows so far."""
-        self._values.update(zip(query_ids, rows, strict=bool(rows)))
+        if rows:  # a baseline has no overlap with itself
+            self._values.update(zip(query_ids, rows, strict=True))
 
     def add(self, query_id: str, values: Values) -> None:
         """Add the values of a row of a query; they are empty if the metrics do not apply to it, and do not count."""
@@ -105,7 +106,8 @@ class FirstIds:
 
     def note(self, query_ids: Sequence[str], rows: Sequence[bytes]) -> None:
         """Store the first ids of queries that have no other rows so far, each packed as the only row of its query."""
-        self._packed.update(zip(query_ids, rows, strict=bool(rows)))
+        if rows:  # those of a run are not packed
+            self._packed.update(zip(query_ids, rows, strict=True))
 
     def add(self, query_id: str, first: bytes) -> None:
         """Add the first ids of a row, packed in the same way, of a query that may have others."""
@@ -118,8 +120,9 @@ class FirstIds:
 
     def result(self) -> dict[str, bytes]:
         """Return the packed rows of each query."""
-        self._packed.update((query_id, together(rows)) for query_id, rows in self._repeats.items())
-        return self._packed
+        if not self._repeats:
+            return self._packed
+        return self._packed | {query_id: together(rows) for query_id, rows in self._repeats.items()}
 
 
 class ScoreTable:
@@ -150,12 +153,12 @@ class ScoreTable:
             len(set(query_ids)) == len(query_ids) and self.scores.keys().isdisjoint(query_ids)
         )
         self._note_beside(scored)
-        if not are_alone:
-            self._add_rows(query_ids, scored)
-        else:
+        if are_alone:
             self.scores.update(zip(query_ids, scored.scores, strict=True))
             self.overlap.note(query_ids, scored.overlaps)
             self.first_ids.note(query_ids, scored.first_ids)
+        else:
+            self._add_rows(query_ids, scored)
         if self._plan.rank_rules:
             self._note_ranks(scored)
         if self._plan.keep_ids:

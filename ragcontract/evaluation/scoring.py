@@ -39,7 +39,7 @@ class Scored(Struct, frozen=True, kw_only=True, gc=False):
     overlaps: Sequence[Values] = ()  # with the baseline; empty values without a row of the baseline
     beside: Sequence[BesideRanks | None] = ()  # None for an invalid row; no items if the contract reads only ids
     unknown: Sequence[str] = ()  # the query ids of rows without a golden query
-    may_repeat: bool = False  # whether a query may have several rows, here or in another batch
+    may_repeat: bool = True  # false if each query is known to have only this row on its side
     asked_otherwise: Sequence[str] = ()  # queries with a conversation that asks other questions than the golden turns
 
 

@@ -98,11 +98,9 @@ def _xml(case: TestCase) -> bytes:
 def _passing(query: QueryReport, classname: str) -> bytes:
     """Render a case without anything in it as ``_xml`` does; nearly all queries of a large set are like that."""
     at = Location.of_report(query.location)
-    shared = _attribute("classname", classname), _attribute("file", at.path)
-    line = f' line="{at.line}"' if at.line else ""
-    name = visible(query.id).translate(ESCAPES)
-    case = f'<testcase name="{name}"{"".join(shared)}{line} />'
-    return case.encode("ascii", "xmlcharrefreplace")
+    name, line = visible(query.id).translate(ESCAPES), f' line="{at.line}"' if at.line else ""
+    shared = _attribute("classname", classname) + _attribute("file", at.path)
+    return f'<testcase name="{name}"{shared}{line} />'.encode("ascii", "xmlcharrefreplace")
 
 
 @lru_cache(8)  # nearly all cases have the same

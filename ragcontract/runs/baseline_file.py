@@ -174,8 +174,9 @@ def stored_events(path: str, *, with_metrics: bool = False, progress: Progress =
     The metrics of the queries are read only if ``with_metrics`` is true; otherwise they are recomputed from document
     ids.
 
-    A file as ``rag-contract baseline`` writes it is read line by line, which saves a quarter of the memory of a check.
-    If it turns out to be faulty or to have another layout, it is read as a whole. What was yielded by then stays out.
+    A file as ``rag-contract baseline`` writes it is read line by line, which saves a fifth of the memory of a check. If
+    it turns out to be faulty or to have another layout, it is read again as a whole. The head and the queries that were
+    yielded before are then left out. A file whose head turns out to be another one is refused.
     """
     record = MeasuredQuery if with_metrics else ComparedQuery
     head, read = None, 0
@@ -206,10 +207,8 @@ def _line_by_line(path: str, record: type[ComparedQuery], progress: Progress) ->
             lines = chain.from_iterable(line_blocks_of(file, "a baseline"))
             around = b"\n".join([*takewhile(BEFORE_QUERIES.__ne__, lines), BEFORE_QUERIES, b"]}"])
             check_nesting(around)
-            if doubled_key(around) is not None:
-                raise _OtherLayoutError
             head = msgspec.json.decode(around, type=StoredHead)
-            if head.format_version != FORMAT_VERSION:
+            if _fault_of_head(head, around):
                 raise _OtherLayoutError
             yield head
             yield from _decoded(_queries_in(lines), record)
@@ -222,19 +221,21 @@ def _line_by_line(path: str, record: type[ComparedQuery], progress: Progress) ->
 
 
 def _queries_in(lines: Iterator[bytes]) -> Iterator[list[bytes]]:
-    """Yield the queries of a file, still encoded, in batches, and read the line after them."""
+    """Yield the queries of a file, still encoded, in batches. At the end, the line after them has been read as well."""
     keys = DoubledKeys(bounds.RUN_KEYS_COMPARED)
     rows = takewhile(AFTER_QUERIES.__ne__, lines)
     is_last = False  # no comma follows the last query
-    while batch := [*islice(rows, BATCH)]:
-        brackets = max([line.count(b"[") + line.count(b"{") for line in batch])
+    batch: list[bytes] = []
+    while lines_of_batch := [*islice(rows, BATCH)]:
+        batch = [line.removesuffix(b",").strip() for line in lines_of_batch]
+        brackets = max([query.count(b"[") + query.count(b"{") for query in batch])
         if is_last or brackets + AROUND > bounds.NESTING or keys.of_rows(batch):
             raise _OtherLayoutError
-        is_last = not batch[-1].endswith(b",")
-        if not all(line.endswith(b",") for line in batch[:-1]):
+        is_last = not lines_of_batch[-1].endswith(b",")
+        if not all(line.endswith(b",") for line in lines_of_batch[:-1]):
             raise _OtherLayoutError
-        yield [line.removesuffix(b",") for line in batch]
-    if not is_last:
+        yield batch
+    if not is_last or doubled_key(batch[-1]) is not None:  # the last one is searched also if the file is large
         raise _OtherLayoutError
 
 
@@ -256,11 +257,10 @@ def _as_a_whole(
     except UNDECODABLE as error:
         yield from _not_a_baseline(data, path, error)
         return
-    if file.format_version != FORMAT_VERSION:
-        yield Problem(path, _unknown_format(file.format_version))
-        return
-    if (key := _doubled_key(around, file.queries)) is not None:
-        yield Problem(path, fault(key))
+    keys = DoubledKeys(bounds.RUN_KEYS_COMPARED)
+    doubled = (fault(key) for key in map(keys.of_row, map(bytes, file.queries)) if key is not None)
+    if why := _fault_of_head(file, around) or next(doubled, None):
+        yield Problem(path, why)
         return
     own_head = StoredHead(**{name: getattr(file, name) for name in StoredHead.__struct_fields__})
     if head is None:
@@ -272,7 +272,8 @@ def _as_a_whole(
     del file  # only the queries of the current batch and their encoded form are held
     try:
         for batch in _decoded((queries[start : start + BATCH] for start in range(0, len(queries), BATCH)), record):
-            yield StoredBatch(batch.queries[read:])
+            if queries_left := batch.queries[read:]:
+                yield StoredBatch(queries_left)
             read = max(0, read - len(batch.queries))
     except (*UNDECODABLE, _DuplicateError) as error:
         queries.clear()
@@ -296,12 +297,12 @@ def _unpacked(data: bytes) -> tuple[_Packed, bytes]:
     return file, around
 
 
-def _doubled_key(around: bytes, queries: Sequence[msgspec.Raw]) -> str | None:
-    """Return a key that occurs twice in one of the first queries, or in the object around all of them."""
-    if (key := doubled_key(around)) is not None:
-        return key
-    keys = DoubledKeys(bounds.RUN_KEYS_COMPARED)
-    return next(filter(None, map(keys.of_row, map(bytes, queries))), None)
+def _fault_of_head(head: StoredHead, around: bytes) -> str | None:
+    """Return what is wrong with a head that could be decoded; ``around`` is its JSON."""
+    if head.format_version != FORMAT_VERSION:
+        return _unknown_format(head.format_version)
+    key = doubled_key(around)
+    return None if key is None else fault(key)
 
 
 def _decoded(batches: Iterable[Sequence[bytes | msgspec.Raw]], record: type[ComparedQuery]) -> Iterator[StoredBatch]:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
+from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.ids import as_id, as_ids
 from ragcontract.core.run import SourceFile
@@ -291,3 +292,11 @@ def test_another_format_version_is_refused_in_any_layout(tmp_path: Path) -> None
     path = tmp_path / "b.json"
     path.write_text(lines(ROWS).replace('"format_version": 1', '"format_version": 2'))
     assert "has format version 2" in str(read(path).problems.problems)
+
+
+def test_the_last_query_of_a_large_file_is_searched_for_a_key_twice(tmp_path: Path) -> None:
+    path = tmp_path / "b.json"
+    rows = [json.dumps(stored_query(f"q{number}", query="x" * 2000)) for number in range(2 * BATCH)]
+    assert sum(map(len, rows)) > bounds.RUN_KEYS_COMPARED
+    path.write_text(lines([*rows, ROWS[3][:-1] + ', "id": "last"}']))
+    assert "duplicate key" in str(read(path).problems.problems)
