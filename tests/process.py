@@ -149,14 +149,15 @@ PATIENCE = 30  # s; a process that prints nothing for so long hangs
 class AtATerminal:
     """A command with a person at its terminal: what it shows is read, and keys are typed. Use it with ``with``."""
 
-    def __init__(self, *argv: str, cwd: Path, columns: int = 80) -> None:
+    def __init__(self, *argv: str, cwd: Path, columns: int = 80, lines: int = 24) -> None:
         """Start the command."""
         self._ours, theirs = pty.openpty()
-        termios.tcsetwinsize(theirs, (24, columns))
+        termios.tcsetwinsize(theirs, (lines, columns))
         self._process = subprocess.Popen(
             [sys.executable, "-c", _AT_A_TERMINAL, os.ttyname(theirs), *argv],
             cwd=cwd,
-            env={name: value for name, value in plain_environ().items() if name != "COLUMNS"} | {"TERM": "xterm"},
+            env={name: value for name, value in plain_environ().items() if name not in {"COLUMNS", "LINES"}}
+            | {"TERM": "xterm"},
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,

@@ -208,7 +208,9 @@ def _is_only_incomplete(question: Question) -> bool:
 
 
 INDENT, FURTHER = " " * 4, " " * 2  # of a document, and of the further lines of a question
-IN_VIEW, REPEATED = 5, 2  # lines of a question: those in view with its first document, and those above each further one
+REPEATED, LEAST = 2, 3  # lines: of the question above each further document, and of a text at least
+BETWEEN = 3  # lines: the id of a new question, a blank one, and the id of the document
+SHARE = 3  # the beginning of a new question is repeated if it takes more than a third of the terminal
 KEYS = {
     "y": "yes, it answers the question",
     "n": "no, it does not",
@@ -227,25 +229,34 @@ NOTHING = (
 
 
 class LabelScreen:
-    """A terminal of some width, or a pipe; everything from a file is shown without control characters."""
+    """A terminal of some size, or a pipe; everything from a file is shown without control characters."""
 
-    def __init__(self, keyboard: Keyboard, columns: int | None = None) -> None:
+    def __init__(self, keyboard: Keyboard) -> None:
         self._keyboard = keyboard
-        self._columns = max(NARROWEST, (columns or shutil.get_terminal_size().columns) - 1)
+
+    @property
+    def _columns(self) -> int:
+        return max(NARROWEST, shutil.get_terminal_size().columns - 1)
 
     def ask(self, step: Step, *, is_new: bool, total: int, decided: int) -> str:
-        """Show the question, whole if it is new, and the document; return the key that is pressed."""
-        question = self._question(step.question.text, bounds.LABEL_LINES)
+        """Show the question, whole if it is new, and the document; return the key that is pressed.
+
+        A text has as many lines as keep the beginning of the question in view when the key is pressed.
+        """
+        prompt = RELEVANT if step.candidate else NOTHING
+        lines = shutil.get_terminal_size().lines
+        above = self._question(step.question.text, bounds.LABEL_LINES)
         if is_new:
             say(f"\nQuestion {step.number:,} of {total:,}, {decided:,} decided\n")
-            say(click.style(_together(question), bold=True) + self._cut(f"({step.question.id})"))
+            say(click.style(_together(above), bold=True) + self._cut(f"({step.question.id})"))
         say("\n")
-        if not is_new or len(question) > IN_VIEW:
-            say(click.style(_together(self._question(f"Q: {step.question.text}", REPEATED)), bold=True))
+        if not is_new or len(above) > lines // SHARE:
+            above = self._question(f"Q: {step.question.text}", REPEATED)
+            say(click.style(_together(above), bold=True))
         if step.candidate:
-            say(self._document(step.candidate))
-            return self._key(RELEVANT)
-        return self._key(NOTHING)
+            room = lines - len(above) - BETWEEN - len(self._wrapped(prompt))
+            say(self._document(step.candidate, max(LEAST, room)))
+        return self._key(prompt)
 
     def _key(self, prompt: str) -> str:
         self._prompt(prompt)
@@ -258,8 +269,11 @@ class LabelScreen:
         return key
 
     def _prompt(self, prompt: str) -> None:
-        lines = textwrap.fill(prompt, self._columns)
+        lines = "\n".join(self._wrapped(prompt))
         say(f"{lines} " if self._keyboard.is_terminal else f"{lines}\n")
+
+    def _wrapped(self, prompt: str) -> list[str]:
+        return textwrap.wrap(prompt, self._columns)
 
     def _end_of_line(self, key: str) -> None:
         """Show the key, which a terminal does not do by itself."""
@@ -272,11 +286,11 @@ class LabelScreen:
         first, *further = text_lines(shown, self._columns, FURTHER, most=most) or [""]
         return [first.lstrip(), *further]
 
-    def _document(self, candidate: Candidate) -> str:
+    def _document(self, candidate: Candidate, most: int) -> str:
         score = "" if candidate.score is None else f", score {candidate.score:.4g}"
         about = f"  rank {candidate.rank:,}{score}"
         name = shorten(visible(candidate.doc_id), room(candidate.doc_id, self._columns - len(about)))
-        text = text_lines(candidate.text, self._columns, INDENT, most=bounds.LABEL_LINES)
+        text = text_lines(candidate.text, self._columns, INDENT, most=most)
         return f"{click.style(name, bold=True)}{about}\n{_together(text)}"
 
     def _cut(self, line: str) -> str:

@@ -94,7 +94,7 @@ NEAR_COMPARED = 10  # names; candidates that are compared in full; the others ar
 
 # Commands other than `check`
 LABEL_TEXT = 2_000  # characters; a result's text, and a question, in `label`; cut, with an ellipsis
-LABEL_LINES = 12  # lines; a result's text, and a question, in `label`; cut, with an ellipsis
+LABEL_LINES = 12  # lines; a question in `label`; cut, with an ellipsis
 UNJUDGED = 100  # documents; the unjudged ones of a query whose effect `unjudged` computes; further ones count as none
 CANDIDATE_TEXT = 200  # characters; a result's text, and a question, in `candidates.txt`; cut, with an ellipsis
 SLUG = 48  # characters; an id that `init` makes from a question; cut after a word

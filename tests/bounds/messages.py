@@ -192,7 +192,7 @@ def labelled_text(lab: Lab, text: str, question: str = "?") -> str:
     """Return what label shows on a very wide terminal, of a result and of its question."""
     write_jsonl(lab.folder / "golden.jsonl", [golden("q1", "TODO", query=question)])
     write_jsonl(lab.folder / "current_run.jsonl", [{"query_id": "q1", "results": [{"doc_id": "a", "text": text}]}])
-    lab.patch.setenv("COLUMNS", "5000" if " " not in text else "40")
+    lab.patch.setenv("COLUMNS", "5000" if " " not in question else "40")
     lab.patch.setattr("sys.stdin", io.StringIO())
     return rag_contract("label").out
 
@@ -202,7 +202,7 @@ def text_in_label(lab: Lab, size: int) -> bool:
 
 
 def lines_in_label(lab: Lab, size: int) -> bool:
-    return "…" not in labelled_text(lab, " ".join(["x" * 30] * size))
+    return "…" not in labelled_text(lab, "", " ".join(["x" * 30] * size)).partition("(q1)")[0]
 
 
 def candidate_text(lab: Lab, size: int) -> bool:

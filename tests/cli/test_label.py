@@ -308,10 +308,11 @@ def test_code_keeps_its_lines_and_their_indentation(tmp_path: Path) -> None:
     ) in label(tmp_path, "").out
 
 
-def test_a_text_with_many_lines_is_cut_and_says_so(tmp_path: Path) -> None:
-    text = "\n".join(f"line {number}" for number in range(1, 15))
+def test_a_text_that_does_not_fit_on_the_terminal_is_cut_and_says_so(tmp_path: Path) -> None:
+    text = "\n".join(f"line {number}" for number in range(1, 41))
     fill(tmp_path, {"query_id": "q1", "results": [{"doc_id": "a", "text": text}]}, queries=1)
-    assert "    line 11\n    …\nRelevant?" in label(tmp_path, "").out
+    assert "    line 18\n    …\nRelevant?" in label(tmp_path, "").out
+    assert "    line 40\nRelevant?" in spawn("label", cwd=tmp_path, stdin="", environ={"LINES": "50"}).out
 
 
 def test_lines_of_code_are_one_line_where_candidates_are_listed(tmp_path: Path) -> None:
@@ -323,18 +324,18 @@ def test_lines_of_code_are_one_line_where_candidates_are_listed(tmp_path: Path) 
     assert '"text":"def f(): return 1"' in listed.out, listed
 
 
-@pytest.mark.parametrize("columns", [60, 80])
-def test_the_question_is_in_view_with_every_document(columns: int, tmp_path: Path) -> None:
-    """What stands above each prompt fits on a screen of 24 lines, and has the beginning of the question."""
-    question = "How do I get " + "my money back, " * 60
+@pytest.mark.parametrize("asked", ["", "my money back, " * 15, "my money back, " * 60], ids=["short", "long", "cut"])
+@pytest.mark.parametrize(("columns", "lines"), [(40, 24), (60, 24), (80, 24), (80, 50), (80, 12), (80, 8)])
+def test_the_question_is_in_view_with_every_document(columns: int, lines: int, asked: str, tmp_path: Path) -> None:
+    """What stands above each prompt fits on the terminal, and has the beginning of the question."""
     results = [{"doc_id": name, "text": "A passage of prose. " * 100} for name in "abc"]
     fill(tmp_path, {"query_id": "q1", "results": results}, queries=1)
-    write_jsonl(tmp_path / "golden.jsonl", [golden("q1", "TODO", query=question)])
-    with AtATerminal("label", cwd=tmp_path, columns=columns) as person:
+    write_jsonl(tmp_path / "golden.jsonl", [golden("q1", "TODO", query=f"How do I get {asked}")])
+    with AtATerminal("label", cwd=tmp_path, columns=columns, lines=lines) as person:
         for key in "nnny":
             person.expect("[q]uit ")
-            screen = person.shown.splitlines()[-24:]
-            assert sum("How do I get my money back" in line for line in screen) >= 1, screen
+            screen = person.shown.splitlines()[-lines:]
+            assert any("How do I get" in line for line in screen), screen
             person.type(key)
         assert person.end() == 0
 
