@@ -141,17 +141,14 @@ def screens_of(unlabelled: Unlabelled, place: str, news: str, width: int, height
     whole = [part for part, most in ((item, ITEM_LINES), (question, QUESTION_LINES)) if len(part.lines) > most]
     head, foot = _lines(_short(question, QUESTION_LINES)), _lines(_short(item, ITEM_LINES))
     above = ["", *(textwrap.wrap(news, width) if news else [])]
-    for more in ("", MORE):
-        prompt = textwrap.wrap(f"{QUESTIONS[case.task]}, {more}{OTHER_KEYS}", width)
-        room = max(LEAST, height - len([*above, place, *head, *foot, *prompt]))
-        pages = list(_pages([*_texts(unlabelled, width, room), *whole], room))
-        if len(pages) <= 1:
-            break
+    alone, among = (textwrap.wrap(f"{QUESTIONS[case.task]}, {more}{OTHER_KEYS}", width) for more in ("", MORE))
+    room = max(LEAST, height - len([*above, place, *head, *foot, *among]))
+    pages = list(_pages([*_texts(unlabelled, width, room), *whole], room)) or [[]]
     screens = []
-    for number, page in enumerate(pages or [[]], 1):
+    for number, page in enumerate(pages, 1):
         at = f"; screen {number:,} of {len(pages):,}" if len(pages) > 1 else ""
         lines = [*above, place + at, *head, *page, *foot]
-        screens.append(("".join(f"{line}\n" for line in lines), "\n".join(prompt)))
+        screens.append(("".join(f"{line}\n" for line in lines), "\n".join(among if at else alone)))
     return screens
 
 
@@ -179,27 +176,39 @@ def _lines(part: Part) -> list[str]:
 
 
 def _nearest_first(groups: Sequence[Sequence[Part]], unlabelled: Unlabelled, width: int, room: int) -> list[Part]:
-    """Return the parts of all groups: of each group, first the one with the nearest passage, which is marked.
+    """Return the parts of all groups, but first the part of each that has its nearest passage, which is marked.
 
-    If its passage would not be on the first screen, the part begins just before it, and what is before that comes last.
+    These have equal shares of the first screen. A part that does not fit into its share begins just before its passage.
+    What follows, and then what is before that, comes behind the first parts of all groups.
     """
+    passages = [nearest_passage([part.lines for part in group], unlabelled.item.text) for group in groups]
+    shares = sum(passage is not None for passage in passages)
     ahead: list[Part] = []
-    others: list[Part] = []
-    last: list[Part] = []
-    for group in groups:
-        passage = nearest_passage([part.lines for part in group], unlabelled.item.text)
-        for at, part in enumerate(group):
-            if passage is None or at != passage.text:
-                others.append(part)
-                continue
-            begin = max(0, passage.lines.start - BEFORE) if passage.lines.stop >= room else 0
-            start = f", from line {begin + 1:,}" if begin else ""
-            about = f" ({MARK}{NEAREST[unlabelled.case.task]})"
-            lines = [_marked(line) if row in passage.lines else line for row, line in enumerate(part.lines)]
-            ahead.append(Part(name=shorten(f"{part.name}{start}{about}", width), lines=lines[begin:]))
-            last += [Part(name=f"{part.name}, its beginning", lines=lines[:begin])] if begin else []
-            room -= len(lines) - begin + 1
-    return [*ahead, *others, *last]
+    behind: list[Part] = []
+    for group, passage in zip(groups, passages, strict=True):
+        if passage is None:
+            behind += group
+            continue
+        part = group[passage.text]
+        most = max(room // shares - 1, len(passage.lines))  # without its name
+        shown = _lines_around(passage.lines, len(part.lines), most)
+        start = f", from line {shown.start + 1:,}" if shown.start else ""
+        name = shorten(f"{part.name}{start} ({MARK}{NEAREST[unlabelled.case.task]})", width)
+        lines = [_marked(line) if row in passage.lines else line for row, line in enumerate(part.lines)]
+        ahead.append(Part(name=name, lines=lines[shown.start : shown.stop]))
+        rest = Part(name=f"{part.name}, from line {shown.stop + 1:,}", lines=lines[shown.stop :])
+        beginning = Part(name=f"{part.name}, its beginning", lines=lines[: shown.start])
+        behind += [piece for piece in (rest, beginning) if piece.lines]
+        behind += [other for other in group if other is not part]
+        room -= len(shown) + 1
+        shares -= 1
+    return [*ahead, *behind]
+
+
+def _lines_around(passage: range, lines: int, most: int) -> range:
+    """Return all of so many lines if they are not too many, or else those from just before a passage on."""
+    begin = 0 if lines <= most else max(0, passage.start - min(BEFORE, most - len(passage)))
+    return range(begin, min(lines, begin + most))
 
 
 def _marked(line: str) -> str:

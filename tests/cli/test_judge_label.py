@@ -225,6 +225,55 @@ def test_the_text_with_the_nearest_passage_comes_first_and_the_passage_is_marked
     assert nearest in shown
 
 
+def test_a_text_that_does_not_fit_on_the_screen_begins_just_before_its_nearest_passage(tmp_path: Path) -> None:
+    """A person does not look for it, also where it would be on the first screen without that."""
+    lines = [f"Paragraph {number} is about shipping." for number in range(40)]
+    lines[8] = PROOF
+    shown = label(with_texts(tmp_path, "Hello.", "\n".join(lines)), "mmq").out
+    nearest = f"Text 2, from line 7 (> nearest to the claim)\n  {lines[6]}\n  {lines[7]}\n> {PROOF}\n  {lines[9]}\n"
+    first, second, third, _ = shown.split("[q]uit\n")
+    assert f"What about q0?\n{nearest}" in first
+    assert f"\nText 2, from line 22\n  {lines[21]}\n" in second
+    assert f"\nText 2, its beginning\n  {lines[0]}\n" in third
+    assert f"  {lines[5]}\nText 1\n  Hello.\nClaim\n" in third
+
+
+@pytest.mark.parametrize(("lines", "begins"), [(12, "Text 1 (>"), (13, "Text 1, from line 11 (>")])
+def test_a_short_response_leaves_the_screen_to_the_text(lines: int, begins: str, tmp_path: Path) -> None:
+    """Twelve lines of a text fit below a response of two; of thirteen, the passage at their end would not."""
+    write_jsonl(tmp_path / "golden.jsonl", [golden("q0", "d", rules=[{"type": "must_not_contain", "value": "$499"}])])
+    text = "\n".join([*(f"Paragraph {number}." for number in range(1, lines)), "Express orders cost $499."])
+    row = {"query_id": "q0", "results": [{"doc_id": "d"}], "response": "Hello.\nIt costs $499."}
+    write_jsonl(tmp_path / "current_run.jsonl", [row | {"retrieved_contexts": [text]}])
+    shown = label(tmp_path, "q", "--task", "confirmation").out
+    assert f"Hello.\n> It costs $499.\n{begins}" in shown
+    assert "> Express orders cost $499.\n" in shown
+    assert ("[m]ore" in shown) == ("; screen 1 of 2" in shown) == (lines > 12)
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_of_a_long_response_and_a_long_text_both_passages_are_on_the_first_screen(columns: int, tmp_path: Path) -> None:
+    """One must be held against the other; m shows all the rest of both."""
+    rule = {"type": "must_not_contain", "value": "$499"}
+    write_jsonl(tmp_path / "golden.jsonl", [golden("q0", "d", rules=[rule])])
+    response, text = ([f"{name} {number} has words." for number in range(60)] for name in ("Sentence", "Paragraph"))
+    response[40], text[50] = "Your order costs $499.", "Express orders cost $499."
+    row = {"query_id": "q0", "results": [{"doc_id": "d"}], "response": "\n".join(response)}
+    write_jsonl(tmp_path / "current_run.jsonl", [row | {"retrieved_contexts": ["Hello.", "\n".join(text)]}])
+    with AtATerminal("judge", "label", "--task", "confirmation", cwd=tmp_path, columns=columns) as person:
+        person.expect("[q]uit ")
+        for _ in range(int(re.findall(r"screen 1 of (\d+)", person.shown)[0]) - 1):
+            person.type("m")
+            person.expect("[q]uit ")
+        person.type("q")
+        assert person.end() == 0
+    shown = screens(person.shown)[:-1]
+    assert re.search(r"\n> Your order costs \$499\.\n(  .*\n)*Text 2, from line .*\n(  .*\n){0,2}> Express", shown[0])
+    lines = [line[2:] for screen in shown for line in screen.splitlines()]
+    assert all(lines.count(line) == 1 for line in [*response, *text, "Hello."])
+    assert all(len(screen.splitlines()) <= 24 for screen in shown)
+
+
 def test_code_keeps_its_lines_and_their_indentation(tmp_path: Path) -> None:
     code = "\n    def refund(order):\n\t\treturn 5  # working days\r\n\n::error::x\n"
     shown = label(with_texts(tmp_path, code), "q").out
