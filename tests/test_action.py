@@ -213,6 +213,16 @@ def test_a_wrong_input_is_reported_everywhere_and_exits_2(
     assert "could not be judged" in github.bodies()[0]
 
 
+def test_while_nothing_is_labelled_the_job_shows_the_line_of_the_command(runner: Runner, github: GitHub) -> None:
+    write_jsonl(runner.workspace / "golden.jsonl", [golden(f"q{number}", "TODO") for number in range(5)])
+    result = runner.run()
+    problem = "golden.jsonl: nothing is labelled yet: run rag-contract label"
+    assert result.exit_code == 2
+    assert [one.message for one in result.annotations if one.level == "error"] == [problem]
+    assert result.outputs["summary"] == f"Retrieval contract could not be judged: {problem}"
+    assert "nothing is labelled yet" in github.bodies()[0]
+
+
 def test_all_wrong_inputs_are_reported_at_once(runner: Runner) -> None:
     scenarios.passing(runner.workspace)
     log = runner.run({"k": "x", "comment": "x", "enforce": "x"}).log

@@ -304,6 +304,18 @@ def test_a_contract_that_is_wrong_stops_the_collection_with_every_problem(suite:
     assert "Traceback" not in ended.out
 
 
+@pytest.mark.parametrize("test", [CASES, WHOLE], ids=["cases", "whole"])
+def test_while_nothing_is_labelled_one_line_says_so(test: str, suite: Suite) -> None:
+    write_jsonl(suite.folder / "golden.jsonl", [golden("q1", "TODO"), golden("q2", "TODO")])
+    (suite.folder / "current_run.jsonl").unlink()
+    suite.write(test_contract=test)
+    ended = suite.run()
+    assert ended.code != 0
+    assert "golden.jsonl: nothing is labelled yet: run rag-contract label\n" in ended.out
+    assert "current_run.jsonl" not in ended.out
+    assert "Traceback" not in ended.out
+
+
 def test_a_run_that_is_wrong_is_described_once(suite: Suite) -> None:
     write_jsonl(suite.folder / "current_run.jsonl", [run("good", "doc1"), {"query_id": "lost"}, {"query_id": 1.5}])
     suite.write(test_contract=CASES)

@@ -49,6 +49,7 @@ WARNINGS: Line[Callable[[Iterable[GoldenQuery]], Iterator[str]]] = Line(
 OF_ANSWERS = "what the answer must be, as in answer_must_include"
 RULES = NearNames(RULE_FIELDS)
 OWN_FIELD = "a field of your own must be in allow_fields of the configuration"
+UNLABELLED = "nothing is labelled yet: run rag-contract label"
 FILL_IN = "run `rag-contract label`, or write the ids of the documents that answer the question, or [] if nothing does"
 
 
@@ -272,6 +273,21 @@ class _Builder:
             all_documents=self._need_results,
             problems=self.problems.collected(),
         )
+
+
+def refuse_unlabelled(golden: Golden, within: Mapping[str, GoldenQuery] | None = None) -> None:
+    """Raise InputError if no query has a label, and any needs one; of those ``within`` a scope, if it has any.
+
+    It is raised alone, because whatever else is wrong can wait until documents are labelled.
+    """
+    has_label = any(query.names_documents and not query.is_unlabelled for query in golden.queries.values())
+    if golden.problems or has_label:
+        return
+    waiting = (query for query in (within or golden.queries).values() if query.is_unlabelled)
+    if query := next(waiting, None):
+        problems = Collector()
+        problems.problem(query.location.path, UNLABELLED)
+        problems.collected().raise_if_any()
 
 
 def contract_warnings(queries: Iterable[GoldenQuery]) -> Iterator[str]:

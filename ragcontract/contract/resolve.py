@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ragcontract.contract.config import Config, Locations, enforced, only_new
 from ragcontract.contract.config_file import ConfigFile
-from ragcontract.contract.golden_file import Golden
+from ragcontract.contract.golden_file import Golden, refuse_unlabelled
 from ragcontract.contract.scope import (
     Scope,
     gates_within,
@@ -37,7 +37,6 @@ from ragcontract.registry import Registry
 TOO_STEEP = f"has a grade over {bounds.EXPONENT}, too much for `gain: exponential`"
 DIAGNOSTICS = (JudgedShares, Overlap)  # families that are not computed from single rows alone
 NAMED: Line[Any] = Line(home="ragcontract.contract.named_metrics")  # for rules that name metrics
-UNLABELLED = "nothing is labelled yet: run rag-contract label"
 NO_BASELINE = "there is no baseline; make one with `rag-contract baseline`, or leave the limit out"
 
 
@@ -130,11 +129,11 @@ class Contract(Families, frozen=True, kw_only=True):
 def resolve(
     golden: Golden, config_file: ConfigFile, registry: Registry, *, has_baseline: bool, tags: Sequence[str] = ()
 ) -> Contract:
-    """Combine golden set and configuration into a contract; with ``tags``, only their queries and limits count."""
+    """Combine golden set and configuration, within the ``tags`` if any; raises InputError while nothing is labelled."""
     config = config_file.config
-    golden = _refused_if_unlabelled(golden)
     scope = scope_of(golden, config_file.gates, tags)
     all_golden, golden = golden, golden_within(golden, scope)
+    refuse_unlabelled(all_golden, golden.queries)
     names_metrics = config.answers.composite is not None or bool(golden.rule_types)
     if names_metrics:  # in rules; a message on one may name any metric
         golden = NAMED.load().with_composite(golden, config_file)
@@ -176,14 +175,6 @@ def resolve(
         impossible=frozenset(gate.id for gate, reasons in why_not.items() if reasons),
         scope=scope,
     )
-
-
-def _refused_if_unlabelled(golden: Golden) -> Golden:
-    """Return the golden set, with one problem in place of its warnings if no query has a label."""
-    queries = golden.queries.values()
-    if golden.problems or not queries or not all(query.is_unlabelled for query in queries):
-        return golden
-    return replace(golden, problems=_problems([(next(iter(queries)).location.path, UNLABELLED)]))
 
 
 def _rules(golden: Golden, registry: Registry) -> Iterator[type[Rule]]:

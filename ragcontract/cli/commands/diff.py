@@ -2,6 +2,7 @@
 
 import click
 
+from ragcontract import pipeline
 from ragcontract.cli.console import say, say_json
 from ragcontract.cli.options import find_files, measure, takes
 from ragcontract.contract import defaults
@@ -24,6 +25,7 @@ def command(*, inputs: Inputs, form: str) -> int:
     """
     inputs = find_files(inputs)
     if inputs.baseline is None:
+        pipeline.load(inputs)  # a contract without labels cannot have a baseline yet, and that is what to say
         raise click.UsageError(f"there is nothing to compare with: give --baseline, or have {defaults.BASELINE} here")
     report = measure(inputs)
     if form == "json":

@@ -75,6 +75,8 @@ def good_runs(inputs: Inputs, *, registry: Registry = BUILT_IN) -> Iterator[Eval
     Raises :class:`InputError` at the end, with the problems of all files.
     """
     files, wrong = existing_files(inputs.paths("run"))
+    if not files:
+        pipeline.load(inputs)  # without labels, no run is of use yet, and that is what to say
     if inputs.scores and len(files) > 1:
         raise click.UsageError("--scores is about one run; give one --run, or export the scores in the rows of each")
     problems, more = dict.fromkeys(map(str, wrong)), 0

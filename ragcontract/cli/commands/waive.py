@@ -11,7 +11,7 @@ from ragcontract.cli.console import say, warn
 from ragcontract.cli.options import clock, find_files, refuse_links, takes
 from ragcontract.contract import defaults
 from ragcontract.contract.config_file import read_config
-from ragcontract.contract.golden_file import read_golden
+from ragcontract.contract.golden_file import read_golden, refuse_unlabelled
 from ragcontract.contract.waivers import in_braces, with_waiver
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.invisible import is_visible
@@ -75,6 +75,7 @@ def command(*, inputs: Inputs, query: str, reason: str, owner: str, until: str, 
 def _refuse_unknown(golden: Sequence[str], query: str, allow_fields: Sequence[str]) -> None:
     golden_set = read_golden(golden, BUILT_IN, level=None, allow_fields=allow_fields)
     golden_set.problems.raise_if_any()
+    refuse_unlabelled(golden_set)
     if query not in golden_set.queries:
         advice = NearNames(golden_set.queries).advice(query, "waivers name the id of a golden query")
         raise InputError([f"{golden_set.files[0].path}: no golden query has the id {query!r}; {advice}"])
