@@ -223,6 +223,17 @@ def test_while_nothing_is_labelled_the_job_shows_the_line_of_the_command(runner:
     assert "nothing is labelled yet" in github.bodies()[0]
 
 
+def test_in_an_empty_workspace_the_job_shows_how_to_start(runner: Runner, github: GitHub) -> None:
+    (runner.workspace / "report.json").write_text('{"verdict": "pass"}')
+    result = runner.run()
+    problem = "there is no contract in this folder: start with `rag-contract init`"
+    assert result.exit_code == 2
+    assert [one.message for one in result.annotations if one.level == "error"] == [problem]
+    assert result.outputs["summary"] == f"Retrieval contract could not be judged: {problem}"
+    assert error_in(runner.workspace / "report.json").problems == [problem]
+    assert "there is no contract in this folder" in github.bodies()[0]
+
+
 def test_all_wrong_inputs_are_reported_at_once(runner: Runner) -> None:
     scenarios.passing(runner.workspace)
     log = runner.run({"k": "x", "comment": "x", "enforce": "x"}).log

@@ -316,6 +316,18 @@ def test_while_nothing_is_labelled_one_line_says_so(test: str, suite: Suite) -> 
     assert "Traceback" not in ended.out
 
 
+@pytest.mark.parametrize("test", [CASES, WHOLE], ids=["cases", "whole"])
+def test_where_there_is_no_contract_one_line_says_how_to_start(test: str, suite: Suite) -> None:
+    for name in ("golden.jsonl", "current_run.jsonl", "ragcontract.yml"):
+        (suite.folder / name).unlink()
+    suite.write(test_contract=test)
+    ended = suite.run()
+    assert ended.code != 0
+    assert "there is no contract in this folder: start with `rag-contract init`\n" in ended.out
+    assert "no such file" not in ended.out
+    assert "Traceback" not in ended.out
+
+
 def test_a_run_that_is_wrong_is_described_once(suite: Suite) -> None:
     write_jsonl(suite.folder / "current_run.jsonl", [run("good", "doc1"), {"query_id": "lost"}, {"query_id": 1.5}])
     suite.write(test_contract=CASES)

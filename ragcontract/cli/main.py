@@ -9,6 +9,7 @@ from copy import copy
 import click
 
 from ragcontract.cli.console import say
+from ragcontract.contract.defaults import START
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.lines import Line
@@ -34,7 +35,6 @@ REPEATABLE = (
     "--secret",
     "--watch",
 )
-START = "there is no contract in this folder: start with `rag-contract init`"
 NEED_NONE = {"init", "schema"}  # commands that need no contract
 ELSEWHERE = ("--golden", "--config", "--from", "--to")  # the options that name a contract, or what to make one from
 LACKS_CONTRACT: Line[Callable[[], bool]] = Line(home="ragcontract.cli.options:lacks_contract")
@@ -77,7 +77,7 @@ def main(argv: Sequence[str]) -> int:
         say("".join(f"{visible(line)}\n" for line in lines), err=True)
         return ExitCode.UNUSABLE_INPUT
     except InputError as error:
-        if _starts_here(argv):
+        if START not in error.problems and _starts_here(argv):
             error.problems.append(START)
         raise
     except click.Abort as error:

@@ -32,7 +32,6 @@ from ragcontract.runs.readers import open_run
 
 Command = Callable[..., Any]
 Decorate = Callable[[Command], Command]
-OF_CONTRACTS = (defaults.GOLDEN, defaults.CONFIG, defaults.CONFIG_ALIAS, defaults.BASELINE)
 OPTIONS = ("golden", "run", "scores", "judgments", "calibration", "baseline", "config")  # in the order of messages
 
 
@@ -188,19 +187,14 @@ def _is_repository(git: Path) -> bool:
 
 def lacks_contract() -> bool:
     """Return whether no file of a contract is in the current folder, nor above it in its repository."""
-    try:
-        here = Path.cwd()
-        root = repository_root(here) or here
-    except OSError:  # the folder was deleted
-        return False
-    folders = [folder for folder in (here, *here.parents) if folder.is_relative_to(root)]
-    return not any(os.path.lexists(folder / name) for folder in folders for name in OF_CONTRACTS)
+    return defaults.lacks_contract(Path(), folders_above(Path()))
 
 
 def find_files(named: Inputs) -> Inputs:
     """Return inputs with default files for those that no option names.
 
-    Raises InputError if a path is empty, or if a default file is a link that leads out of the repository.
+    Raises InputError if a path is empty, if there is no contract, or if a default file is a link that leads out of the
+    repository.
     """
     refuse_empty({f"--{name}": named.paths(name) for name in OPTIONS})
     inputs = find_inputs(named, above=folders_above(Path()))

@@ -1,13 +1,15 @@
-"""The default file names of a contract, and the search for files that may be meant as its configuration."""
+"""The default file names of a contract, the search for one, and for files that may be meant as its configuration."""
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
 from ragcontract.core import bounds
 from ragcontract.core.nearest import is_typo
+from ragcontract.files.paths import nearest_name
 
 GOLDEN = "golden.jsonl"
 RUN = "current_run.jsonl"
@@ -28,10 +30,23 @@ DEFAULTS = {
 REQUIRED = frozenset({"golden", "run"})
 OF_JUDGE = ("judgments", "calibration")  # are used only if the contract needs what a judge said
 SINGLE = frozenset({"config", "calibration"})  # one path, not several paths and globs
+OF_CONTRACTS = (GOLDEN, CONFIG, CONFIG_ALIAS, BASELINE)
+START = "there is no contract in this folder: start with `rag-contract init`"
 NAMES = tuple(name for names in DEFAULTS.values() for name in names)
 # What browsers, editors and people add to the name of a copy.
 _OF_COPY = re.compile(r"(?:[ _-]+copy)?(?: ?\(\d+\))?(?=\.[a-z]+$)")
 _OF_BACKUP = re.compile(r"(?:\.(?:bak|backup|old|orig|save)|~)+$")
+
+
+def lacks_contract(folder: Path, above: Sequence[Path] = ()) -> bool:
+    """Return whether no file of a contract is in a folder, nor in those ``above``.
+
+    A file whose name is nearly that of golden queries is one: reading them proposes it.
+    """
+    with suppress(OSError):  # the folder was deleted, which is reported where a file in it is read
+        is_there = folder.resolve().is_dir() and not nearest_name(folder / GOLDEN)
+        return is_there and not any(os.path.lexists(way / name) for way in (folder, *above) for name in OF_CONTRACTS)
+    return False
 
 
 def like_config(folder: Path) -> Iterator[Path]:

@@ -14,8 +14,18 @@ from typing import Any, Protocol, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragcontract.contract.defaults import DEFAULTS, GOLDEN, OF_JUDGE, REQUIRED, SINGLE, like_config
+from ragcontract.contract.defaults import (
+    DEFAULTS,
+    GOLDEN,
+    OF_JUDGE,
+    REQUIRED,
+    SINGLE,
+    START,
+    lacks_contract,
+    like_config,
+)
 from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import Location, listed, render
@@ -248,9 +258,13 @@ def find_inputs(named: Inputs, folder: str = "", above: Sequence[Path] = ()) -> 
 
     Golden queries and run must exist; reading them reports it if they do not. Other default files are used if they
     exist. Files that may be meant as the configuration are searched for in the folder, beside the golden files, and, if
-    there is no configuration, in the folders ``above``.
+    there is no configuration, in the folders ``above`` without golden queries, to which it would belong.
+
+    Raises :class:`InputError` if golden queries are needed, none are named, and there is no contract at all.
     """
     home = Path(folder)
+    if "golden" in named.unnamed and named.config is None and lacks_contract(home, above):
+        raise InputError([START])
 
     def inside(paths: Paths) -> list[str]:
         return [path if "://" in path else str(home / path) for path in paths]  # Path would merge the slashes of a URL
@@ -270,16 +284,13 @@ def find_inputs(named: Inputs, folder: str = "", above: Sequence[Path] = ()) -> 
         return found
     near = [*like_config(home), *_beside(found.golden, home)]
     if found.config is None:
-        near += [path for way in above for path in like_config(way)]
+        near += [path for way in above if not os.path.lexists(way / GOLDEN) for path in like_config(way)]
     others = [str(path) for path in near if found.config is None or not _is_same(path, Path(found.config))]
     return replace(found, other_configs=others)
 
 
 def folders_above(folder: Path, top: Path | None = None) -> list[Path]:
-    """Return the folders above one, up to the root of its Git repository or to ``top``, as paths that go up from it.
-
-    One that has golden queries is left out: its configuration belongs to them.
-    """
+    """Return the folders above one, up to the root of its Git repository or to ``top``, as paths that go up from it."""
     try:
         full = folder.resolve()
     except OSError:  # it was deleted, which is reported where a file in it is read
@@ -287,8 +298,7 @@ def folders_above(folder: Path, top: Path | None = None) -> list[Path]:
     ways = [full, *full.parents]
     ends = [number for number, way in enumerate(ways) if os.path.lexists(way / ".git")][:1]
     ends += [number for number, way in enumerate(ways) if way == top]
-    above = [Path(folder, *[".."] * number) for number in range(1, max(ends, default=0) + 1)]
-    return [way for way in above if not os.path.lexists(way / GOLDEN)]
+    return [Path(folder, *[".."] * number) for number in range(1, max(ends, default=0) + 1)]
 
 
 def of_judge(inputs: Inputs, *, needed: bool) -> tuple[Inputs, Problems]:

@@ -110,11 +110,12 @@ def _exists(name: str) -> bool:
 def _not_there(path: Path) -> str:
     if path.is_symlink():
         return "is a link to a file that is not there"
-    near = _nearest_name(path)
+    near = nearest_name(path)
     return "no such file" + (f"; did you mean {near}?" if near else "")
 
 
-def _nearest_name(path: Path) -> str | None:
+def nearest_name(path: Path) -> str | None:
+    """Return the path of a file or folder beside a path that is nearly called the same; None if there is none."""
     names: list[str] = []
     with suppress(OSError):
         names = [other.name for other in path.parent.iterdir()]

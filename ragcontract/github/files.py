@@ -189,7 +189,10 @@ def find_files(settings: ActionSettings, context: Context) -> ActionFiles:
     folder = in_container(settings.working_directory, context)
     if problem := wrong_folder(folder, context):
         return ActionFiles(inputs=Inputs(), reports={}, on_error={}, problems=(problem,))
-    inputs = _inputs(settings, context, folder)
+    try:
+        inputs, start = _inputs(settings, context, folder), []
+    except InputError as error:  # there is no contract
+        inputs, start = Inputs(), error.problems
     wanted = {
         "report-md": settings.report_md,
         "report-json": settings.report_json,
@@ -204,6 +207,7 @@ def find_files(settings: ActionSettings, context: Context) -> ActionFiles:
     plain = [path for path in existing if path not in linked]  # through a link, a report could be made an input
     may_be_written = {name: path for name, path in outputs.items() if _may_be_written(name, outputs, plain, context)}
     problems = [
+        *start,
         *_problems_of_inputs(inputs, existing, context),
         *_problems_of_outputs(outputs, existing, context),
     ]

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from ragcontract import __version__
-from tests.builders import as_jsonl, golden, good_workspace, run
+from tests.builders import as_jsonl, golden, good_workspace, run, write_jsonl
 from tests.process import files_in, rag_contract, shell, spawn
 
 
@@ -258,44 +258,83 @@ def test_verbose_logs_nothing_where_the_shell_closed_standard_error(tmp_path: Pa
     assert (ended.code, ended.out) == (0, shell("rag-contract check", cwd=tmp_path).out)
 
 
-IN_EMPTY_FOLDER = {
-    "check": "golden.jsonl: no such file\nerror: current_run.jsonl: no such file",
-    "baseline": "golden.jsonl: no such file\nerror: current_run.jsonl: no such file",
-    "baseline --update": "baseline.json: there is no baseline to update; leave --update out to make one",
-    "score": "golden.jsonl: no such file\nerror: current_run.jsonl: no such file",
-    "diff": "there is nothing to compare with: give --baseline, or have baseline.json here",
-    "compare a.jsonl b.jsonl": "golden.jsonl: no such file\nerror: a.jsonl: no such file",
-    "suggest": "current_run.jsonl: no such file",
-    "unjudged": "golden.jsonl: no such file\nerror: current_run.jsonl: no such file",
-    "validate": "golden.jsonl: no such file\nerror: current_run.jsonl: no such file",
-    "validate --without-run": "golden.jsonl: no such file",
-    "lint": "golden.jsonl: no such file",
-    "label": "current_run.jsonl: no such file",
-    "label --ticked candidates.txt": "golden.jsonl: no such file",
-    "record": "Missing argument 'TARGET'.",
-    "record app.py:answer": "golden.jsonl: no such file",
-    "claims --model m": "golden.jsonl: no such file",
-    "judge": "--model: name the model to ask, in 1 to 300 characters",
-    "judge label": "golden.jsonl: no such file\nerror: current_run.jsonl: no such file",
-    "judge calibrate --model m": "labels.jsonl: no such file",
-    "waive q1": "Missing option '--reason'.",
-    "convert": "there is nothing to convert from rag-contract to rag-contract: give --from or --to",
-}
+NEED_CONTRACT = (
+    "check",
+    "check --run exported.jsonl --baseline good.jsonl",
+    "baseline",
+    "baseline --update",
+    "score",
+    "diff",
+    "compare a.jsonl b.jsonl",
+    "suggest",
+    "unjudged",
+    "validate",
+    "validate --without-run",
+    "lint",
+    "label",
+    "label --ticked candidates.txt",
+    "record app.py:answer",
+    "claims",
+    "judge",
+    "judge label",
+    "waive q1 --reason slow --owner ana --until 2030-01-01",
+)
 START = "there is no contract in this folder: start with `rag-contract init`\n"
 
 
-@pytest.mark.parametrize(("command", "error"), IN_EMPTY_FOLDER.items(), ids=IN_EMPTY_FOLDER.keys())
-def test_in_an_empty_folder_the_way_to_start_is_said_once(
-    command: str, error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("command", NEED_CONTRACT)
+def test_in_an_empty_folder_one_line_says_how_to_start(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("app.py").write_text("def answer(question):\n    return []\n")
+    assert rag_contract(*command.split()) == (2, "", f"error: {START}")
+
+
+MISUSED_IN_EMPTY_FOLDER = {
+    "record": "Missing argument 'TARGET'.",
+    "waive q1": "Missing option '--reason'.",
+    "compare": "Missing argument 'RUN…'.",
+    "judge calibrate --model m": "labels.jsonl: no such file",
+    "convert": "there is nothing to convert from rag-contract to rag-contract: give --from or --to",
+}
+
+
+@pytest.mark.parametrize(("command", "error"), MISUSED_IN_EMPTY_FOLDER.items(), ids=MISUSED_IN_EMPTY_FOLDER.keys())
+def test_in_an_empty_folder_what_else_is_wrong_with_a_command_ends_with_how_to_start(
+    command: str, error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     ended = rag_contract(*command.split())
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.lower().startswith("error: ") or ended.err.startswith("Usage: ")
     assert f"rror: {error}\n" in ended.err
     assert ended.err.endswith(f"rror: {START}")
     assert ended.err.count("rag-contract init") == 1
+
+
+def test_a_file_that_is_nearly_called_like_golden_queries_is_proposed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("goldn.jsonl").write_text("")
+    assert "golden.jsonl: no such file; did you mean goldn.jsonl?" in rag_contract("check").err
+
+
+def test_where_a_contract_is_gone_the_report_of_an_earlier_check_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("report.md").write_text("all green")
+    rag_contract("check")
+    assert "there is no contract in this folder" in Path("report.md").read_text()
+
+
+def test_a_run_with_its_questions_is_enough_to_label(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(Path("current_run.jsonl"), [run("q1", "a", query="How?")])
+    assert rag_contract("check") == (2, "", f"error: {START}")
+    assert spawn("label", cwd=tmp_path, stdin="y\n").code == 0
+    assert rag_contract("check").code == 0
 
 
 ELSEWHERE = {

@@ -7,7 +7,7 @@ import click
 
 from ragcontract.cli.console import say, warn
 from ragcontract.cli.judge_options import judge_from, judge_options, judging_settings, progress_shown, say_cost
-from ragcontract.cli.options import configured, refuse_empty, refuse_links, takes
+from ragcontract.cli.options import configured, find_files, refuse_links, takes
 from ragcontract.contract import defaults
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError
@@ -40,11 +40,10 @@ def command(*, inputs: Inputs, dry_run: bool, **values: Any) -> int:
     Exits 0 if all references are split, 2 if not, 130 if it was interrupted, never 1.
     """
     gc.enable()  # other commands are short
-    refuse_empty({"--golden": inputs.golden, "--config": [inputs.config]})
     if len(inputs.golden) > 1:
         raise click.UsageError("--golden: claims are written to one golden file; name one")
-    path = inputs.golden[0] if inputs.golden else defaults.GOLDEN
-    refuse_links({"golden": path})
+    refuse_links({"golden": inputs.golden[0] if inputs.golden else defaults.GOLDEN})
+    path = find_files(inputs).golden[0]
     settings = configured(inputs.config)
     options, endpoint = judge_from(values, settings.judge)
     rows, problems = read_golden_rows(path, level=settings.relevance_level, allow_fields=settings.allow_fields)

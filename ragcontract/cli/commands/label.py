@@ -1,5 +1,6 @@
 """``rag-contract label``: writes golden rows from what a person says about what a run returned."""
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -11,6 +12,7 @@ from ragcontract.cli.label_screen import Interview, LabelScreen, read_sheet
 from ragcontract.cli.options import (
     configured,
     files_option,
+    find_files,
     refuse_empty,
     refuse_links,
     refuse_links_away,
@@ -63,6 +65,8 @@ def command(context: click.Context, *, inputs: Inputs, questions: str | None, to
     paths = {"golden": golden, "run": run, "questions": [questions], "ticked": [ticked], "config": [inputs.config]}
     refuse_empty({f"--{name}": values for name, values in paths.items()})
     refuse_links({} if golden else {"golden": defaults.GOLDEN})
+    if ticked is not None or not (run or os.path.lexists(defaults.RUN)):  # a run is enough to start from
+        find_files(inputs)
     settings = configured(inputs.config)
     if ticked is not None:
         _refuse_others(context)

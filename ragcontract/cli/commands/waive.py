@@ -17,7 +17,7 @@ from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.invisible import is_visible
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.safe_text import encodable, visible
-from ragcontract.evaluation.source import Inputs, find_inputs
+from ragcontract.evaluation.source import Inputs, find_inputs, folders_above
 from ragcontract.files import yaml_tree
 from ragcontract.files.locking import digest_of, in_turn, require_unchanged
 from ragcontract.files.opening import UTF8_BOM
@@ -57,7 +57,8 @@ def command(*, inputs: Inputs, query: str, reason: str, owner: str, until: str, 
 
     Adds a waiver to the configuration. Its comments and everything else in it stay as they are.
     """
-    refuse_links({} if inputs.config else {"config": find_inputs(inputs).config or defaults.CONFIG})
+    unnamed = find_inputs(inputs, above=folders_above(Path())).config or defaults.CONFIG
+    refuse_links({} if inputs.config else {"config": unnamed})
     inputs = find_files(inputs)
     path = inputs.config or defaults.CONFIG
     wanted = {"query": query, "rule": rule, "reason": reason, "owner": owner, "expires": until}
