@@ -239,7 +239,9 @@ READINGS: dict[str, Reading] = {  # how a bare text is read
     "forbidden_elements": "text",
 }
 MATCHED = READINGS.keys() - {"answer_must_include"}  # fields that may have matchers; the other has texts only
-FILL_IN = 'write a text that a right answer contains; or, if nothing answers it, only "expected_mode": "abstain"'
+FILL_IN = (
+    'write a text that a right answer contains; or, if nothing answers it, only "rules": [{"type": "must_refuse"}]'
+)
 OPTIONS = {  # fields that need another field, and the reason
     "allowed_phrases": ("forbidden_claims", "to allow some of them within these phrases"),
     "min_required": ("required_elements", "to say how many of them are enough"),

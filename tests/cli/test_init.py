@@ -383,22 +383,40 @@ def test_a_contract_over_answers_cannot_be_judged_until_it_is_filled_in(
         WORKFLOW,
     ):
         assert step in ended.out
-    answered, abstained = rows()
-    assert (answered["expected_mode"], abstained["expected_mode"]) == ("trustworthy", "abstain")
-    with RunWriter("current_run.jsonl") as written:
-        written.write(answered["id"], response="Todo: within 30 days.", mode="trustworthy")
-        written.write(abstained["id"], response="I don't know.", mode="abstain")
+    answered, refused = rows()
+    assert answered["answer_must_include"] == ["TODO"]
+    write_jsonl(
+        Path("current_run.jsonl"),
+        [
+            {"query_id": answered["id"], "response": "Todo: within 30 days."},
+            {"query_id": refused["id"], "response": "I don't know."},
+        ],
+    )
     unfilled = rag_contract("check")
     assert (unfilled.code, unfilled.out) == (2, "")
     assert unfilled.err == (
         "error: golden.jsonl:1: answer_must_include[0]: still is the placeholder 'TODO'; write a text that a right "
-        'answer contains; or, if nothing answers it, only "expected_mode": "abstain"\n'
+        'answer contains; or, if nothing answers it, only "rules": [{"type": "must_refuse"}]\n'
     )
     Path("golden.jsonl").write_text(Path("golden.jsonl").read_text().replace("TODO", "30 days"))
     assert rag_contract("lint") == (0, "no findings\n", "")
-    judged = rag_contract("check")
+
+
+ANSWERING = {
+    "a text": "'I do not know.' if 'director' in question else 'Within 30 days.'",
+    "a text and a mode": "{'response': '30 days', 'mode': 'abstain' if 'director' in question else 'trustworthy'}",
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERING.values(), ids=ANSWERING.keys())
+def test_the_first_check_of_answers_can_judge_what_an_application_returns(answer: str, tmp_path: Path) -> None:
+    assert spawn("init", "--answers", cwd=tmp_path).code == 0
+    (tmp_path / "golden.jsonl").write_text((tmp_path / "golden.jsonl").read_text().replace("TODO", "30 days"))
+    (tmp_path / "app.py").write_text(f"def answer(question):\n    return {answer}\n")
+    assert spawn("record", "app.py:answer", cwd=tmp_path).code == 0
+    judged = spawn("check", cwd=tmp_path)
     assert (judged.code, judged.err) == (0, "")
-    assert judged.out.endswith("PASS  nothing broken in 2 queries and 1 gate\n")
+    assert "PASS  nothing broken in 2 queries and 1 gate" in judged.out
 
 
 def test_the_first_check_can_judge_every_limit_that_is_written_for_questions_of_your_own(
@@ -415,15 +433,36 @@ def test_the_first_check_can_judge_every_limit_that_is_written_for_questions_of_
     assert judged.out.endswith("PASS  nothing broken in 1 query and 1 gate\n")
 
 
-def test_the_limits_of_a_contract_over_answers_can_be_judged_for_a_golden_file_that_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+KEPT = {
+    "rules": ({"answer_must_include": ["30 days"]}, "1 query and 1 gate"),
+    "modes": ({"expected_mode": "trustworthy"}, "1 query and 1 gate"),
+    "a reference alone": ({"reference": "30 days"}, "1 query; no gates are set"),
+    "texts to retrieve": ({"reference_contexts": ["within 30 days"]}, "1 query; no gates are set"),
+}
+
+
+@pytest.mark.parametrize(("expected", "checked"), KEPT.values(), ids=KEPT.keys())
+def test_the_first_check_can_judge_every_limit_for_a_golden_file_that_is_kept(
+    expected: dict[str, Any], checked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    row = {"id": "q1", "query": "How?", "answer_must_include": ["30 days"]}
-    write_jsonl(Path("golden.jsonl"), [row])
-    write_jsonl(Path("current_run.jsonl"), [{"query_id": "q1", "response": "Within 30 days."}])
+    write_jsonl(Path("golden.jsonl"), [{"id": "q1", "query": "How?", **expected}])
+    answer = {"response": "Within 30 days.", "mode": "trustworthy", "retrieved_contexts": ["within 30 days"]}
+    write_jsonl(Path("current_run.jsonl"), [{"query_id": "q1", **answer}])
     assert "kept golden.jsonl" in rag_contract("init", "--answers").out
-    assert rag_contract("check")[::2] == (0, "")
+    judged = rag_contract("check")
+    assert (judged.code, judged.err) == (0, "")
+    assert f"PASS  nothing broken in {checked}" in judged.out
+
+
+@pytest.mark.parametrize("text", ["mine", '{"id": "q1", "query": "How?", "relevant_doc_ids": ["TODO"]}\n'])
+def test_a_golden_file_that_is_kept_and_cannot_be_judged_yet_is_no_reason_to_write_nothing(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("golden.jsonl").write_text(text)
+    assert rag_contract("init", "--answers").code == 0
+    assert Path("ragcontract.yml").read_text() == (TEMPLATES / "answers.yml").read_text()
 
 
 def test_a_missing_package_is_named_before_the_first_check(tmp_path: Path) -> None:
@@ -441,12 +480,30 @@ def test_a_missing_package_is_named_before_the_first_check(tmp_path: Path) -> No
         assert f"error: golden.jsonl:1: forbidden_claims[0]: {needs}" in ended.err
 
 
+NEED_PACKAGES = {
+    "rapidfuzz": ("metrics: {context_recall_text: {measure: levenshtein}}\n", "golden.jsonl", "rag-contract[text]"),
+    "pyarrow": ("k: 5\n", "golden.parquet", "rag-contract[parquet]"),
+}
+
+
+@pytest.mark.parametrize("package", NEED_PACKAGES)
+def test_validate_names_what_config_and_golden_file_need_before_there_is_a_run(package: str, tmp_path: Path) -> None:
+    config, path, extra = NEED_PACKAGES[package]
+    (tmp_path / "stub").mkdir()
+    (tmp_path / "stub" / f"{package}.py").write_text(f"raise ImportError('{package}')\n")
+    (tmp_path / "ragcontract.yml").write_text(config)
+    write_jsonl(tmp_path / path, [{"id": "q1", "query": "How?", "reference_contexts": ["within 30 days"]}])
+    environ = {"PYTHONPATH": str(tmp_path / "stub")}
+    ended = spawn("validate", "--without-run", "--golden", path, cwd=tmp_path, environ=environ)
+    assert (ended.code, ended.out) == (2, "")
+    assert f"pip install '{extra}'" in ended.err
+
+
 def test_questions_for_a_contract_over_answers_are_yours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("q.txt").write_text("How?\n")
     assert rag_contract("init", "--answers", "--questions", "q.txt").code == 0
-    expected = {"expected_mode": "trustworthy", "answer_must_include": ["TODO"]}
-    assert rows() == [{"id": "how", "query": "How?", **expected}]
+    assert rows() == [{"id": "how", "query": "How?", "answer_must_include": ["TODO"]}]
     refused = rag_contract("init", "--answers", "--from-run", "r.jsonl")
     assert refused.code == 2
     assert "--answers: its golden queries name no documents to tick; leave out --from-run" in refused.err

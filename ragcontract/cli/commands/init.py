@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import click
 from msgspec import Struct
 
+from ragcontract import pipeline
 from ragcontract.cli.console import say, warn
 from ragcontract.cli.label_screen import read_sheet
 from ragcontract.cli.options import configured, files_option, refuse_empty, repository_root, top_option
@@ -29,6 +31,7 @@ from ragcontract.core.lines import Line
 from ragcontract.core.numbers import count, mebibytes
 from ragcontract.core.questions import unique_slugs
 from ragcontract.core.safe_text import visible
+from ragcontract.evaluation.source import Inputs
 from ragcontract.files.opening import READ_ERRORS, read_within
 from ragcontract.files.writing import check_outputs, refuse_existing, write_files, wrong_unless_named
 from ragcontract.labelling.checklist import checklist
@@ -49,12 +52,13 @@ Next:
 """
 ANSWERS = f"""
 Next:
-  1. Record what your application answers: `rag-contract record app.py:answer` calls answer(question) and writes
-     {defaults.RUN}. It returns {{{{"response": "…", "mode": "trustworthy"}}}}, with mode "abstain" where it says that
-     it does not know. Services, chains, agents and programs can be recorded, too. Or write the run yourself, in Python
-     with RunWriter, elsewhere one JSON line per question; see `rag-contract schema run`.
-  2. In {defaults.GOLDEN}, write what each answer must contain in place of "{PLACEHOLDER}". Where your documents have no
-     answer, write "expected_mode": "abstain" and remove answer_must_include. Until then, `check` exits 2.
+  1. Record what your application answers: `rag-contract record app.py:answer` calls answer(question), which returns
+     the text of the answer, and writes {defaults.RUN}. Services, chains, agents and programs can be recorded, too.
+     Or write the run yourself, in Python with RunWriter, elsewhere one JSON line per question, as in
+     `rag-contract schema run`.
+  2. In {defaults.GOLDEN}, write what each answer must contain in place of "{PLACEHOLDER}". Where your documents have
+     no answer, write "rules": [{{{{"type": "must_refuse"}}}}] in place of answer_must_include.
+     Until then, `check` exits 2.
 """
 TICK = f"""
 Next:
@@ -76,6 +80,7 @@ GOOD_ANSWERS = """\
 FOLDER = Path(".github", "workflows")
 WORKFLOW = (FOLDER / "rag-contract.yml").as_posix()
 
+LIMIT = "minimums:\n  pass_rate: 0.90\n"  # of the config for answers
 PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*")
 UPLOADED = ("report.md", "report.json", "junit.xml")
 NOT_TEXT = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
@@ -117,7 +122,7 @@ def command(*, questions: str | None, from_run: Sequence[str], top: int, answers
     asked = _asked(questions, from_run, top, [EXAMPLE, UNANSWERED] if answers else [EXAMPLE])
     contents = {
         defaults.GOLDEN: golden_file(asked.questions, answers=answers),
-        config: template("answers.yml" if answers else "ragcontract.yml"),
+        config: _config_of_answers(unchanged) if answers else template("ragcontract.yml"),
         workflow.path: workflow.render(
             template("workflow.yml").replace(f"config: {defaults.CONFIG}", f"config: {config}")
         ),
@@ -188,13 +193,31 @@ def template(name: str) -> str:
     return (files("ragcontract") / "templates" / name).read_text("utf-8")
 
 
+def _config_of_answers(unchanged: Sequence[str]) -> str:
+    """Return the config for answers; the limit on the pass rate is commented out if a kept golden file has no rules."""
+    text = template("answers.yml")
+    if defaults.GOLDEN not in unchanged or _may_have_rules(defaults.GOLDEN):
+        return text
+    return text.replace(LIMIT, indent(LIMIT, "# "))
+
+
+def _may_have_rules(path: str) -> bool:
+    """Return whether a golden query has rules; a file that cannot be judged yet may have them once it can be."""
+    try:
+        contract = pipeline.load(Inputs(golden=[path]))
+    except InputError:  # nothing is labelled
+        return True
+    return bool(contract.problems) or any(map(contract.has_rules, contract.queries.values()))
+
+
 def golden_file(questions: Mapping[str, str], *, answers: bool = False) -> str:
     """Return golden rows for questions by id, with a placeholder for what must be found, or must be in the answer."""
     expected: dict[str, Any] = {"relevant_doc_ids": [PLACEHOLDER]}
     if answers:
-        expected = {"expected_mode": "trustworthy", "answer_must_include": [PLACEHOLDER]}
+        expected = {"answer_must_include": [PLACEHOLDER]}
+    refused = {"rules": [{"type": "must_refuse"}]}  # unlike expected_mode, it needs no `mode` of the run
     rows = [
-        {"id": name, "query": question, **({"expected_mode": "abstain"} if question == UNANSWERED else expected)}
+        {"id": name, "query": question, **(refused if question == UNANSWERED else expected)}
         for name, question in questions.items()
     ]
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
