@@ -43,9 +43,10 @@ def lacks_contract(folder: Path, above: Sequence[Path] = ()) -> bool:
 
     A file whose name is nearly that of golden queries is one: reading them proposes it.
     """
+    if any(os.path.lexists(way / name) for way in (folder, *above) for name in OF_CONTRACTS):
+        return False
     with suppress(OSError):  # the folder was deleted, which is reported where a file in it is read
-        is_there = folder.resolve().is_dir() and not nearest_name(folder / GOLDEN)
-        return is_there and not any(os.path.lexists(way / name) for way in (folder, *above) for name in OF_CONTRACTS)
+        return folder.resolve().is_dir() and not nearest_name(folder / GOLDEN)
     return False
 
 

@@ -162,8 +162,9 @@ def test_documents_below_k_are_not_listed() -> None:
 
 
 def test_a_placeholder_makes_room_for_what_is_relevant() -> None:
-    (pair,) = pairs([query("q1", PLACEHOLDER)], {"q1": ["x"]}, config={"minimums": {"recall_at_k": 1}})
-    assert (pair.move, pair.share) == (1.0, 1.0)
+    queries, run = [query("q1", PLACEHOLDER), query("q2", "a")], {"q1": ["x"], "q2": ["a"]}
+    (pair,) = pairs(queries, run, config={"minimums": {"recall_at_k": 1}})
+    assert (pair.move, pair.share) == (0.5, 1.0)
 
 
 def test_labels_that_cannot_turn_a_limit_are_said_not_to() -> None:
