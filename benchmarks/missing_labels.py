@@ -58,15 +58,13 @@ class Checked(Struct, frozen=True, kw_only=True):
 
     ``no_worse`` are the metrics in which the change is no worse under all judgments. ``red`` are those beyond their
     limits, for each way, and ``left`` those that still are when so many documents were judged. ``judged`` is the mean
-    share of the top K that somebody has judged, and ``said`` whether the report blames missing labels; both are of the
-    way in which all documents count.
+    share of the top K that somebody has judged, where all documents count.
     """
 
     no_worse: frozenset[str]
     red: dict[Way, frozenset[str]]
     left: dict[int, frozenset[str]]
     judged: float
-    said: bool
 
 
 def golden_of(robust: Robust, baseline: System) -> list[Row]:
@@ -115,7 +113,7 @@ def checked(robust: Robust, pair: tuple[str, str], no_worse: frozenset[str]) -> 
             red[way] = failing(report)
         left = after_judging(robust, folder, golden, cut(change, K))
     known = report.metrics[f"judged_at_{K}"].current or 0.0
-    return Checked(no_worse=no_worse, red=red, left=left, judged=known, said=bool(report.label_notes))
+    return Checked(no_worse=no_worse, red=red, left=left, judged=known)
 
 
 def failing(report: Report) -> frozenset[str]:
@@ -158,13 +156,8 @@ def content(pairs: Sequence[Checked]) -> Iterator[str]:
         body.append([label, *map(str, [len(good), *red, *left])])
     after = [f"`{COUNT.unjudged}`, {count} more judged" for count in JUDGED_FIRST]
     yield tables.rows([f"limit of {LIMIT} on", "pairs no worse", *(way.label for way in WAYS), *after], body, 1)
-    red_pairs = [pair for pair in pairs if pair.no_worse & pair.red[COUNT]]
     share = sum(pair.judged for pair in pairs) / len(pairs)
-    yield (
-        f"\nOf the top {K} of the change, {1 - share:.0%} are documents that nobody has judged, on average. Of "
-        f"{len(red_pairs)} pairs that are red with `{COUNT.unjudged}`, the report of "
-        f"{sum(pair.said for pair in red_pairs)} says that labels may be missing.\n"
-    )
+    yield f"\nOf the top {K} of the change, {1 - share:.0%} are documents that nobody has judged, on average.\n"
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ Only the first two stages read files; the rest is pure. The clock, the sources a
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from msgspec import Struct
@@ -18,7 +18,7 @@ from ragcontract.core.run import RunRow
 from ragcontract.decision.decide import Decision, decide
 from ragcontract.decision.evaluated import Evaluation, evaluate
 from ragcontract.decision.input_problems import all_problems
-from ragcontract.evaluation.source import Inputs, Source
+from ragcontract.evaluation.source import Inputs, Source, passages
 from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.report.build import report_of
 from ragcontract.report.formats import ANSWERED
@@ -37,6 +37,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     decision: Decision
     detail: Detail
     run: Source  # the source that was checked
+    baseline: Source | None
     shows_answers: bool  # false if no output may have texts of the application or of its documents
 
     def queries(self) -> Iterator[QueryReport]:
@@ -44,6 +45,25 @@ class Outcome(Struct, frozen=True, kw_only=True):
         if self.detail == self.report.detail:
             return iter(self.report.queries)
         return query_reports(self.evaluation, self.decision, self.detail)
+
+    def passages(self) -> Mapping[str, Mapping[str, str]]:
+        """Return the texts of documents that entered or left the top k of broken queries; none without answers.
+
+        Each call reads the run again, and the baseline if it is a run.
+        """
+        if not self.shows_answers:
+            return {}
+        moved: dict[str, set[str]] = {}
+        for query in self.report.queries:
+            if query.retrieved is not None and query.baseline_retrieved is not None:
+                now, then = ({result.doc_id for result in side} for side in (query.retrieved, query.baseline_retrieved))
+                if now != then:
+                    moved[query.id] = now ^ then
+        texts = passages(self.run, self.evaluation.run, moved)
+        if self.baseline and self.evaluation.baseline:
+            for query_id, before in passages(self.baseline, self.evaluation.baseline, moved).items():
+                texts[query_id] = before | texts.get(query_id, {})
+        return texts
 
     def answered(self) -> Iterator[tuple[GoldenQuery, RunRow | None]]:
         """Return each query with its first row: those with a row in the order of the run, then those without one.
@@ -87,6 +107,7 @@ def check(
         decision=decision,
         detail=detail or report.detail,
         run=inputs.sources()[0],
+        baseline=inputs.sources()[1],
         shows_answers=not inputs.no_answers,
     )
 

@@ -194,6 +194,10 @@ class Made(Struct, frozen=True):
 
     shows_answers: bool = True
 
+    def passages(self) -> Mapping[str, Mapping[str, str]]:
+        """Return no texts: there is no run."""
+        return {}
+
     def queries(self) -> Iterator[QueryReport]:
         """Return what it lists."""
         return iter(self.report.queries)

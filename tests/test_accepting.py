@@ -68,7 +68,7 @@ def refused(runner: Runner, reason: str, **more: Any) -> Result:
     assert warning.startswith(f"The label '{LABEL}' does not count: "), warning
     assert reason in warning
     assert "error" in {one.level for one in result.annotations}
-    assert result.summary.startswith("### ❌ Retrieval contract broken: 1 of 2 queries broken\n\nThe label `")
+    assert result.summary.startswith("### ❌ 1 of 2 queries broken\n\nThe label `")
     assert "☑️" not in result.summary
     return result
 
@@ -80,7 +80,7 @@ def test_a_label_that_a_person_has_set_after_the_newest_push_lets_the_job_pass(r
     assert [(one.level, one.message) for one in result.annotations if one.level != "warning"] == [("notice", NOTICE)]
     assert result.outputs["accepted-by"] == "ann"
     for shown in (result.summary, github.bodies()[0]):
-        assert "### ☑️ Retrieval contract broken, accepted by label: 1 of 2 queries broken\n" in shown
+        assert "### ☑️ Accepted by label: 1 of 2 queries broken\n" in shown
         assert f"\n\nAccepted by label `{LABEL}`, by `@ann` at 2026-01-01 10:02 UTC. The verdict stays fail" in shown
         assert "❌ Retrieval" not in shown
 
@@ -469,7 +469,7 @@ def test_the_second_workflow_says_in_its_comment_that_a_label_accepts_a_broken_c
     result = runner.run(inputs, event={"workflow_run": run}, name="workflow_run")
     assert result.exit_code == 0
     assert [one.message for one in result.annotations] == [NOTICE]
-    assert "☑️ Retrieval contract broken, accepted by label" in github.bodies()[0]
+    assert "☑️ Accepted by label: " in github.bodies()[0]
     assert "`@ann` at 2026-01-01 10:02 UTC" in github.bodies()[0]
     github.push("c" * 40, at=T3)
     write_jsonl(runner.workspace / "report.json", [failing() | {"source": {"commit": "c" * 40}}])

@@ -37,7 +37,7 @@ def test_no_inputs_are_needed_in_a_repository_laid_out_like_the_readme(runner: R
     assert result.exit_code == 0
     assert result.outputs == {
         "verdict": "pass",
-        "summary": "Retrieval contract holds: nothing broken in 2 queries; no gates are set",
+        "summary": "2 queries hold; no limits are set",
         "metrics": '{"mrr_at_5":1.0,"recall_at_5":1.0,"precision_at_5":0.2,"hitrate_at_5":1.0,'
         '"ndcg_at_5":1.0,"map_at_5":1.0,"judged_at_5":1.0}',
         "mrr": "1.0",
@@ -113,7 +113,7 @@ def test_the_reports_have_the_name_of_the_contract(runner: Runner) -> None:
     scenarios.failing(runner.workspace)
     runner.run({"name": "docs-en", "report-html": "report.html"})
     written = {name: (runner.workspace / name).read_text() for name in ("report.md", "junit.xml", "report.html")}
-    assert written["report.md"].startswith("### ❌ Retrieval contract docs-en broken: ")
+    assert written["report.md"].startswith("### ❌ docs-en — ")
     assert 'classname="rag-contract.docs-en.queries" file="golden.jsonl" line="2"' in written["junit.xml"]
     assert "<h1>Retrieval contract docs-en broken</h1>" in written["report.html"]
 
@@ -125,7 +125,7 @@ def test_a_broken_contract_exits_1_after_posting(runner: Runner, github: GitHub)
     assert result.outputs["verdict"] == "fail"
     assert result.outputs["failed-queries"] == "1"
     assert "Expected doc2 in top 5" in result.log
-    assert "`doc2` in top 5" in github.bodies()[0]
+    assert "`doc2`: missing" in github.bodies()[0]
 
 
 def test_all_formats_count_the_same_broken_queries_where_only_new_ones_fail(runner: Runner) -> None:
@@ -137,7 +137,7 @@ def test_all_formats_count_the_same_broken_queries_where_only_new_ones_fail(runn
     result = runner.run({"baseline": "base.jsonl"})
     assert (result.outputs["failed-queries"], result.outputs["new-failed-queries"]) == ("2", "1")
     assert result.outputs["summary"].endswith("2 of 2 queries broken: 1 new, 1 already in the baseline")
-    assert "**1 of 2 broken queries fails, new**\n" in (runner.workspace / "report.md").read_text()
+    assert "**1 of 2 broken queries fails**\n" in (runner.workspace / "report.md").read_text()
     assert [one.title for one in result.annotations] == ["Broken query sso (new)"]
 
 
@@ -163,7 +163,7 @@ def test_input_that_cannot_be_judged_replaces_a_green_comment_and_the_reports(ru
     assert result.exit_code == 2
     assert result.outputs == {
         "verdict": "error",
-        "summary": "Retrieval contract could not be judged: current_run.jsonl:2: is cut off in the middle; "
+        "summary": "could not be judged: current_run.jsonl:2: is cut off in the middle; "
         "was the export stopped before it had finished?",
         "report-md": "report.md",
         "report-json": "report.json",

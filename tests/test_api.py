@@ -200,7 +200,7 @@ def test_a_broken_contract_raises_an_assertion_with_all_reasons(tmp_path: Path) 
     with pytest.raises(AssertionError) as raised:
         report.raise_if_failed()
     assert str(raised.value).replace(f"{tmp_path}/", "").splitlines() == [
-        "Retrieval contract broken: MRR@5 fell by 0.50, allowed drop 0.10; 1 of 2 queries broken, new",
+        "1 of 2 queries broken, new; 1 limit broken",
         "  fail_on.mrr_drop_gt: MRR@5 fell by 0.50, allowed drop 0.10 (ragcontract.yml:3)",
         "  q2: expected doc2 in top 5; found: missing from top 5 (was rank 1) (golden.jsonl:2)",
     ]
@@ -212,7 +212,7 @@ def test_a_contract_that_holds_raises_nothing(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "golden.jsonl", [golden("q1")])
     report = check(golden=path, run={"q1": ["doc1"]})
     report.raise_if_failed()
-    assert report.summary() == "Retrieval contract holds: nothing broken in 1 query; no gates are set"
+    assert report.summary() == "1 query holds; no limits are set"
 
 
 @pytest.mark.parametrize("condition", [bool, lambda report: report or None], ids=["assert report", "report or …"])

@@ -53,7 +53,7 @@ def test_a_minimum_holds_or_not_by_what_a_calibrated_judge_said(folder: Path) ->
     assert report(folder)["metrics"]["criteria_met"]["current"] == 0.75
     judge(folder, *workspace(folder, MINIMUM, ANSWER, "No."))
     ended = check(*BOTH)
-    assert (ended.code, "Criteria met (judged) is 0.25" in ended.out) == (1, True), ended
+    assert (ended.code, "Criteria met (judged)  0.25  FAIL" in ended.out) == (1, True), ended
 
 
 def test_no_answer_meets_no_criterion_and_needs_no_judgment(folder: Path) -> None:
@@ -156,7 +156,7 @@ def test_a_drop_is_compared_with_a_baseline_of_the_same_judge(folder: Path) -> N
     assert check(*BOTH).code == 0
     judge(folder, *workspace(folder, drop, "No."))
     ended = check(*BOTH)
-    assert (ended.code, "Criteria met (judged) fell by 0.50" in ended.out) == (1, True), ended
+    assert (ended.code, "-0.50  FAIL" in ended.out) == (1, True), ended
     judge(folder, *workspace(folder, drop, "No."), model="another")
     write_good_calibration(folder, tasks=["criteria"], fingerprint=fingerprint_of("another"))
     (error,) = errors(check(*BOTH))
@@ -211,7 +211,7 @@ def test_a_limit_of_a_tag_is_on_its_queries_alone(folder: Path) -> None:
     judge(folder, *workspace(folder, config, "No.", tags=["smoke"]))
     write_good_calibration(folder, tasks=["criteria"])
     ended = check(*BOTH)
-    assert (ended.code, "Criteria met (judged) is 0.00" in ended.out) == (1, True), ended
+    assert (ended.code, "Criteria met (judged) smoke  0.00  FAIL" in ended.out) == (1, True), ended
     (folder / "judge-calibration.json").unlink()
     (error,) = errors(check(*BOTH[:2]))
     assert "criteria_met cannot be judged: the judge is not calibrated" in error

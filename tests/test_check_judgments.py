@@ -53,7 +53,7 @@ def test_a_minimum_holds_or_not_by_what_a_calibrated_judge_said(folder: Path) ->
     write_judgments_on(folder, [TRUE], [FALSE])
     ended = check(*BOTH)
     assert ended.code == 1
-    assert "Context recall (judged) is 0.50" in ended.out
+    assert "Context recall (judged)  0.50  FAIL" in ended.out
 
 
 def test_nothing_retrieved_is_0_without_a_judgment(folder: Path) -> None:
@@ -253,7 +253,7 @@ def test_a_baseline_keeps_what_was_judged_and_is_compared_with_the_same_judge_on
     write_judgments_on(folder, [TRUE], [TRUE], contexts=["Returns are accepted."])
     ended = check(*BOTH)
     assert ended.code == 1
-    assert "Context recall (judged) fell by 1.00" in ended.out
+    assert "-1.00  FAIL" in ended.out
     write_judgments_on(folder, [TRUE], [TRUE], contexts=["Returns are accepted."], model="another")
     write_good_calibration(folder, fingerprint=fingerprint_of("another"))
     (error,) = errors(check(*BOTH))

@@ -33,9 +33,9 @@ def test_what_was_broken_holds_again(runner: InProcess, github: GitHub) -> None:
     runner.run()
     scenarios.passing(runner.workspace)
     runner.run(run=101)
-    assert headline(github).startswith("### ✅ Retrieval contract holds again: ")
+    assert headline(github).startswith("### ✅ Holds again: ")
     runner.run(run=102)
-    assert headline(github).startswith("### ✅ Retrieval contract holds: ")
+    assert headline(github).startswith("### ✅ 2 queries hold")
 
 
 def test_what_could_not_be_judged_holds_again(runner: InProcess, github: GitHub) -> None:
@@ -43,7 +43,7 @@ def test_what_could_not_be_judged_holds_again(runner: InProcess, github: GitHub)
     runner.run()
     scenarios.passing(runner.workspace)
     runner.run(run=101)
-    assert "holds again" in headline(github)
+    assert "Holds again" in headline(github)
 
 
 def test_a_broken_contract_that_stays_broken_does_not_hold_again(runner: InProcess, github: GitHub) -> None:
@@ -113,7 +113,7 @@ def test_on_change_writes_a_report_that_says_something_else(runner: InProcess, g
     write_jsonl(runner.workspace / "current_run.jsonl", [run("refunds", "doc9"), run("sso", "doc9")])
     result = runner.run({"comment": "on-change"}, run=101)
     assert "Comment updated" in result.log
-    assert "2 broken queries" in github.bodies()[0]
+    assert "### ❌ 2 of 2 queries broken" in github.bodies()[0]
 
 
 def test_always_writes_the_new_time_and_run(runner: InProcess, github: GitHub) -> None:
@@ -135,11 +135,11 @@ def test_each_name_has_its_comment_and_matrix_jobs_do_not_meet(runner: InProcess
         scenarios.failing(runner.workspace)
         runner.run({"name": name}, run=100 + number)
     assert len(github.comments) == 4
-    assert [body.split("\n")[1].split(" broken")[0] for body in github.bodies()] == [
-        "### ❌ Retrieval contract en",
-        "### ❌ Retrieval contract de",
-        "### ❌ Retrieval contract",
-        "### ❌ Retrieval contract e",
+    assert [body.split("\n")[1].split(" queries broken")[0] for body in github.bodies()] == [
+        "### ❌ en — 1 of 2",
+        "### ❌ de — 1 of 2",
+        "### ❌ 1 of 2",
+        "### ❌ e — 1 of 2",
     ]
 
 
@@ -165,7 +165,7 @@ def leg(
 
 
 def red(github: GitHub) -> bool:
-    return headline(github).startswith("### ❌ Retrieval contract broken: ")
+    return headline(github).startswith("### ❌ ")
 
 
 @pytest.mark.parametrize("red_first", [True, False])
@@ -245,14 +245,14 @@ def test_two_steps_of_one_job_are_distinguished_in_its_second_attempt(runner: In
         for step, passing in zip(("__org_rag-contract", "__org_rag-contract_2"), outcomes, strict=True):
             (scenarios.passing if passing else scenarios.failing)(runner.workspace)
             runner.run(attempt=attempt, environ={"GITHUB_ACTION": step})
-    assert "holds again" in headline(github)
+    assert "Holds again" in headline(github)
 
 
 def test_the_next_run_of_the_same_job_writes_what_it_finds(runner: InProcess, github: GitHub) -> None:
     leg(runner, "a", passing=False)
     leg(runner, "b", passing=True)
     assert CLASH not in leg(runner, "a", passing=True, run=101).log
-    assert "holds again" in headline(github)
+    assert "Holds again" in headline(github)
 
 
 @pytest.mark.parametrize("runner_name", ["", "runner 2"])
@@ -264,7 +264,7 @@ def test_the_second_attempt_of_a_red_job_of_a_matrix_turns_its_comment_green(
     result = leg(runner, passing=True, job_index="0", attempt=2, runner_name=runner_name)
     assert "Comment updated" in result.log
     assert CLASH not in result.log
-    assert "holds again" in headline(github)
+    assert "Holds again" in headline(github)
     assert CLASH in leg(runner, passing=False, job_index="1", attempt=3).log
     assert red(github)
 
@@ -278,7 +278,7 @@ def test_of_two_red_jobs_of_a_matrix_both_must_be_repaired_before_the_comment_is
     assert CLASH in leg(runner, passing=True, job_index=first, attempt=2).log
     assert red(github)
     assert CLASH not in leg(runner, passing=True, job_index="10"[int(first)], attempt=3).log
-    assert "holds again" in headline(github)
+    assert "Holds again" in headline(github)
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
@@ -318,7 +318,7 @@ def test_a_comment_of_an_earlier_version_is_found_and_replaced(runner: InProcess
     fields = "run=99.1 state=fail content=0123456789abcdef contract=0123456789abcdef.0123456789abcdef"
     github.add_comment(f"<!-- rag-contract name= {fields} -->\nold", login=ACTIONS_BOT)
     assert CLASH not in leg(runner, passing=True, run=98 + attempt, attempt=3 - attempt).log
-    assert "holds again" in headline(github)
+    assert "Holds again" in headline(github)
 
 
 def test_spare_comments_that_cannot_be_deleted_take_no_time_from_the_result(runner: InProcess, github: GitHub) -> None:
@@ -455,7 +455,7 @@ def test_of_a_large_contract_the_details_of_what_passes_go_first(runner: InProce
     runner.run()
     body = github.bodies()[0]
     assert "<details>" not in body
-    assert len(Page(body).tables[1]) == 101
+    assert len(Page(body).broken) == 100
     assert "<details>" in (runner.workspace / "report.md").read_text()
 
 

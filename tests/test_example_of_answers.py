@@ -32,7 +32,7 @@ def test_the_careful_prompt_passes_although_one_answer_is_wrong_as_ever(
     monkeypatch.chdir(tmp_path)
     ended, report = check("careful", tmp_path)
     assert (ended.code, ended.err) == (0, "")
-    assert "KNOWN startup-discount  already broken in the baseline" in ended.out
+    assert "KNOWN 1 already in the baseline: startup-discount" in ended.out
     assert [gate["status"] for gate in report["gates"]] == ["pass"] * 4
 
 

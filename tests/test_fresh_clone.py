@@ -36,7 +36,7 @@ def test_the_demo_shows_a_good_run_and_one_that_breaks_as_many_queries_as_the_re
     shown = demo(tmp_path, f'exec "{sys.executable}" -m ragcontract "$@"')
     assert shown.code == 0, shown.err
     good, _, broken = shown.out.partition("# 2. A broken run")
-    assert "\nPASS  nothing broken in 25 queries" in good
+    assert "\nPASS  25 queries and " in good
     assert "FAIL" not in good
     lost = "FAIL phi-allowed (new)\n  Expected hipaa_baa in top 2\n  Found: missing from top 5 (was rank 1)"
     assert f"\n{lost}\n" in broken

@@ -63,7 +63,7 @@ def test_ranks_before_are_those_of_the_worst_good_run_and_said_to_be() -> None:
     write_jsonl(Path("now.jsonl"), [run("q1", *"vwxy", "doc1"), run("q2", "x"), *[run(one) for one in QUERIES[2:]]])
     rag_contract("check", "--run", "now.jsonl", "--report-md", "report.md", "--report-html", "report.html")
     written = Path("report.md").read_text()
-    assert "MRR@5 0.5000 → 0.2000; its rank in the worst of the good runs, and now: `doc1` 6 → 5" in written
+    assert "MRR@5 0.50 → 0.20; its rank in the worst of the good runs, and now: `doc1` 6 → 5" in written
     assert "Before is the first of the good runs." in written
     assert "Before is the first of the good runs." in Path("report.html").read_text()
     assert "its rows" not in written

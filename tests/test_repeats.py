@@ -51,10 +51,10 @@ def test_metrics_are_means_and_the_spread_is_of_the_exports_means(folder: Path) 
     assert (report["repeats"]["fewest"], report["repeats"]["most"]) == (3, 3)
     assert (spread["lowest"], spread["highest"]) == (0.75, 1)
     assert spread["deviation"] == pytest.approx(0.25 / 3**0.5)
-    line = "Means over 3 exports of each query; standard deviation of one export's means: MRR@5 0.1443, Recall@5 0.0000"
+    line = "Means over 3 exports of each query; standard deviation of one export's means: MRR@5 0.14, Recall@5 0.00"
     assert line in ended.out
     assert line in rag_contract("score", "--repeats").out
-    assert "MRR@5 0.1443" in (folder / "report.md").read_text()
+    assert "MRR@5 0.14" in (folder / "report.md").read_text()
 
 
 def test_a_query_with_one_row_leaves_no_spread(folder: Path) -> None:
@@ -123,13 +123,13 @@ def test_a_query_of_several_rows_changed_by_its_metrics_and_not_by_its_worst_ran
     assert ended.out.startswith(
         "Worse (2)\n"
         "  s  What about s?\n    a: 1 -> 2\n"
-        "  p  What about p?\n    MRR@5 1.0000 -> 0.8750; the worst ranks of its rows:\n    a: 1 -> 2\n\n"
+        "  p  What about p?\n    MRR@5 1.00 -> 0.88; the worst ranks of its rows:\n    a: 1 -> 2\n\n"
         "Better (1)\n"
-        "  q  What about q?\n    MRR@5 0.5000 -> 0.7778; the worst ranks of its rows:\n    a: 2 -> 3\n"
+        "  q  What about q?\n    MRR@5 0.50 -> 0.78; the worst ranks of its rows:\n    a: 2 -> 3\n"
     )
     assert ended.out.endswith("\n2 worse, 1 better, 1 the same\n")
     rag_contract("check", "--repeats", "--baseline", "base.jsonl")
-    assert "MRR@5 0.5000 → 0.7778; the worst ranks of its rows: `a` 2 → 3" in (folder / "report.md").read_text()
+    assert "MRR@5 0.50 → 0.78; the worst ranks of its rows: `a` 2 → 3" in (folder / "report.md").read_text()
     queries = json.loads((folder / "report.json").read_bytes())["queries"]
     assert {query["id"]: query.get("repeated") for query in queries} == {"p": True, "q": True, "r": True, "s": None}
 
@@ -138,7 +138,7 @@ def test_rows_of_the_baseline_make_a_query_repeated_as_well(folder: Path) -> Non
     write(folder, {"q": "a"}, {"q": "a"}, {"q": "xya"}, name="base.jsonl")
     write(folder, {"q": "xa"})
     ended = rag_contract("diff", "--repeats", "--baseline", "base.jsonl")
-    assert ended.out.startswith("Worse (1)\n  q  What about q?\n    MRR@5 0.7778 -> 0.5000; the worst ranks")
+    assert ended.out.startswith("Worse (1)\n  q  What about q?\n    MRR@5 0.78 -> 0.50; the worst ranks")
 
 
 def test_a_baseline_of_one_row_a_query_has_no_repeats(folder: Path) -> None:

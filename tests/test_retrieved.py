@@ -6,8 +6,13 @@ from typing import Any
 
 import pytest
 
+from ragcontract.core import bounds
+from ragcontract.evaluation.source import Inputs
+from ragcontract.pipeline import check
 from tests.builders import golden, run, stored_query, write_baseline, write_jsonl
 from tests.process import rag_contract
+from tests.records import NOW
+from tests.report.html.parsed import Parsed
 from tests.report.page import Page
 
 
@@ -112,3 +117,50 @@ def test_a_contract_that_holds_lists_nothing(workspace: Path) -> None:
     assert rag_contract("check", "--baseline", "good.jsonl").code == 0
     assert "What was retrieved" not in Path("report.md").read_text()
     assert all("retrieved" not in query for query in queries().values())
+
+
+TEXTS = {
+    "old": "Old\nuse <b>nothing</b>.",
+    "pricing": "Prices " * 100,
+    "doc_sso": "Turn on SSO.",
+    "glossary": "Words.",
+    "both": "Both have this.",
+}
+
+
+def with_texts(query_id: str, *doc_ids: str) -> dict[str, Any]:
+    return run(query_id) | {"results": [result(name, text=TEXTS[name]) for name in doc_ids]}
+
+
+def passages() -> dict[str, str]:
+    """Return the texts that the page shows beside documents of the broken query."""
+    queries = Parsed(Path("report.html").read_bytes()).data()["queries"]
+    (sso,) = [query for query in queries if query["i"] == "sso"]
+    return {each[0]: each[3] for side in "no" for each in sso.get(side, []) if len(each) > 3}
+
+
+def test_the_page_shows_the_texts_of_documents_that_entered_or_left() -> None:
+    write_jsonl(Path("current_run.jsonl"), [with_texts("sso", "old", "both", "pricing"), run("fine", "A")])
+    write_jsonl(Path("good.jsonl"), [with_texts("sso", "doc_sso", "both", "glossary"), run("fine", "A")])
+    rag_contract("check", "--baseline", "good.jsonl", "--report-html", "report.html")
+    shown = passages()
+    assert shown.pop("pricing") == ("Prices " * 100)[: bounds.PASSAGE - 1] + "…"
+    assert shown == {name: TEXTS[name] for name in ("old", "doc_sso", "glossary")}
+    rag_contract("check", "--baseline", "good.jsonl", "--report-html", "report.html", "--no-answers")
+    assert passages() == {}
+
+
+def test_a_stored_baseline_has_no_texts_of_what_left() -> None:
+    write_jsonl(Path("current_run.jsonl"), [with_texts("sso", "old"), run("fine", "A")])
+    write_baseline(Path("baseline.json"), stored_query("sso", "doc_sso"), stored_query("fine", "A"))
+    rag_contract("check", "--report-html", "report.html")
+    assert passages() == {"old": TEXTS["old"]}
+
+
+def test_a_run_without_texts_in_its_first_rows_is_not_searched_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "ROWS_WITHOUT_TEXTS", 1)
+    write_jsonl(Path("current_run.jsonl"), [run("fine", "A"), run("other", "B"), with_texts("sso", "old")])
+    outcome = check(Inputs.named(golden=["golden.jsonl"], run=["current_run.jsonl"], baseline=["good.jsonl"]), now=NOW)
+    assert outcome.passages() == {}
+    monkeypatch.setattr(bounds, "ROWS_WITHOUT_TEXTS", 3)
+    assert outcome.passages() == {"sso": {"old": TEXTS["old"]}}

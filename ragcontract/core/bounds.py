@@ -129,6 +129,8 @@ SUBSEQUENCE = 10**9  # ; words of a response times words of its `reference`, for
 # All reports
 ALL_QUERIES = 10_000  # golden queries; a report with all queries by default; only changed queries are listed
 RAISED = 20  # findings; the message of `ContractBroken` in Python; the others are counted
+OPEN_QUERIES = 10  # queries; the broken ones in the open in Markdown; the others are folded
+HEADLINE = 90  # characters; the headline of a report; facts that matter less are left out
 LISTED = 5  # documents; a list in a sentence, and the ranks in a cell; the others are counted
 REPLACED_DAYS = 14  # days; a note that the baseline was replaced; only the list of inputs has it
 NOTE_REASON = 300  # characters; why regressions are accepted, in that note; cut, with an ellipsis
@@ -171,6 +173,8 @@ MARKDOWN_SAID_LINES = 5  # texts; the contexts, or the tool calls, of a broken q
 CHANGED_DOCS = 5  # documents; a query whose ranks changed; the others are counted
 
 # `report.html`
+ROWS_WITHOUT_TEXTS = 100  # rows; the first ones without texts of results; the page shows no texts
+PASSAGE = 400  # characters; the text of a document that entered or left the top k; cut, with an ellipsis
 HTML_TEXT = 1_000  # characters; a text without a limit of its own; cut, with an ellipsis
 HTML_NOTE = 5_000  # characters; a note below the metrics, and a name in the headline; cut, with an ellipsis
 HTML_ID = 120  # characters; an id or a tag; cut, with an ellipsis

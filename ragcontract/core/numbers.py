@@ -44,23 +44,6 @@ def as_written(limit: float) -> str:
     return fixed(limit, decimals(limit))
 
 
-def digits_that_add_up(steps: Sequence[tuple[float, float]], digits: int) -> int:
-    """Return the number of decimals with which most displayed changes equal the displayed difference.
-
-    Without this, a report could have "0.69 -> 0.67  -0.03", which is correct, but looks wrong. ``steps`` are pairs of a
-    value before and now. The result is from ``digits`` to 4, or ``digits`` if that is more. If several numbers do as
-    well, it is the smallest.
-    """
-
-    def off(count: int) -> int:
-        return sum(
-            abs(float(fixed(now, count)) - float(fixed(before, count)) - float(fixed(now - before, count))) > SAME
-            for before, now in steps
-        )
-
-    return min(range(digits, max(digits, MOST_FOR_TABLES) + 1), key=off)
-
-
 def fixed(value: float | None, digits: int) -> str:
     """Format a number with a fixed number of decimals, never as minus zero; ``-`` for None."""
     if value is None:

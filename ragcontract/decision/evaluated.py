@@ -51,6 +51,23 @@ class Evaluation(Struct, frozen=True, kw_only=True, dict=True):
             if query_id in of_ranks or query_id in of_rows
         }
 
+    def fixed(self) -> Iterator[str]:
+        """Yield the queries that the baseline breaks and the run does not, without those that only warn."""
+        baseline, scores = self.baseline, self.run.scores
+        if baseline is None:
+            return
+        rules = RankRules(self.contract.rules, self.contract.settings)
+        # Queries with the same ranks share one score, on both sides.
+        changed = [query_id for query_id, score in baseline.scores.items() if score is not scores[query_id]]
+        for query_id in dict.fromkeys((*changed, *baseline.violations)):
+            query, before = self.contract.queries[query_id], baseline.scores.get(query_id)
+            if query_id in self.violations or query.severity == "warn" or before is None:
+                continue
+            is_known = query_id not in baseline.rows.without_results
+            may_be_broken = is_known and rules.may_be_violated(query, before)
+            if query_id in baseline.violations or (may_be_broken and rules.violations(query, before)):
+                yield query_id
+
     def metrics(self, side: Side, query_ids: Sequence[str]) -> Iterator[Means]:
         """Yield the metrics of each query on one side, by key; a metric that does not apply to the query is None.
 

@@ -86,6 +86,7 @@ class GateReport(Struct, frozen=True, kw_only=True):
     # Within if the change is certainly at most the limit, beyond if it is certainly more, otherwise undecided.
     certainty: Certainty | UnsetType = UNSET
     alpha: float | UnsetType = UNSET  # the p-value of a significant change does not exceed it
+    mode: FailMode | UnsetType = UNSET  # of fail_on; left out if it is strict, and of limits that it does not concern
     needs: int | UnsetType = UNSET  # how many queries it takes to decide about the limit, if there are fewer
 
     @property
@@ -139,9 +140,7 @@ def why_not_proven(report: GateReport) -> str:
     """Return why a change over its limit does not fail: it is not shown to be real, or cannot be shown to be."""
     if report.status == "too_few":
         return f"over its limit, too few queries changed to tell{_needs(report, ': ')}"
-    p_value = report.p_value
-    shown = "" if p_value is None else f" (p {p_beside_threshold(p_value, report.alpha or None)})"
-    return f"over its limit, not shown to be real{shown}"
+    return "over its limit, not shown to be real"
 
 
 def p_beside_threshold(p_value: float, alpha: float | None) -> str:

@@ -129,6 +129,7 @@ def with_test(gate: Gate, report: GateReport, tests: ChangeTests) -> GateReport:
         certainty=certainty,
         p_value=test.p_value,
         alpha=tests.alpha,
+        mode=UNSET if tests.mode == "strict" else tests.mode,
         needs=UNSET if needs is None else needs,
     )
 

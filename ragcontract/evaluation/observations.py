@@ -99,11 +99,11 @@ class UnseenIds(Struct, frozen=True, kw_only=True):
     """How many relevant ids of the queries with rows never occur, and in which other form they do."""
 
     relevant: int = 0
-    never: int = 0  # relevant ids that occur in no row
     compared: int = 0  # of those that never occur: compared with ids that do
     matched: int = 0  # of those compared: occur in the form of the example
     example: Match | None = None
     retrieved: tuple[str, ...] = ()  # the first ids of the run
+    ids: set[str] | frozenset[str] = frozenset()  # the relevant ids that occur in no row
 
 
 class UnseenIdSearch(Observation[UnseenIds]):
@@ -149,11 +149,11 @@ class UnseenIdSearch(Observation[UnseenIds]):
         retrieved = dict.fromkeys(chain.from_iterable(doc_ids[:1] for _, doc_ids in self._held[: bounds.NAMES]))
         return UnseenIds(
             relevant=self._relevant,
-            never=len(self._unseen),
             compared=len(compared),
             matched=matched,
             example=example,
             retrieved=tuple(retrieved),
+            ids=self._unseen,
         )
 
 

@@ -30,7 +30,8 @@ from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import Location, listed, render
 from ragcontract.core.rule import Plugin
-from ragcontract.core.run import SCORED_BY, RunRow
+from ragcontract.core.run import SCORED_BY, RunRow, row_type
+from ragcontract.core.safe_text import shorten
 from ragcontract.evaluation.listed import Listed, ListedResults, listed_ids
 from ragcontract.evaluation.observations import Versions
 from ragcontract.evaluation.plan import Plan
@@ -121,6 +122,38 @@ def with_listed(side: Side, source: Source, plan: Plan, query_ids: Collection[st
     if any(Path(file.path).is_fifo() for file in side.files):
         return side
     return replace(side, listed=source.listed(plan.for_baseline(query_ids)))
+
+
+WITH_TEXTS = row_type(frozenset({"results.text"}), results_required=False)
+Passages = dict[str, dict[str, str]]  # the texts of documents, by query and document
+
+
+def passages(source: Source, side: Side, wanted: Mapping[str, Collection[str]]) -> Passages:
+    """Return the texts that a side has of the ``wanted`` documents of queries, cut to ``bounds.PASSAGE`` characters.
+
+    The rows are read a second time, because most checks do not read the texts of results at all. A run that has no
+    texts in its first rows is not read further. A stored baseline has none, and a pipe is empty by now.
+    """
+    texts: Passages = {}
+    if not wanted or side.stored is not None or any(Path(file.path).is_fifo() for file in side.files):
+        return texts
+    has_texts = False
+    try:
+        for number, row in enumerate(source.rows(WITH_TEXTS)):
+            results = row.results or ()
+            has_texts = has_texts or any(result.text for result in results)
+            if not has_texts and number >= bounds.ROWS_WITHOUT_TEXTS:
+                break
+            query_id = as_id(row.query_id)
+            if query_id in wanted and query_id not in texts:
+                first = {as_id(result.doc_id): result.text for result in reversed(results) if result.text}
+                moved = {doc_id: text for doc_id, text in first.items() if doc_id in wanted[query_id]}
+                texts[query_id] = {doc_id: shorten(text, bounds.PASSAGE) for doc_id, text in moved.items()}
+                if len(texts) == len(wanted):
+                    break
+    except InputError:  # rows that cannot be read twice, such as those of a generator
+        return {}
+    return {query_id: of_query for query_id, of_query in texts.items() if of_query}
 
 
 def file_of_both(run: Side, baseline: Side | None) -> str | None:

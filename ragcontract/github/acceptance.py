@@ -249,7 +249,7 @@ def remark(acceptance: Acceptance) -> Remark:
     name = code(_short(acceptance.label))
     if isinstance(acceptance, Accepted):
         by = f"by {code(f'@{acceptance.login}')} at {minute(acceptance.when)}"
-        return Remark(status="accepted by label", markdown=f"Accepted by label {name}, {by}. {STAYS}")
+        return Remark(status="Accepted by label", markdown=f"Accepted by label {name}, {by}. {STAYS}")
     sentence = text(f"does not count: {clipped(acceptance.reason, bounds.MARKDOWN_LINE)}. {acceptance.advice}".rstrip())
     return Remark(markdown=f"The label {name} {sentence}")
 

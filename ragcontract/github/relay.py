@@ -7,6 +7,7 @@ in it is executed.
 
 import stat
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -178,6 +179,9 @@ def _refuse_another_verdict(report: Report, path: Path) -> None:
         raise InputError([f'{path}: verdict: is "fail", but nothing in it failed; upload the report of the check'])
 
 
+NOTES = "likely_mistakes, run_notes, label_notes, causes"
+
+
 def _refuse_unwritten(report: Report, path: Path) -> None:
     """Raise :class:`InputError` for a report that fits the schema, but that no check writes and that renders slowly."""
     ids = [query.id for query in report.queries]
@@ -186,15 +190,17 @@ def _refuse_unwritten(report: Report, path: Path) -> None:
         for finding in report.findings
         for phrase in (finding.expected, finding.found, finding.found_now, *finding.details)
     )
-    notes = (*report.likely_mistakes, *((note,) for note in report.run_notes), *report.label_notes)
+    causes = [cause.phrase for cause in report.causes]
+    of_run: list[Phrase] = [(note,) for note in report.run_notes]
+    of_notes = (report.likely_mistakes, of_run, report.label_notes, causes)
     too_long = f"a sentence has more than {bounds.REPORT_SENTENCE:,} characters"
-    most_notes = max(len(report.likely_mistakes), len(report.run_notes), len(report.label_notes))
+    most_notes = max(map(len, of_notes))
     problems = {
         "queries: an id occurs twice": len(set(ids)) < len(ids),
         "k: a cut-off occurs twice": len(set(report.k)) < len(report.k),
         f"findings: {too_long}": any(map(_is_too_long, phrases)),
-        f"likely_mistakes, run_notes, label_notes: {too_long}": any(map(_is_too_long, notes)),
-        f"likely_mistakes, run_notes, label_notes: more than {bounds.REPORT_NOTES:,}": most_notes > bounds.REPORT_NOTES,
+        f"{NOTES}: {too_long}": any(map(_is_too_long, chain.from_iterable(of_notes))),
+        f"{NOTES}: more than {bounds.REPORT_NOTES:,}": most_notes > bounds.REPORT_NOTES,
     }
     if present := [f"{path}: {problem}" for problem, is_there in problems.items() if is_there]:
         raise InputError(present)

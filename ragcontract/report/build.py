@@ -6,18 +6,17 @@ from datetime import datetime, timedelta
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from ragcontract.core import bounds
 from ragcontract.core.finding import Finding, sentence
-from ragcontract.core.numbers import SAME, fixed, percent
+from ragcontract.core.numbers import percent
 from ragcontract.core.phrase import Name, Phrase
-from ragcontract.core.safe_text import clipped, encodable
+from ragcontract.core.safe_text import encodable
 from ragcontract.core.version import __version__
+from ragcontract.decision.causes import Cause, causes_of, likely_mistakes, run_notes
 from ragcontract.decision.contract_changes import contract_changes
 from ragcontract.decision.decide import Decision
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import NOT_HELD, GateReport, worst
 from ragcontract.decision.gates import noise_of_metrics, p_values_of_tags
-from ragcontract.decision.run_notes import likely_mistakes, run_notes
 from ragcontract.evaluation.observations import Depths, RepeatedResults, UnknownQueries, Versions
 from ragcontract.evaluation.side import Side
 from ragcontract.report.headline import as_warning, summary_of
@@ -53,8 +52,6 @@ from ragcontract.statistics.means import RepeatsReport, spread
 
 TOOL = Tool(name="rag-contract", version=__version__)
 ALL = 0.005  # the share of unjudged documents up to which all are judged, when rounded to percent
-BEST = 2  # metrics whose best values the note has
-DIGITS = 2
 LIMIT = "minimums.judged_at_k"
 COMMAND = "rag-contract unjudged"
 
@@ -104,10 +101,18 @@ def report_of(
         likely_mistakes=mistakes,
         run_notes=list(run_notes(evaluation)),
         least_overlap=UNSET if contract.overlap is None else least_overlap(evaluation),
+        causes=_causes(evaluation, decision, mistakes),
         label_notes=list(label_notes(metrics, decision.gates, contract.k, skips=contract.config.unjudged == "skip")),
         source=source,
     )
     return replace(report, summary_line=summary_of(report))
+
+
+def _causes(evaluation: Evaluation, decision: Decision, mistakes: Sequence[Phrase]) -> list[Cause]:
+    """Return the probable causes of what is new and broken, or over its limit; none if nothing is."""
+    statuses = NOT_HELD | {"counted"}
+    is_worse = any(finding.status in statuses and not finding.in_baseline for finding in decision.findings)
+    return causes_of(evaluation, decision.gates, has_mistakes=bool(mistakes)) if is_worse else []
 
 
 def error_report(
@@ -301,27 +306,17 @@ def _tags(evaluation: Evaluation, decision: Decision, *, only_limited: bool) -> 
 
 
 def label_notes(
-    metrics: Mapping[str, MetricReport], gates: Sequence[GateReport], k: int, *, skips: bool = False
+    metrics: Mapping[str, MetricReport], gates: Sequence[GateReport], k: int, *, skips: bool
 ) -> Iterator[Phrase]:
-    """Yield a note if a limit on the drop of a ranking metric does not hold for sure and labels could raise the metric.
+    """Yield a note if the configuration ``skips`` documents that nobody has judged, and nothing limits their share.
 
-    It is about the drops over their limits or, if there are none, about those that may be over. If relevant documents
-    could not bring any of them within its limit, the note says that they are part of the drop. ``k`` is the largest
-    cut-off. If the configuration ``skips`` documents that nobody has judged, limits on ranking metrics do not see
-    them. Then there is also a note, unless something limits how many they may be.
+    Limits on ranking metrics do not see them then. ``k`` is the largest cut-off.
     """
     judged = metrics.get(f"judged_at_{k}")
-    if judged is None or judged.current is None or judged.current >= 1 - ALL:
+    if not skips or judged is None or judged.current is None or judged.current >= 1 - ALL:
         return
-    share = f"{percent(1 - judged.current, 0)} of the top {k} are documents that nobody has judged"
-    unsure = [gate for gate in gates if _is_unsure(gate)]
-    over = [gate for gate in unsure if gate.status in NOT_HELD]
-    if dropped := [gate for gate in over or unsure if _could_rise(metrics.get(gate.metric))]:
-        part = "" if any(_is_enough(gate, metrics[gate.metric]) for gate in dropped) else "part of "
-        of_all = [metrics[gate.metric] for gate in dropped if gate.tag is None]
-        start = f"{share}; {part}the drop may be missing labels{_at_most(of_all)}: "
-        yield (start, Name(COMMAND), " lists what to judge first")
-    elif skips and _without_limit(metrics, gates):
+    if _without_limit(metrics, gates):
+        share = f"{percent(1 - judged.current, 0)} of the top {k} are documents that nobody has judged"
         left_out = f"{share}, and ranking metrics leave them out (unjudged: skip); limit "
         yield (left_out, Name(LIMIT), ", or judge them: ", Name(COMMAND), " lists them")
 
@@ -333,43 +328,3 @@ def _without_limit(metrics: Mapping[str, MetricReport], gates: Iterable[GateRepo
         metric.k is not None and metric.diagnostic is UNSET and metric.if_relevant is UNSET
         for metric in limited.values()
     )
-
-
-def _is_unsure(gate: GateReport) -> bool:
-    """Return whether a gate limits a change for the worse that is not within the limit for sure."""
-    undecided = gate.status in NOT_HELD or (gate.status == "pass" and gate.certainty == "undecided")
-    return gate.compares and undecided and gate.observed > SAME
-
-
-def _could_rise(metric: MetricReport | None) -> bool:
-    """Return whether labels could raise a metric by so much that the shown number changes."""
-    return metric is not None and _gain(metric) > 0 and fixed(_best(metric), DIGITS) != fixed(metric.current, DIGITS)
-
-
-def _is_enough(gate: GateReport, metric: MetricReport) -> bool:
-    """Return whether the metric is within its limit at its best; True for a tag, for which the best is not known."""
-    gain = _gain(metric)
-    if gate.relative:
-        gain /= (metric.baseline or 0.0) - metric.scale.low or 1.0
-    return gate.tag is not None or gate.observed - gain <= gate.limit + SAME
-
-
-def _gain(metric: MetricReport) -> float:
-    """Return how much higher the metric could be; 0 if all documents have labels."""
-    return (_best(metric) or 0.0) - (metric.current or 0.0)
-
-
-def _best(metric: MetricReport) -> float | None:
-    return metric.current if isinstance(metric.if_relevant, UnsetType) else metric.if_relevant
-
-
-def _at_most(metrics: Sequence[MetricReport]) -> str:
-    """Return the highest values that metrics could have: `` (MRR@5 is 0.62, at most 0.81 if they were relevant)``."""
-    named = list(dict.fromkeys((metric.label, metric.current, _best(metric)) for metric in metrics))[:BEST]
-    if not named:
-        return ""
-    values = [
-        f"{clipped(label, bounds.NAME)} is {fixed(now, DIGITS)}, at most {fixed(best, DIGITS)}"
-        for label, now, best in named
-    ]
-    return f" ({'; '.join(values)} if they were relevant)"

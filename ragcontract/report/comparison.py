@@ -18,8 +18,8 @@ from ragcontract.core.numbers import SAME, beginning, count, fixed, more, signed
 from ragcontract.core.phrase import Name
 from ragcontract.core.run import SourceFile, ranks_by_id
 from ragcontract.core.safe_text import clipped, encodable, visible
+from ragcontract.decision.causes import likely_mistakes, run_notes
 from ragcontract.decision.evaluated import Evaluation
-from ragcontract.decision.run_notes import likely_mistakes, run_notes
 from ragcontract.evaluation.observations import Versions
 from ragcontract.files.writing import document
 from ragcontract.report.blocks import Block, Fold, Form, Heading, Items, Note, Table

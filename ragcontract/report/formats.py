@@ -4,7 +4,7 @@ A new format is a module and an entry in FORMATS, from which the command line de
 ``action.yml`` and its setting are written by hand; a test compares them with FORMATS.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 from ragcontract.core.golden import GoldenQuery
@@ -40,6 +40,9 @@ class Reported(Protocol):
     @property
     def decision(self) -> Decision:
         """What became of the broken rules."""
+
+    def passages(self) -> Mapping[str, Mapping[str, str]]:
+        """Return the recorded texts of documents that entered or left the top k, by query id; reads the rows again."""
 
     def answered(self) -> Iterator[tuple[GoldenQuery, RunRow | None]]:
         """Return each golden query with its first row of the run, if it has any; each call reads the run again."""

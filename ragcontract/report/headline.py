@@ -3,21 +3,21 @@
 These are about mistakes in the input, about what else changed since the baseline, and about which queries are compared.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import UNSET
 
 from ragcontract.core import bounds
-from ragcontract.core.finding import phrase_of
 from ragcontract.core.numbers import count, fixed, more
-from ragcontract.core.phrase import Code, Name, Phrase, joined, listed, render
+from ragcontract.core.phrase import Code, Name, Phrase, joined, render
 from ragcontract.core.run import COMPARED_VERSIONS, VERSION_FIELDS
 from ragcontract.core.safe_text import clipped, encodable, shorten, visible
-from ragcontract.decision.gate_report import GateReport
-from ragcontract.report.limit_text import limited_by, over_and_not_proven
+from ragcontract.decision.gate_report import NOT_PROVEN, GateStatus
+from ragcontract.report.limit_text import limited_by
 from ragcontract.report.metric_table import differs, table_rows
 from ragcontract.report.parts import BaselineInput
-from ragcontract.report.queries import IN_BASELINE, broken_gates, sizes_since
+from ragcontract.report.queries import IN_BASELINE, NEW, sizes_since
 from ragcontract.report.record import BrokenQueries, ErrorReport, Report
 
 
@@ -31,9 +31,9 @@ def drift(report: Report) -> Iterator[Phrase]:
     if baseline is None:
         return
     changed = changed_versions(run, baseline.versions)
-    if changed:
+    if changed and not any(cause.kind == "versions" for cause in report.causes):
         steps = ((f"{_spoken(field)} ", Name(old), " → ", Name(new)) for field, (old, new) in changed.items())
-        yield ("Also changed since the baseline: ", *joined(steps))
+        yield ("Changed since the baseline: ", *joined(steps))
     if baseline.too_old:
         age = f"The baseline is {count(baseline.age_days or 0, 'day')} old, more than max_baseline_age allows"
         yield (f"{age}; update it with ", Code("rag-contract baseline --update"))
@@ -73,28 +73,64 @@ def not_compared(baseline: BaselineInput) -> dict[str, list[str]]:
 VERDICTS = {"pass": "holds", "fail": "broken"}
 
 
-def headline(report: Report) -> Phrase:
-    """Return the reason for the verdict."""
-    gates = broken_gates(report)
-    broken = report.broken
-    queries = count(report.inputs.golden.queries, "query")
-    if report.verdict == "pass":
-        limits = f" and {count(len(report.gates), 'gate')}" if report.gates else "; no gates are set"
-        rest = f"{tolerated(report)}{over_and_not_proven(report)}"
-        if counted := sum(query.status == "counted" for query in report.queries):
-            gates_hold = f"nothing broken in {count(len(report.gates), 'gate')}"
-            return (f"{gates_hold}; {counted:,} of {queries} broken, which the pass rate allows{rest}",)
-        nothing = "nothing new" if broken.queries else "nothing"
-        return (f"{nothing} broken in {queries}{limits}{rest}",)
-    phrase: list[str | Name] = []
-    if gates:
-        phrase += [*phrase_of(gates[0]), *_other_gates(report, [gate.ids[0] for gate in gates[1:]])]
+def headline(report: Report) -> str:
+    """Return what broke, queries first, in at most ``bounds.HEADLINE`` characters; further facts only if they fit."""
+    gates = Counter(gate.status for gate in report.gates)
+    facts = _what_held(report, gates["pass"]) if report.verdict == "pass" else _what_broke(report, gates["fail"])
+    return _that_fit([*filter(None, facts)], _further(report, gates))
+
+
+def _what_held(report: Report, limits: int) -> list[str]:
+    number = report.inputs.golden.queries
+    queries, broken = count(number, "query"), report.broken
+    held = f"{count(limits, 'limit')} {'holds' if limits == 1 else 'hold'}" if limits else ""
+    if counted := sum(query.status == "counted" for query in report.queries):
+        return [f"{counted:,} of {queries} broken, which the pass rate allows", held]
     if broken.queries:
-        sizes = sizes_since(report, broken.new, broken.in_baseline)
-        phrase.append(f"{'; ' if gates else ''}{broken.queries:,} of {queries} broken{_in_answers(broken)}{sizes}")
-    if skipped := [tier.name for tier in report.tiers or [] if tier.status == "skipped"]:
-        phrase += [f"; {'tier' if len(skipped) == 1 else 'tiers'} ", *listed(skipped, "and"), " skipped"]
-    return (*phrase, f"{tolerated(report)}{over_and_not_proven(report)}")
+        return [f"Nothing new broken in {queries}, {broken.in_baseline:,} {IN_BASELINE}", held]
+    if limits:
+        return [f"{queries} and {count(limits, 'limit')} hold"]
+    return [f"{queries} {'holds' if number == 1 else 'hold'}", "" if report.gates else "no limits are set"]
+
+
+NO_QUERY = "no query is broken"
+
+
+def _what_broke(report: Report, limits: int) -> list[str]:
+    broken, of_limits = report.broken, f"{count(limits, 'limit')} broken" if limits else ""
+    if not broken.queries:
+        first = next((gate for gate in report.gates if gate.status == "fail"), None)
+        named = f": {limited_by(first)}" if limits == 1 and first and first.of is None else ""
+        whole = f"{of_limits}{named}; {NO_QUERY}"
+        return [whole if len(whole) <= bounds.HEADLINE else f"{of_limits}; {NO_QUERY}"]
+    start = f"{broken.queries:,} of {count(report.inputs.golden.queries, 'query')} broken"
+    sizes = sizes_since(report, broken.new, broken.in_baseline)
+    forms = (f"{start}{_in_answers(broken)}{sizes}", f"{start}{sizes}", f"{start}, {broken.new:,} {NEW}")
+    return [next((form for form in forms if len(f"{form}; {of_limits}") <= bounds.HEADLINE), start), of_limits]
+
+
+def _that_fit(start: Sequence[str], further: Iterable[str]) -> str:
+    """Join the facts of a headline, without those that would make it too long."""
+    text = "; ".join(start)
+    for fact in further:
+        text = longer if len(longer := f"{text}; {fact}") <= bounds.HEADLINE else text
+    return text
+
+
+def _further(report: Report, gates: Counter[GateStatus]) -> Iterator[str]:
+    """Yield how many queries are fixed, and how much is broken, or over its limit, and does not fail."""
+    queries = Counter(query.status for query in report.queries)
+    tiers = sum(tier.status == "skipped" for tier in report.tiers or [])
+    not_proven = sum(gates[status] for status in NOT_PROVEN)
+    sizes = {
+        f"{report.broken.fixed:,} fixed": report.broken.fixed,
+        f"{count(tiers, 'tier')} skipped": tiers,
+        f"{count(not_proven, 'change')} over the limit, not proven": not_proven,
+        f"{queries['waived'] + gates['waived']:,} waived": queries["waived"] + gates["waived"],
+        f"{queries['skipped']:,} skipped": 0 if tiers else queries["skipped"],
+        f"{queries['warn']:,} to warn": queries["warn"],
+    }
+    yield from (text for text, size in sizes.items() if size)
 
 
 def subject(report: Report | ErrorReport) -> str:
@@ -110,36 +146,6 @@ def _in_answers(broken: BrokenQueries) -> str:
         return ""
     their = "its answer" if answers == 1 else "their answers"
     return f" in {their}" if answers == broken.queries else f" ({answers:,} in {their})"
-
-
-def _other_gates(report: Report, ids: Sequence[str]) -> Phrase:
-    """Return the other broken gates in brackets: what the first ones limit, and a count of the rest."""
-    if not ids:
-        return ()
-    by_id = {gate.id: gate for gate in report.gates}
-    first = [_gate(by_id.get(gate_id), gate_id) for gate_id in ids[: bounds.NAMES]]
-    return (f" (and {count(len(ids), 'more gate')} broken: ", *joined(first, len(ids) - bounds.NAMES), ")")
-
-
-def _gate(gate: GateReport | None, gate_id: str) -> Phrase:
-    if gate is None:  # only in a report that somebody else wrote
-        return (Name(gate_id),)
-    return (*((Name(gate.of), ": ") if gate.of is not None else ()), limited_by(gate))
-
-
-def tolerated(report: Report) -> str:
-    """Return how many queries and gates are broken but do not fail, in brackets; empty if there are none."""
-    statuses = [query.status for query in report.queries]
-    waived = statuses.count("waived") + sum(gate.status == "waived" for gate in report.gates)
-    known = report.broken.in_baseline if report.verdict == "pass" else 0  # else they are among the broken queries
-    sizes = {
-        IN_BASELINE: known,
-        "waived": waived,
-        "skipped": statuses.count("skipped"),
-        "to warn": statuses.count("warn"),
-    }
-    parts = [f"{size:,} {word}" for word, size in sizes.items() if size]
-    return f" ({', '.join(parts)})" if parts else ""
 
 
 def shared_note(report: Report) -> str | None:
@@ -161,13 +167,11 @@ def shared_note(report: Report) -> str | None:
 
 
 def summary_of(report: Report | ErrorReport) -> str:
-    """Return the contract's name if it has one, the verdict and its reason on one line; control characters visible."""
-    if isinstance(report, Report):
-        text = f"{VERDICTS[report.verdict]}: {render(headline(report), visible, visible)}"
-    else:
-        first = visible(report.problems[0]) if report.problems else "no problem is known"
-        others = more(len(report.problems) + report.more_problems, 1, "problem", " (and {})")
-        text = f"could not be judged: {first}{others}"
+    """Return the contract's name if it has one, and the headline, on one line; control characters visible."""
     name = report.source.contract if report.source else None
-    named = f" {clipped(name, bounds.MARKDOWN_NAME)}" if name else ""
-    return shorten(f"{subject(report)}{named} {text}", bounds.SUMMARY_LINE)
+    named = f"{clipped(name, bounds.MARKDOWN_NAME)}: " if name else ""
+    if isinstance(report, Report):
+        return shorten(f"{named}{visible(headline(report))}", bounds.SUMMARY_LINE)
+    first = visible(report.problems[0]) if report.problems else "no problem is known"
+    others = more(len(report.problems) + report.more_problems, 1, "problem", " (and {})")
+    return shorten(f"{named}could not be judged: {first}{others}", bounds.SUMMARY_LINE)

@@ -4,23 +4,22 @@ A limit is shown as it was written, with the decimals that its value needs. A ch
 p-value, and what a pass may hide.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ragcontract.core import bounds
 from ragcontract.core.finding import phrase_of
-from ragcontract.core.gate import NOUNS, digits_beside_limit, written
+from ragcontract.core.gate import NOUNS, written
 from ragcontract.core.numbers import (
+    FEWEST,
     MOST_FOR_TABLES,
     SAME,
     count,
     digits_beside,
     digits_for,
-    digits_that_add_up,
     fixed,
     more,
     percent,
-    signed,
 )
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.decision.gate_report import (
@@ -39,11 +38,32 @@ from ragcontract.statistics.significance import ALPHA
 MARKS: dict[GateStatus, str] = {"fail": " (broken)", "unproven": " (over)", "too_few": " (over)"}
 
 
+def digits_of(report: Report) -> int:
+    """Return the decimals of all numbers in a report: the fewest from 2 to 4 that show which limits hold.
+
+    A limit for which even 4 are too few is marked with ``just over`` or ``just under``.
+    """
+    wanted = [_digits_beside(gate, report.metrics.get(gate.metric)) for gate in report.gates if gate.unit == "points"]
+    return max((digits for digits in wanted if digits <= MOST_FOR_TABLES), default=FEWEST)
+
+
+def _digits_beside(gate: GateReport, metric: MetricReport | None) -> int:
+    if not gate.relative:
+        return digits_beside(gate.observed, gate.limit)
+    whole = abs((gate.before or 0.0) - (metric.scale.zero if metric else 0.0))
+    return digits_for([(gate.observed * whole, gate.limit * whole)])  # a limit in percent is shown in points, rounded
+
+
 def limits_text(gates: Sequence[GateReport], digits: int, metric: MetricReport | None = None) -> str:
     """Return the limits of one mean as text; if some hold and others do not, those that do not are marked."""
     whole = None if metric is None else whole_of(metric)
     mixed = len({gate.status for gate in gates}) > 1
-    texts = (limit_text(gate, whole, digits) + (MARKS.get(gate.status, "") if mixed else "") for gate in gates)
+    texts = []
+    for gate in gates:
+        mark = MARKS.get(gate.status, "") if mixed else ""
+        if gate.status in NOT_HELD and gate.unit == "points" and _digits_beside(gate, metric) > digits:
+            mark = f" (just {'under' if gate.kind == 'minimum' else 'over'})"
+        texts.append(limit_text(gate, whole, digits) + mark)
     return ", ".join(texts)
 
 
@@ -65,46 +85,11 @@ def whole_of(metric: MetricReport) -> float | None:
     return None if metric.baseline is None else abs(metric.baseline - metric.scale.zero)
 
 
-def table_digits(rows: Iterable[tuple[MetricReport, Sequence[GateReport]]]) -> int:
-    """Return the number of decimals for the metrics of a table, the same for all of its rows.
-
-    It is from 2 to 4: enough to show that a value changed, and on which side of its limit it is. If a change is over
-    its limit by less than 4 decimals show, it is as many as show it, up to 10. In the rows with limits, if there are
-    any, changes are also the differences of the numbers that are shown, as far as 4 decimals allow.
-    """
-    rows = list(rows)
-    limited = [row for row in rows if row[1]]
-    broken: list[int] = []
-    other: list[int] = []
-    steps: list[tuple[float, float]] = []
-    for metric, gates in rows:
-        for gate in gates:
-            (broken if gate.status in NOT_HELD else other).append(_digits_beside(gate, metric))
-        other.append(digits_for([(metric.delta or 0.0, 0.0)]))
-    for metric, _ in limited or rows:
-        if metric.baseline is not None and metric.current_shared is not None:
-            steps.append((metric.baseline, metric.current_shared))
-    fewest = max([*broken, *(min(digits, MOST_FOR_TABLES) for digits in other)], default=digits_for([]))
-    return digits_that_add_up(steps, fewest)
-
-
-def _digits_beside(gate: GateReport, metric: MetricReport) -> int:
-    if not gate.relative:
-        return digits_beside_limit(gate.observed, gate.limit)
-    whole = whole_of(metric) or 0.0  # a limit in percent is also shown in points, rounded
-    return digits_for([(gate.observed * whole, gate.limit * whole)])
-
-
 def limited_by(gate: GateReport) -> str:
     """Return what a gate limits: ``drop of Recall@5``, ``minimum of HitRate@5``, ``p95 latency``."""
     return gate.label if gate.unit == "ms" and not gate.compares else f"{NOUNS[gate.kind]} of {gate.label}"
 
 
-OUTCOMES: dict[Certainty, str] = {
-    "within": "within for sure",
-    "beyond": "beyond for sure",
-    "undecided": "not decided",
-}
 NO_BOUNDS = (0.0, 0.0)
 
 
@@ -127,20 +112,26 @@ def ends_of(gates: Sequence[GateReport], metric: MetricReport) -> Ends | None:
     return Ends(low, high) if metric.better == "higher" else Ends(high, low)
 
 
-def bound_beside(gates: Sequence[GateReport], metric: MetricReport, digits: int) -> str:
-    """Return the bound of a change that says most about its limits: ``at worst -0.07`` or ``at best -0.03``.
+def chance_of(gates: Sequence[GateReport], metric: MetricReport, digits: int) -> str:
+    """Return what chance means for a change whose limits count it; empty if none does, and if nothing changed.
 
-    The second form is for a change that is over a limit and for the worse for sure. The text is empty without limits
-    on the change, and if nothing changed.
+    The amount that chance alone explains is the distance of the change from its bound. A test of several limits may
+    decide otherwise at the edge; then the decision counts.
     """
-    bounded = [gate for gate in gates if gate.bounds]
-    ends = ends_of(bounded, metric) if bounded else None
-    if ends is None:
-        return ""
-    lower = any(gate.observed - gate.limit > SAME and (gate.bounds or NO_BOUNDS)[0] > SAME for gate in bounded)
-    shown = max(digits_beside((gate.bounds or NO_BOUNDS)[0 if lower else 1], gate.limit) for gate in bounded)
-    end = ends.best if lower else ends.worst
-    return f"at {'best' if lower else 'worst'} {signed(end, max(digits, min(shown, MOST_FOR_TABLES)))}"
+    tested = [gate for gate in gates if gate.bounds and any(gate.bounds) and gate.mode]
+    for gate in tested[:1]:
+        low, high = gate.bounds or NO_BOUNDS
+        most, explained, change = (
+            abs(_change(gate, amount, metric)) for amount in (high, gate.observed - low, gate.observed)
+        )
+        if gate.status == "too_few":
+            return f"too few queries changed to tell{f' (needs {gate.needs:,})' if gate.needs else ''}"
+        if gate.mode == "noninferiority":
+            return f"up to {fixed(most, digits)} is not excluded"
+        if gate.status in NOT_HELD:
+            explained = max(explained, change) if gate.status in NOT_PROVEN else min(explained, change)
+        return f"chance alone explains up to {fixed(explained, digits)}"
+    return ""
 
 
 def _change(gate: GateReport, amount: float, metric: MetricReport) -> float:
@@ -201,21 +192,6 @@ def not_proven_notes(report: Report) -> Iterator[Phrase]:
         yield (f"{rest} over {'its limit' if len(findings) == bounds.NAMES + 1 else 'their limits'} and not proven",)
 
 
-def over_and_not_proven(report: Report) -> str:
-    """Return how many changes are over their limits and do not fail, for the headline; empty if none are."""
-    gates = [gate for gate in report.gates if gate.status in NOT_PROVEN]
-    if not gates:
-        return ""
-    few = sum(gate.status == "too_few" for gate in gates)
-    noun = "drop" if all(gate.kind == "drop" for gate in gates) else "change"
-    also = "more " if any(gate.status == "fail" for gate in report.gates) else ""
-    verb, limit = ("is", "its limit") if len(gates) == 1 else ("are", "their limits")
-    start = f"; {count(len(gates), f'{also}{noun}')} {verb} over {limit}"
-    if few == len(gates):
-        return f"{start}, and too few queries changed to tell"
-    return f"{start} and not proven" + (f", {few:,} of them with too few changed queries to tell" if few else "")
-
-
 def alpha_of(report: Report) -> float:
     """Return the significance level of tests and bounds: that of the limits on changes, or else the usual one."""
     return next((gate.alpha for gate in report.gates if gate.alpha), ALPHA)
@@ -238,8 +214,21 @@ def p_of(gates: Sequence[GateReport], p_value: float) -> str:
     return p_beside_threshold(p_value, next((gate.alpha for gate in gates if gate.alpha), None))
 
 
+CERTAIN: dict[tuple[bool, Certainty], str] = {
+    (False, "within"): "holds, also for other questions",
+    (False, "undecided"): "holds; for other questions, more is not excluded",
+    (True, "undecided"): "over its limit; other questions may be within it",
+    (True, "beyond"): "over its limit, also for other questions",
+}
+NOT_EXCLUDED = "more is not excluded, as it must be"
+
+
 def outcomes_of(gates: Sequence[GateReport]) -> str:
-    """Return whether a change is within its limits for sure, beyond one, or not decided; empty without such limits."""
-    certainties = {gate.certainty for gate in gates if gate.certainty}
-    order: tuple[Certainty, ...] = ("beyond", "undecided", "within")
-    return next((OUTCOMES[certainty] for certainty in order if certainty in certainties), "")
+    """Return whether the limits on a change hold, and how sure that is, as one sentence; empty without such limits."""
+    certain = sorted((gate for gate in gates if gate.certainty), key=lambda gate: gate.limit - gate.observed)
+    for gate in certain[:1]:
+        is_over = gate.observed - gate.limit > SAME
+        if gate.mode == "noninferiority" and gate.certainty == "undecided" and not is_over:
+            return NOT_EXCLUDED
+        return CERTAIN.get((is_over, gate.certainty or "undecided"), "")
+    return ""

@@ -6,6 +6,7 @@ an issue or a commit, link, show an image, open an HTML tag, or end a table, a f
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import takewhile
 from typing import get_args
 
 from msgspec import UNSET, Struct
@@ -18,14 +19,14 @@ from ragcontract.core.phrase import render as render_phrase
 from ragcontract.core.safe_text import clipped, clipped_line
 from ragcontract.report.blocks import Bars, Block, Fold, Form, Group, Heading, Items, Note, Table
 from ragcontract.report.formats import Reported
-from ragcontract.report.headline import VERDICTS, headline, other_warnings, subject
+from ragcontract.report.headline import headline, other_warnings, subject
 from ragcontract.report.limit_text import could_hide
 from ragcontract.report.notes import scope_note
 from ragcontract.report.rank_changes import listed_queries
 from ragcontract.report.record import ErrorReport, Report
 from ragcontract.report.sections.broken import answered, broken, retrieved, tolerated
 from ragcontract.report.sections.changes import changed_ranks
-from ragcontract.report.sections.frame import inputs, listed, notes, reasons, warnings
+from ragcontract.report.sections.frame import cause, inputs, listed, notes, other_causes, reasons, warnings
 from ragcontract.report.sections.metrics import metrics, modes, noise, overlap, tags, tiers
 from ragcontract.report.wording import Kind, Lines, Mean, Part, Parts, Sentence, Style, Tally, Text, rendered
 
@@ -76,9 +77,13 @@ def inline(value: str) -> str:
     return plain.translate(_ESCAPES)
 
 
-def sentence(words: Phrase, escaped: Callable[[str], str] = inline, *, marks: str = '"') -> str:
-    """Render a phrase, shortened, with its names as code."""
-    return render_phrase(shortened(words, bounds.MARKDOWN_SENTENCE, bounds.MARKDOWN_ID), code, escaped, marks=marks)
+def sentence(words: Phrase, *, starts_line: bool = False, marks: str = '"') -> str:
+    """Render a phrase, shortened, with its names as code; ``starts_line`` if it may be at the start of a line."""
+    short = shortened(words, bounds.MARKDOWN_SENTENCE, bounds.MARKDOWN_ID)
+    # Together, parts may look like the beginning of a list that none of them is.
+    first = [part for part in takewhile(lambda part: isinstance(part, str), short) if isinstance(part, str)]
+    number = len(first) if starts_line else 0
+    return line("".join(first[:number])) + render_phrase(short[number:], code, inline, marks=marks)
 
 
 def code(value: str) -> str:
@@ -147,7 +152,7 @@ def _numbers(part: Mean | Tally) -> str:
 STYLE = Style(
     name=code,
     words=WORDS,
-    sentence=lambda words: sentence(words.phrase, line if words.kind == "line" else inline, marks=words.marks),
+    sentence=lambda words: sentence(words.phrase, starts_line=words.kind == "line", marks=words.marks),
     styles={"strong": "**{}**".format, "small": str},
     numbers=_numbers,
     line_break="<br>",
@@ -167,7 +172,7 @@ def _block(block: Block) -> str:
         case Note(parts):
             return rendered(parts, STYLE)
         case Items(items):
-            return "\n".join(f"- {rendered(item, STYLE)}" for item in items)
+            return "\n".join(f"- {rendered(item, IN_CELL)}" for item in items)
         case Table(head, align, rows):
             ruler = ["---:" if side == "r" else "---" for side in align]
             cells = [[rendered(cell, IN_CELL) for cell in row] for row in (head, ruler, *rows)]
@@ -236,27 +241,22 @@ def render(
     ``replaced_here`` says whether the pull request changes the baseline's file, and ``judged_here`` are the files of
     judgments, and the calibration, that it changes. Each is None if that is not known.
     """
-    verdict = VERDICTS[report.verdict] + (" again" if recovered else "") + (remark.status and f", {remark.status}")
     icon = ACCEPTED if remark.status else ICONS[report.verdict]
+    verdict = "Holds again: " if recovered else (remark.status and f"{remark.status}: ")
+    title = (f"{icon} ", *((Text(name, "label"), " — ") if name else ()), verdict, Text(headline(report), "fact"))
     blocks: list[Block] = [
-        Heading(
-            (
-                f"{icon} {subject(report)}",
-                *((" ", Text(name, "label")) if name else ()),
-                f" {verdict}: ",
-                Sentence(headline(report)),
-            ),
-            1,
-        ),
+        Heading(title, 1),
+        Note(cause(report)),
         *([Note(remark.markdown)] if remark.markdown else []),
         *[Note(Sentence(phrase)) for phrase in (scope_note(report), could_hide(report)) if phrase],
     ]
     blocks.append(Items([*notes(report, replaced_here=replaced_here, judged_here=judged_here)]))
+    blocks += broken(report, layout.rows, folds=layout.folds)
     blocks += metrics(report, FORM, layout.rows, folds=layout.folds)
-    blocks += broken(report, layout.rows)
     if layout.folds:
         blocks += [*tiers(report, FORM), *modes(report, FORM)]
-        blocks += [*answered(report, layout.retrieved), *retrieved(report, listed_queries(report), layout.retrieved)]
+        blocks += [*other_causes(report), *answered(report, layout.retrieved)]
+        blocks += [*retrieved(report, listed_queries(report), layout.retrieved)]
         blocks += [*reasons(report, FORM), *tolerated(report, layout.rows), *changed_ranks(report, layout.rows)]
         blocks += [*tags(report, FORM, layout.rows), *noise(report), *warnings(other_warnings(report), layout.rows)]
         blocks += overlap(report, FORM, layout.rows)

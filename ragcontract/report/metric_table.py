@@ -8,10 +8,7 @@ from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import (
-    MOST_FOR_TABLES,
     SAME,
-    decimals,
-    digits_beside,
     fixed,
     milliseconds,
     more,
@@ -19,7 +16,7 @@ from ragcontract.core.numbers import (
     signed,
 )
 from ragcontract.decision.gate_report import GateReport, Status, worst
-from ragcontract.report.limit_text import bound_beside, limits_text, table_digits
+from ragcontract.report.limit_text import chance_of, digits_of, limits_text
 from ragcontract.report.record import MetricReport, Report, TagReport
 
 NO_VALUE = "no value"
@@ -41,7 +38,6 @@ class Row(Struct, frozen=True, kw_only=True):
     baseline: str
     current: str
     change: str
-    bound: str = ""  # how bad the change may be, or must be
     limits: str
     status: Status
     digits: int = 0  # decimals, which all metrics of the table share
@@ -57,13 +53,8 @@ class Row(Struct, frozen=True, kw_only=True):
         return "lower is better" if self.metric and self.metric.better == "lower" and not self.gates else ""
 
     def values(self, arrow: str = "→") -> str:
-        """Return the values as text: ``0.82 → 0.68 (-0.14, at best -0.06)``, or the current value alone."""
-        return f"{self.baseline} {arrow} {self.current} ({self.moved})" if self.compared else self.current
-
-    @property
-    def moved(self) -> str:
-        """The change with its bound: ``-0.02, at worst -0.07``."""
-        return ", ".join(filter(None, [self.change, self.bound]))
+        """Return the values as text: ``0.82 → 0.68 (-0.14)``, or the current value alone."""
+        return f"{self.baseline} {arrow} {self.current} ({self.change})" if self.compared else self.current
 
 
 class Mean(Struct, frozen=True, kw_only=True):
@@ -79,7 +70,7 @@ class Mean(Struct, frozen=True, kw_only=True):
 def table_rows(report: Report) -> list[Row]:
     """Return the means over all queries, other quantities with a limit, and the limited means of tags, worst first."""
     overall, tagged = list(_means(report)), list(_means_of_tags(report))
-    digits = table_digits([(mean.metric, mean.gates) for mean in (*overall, *tagged)])
+    digits = digits_of(report)
     rows = [[_row(mean, digits) for mean in means] for means in (overall, tagged)]
     return [*rows[0], *_quantity_rows(report), *rows[1]]
 
@@ -180,8 +171,9 @@ def _row(mean: Mean, digits: int) -> Row:
         baseline=NO_VALUE if metric.delta is None else fixed(metric.baseline, digits),
         current=NO_VALUE if current is None else fixed(current, digits),
         change=NO_VALUE if metric.delta is None else signed(metric.delta, digits),
-        bound=bound_beside(mean.gates, metric, digits),
-        limits=limits_text(mean.gates, digits, metric),
+        limits="; ".join(
+            filter(None, [limits_text(mean.gates, digits, metric), chance_of(mean.gates, metric, digits)])
+        ),
         status=worst(mean.gates),
         digits=digits,
     )
@@ -194,13 +186,12 @@ def _quantity_rows(report: Report) -> Iterator[Row]:
         if gate.metric not in report.metrics:
             by_key.setdefault((gate.metric, gate.of), []).append(gate)
     for (_, of), gates in by_key.items():
-        yield _latency_row(gates) if gates[0].unit == "ms" else _share_row(gates, of)
+        yield _latency_row(gates) if gates[0].unit == "ms" else _share_row(gates, of, digits_of(report))
 
 
-def _share_row(gates: Sequence[GateReport], of: str | None) -> Row:
+def _share_row(gates: Sequence[GateReport], of: str | None, digits: int) -> Row:
     """Return the row of a share, such as a pass rate, over all queries or those with a tag or a tier."""
     now = gates[0].now or 0.0
-    digits = max(max(digits_beside(now, gate.limit), min(decimals(gate.limit), MOST_FOR_TABLES)) for gate in gates)
     return Row(
         label=gates[0].label,
         tag=of,

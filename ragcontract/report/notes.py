@@ -14,7 +14,7 @@ from ragcontract.core.phrase import Name, Phrase, joined, listed
 from ragcontract.core.run import SourceFile
 from ragcontract.core.safe_text import clipped
 from ragcontract.decision.gate_report import GateReport
-from ragcontract.report.limit_text import limited_by
+from ragcontract.report.limit_text import digits_of, limited_by
 from ragcontract.report.metric_table import at_largest_k
 from ragcontract.report.parts import BaselineInput
 from ragcontract.report.record import Report, ScopeReport
@@ -51,9 +51,6 @@ def _rest(scope: ScopeReport) -> Iterator[str | Name]:
     if gates:
         yield from joined(([Name(gate)] for gate in gates[: bounds.LISTED]), len(gates) - bounds.LISTED)
         yield ")"
-
-
-DIGITS = 4
 
 
 def fewer_runs(before: int, now: int) -> str | None:
@@ -102,9 +99,9 @@ def _of_exports(report: Report) -> str | None:
     if not repeats.metrics:
         why = "as a query has one row only" if repeats.fewest == 1 else "as their rows have no order"
         return f"{start}; their spread is not known, {why}."
-    largest = at_largest_k(report)
+    largest, digits = at_largest_k(report), digits_of(report)
     deviations = ", ".join(
-        f"{largest[key].label} {fixed(spread.deviation, DIGITS)}"
+        f"{largest[key].label} {fixed(spread.deviation, digits)}"
         for key, spread in repeats.metrics.items()
         if key in largest
     )

@@ -310,6 +310,7 @@ def broken_queries_of(evaluation: Evaluation, decision: Decision) -> BrokenQueri
     )
     return BrokenQueries(
         queries=len(broken),
+        fixed=sum(1 for _ in evaluation.fixed()),
         new=len(broken) - in_baseline,
         in_baseline=in_baseline,
         answers=answers if evaluation.contract.golden.rule_types else UNSET,

@@ -19,6 +19,7 @@ from ragcontract.core.metric import Direction, Scale
 from ragcontract.core.phrase import Phrase
 from ragcontract.core.run import Latency
 from ragcontract.core.safe_text import encodable
+from ragcontract.decision.causes import Cause
 from ragcontract.decision.decide import Verdict
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import GateReport, Status
@@ -201,6 +202,7 @@ class BrokenQueries(Struct, frozen=True, kw_only=True):
     queries: Count
     new: Annotated[Count, Meta(description="Not broken in the baseline; without a baseline, all of them.")]
     in_baseline: Annotated[Count, Meta(description="Already broken in the baseline, for the same documents.")]
+    fixed: Annotated[Count, Meta(description="Queries that only the baseline breaks, which are not among them.")] = 0
     answers: Annotated[
         Count | UnsetType,
         Meta(description="How many of them are broken by rules about answers, if the contract has any."),
@@ -306,7 +308,13 @@ class Report(Struct, frozen=True, kw_only=True):
             "ones in another order; left out without a baseline."
         ),
     ] = UNSET
-    label_notes: Annotated[list[Phrase], Meta(description="Where a drop may be missing labels.")] = []
+    causes: Annotated[
+        list[Cause],
+        Meta(description="What probably made the run worse than the baseline, the likeliest cause first."),
+    ] = []
+    label_notes: Annotated[
+        list[Phrase], Meta(description="Whether metrics leave out documents that nobody has judged.")
+    ] = []
     source: Provenance | None = None
     summary_line: SummaryLine = field(default="", name="summary")
 

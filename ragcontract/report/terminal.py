@@ -22,7 +22,7 @@ from ragcontract.report.notes import repeats_note
 from ragcontract.report.record import Report
 from ragcontract.report.sections.broken import broken_lists
 from ragcontract.report.sections.changes import diff
-from ragcontract.report.sections.frame import open_notes, reasons, verdict
+from ragcontract.report.sections.frame import open_notes, other_causes, reasons, verdict
 from ragcontract.report.sections.metrics import metric_notes, modes, tiers
 from ragcontract.report.wording import Kind, Mean, Parts, Sentence, Style, Text, rendered
 
@@ -105,7 +105,7 @@ def _lines(block: Block) -> Iterable[str]:
 
 def _cells(row: Row, bars: Bars) -> list[str]:
     label = visible(row.label if row.tag is None else f"{row.label} {row.tag}")
-    values = [f"{row.baseline} -> {row.current}", row.moved] if row.compared else [row.current]
+    values = [f"{row.baseline} -> {row.current}", row.change] if row.compared else [row.current]
     values += [""] * (bars.compared and not row.compared)
     verdict = [STATUS[row.status], row.limits] if bars.limited else []
     return [", ".join(filter(None, [label, row.over, row.direction])), *values, *verdict]
@@ -126,8 +126,8 @@ def check_text(report: Report, file: str = "") -> str:
 
 
 def check(report: Report, file: str = "") -> list[Block]:
-    """Return the blocks of a check: the worst broken queries, the metric table, the verdict."""
-    mistakes = [Sentence(mistake) for mistake in report.likely_mistakes]
+    """Return the blocks of a check: the worst broken queries, the metric table, causes, the verdict."""
+    mistakes = [Sentence(mistake) for mistake in report.likely_mistakes[1:]]
     table = Bars(table_rows(report), report.inputs.baseline is not None)
     return [
         *broken_lists(report, file),
@@ -135,13 +135,14 @@ def check(report: Report, file: str = "") -> list[Block]:
         *reasons(report, FORM),
         *tiers(report, FORM),
         *modes(report, FORM),
-        Items(verdict(report)),
+        *other_causes(report),
+        Items([part for part in verdict(report) if part]),
     ]
 
 
 def verdict_text(report: Report) -> str:
-    """Render the verdict and its reason as one line, and below it what remains open and what changed."""
-    return page([Items(verdict(report))])
+    """Render what remains open and what changed, the likeliest cause, and the verdict as the last line."""
+    return page([Items([part for part in verdict(report) if part])])
 
 
 def pass_notes(report: Report) -> Iterable[str]:

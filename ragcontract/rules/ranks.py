@@ -168,7 +168,8 @@ def located(
         text = f"missing from top {depth}" if rank is None else f"rank {rank}"
         if before is None:
             return text
-        if old := before.get(doc_id):
+        old = before.get(doc_id)
+        if old and (old <= depth or rank is not None):  # a document below the top k was missing, too
             return f"{text} (was rank {old})"
         return f"{text} (was {absent}{' too' if rank is None else ''})"
 

@@ -188,7 +188,7 @@ def test_a_report_to_standard_output_does_not_cut_the_file_behind_it(tmp_path: P
     assert shell(script, cwd=tmp_path) == (0, "", "")
     lines = (tmp_path / "all.txt").read_text().splitlines()
     assert lines[0] == "before"
-    assert lines[1].startswith("### ✅ Retrieval contract holds")
+    assert lines[1].startswith("### ✅ 2 queries and 1 limit hold")
     assert lines[-1] == "after"
 
 

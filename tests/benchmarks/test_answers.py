@@ -16,7 +16,7 @@ def test_the_run_of_many_rows_a_query_is_longer_and_passes(tmp_path: Path, monke
     for command in commands.values():
         _, *check = command.arguments
         done = rag_contract(*check)
-        assert "PASS  nothing broken in 20 queries and 1 gate" in done.out, done
+        assert "PASS  20 queries and 1 limit hold" in done.out, done
         sizes.append(Path(check[check.index("--run") + 1]).stat().st_size)
     assert sizes[1] == 16 * sizes[0]
 
@@ -26,6 +26,6 @@ def test_no_rule_is_broken_and_most_references_are_found(tmp_path: Path, monkeyp
     done = rag_contract(
         "check", "--golden", "golden.jsonl", "--run", "current_run.jsonl", "--config", "ragcontract.yml"
     )
-    assert "PASS  nothing broken in 200 queries and 1 gate" in done.out, done
+    assert "PASS  200 queries and 1 limit hold" in done.out, done
     for read in (answers.read, answers.decode):
         read("golden.jsonl", "current_run.jsonl")

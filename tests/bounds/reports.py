@@ -13,6 +13,7 @@ from ragcontract.core.phrase import Name, excerpt
 from ragcontract.github.runner_output import when_checked
 from ragcontract.report.baseline import update_text
 from ragcontract.report.build import error_report
+from ragcontract.report.headline import headline
 from ragcontract.report.html.elements import WORDS, sentence
 from ragcontract.report.markdown import inline, render, render_error
 from ragcontract.report.markdown import sentence as markdown_sentence
@@ -25,7 +26,7 @@ from tests.builders import baseline, golden, run, write_jsonl
 from tests.process import Ended, rag_contract
 from tests.records import NOW as REPORTED
 from tests.records import Rows, query, rendered, report
-from tests.report.html.parsed import parsed
+from tests.report.html.parsed import Parsed, parsed
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -51,6 +52,40 @@ def wanting(documents: int) -> Report:
     """Return a report on a query that lost all of its documents."""
     wanted = [f"doc{number}" for number in range(documents)]
     return report([query("q", *wanted)], {"q": ["x"]}, {"q": wanted}, {"k": documents})
+
+
+def forbidden_beside(documents: int) -> Report:
+    """Return a report on a query that found all of its documents, and a forbidden one."""
+    wanted = [f"doc{number}" for number in range(documents)]
+    asked = query("q", *wanted, forbidden_doc_ids=("F",))
+    return report([asked], {"q": [*wanted, "F"]}, None, {"k": documents + 1})
+
+
+def headline_of(_: Lab, size: int) -> bool:
+    made = report([query("q", "A")], {"q": ["x", "A"]}, None, {"minimums": {"mrr_at_k": 0.9}})
+    length = size - len("1 limit broken: minimum of ; no query is broken")
+    return "x" * length in headline(replace(made, gates=[replace(made.gates[0], label="x" * length)]))
+
+
+def passages_of(lab: Lab, before: int, text: str) -> list[Any]:
+    """Return the first result of a broken query in the page; ``before`` other rows without texts come first."""
+    others = [golden(f"other{number}", "A") for number in range(before)]
+    rows = [run(query["id"], "A") for query in others]
+    write_jsonl(lab.folder / "good.jsonl", [*rows, run("q", "B")])
+    now = [*rows, {"query_id": "q", "results": [{"doc_id": "x", "text": text}]}]
+    lab.check([*others, golden("q", "B")], now, "", "--baseline", "good.jsonl", "--report-html", "report.html")
+    queries = Parsed((lab.folder / "report.html").read_bytes()).data()["queries"]
+    (broken_query,) = [each for each in queries if each["i"] == "q"]
+    first: list[Any] = broken_query["n"][0]
+    return first
+
+
+def passage(lab: Lab, size: int) -> bool:
+    return passages_of(lab, 0, "x" * size)[3:] == ["x" * size]
+
+
+def rows_without_texts(lab: Lab, count: int) -> bool:
+    return passages_of(lab, count, "text")[3:] == ["text"]
 
 
 def waived(why: int) -> tuple[Report, str]:
@@ -313,7 +348,11 @@ CASES: Cases = {
     "HTML_WHY": Case(html_why),
     "HTML_REASON": Case(html_reason),
     "HTML_QUERIES": Case(lambda _, size: f"What about q{size - 1}?" in html(broken(size))),
-    "HTML_RANKS": Case(lambda _, size: "more" not in html(wanting(size)).partition("doc0")[2]),
+    "HTML_RANKS": Case(lambda _, size: "more" not in html(forbidden_beside(size)).partition("doc0")[2]),
+    "OPEN_QUERIES": Case(lambda _, size: "more broken quer" not in render(broken(size))),
+    "HEADLINE": Case(headline_of),
+    "PASSAGE": Case(passage),
+    "ROWS_WITHOUT_TEXTS": Case(rows_without_texts, small=3),
     "HTML_CARDS": Case(lambda _, size: "of tags" not in html(tagged(size, limited=True))),
     "TAG_METRICS": Case(tag_metrics),
     "HTML_OPEN_TAGS": Case(lambda _, size: html_tags(size)[0]),

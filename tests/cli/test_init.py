@@ -416,7 +416,7 @@ def test_the_first_check_of_answers_can_judge_what_an_application_returns(answer
     assert spawn("record", "app.py:answer", cwd=tmp_path).code == 0
     judged = spawn("check", cwd=tmp_path)
     assert (judged.code, judged.err) == (0, "")
-    assert "PASS  nothing broken in 2 queries and 1 gate" in judged.out
+    assert "PASS  2 queries and 1 limit hold" in judged.out
 
 
 def test_the_first_check_can_judge_every_limit_that_is_written_for_questions_of_your_own(
@@ -430,14 +430,14 @@ def test_the_first_check_can_judge_every_limit_that_is_written_for_questions_of_
         written.write("how", response="Within 30 days.", mode="trustworthy")
     judged = rag_contract("check")
     assert (judged.code, judged.err) == (0, "")
-    assert judged.out.endswith("PASS  nothing broken in 1 query and 1 gate\n")
+    assert judged.out.endswith("PASS  1 query and 1 limit hold\n")
 
 
 KEPT = {
-    "rules": ({"answer_must_include": ["30 days"]}, "1 query and 1 gate"),
-    "modes": ({"expected_mode": "trustworthy"}, "1 query and 1 gate"),
-    "a reference alone": ({"reference": "30 days"}, "1 query; no gates are set"),
-    "texts to retrieve": ({"reference_contexts": ["within 30 days"]}, "1 query; no gates are set"),
+    "rules": ({"answer_must_include": ["30 days"]}, "1 query and 1 limit hold"),
+    "modes": ({"expected_mode": "trustworthy"}, "1 query and 1 limit hold"),
+    "a reference alone": ({"reference": "30 days"}, "1 query holds; no limits are set"),
+    "texts to retrieve": ({"reference_contexts": ["within 30 days"]}, "1 query holds; no limits are set"),
 }
 
 
@@ -452,7 +452,7 @@ def test_the_first_check_can_judge_every_limit_for_a_golden_file_that_is_kept(
     assert "kept golden.jsonl" in rag_contract("init", "--answers").out
     judged = rag_contract("check")
     assert (judged.code, judged.err) == (0, "")
-    assert f"PASS  nothing broken in {checked}" in judged.out
+    assert f"PASS  {checked}" in judged.out
 
 
 @pytest.mark.parametrize("text", ["mine", '{"id": "q1", "query": "How?", "relevant_doc_ids": ["TODO"]}\n'])

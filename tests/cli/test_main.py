@@ -30,7 +30,7 @@ def test_a_broken_contract_exits_1_with_its_reports(tmp_path: Path, monkeypatch:
 def test_a_contract_with_a_name_has_it_in_every_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
     assert rag_contract("check", "--name", "docs-en", "--report-html", "report.html").code == 0
-    assert Path("report.md").read_text().startswith("### ✅ Retrieval contract docs-en holds: ")
+    assert Path("report.md").read_text().startswith("### ✅ docs-en — 2 queries")
     assert "<h1>Retrieval contract docs-en holds</h1>" in Path("report.html").read_text()
     assert 'name="rag-contract docs-en queries"' in Path("junit.xml").read_text()
     assert json.loads(Path("report.json").read_bytes())["source"]["contract"] == "docs-en"

@@ -11,7 +11,6 @@ from ragcontract.core.numbers import (
     count,
     digits_beside,
     digits_for,
-    digits_that_add_up,
     fixed,
     milliseconds,
     percent,
@@ -83,34 +82,6 @@ def test_limits_are_shown_as_they_were_written() -> None:
     ]
     assert [written(limit / 100, relative=True) for limit in (10, 12.5, 8.125)] == ["10%", "12.5%", "8.125%"]
     assert [written(limit, "ms") for limit in (150, 179.5, 0.0625)] == ["150 ms", "179.5 ms", "0.0625 ms"]
-
-
-@pytest.mark.parametrize(
-    ("steps", "at_least", "digits"),
-    [
-        ([], 2, 2),
-        ([(0.82, 0.68)], 2, 2),
-        ([(0.6948, 0.6697)], 2, 3),  # 0.69 -> 0.67 with a change of -0.03
-        ([(0.82, 0.68), (0.6948, 0.6697)], 2, 3),
-        ([(0.82, 0.68)], 3, 3),
-        ([(0.5, 0.5)], 2, 2),
-        ([(1 / 3, 2 / 3)], 2, 2),  # never
-        ([(0.1234567, 0.2345678)], 5, 5),
-    ],
-)
-def test_a_change_is_the_difference_of_what_is_shown(
-    steps: list[tuple[float, float]], at_least: int, digits: int
-) -> None:
-    assert digits_that_add_up(steps, at_least) == digits
-
-
-@given(fractions, fractions)
-def test_sums_are_shown_with_2_to_4_decimals(before: float, now: float) -> None:
-    digits = digits_that_add_up([(before, now)], 2)
-    shown = float(fixed(now, digits)) - float(fixed(before, digits))
-    assert 2 <= digits <= 4
-    if digits > 2:
-        assert shown == pytest.approx(float(fixed(now - before, digits)), abs=1e-9)
 
 
 @pytest.mark.parametrize(

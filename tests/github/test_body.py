@@ -66,14 +66,14 @@ def test_of_what_was_retrieved_most_lists_go_first_and_the_other_sections_stay()
 def test_what_is_folded_goes_next_and_every_broken_query_that_was_there_stays() -> None:
     body = fitted(size(retrieved=0) - 1)
     assert "<details>" not in body
-    assert Page(body).tables[1] == Page(in_detail(Layout())).tables[1]
+    assert Page(body).broken == Page(in_detail(Layout())).broken
 
 
 def test_then_the_less_bad_of_the_broken_queries_go_and_are_counted() -> None:
     body = fitted(size(folds=False) - 1)
-    assert len(Page(body).tables[1]) == 1 + 50
+    assert len(Page(body).broken) == 50
     assert "… and 100 more broken queries, in `report.json`." in body
-    assert Page(body).tables[1][1:] == Page(in_detail(Layout())).tables[1][1:51]
+    assert Page(body).broken == Page(in_detail(Layout())).broken[:50]
 
 
 def test_in_the_end_the_metric_table_is_alone() -> None:

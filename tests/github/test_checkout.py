@@ -62,7 +62,7 @@ def test_the_commit_that_an_event_checks_out_by_itself_is_not_the_pull_requests(
     warning = f"The checkout is {SHA[:12]}"
     (annotation,) = [one for one in result.annotations if warning in one.message]
     assert (annotation.level, "ref: " in annotation.message) == ("warning", True)
-    assert f"- The checkout is `{SHA[:12]}`" in github.bodies()[0]
+    assert f"\nThe checkout is `{SHA[:12]}`" in github.bodies()[0]
     report = json.loads((runner.workspace / "report.json").read_text())
     assert [warning in one for one in report["warnings"]].count(True) == 1
 
@@ -110,7 +110,7 @@ def test_the_base_of_a_pull_request_is_not_its_commit(
     commit = "d" * 12 if git is BASE else "e" * 12
     warning = f"The checkout is {commit} of the pull request's base, but this result is of {HEAD[:12]}; check that out"
     assert [warning in one.message for one in result.annotations].count(True) == 1
-    assert f"- The checkout is `{commit}`" in github.bodies()[0]
+    assert f"\nThe checkout is `{commit}`" in github.bodies()[0]
 
 
 @pytest.mark.parametrize("git", [{"HEAD": HEAD}, DETACHED, {"HEAD": "ref: refs/heads/topic", "refs/heads/topic": HEAD}])

@@ -34,7 +34,7 @@ from tests.golden_cases import CASES, copied
 from tests.process import rag_contract
 from tests.runner import InProcess, Runner
 
-HOLDS = "### ✅ Retrieval contract holds: nothing broken in 1 query; no gates are set\n"
+HOLDS = "### ✅ 1 query holds; no limits are set\n"
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_the_verdict_is_that_of_the_report(
 ) -> None:
     relayed(runner, what())
     assert f" state={state} " in github.bodies()[0]
-    assert said(github.bodies()[0]).startswith(f"### {icon} Retrieval contract ")
+    assert said(github.bodies()[0]).startswith(f"### {icon} ")
 
 
 def test_each_contract_has_its_comment_by_the_name_that_this_workflow_gives_it(runner: Runner, github: GitHub) -> None:
@@ -91,8 +91,8 @@ def test_each_contract_has_its_comment_by_the_name_that_this_workflow_gives_it(r
     for name in ("search", "", "search"):
         relayed(runner, other, {"name": name})
     assert [said(body).partition(" holds")[0] for body in github.bodies()] == [
-        "### ✅ Retrieval contract search",
-        "### ✅ Retrieval contract",
+        "### ✅ search — 1 query",
+        "### ✅ 1 query",
     ]
 
 
@@ -319,9 +319,9 @@ def test_a_comment_that_was_red_says_so_when_the_contract_holds_again(runner: Ru
     for number, broken in enumerate((failing(), unjudgeable())):
         relayed(runner, broken, id=60 + 10 * number)
         relayed(runner, passing(), id=61 + 10 * number)
-        assert said(github.bodies()[0]).startswith("### ✅ Retrieval contract holds again: ")
+        assert said(github.bodies()[0]).startswith("### ✅ Holds again: ")
         relayed(runner, passing(), id=62 + 10 * number)
-        assert "again" not in github.bodies()[0]
+        assert "Holds again" not in github.bodies()[0]
 
 
 def test_on_change_leaves_a_report_alone_that_differs_in_time_and_inputs_only(runner: Runner, github: GitHub) -> None:

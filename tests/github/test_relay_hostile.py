@@ -106,7 +106,19 @@ HOSTILE = [
 
 
 # What is compared, looked up or one of a few: with any other value a report is refused, or another one.
-NOT_FREE = {"verdict", "status", "certainty", "kind", "detail", "better", "unit", "metric", "tag", "query_id"} | {
+NOT_FREE = {
+    "verdict",
+    "status",
+    "certainty",
+    "kind",
+    "detail",
+    "better",
+    "unit",
+    "mode",
+    "metric",
+    "tag",
+    "query_id",
+} | {
     "id",
     "ids",
     "contract",  # what it wants of a result: relevant or forbidden
@@ -281,7 +293,7 @@ APART: list[tuple[str, Json, str]] = [
     ("a number for text", with_value(everything(), "warnings", 0, value=1), "warnings[0]: expected text, found 1"),
     ("a rank in a text", with_value(everything(), "queries", 0, "ranks", "A", value="1"), "queries[0].ranks"),
     ("no problems, but an error", unjudgeable() | {"problems": "x"}, "problems: expected a list"),
-    ("notes without end", everything() | {"label_notes": [["x"]] * 1_001}, "label_notes: more than 1,000"),
+    ("notes without end", everything() | {"label_notes": [["x"]] * 1_001}, "causes: more than 1,000"),
     ("a headline of a megabyte", with_value(everything(), "findings", 0, "found", value=["x" * 2**20]), "characters"),
 ]  # fmt: skip
 
@@ -438,10 +450,17 @@ def test_a_report_of_very_many_tags_takes_no_long_time(runner: Runner, github: G
         ({"findings": "long"}, "findings: a sentence has more than 65,536 characters"),
         (
             {"run_notes": ["$" * 70_000]},
-            "likely_mistakes, run_notes, label_notes: a sentence has more than 65,536 characters",
+            "likely_mistakes, run_notes, label_notes, causes: a sentence has more than 65,536 characters",
         ),
         ({"likely_mistakes": [["$" * 40_000, {"name": "$" * 30_000}]]}, "likely_mistakes, run_notes, "),
-        ({"label_notes": [["$" * 40_000, {"name": "$" * 30_000}]]}, "likely_mistakes, run_notes, label_notes: "),
+        (
+            {"label_notes": [["$" * 40_000, {"name": "$" * 30_000}]]},
+            "likely_mistakes, run_notes, label_notes, causes: ",
+        ),
+        (
+            {"causes": [{"kind": "versions", "phrase": ["$" * 40_000, {"name": "$" * 30_000}]}]},
+            "label_notes, causes: a sentence",
+        ),
         ({"inputs": "negative"}, "inputs.golden.queries: "),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",

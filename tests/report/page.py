@@ -37,6 +37,8 @@ class Page(HTMLParser):
         self.tags: list[str] = []
         self.tables: list[list[list[str]]] = []
         self.items: list[str] = []
+        self.broken: list[str] = []  # the items of broken queries, whose questions are bold
+        self._of_query = False
         self.prose: list[str] = []
         self._in_code = 0
         self._open: list[str] = []
@@ -53,6 +55,9 @@ class Page(HTMLParser):
             return
         self.tags.append(" ".join([tag, *(f"{name}={value}" for name, value in attrs)]))
         self._in_code += tag == "code"
+        if tag == "b" and self._open[-1:] == ["li"] and not self.items[-1]:
+            self.broken.append(self.items.pop())
+            self._of_query = True
         if tag == "table":
             self.tables.append([])
         elif tag == "tr":
@@ -61,6 +66,9 @@ class Page(HTMLParser):
             self.tables[-1][-1].append("")
         elif tag == "li":
             self.items.append("")
+            self._of_query = False
+        elif tag == "br" and self._of_query and "li" in self._open:
+            self.broken[-1] += "\n"
         if tag != "br":
             self._open.append(tag)
 
@@ -78,7 +86,7 @@ class Page(HTMLParser):
         if {"td", "th"} & set(self._open):
             self.tables[-1][-1][-1] += data
         elif "li" in self._open:
-            self.items[-1] += data
+            (self.broken if self._of_query else self.items)[-1] += data
 
     @property
     def text(self) -> str:

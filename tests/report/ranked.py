@@ -11,7 +11,7 @@ LOW = {"mrr_drop_gt": 0.1}
 
 def without_bounds(text: str) -> str:
     """Return a text with ``#`` for the bounds beside changes, whose formula has tests of its own."""
-    return re.sub(r"(at worst|at best|to) [+-]?\d+\.\d+", r"\1 #", text)
+    return re.sub(r"(Interval|to) [+-]?\d+\.\d+", r"\1 #", text)
 
 
 def ranked(*ranks: int | None) -> dict[str, list[str]]:

@@ -56,7 +56,7 @@ BLOCKS: list[Block] = [
 
 def test_empty_blocks_are_left_out() -> None:
     assert markdown.page(BLOCKS) == (
-        "### Title\n\nOne.\n\n- two\n- **three**\n\n<details><summary>More</summary>\n\n"
+        "### Title\n\nOne.\n\n- two\n- <b>three</b>\n\n<details><summary>More</summary>\n\n"
         "| a | b |\n| --- | ---: |\n| x | 0.5 (+0.1\\*) |\n\n</details>\n"
     )
     assert terminal.without_colours(terminal.page(BLOCKS)) == "Title\n\nOne.\ntwo\nthree\n\nMore\n  a  b\n  x  0.5\n"

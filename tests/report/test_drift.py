@@ -31,9 +31,9 @@ def test_versions_that_changed_are_named_and_not_called_a_cause() -> None:
     old = {"embedding_model": ["e5-small"], "index_version": ["1"], "chunking_version": ["c"]}
     new = {"embedding_model": ["e5-large"], "index_version": ["2"], "chunking_version": ["c"]}
     steps = "embedding model e5-small → e5-large, index version 1 → 2"
-    assert [said(phrase) for phrase in drift(versions(old, new))] == [f"Also changed since the baseline: {steps}"]
+    assert [said(phrase) for phrase in drift(versions(old, new))] == [f"Changed since the baseline: {steps}"]
     assert [said(phrase) for phrase in drift(versions(old, new, moved=False))] == [
-        f"Also changed since the baseline: {steps}"
+        f"Changed since the baseline: {steps}"
     ]
     assert [said(phrase) for phrase in drift(versions(old, old))] == []
 
@@ -97,6 +97,6 @@ def test_of_four_values_that_rows_disagree_about_one_is_counted() -> None:
 def test_it_stands_before_the_numbers_and_is_escaped() -> None:
     what = versions({"embedding_model": ["<b>"]}, {"embedding_model": ["@x\x1b|"]})
     markdown = render(what)
-    note = "\n- Also changed since the baseline: embedding model `<b>` → <code>&#64;<!-- -->x&#92;x1b&#124;</code>\n"
+    note = "\n- Changed since the baseline: embedding model `<b>` → <code>&#64;<!-- -->x&#92;x1b&#124;</code>\n"
     assert markdown.index(note) < markdown.index("| Metric")
-    assert "Also changed since the baseline: embedding model <b> → @x\\x1b|\nMRR@5" in click.unstyle(check_text(what))
+    assert "Changed since the baseline: embedding model <b> → @x\\x1b|\nMRR@5" in click.unstyle(check_text(what))

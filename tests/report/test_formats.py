@@ -7,7 +7,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ragcontract.core.phrase import render
 from ragcontract.core.safe_text import visible
 from ragcontract.report import terminal
 from ragcontract.report.headline import headline
@@ -26,7 +25,7 @@ def test_every_report_file_is_made_of_bytes_by_its_own_renderer() -> None:
     made = report([query("q", "A", query="Größe?")], {"q": ["x"]})
     files = rendered(made)
     assert list(files) == ["report-md", "report-json", "junit", "report-html", "report-v2"]
-    assert files["report-md"].decode().startswith("### ❌ Retrieval contract broken")
+    assert files["report-md"].decode().startswith("### ❌ 1 of 1 query broken")
     assert json.loads(files["report-json"])["queries"][0]["query"] == "Größe?"
     assert files["junit"].startswith(b"<?xml")
     assert files["report-html"].startswith(b"<!doctype html>")
@@ -36,7 +35,7 @@ def test_every_report_file_is_made_of_bytes_by_its_own_renderer() -> None:
 def in_every_format(made: Report) -> None:
     files = {name: content.decode() for name, content in rendered(made).items()}
     page, rows = files["report-html"], table_rows(made)
-    assert " ".join(visible(render(headline(made))).split()) in Parsed(files["report-html"].encode()).text
+    assert " ".join(visible(headline(made)).split()) in Parsed(files["report-html"].encode()).text
     metrics = page.partition('id="queries-title"')[0]  # tiers have cards, too
     assert metrics.count('<li class="card ') == len(rows)
     for row in rows:

@@ -60,6 +60,7 @@ def made(detail: Detail | None, *, more: int = 0, compared: bool = True) -> Outc
         decision=decision,
         detail=detail or report.detail,
         run=Local(Rows(docs={}, name="run.jsonl")),
+        baseline=None,
         shows_answers=True,
     )
 
@@ -94,7 +95,7 @@ def test_all_of_many_queries_are_listed_where_that_is_asked_for() -> None:
 @pytest.mark.parametrize("more", [0, bounds.ALL_QUERIES])
 def test_what_people_read_counts_all_queries_whatever_is_listed(more: int) -> None:
     text = markdown.render(made("failed", more=more).report)
-    assert f"1 of {len(QUERIES) + more:,} queries broken, already in the baseline (1 to warn)" in text
+    assert f"1 of {len(QUERIES) + more:,} queries broken, already in the baseline; 1 to warn" in text
     assert f"Rank changes: 1 worse, 2 better, {3 + more:,} the same, 1 new" in text
 
 

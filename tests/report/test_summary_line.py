@@ -15,18 +15,16 @@ def named(name: str, made: Report | None = None) -> Report:
 
 
 def test_the_line_has_the_contracts_name_the_verdict_and_why() -> None:
-    assert summary_of(named("docs_en")) == "Retrieval contract docs_en broken: 1 of 1 query broken"
+    assert summary_of(named("docs_en")) == "docs_en: 1 of 1 query broken"
     made = report([query("q", "A")], {"q": ["A"]})
-    assert made.summary_line == "Retrieval contract holds: nothing broken in 1 query; no gates are set"
+    assert made.summary_line == "1 query holds; no limits are set"
 
 
 def test_input_that_cannot_be_judged_has_its_first_problem_and_the_number_of_the_others() -> None:
     source = Provenance(contract="docs")
     made = error_report(["golden.jsonl:1: id: is missing", "b"], 1, [], NOW, source)
-    assert made.summary_line == (
-        "Retrieval contract docs could not be judged: golden.jsonl:1: id: is missing (and 2 more problems)"
-    )
-    assert error_report(["a"], 0, [], NOW).summary_line == "Retrieval contract could not be judged: a"
+    assert made.summary_line == ("docs: could not be judged: golden.jsonl:1: id: is missing (and 2 more problems)")
+    assert error_report(["a"], 0, [], NOW).summary_line == "could not be judged: a"
 
 
 @pytest.mark.parametrize("text", ["two\nlines", "\x1b[31mred", "a\u202eb", "::error::x\r\n"])

@@ -1,11 +1,14 @@
 """What a terminal shows."""
 
 import click
+import msgspec
 import pytest
+from msgspec.structs import replace
 
+from ragcontract.report import markdown
+from ragcontract.report.record import Report
 from ragcontract.report.terminal import aligned, check_text, diff_text, score_text
 from tests.records import Rows, query, report
-from tests.report.ranked import without_bounds
 
 NASTY = "\x1b[31m100% [bold]\n{x} \u202e"
 SHOWN = r"\x1b[31m100% [bold]\n{x} \u202e"
@@ -24,7 +27,7 @@ def test_a_whole_check() -> None:
     now = {"good": ["x", "A"], "leak": ["A", "F"], "lost": ["x"]}
     before = {"good": ["A"], "leak": ["A"], "lost": ["A", "B"]}
     config = {"fail_on": {"mrr_drop_gt": 0.1}, "minimums": {"recall_at_k": 0.5}}
-    assert without_bounds(click.unstyle(check_text(report(queries, now, before, config)))) == (
+    assert click.unstyle(check_text(report(queries, now, before, config))) == (
         "FAIL leak (new)\n"
         "  Expected no F in the results\n"
         "  Found: rank 2 (was not there)\n"
@@ -33,17 +36,19 @@ def test_a_whole_check() -> None:
         "  Expected A and B in top 5\n"
         "  Found: A missing from top 5 (was rank 1), B missing from top 5 (was rank 2)\n"
         "\n"
-        "MRR@5        1.00 -> 0.50  -0.50, at worst #  FAIL  allowed drop 0.10\n"
-        "Recall@5     1.00 -> 0.67  -0.33                  PASS  minimum 0.50\n"
-        "Precision@5  0.27 -> 0.13  -0.13                  -\n"
-        "HitRate@5    1.00 -> 0.67  -0.33                  -\n"
-        "nDCG@5       1.00 -> 0.54  -0.46                  -\n"
-        "MAP@5        1.00 -> 0.50  -0.50                  -\n"
+        "MRR@5        1.00 -> 0.50  -0.50  FAIL  allowed drop 0.10\n"
+        "Recall@5     1.00 -> 0.67  -0.33  PASS  minimum 0.50\n"
+        "Precision@5  0.27 -> 0.13  -0.13  -\n"
+        "HitRate@5    1.00 -> 0.67  -0.33  -\n"
+        "nDCG@5       1.00 -> 0.54  -0.46  -\n"
+        "MAP@5        1.00 -> 0.50  -0.50  -\n"
         "The run has at most 2 results a query, so Recall@5 is Recall@2; export at least 5, or lower k.\n"
         "\n"
-        "FAIL  MRR@5 fell by 0.50, allowed drop 0.10; 2 of 3 queries broken, all new\n"
-        "50% of the top 5 are documents that nobody has judged; the drop may be missing labels "
-        "(MRR@5 is 0.50, at most 1.00 if they were relevant): rag-contract unjudged lists what to judge first\n"
+        "Possible causes\n"
+        "  The drop may be missing labels: nobody has judged 50% of the top 5, and MRR@5 would be 1.00 if all of that "
+        "were relevant; rag-contract unjudged lists what to judge first\n"
+        "\n"
+        "FAIL  2 of 3 queries broken, all new; 1 limit broken\n"
     )
 
 
@@ -57,7 +62,7 @@ def test_a_pass_without_a_baseline() -> None:
         "MAP@5        1.00  -\n"
         "The run has at most 1 result a query, so Recall@5 is Recall@1; export at least 5, or lower k.\n"
         "\n"
-        "PASS  nothing broken in 1 query; no gates are set\n"
+        "PASS  1 query holds; no limits are set\n"
     )
 
 
@@ -97,7 +102,7 @@ def test_a_limited_tag_has_a_row_with_its_name_made_visible() -> None:
     assert [line.split("  ")[0] for line in lines[5:8]] == ["MAP@5", "MAP@5 eu", f"MRR@5 {SHOWN}"]
     assert lines[6].endswith("  0.50  FAIL  minimum 1.00")
     assert lines[7].endswith("  0.50  FAIL  minimum 0.90")
-    assert lines[-1] == f"FAIL  {SHOWN}: MRR@5 is 0.50, minimum 0.90 (and 1 more gate broken: eu: minimum of MAP@5)"
+    assert lines[-1] == "FAIL  2 limits broken; no query is broken"
 
 
 def test_the_note_on_shared_queries_stands_under_the_table() -> None:
@@ -172,3 +177,51 @@ def test_unanswerable_queries_are_counted(queries: int, words: str | None) -> No
 
 def test_columns_are_as_wide_as_their_widest_cell() -> None:
     assert list(aligned([["a", "bb", "c"], ["aaa", "b", ""]])) == ["a    bb  c", "aaa  b"]
+
+
+def old_and_new() -> Report:
+    """Return a report on queries of which one is broken anew and two were broken already."""
+    queries = [query(name, "A") for name in ("was", "is", "too", "fine", "fixed")]
+    now = {"was": ["x"], "is": ["x"], "too": ["x"], "fine": ["A"], "fixed": ["A"]}
+    before = {"was": ["x"], "is": ["A"], "too": ["x"], "fine": ["A"], "fixed": ["x"]}
+    return report(queries, now, before)
+
+
+def test_beside_new_failures_those_of_the_baseline_are_one_line() -> None:
+    lines = click.unstyle(check_text(old_and_new())).splitlines()
+    assert [line for line in lines if line.startswith("FAIL")] == [
+        "FAIL is (new)",
+        "FAIL 2 already in the baseline: was, too",
+        "FAIL  3 of 5 queries broken: 1 new, 2 already in the baseline; 1 fixed",
+    ]
+
+
+def test_without_new_failures_those_of_the_baseline_are_listed() -> None:
+    made = report([query("was", "A")], {"was": ["x"]}, {"was": ["y"]})
+    assert click.unstyle(check_text(made)).startswith("FAIL was (already in the baseline)\n  Expected A in top 5\n")
+
+
+def test_a_rank_below_the_top_k_was_no_hit() -> None:
+    made = report([query("q", "A")], {"q": ["x"]}, {"q": [*"bcdefgh", "A"]})
+    assert "  Found: missing from top 5 (was missing too)\n" in click.unstyle(check_text(made))
+    assert "`A`: still missing" in markdown.render(made)
+
+
+def test_the_likeliest_cause_stands_above_the_verdict_and_the_others_above_it() -> None:
+    causes = [
+        {"kind": "vanished", "phrase": ["Gone: ", {"name": "a\x1b"}], "share": 1.0},
+        {"kind": "versions", "phrase": ["Changed."]},
+        {"kind": "labels", "phrase": ["Labels."], "share": 0.1},
+    ]
+    made = msgspec.convert(msgspec.to_builtins(old_and_new()) | {"causes": causes}, Report)
+    lines = click.unstyle(check_text(made)).splitlines()
+    assert lines[-5:-1] == ["  Changed.", "  Labels.", "", "Gone: a\\x1b"]
+    assert lines[-6] == "Other possible causes"
+    unlikely = click.unstyle(check_text(replace(made, causes=made.causes[2:]))).splitlines()
+    assert unlikely[-4:-1] == ["Possible causes", "  Labels.", ""]
+
+
+def test_a_rule_may_look_further_than_k() -> None:
+    queries = [query("q", "A", must_rank_at_most=6)]
+    made = report(queries, {"q": list("bcdefghi")}, {"q": [*"bcde", "A"]}, {"k": 3})
+    assert "`A`: was rank 5, now missing" in markdown.render(made)

@@ -59,10 +59,10 @@ def test_markdown_has_the_matrix_with_recall_and_precision() -> None:
     (table,) = [one for one in Page(text).tables if one[0][0].startswith("Expected")]
     assert table == [
         ["Expected ↓ found →", *MODES, "Recall"],
-        ["trustworthy", "8", "0", "2", "0.800"],
-        ["disputed", "0", "1", "0", "1.000"],
-        ["abstain", "1", "0", "3", "0.750"],
-        ["Precision", "0.889", "1.000", "0.600", ""],
+        ["trustworthy", "8", "0", "2", "0.80"],
+        ["disputed", "0", "1", "0", "1.00"],
+        ["abstain", "1", "0", "3", "0.75"],
+        ["Precision", "0.89", "1.00", "0.60", ""],
     ]
     assert "<b>8</b>" in text
     assert "<b>2</b>" not in text
@@ -70,7 +70,7 @@ def test_markdown_has_the_matrix_with_recall_and_precision() -> None:
 
 def test_with_a_run_as_the_baseline_the_changes_are_in_brackets() -> None:
     text = markdown.render(made({**COUNTS, ("trustworthy", "abstain"): 0, ("trustworthy", "trustworthy"): 10}))
-    assert "| trustworthy | <b>8</b> (-2) | 0 | 2 (+2) | 0.800 |" in text
+    assert "| trustworthy | <b>8</b> (-2) | 0 | 2 (+2) | 0.80 |" in text
     assert "In brackets the change since the baseline." in text
 
 
@@ -79,17 +79,17 @@ def test_markdown_has_the_tiers_with_what_they_gate() -> None:
     assert "<summary>3 tiers: 1 broken, 1 skipped</summary>" in text
     (table,) = [one for one in Page(text).tables if one[0][0] == "Tier"]
     assert table[1:] == [
-        ["sanity", "❌ fail", "0.9499 (57 of 60)", "0.95", "gates core"],
-        ["core", "⏭️ skipped", "0.500 (5 of 10)", "", "tier 'sanity' missed its minimum"],
+        ["sanity", "❌ fail", "0.95 (57 of 60)", "0.95", "gates core"],
+        ["core", "⏭️ skipped", "0.50 (5 of 10)", "", "tier 'sanity' missed its minimum"],
         ["extra", "no limit", "- (0 of 0)", "", ""],
     ]
 
 
 def test_the_terminal_has_both() -> None:
     text = terminal.without_colours(terminal.check_text(made()))
-    assert "  sanity  FAIL     0.9499 (57 of 60)  minimum 0.95\n" in text
-    assert re.search(r"\n  trustworthy +8 +0 +2 +0\.800\n", text)
-    assert re.search(r"\n  precision +0\.889 +1\.000 +0\.600\n", text)
+    assert "  sanity  FAIL     0.95 (57 of 60)  minimum 0.95\n" in text
+    assert re.search(r"\n  trustworthy +8 +0 +2 +0\.80\n", text)
+    assert re.search(r"\n  precision +0\.89 +1\.00 +0\.60\n", text)
 
 
 def test_the_page_says_without_colours_what_is_right_and_what_is_wrong() -> None:

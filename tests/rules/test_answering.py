@@ -63,7 +63,7 @@ def test_a_check_warns_of_an_answer_that_was_cut_off(
     monkeypatch.chdir(tmp_path)
     write_jsonl(Path("golden.jsonl"), [golden(**ASKED)])
     write_jsonl(Path("current_run.jsonl"), [run(response="Five da", finish_reason=reason)])
-    assert "(1 to warn)" in rag_contract("check", "--report-json", "report.json").out
+    assert "; 1 to warn" in rag_contract("check", "--report-json", "report.json").out
     assert f"an answer that was cut off: finish_reason is {reason}" in Path("report.json").read_text()
 
 

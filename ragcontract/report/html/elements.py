@@ -27,7 +27,7 @@ from ragcontract.report.metric_table import Row
 from ragcontract.report.parts import TierReport
 from ragcontract.report.record import MetricReport, Report
 from ragcontract.report.sections.changes import apart
-from ragcontract.report.sections.frame import accepted, inputs, reasons, warnings
+from ragcontract.report.sections.frame import accepted, inputs, other_causes, reasons, warnings
 from ragcontract.report.sections.metrics import overlap
 from ragcontract.report.wording import Kind, Mean, Parts, Sentence, Style, Tally, rendered
 
@@ -138,9 +138,7 @@ def facts_of(row: Row, tests: int) -> Iterable[Fact]:
         yield "Waived", shown(reason, bounds.HTML_REASON), ""
     noise = row.metric.noise if row.metric else None
     if row.metric and (ends := ends_of(row.gates, row.metric)):
-        worst, best = (signed(end, row.digits) for end in ends)
-        outcome = outcomes_of(row.gates)
-        yield "Change", f"at worst {worst}, at best {best}", outcome and f"(limit: {outcome})"
+        yield "Interval", " to ".join(signed(end, row.digits) for end in sorted(ends)), outcomes_of(row.gates)
     if row.p_value is not None:
         worse = "an increase" if row.metric and row.metric.better == "lower" else "a drop"
         is_adjusted = tests > 1 and any(gate.alpha for gate in row.gates)
@@ -259,7 +257,12 @@ def phrase(parts: Parts) -> str:
 
 def folds(report: Report) -> list[Block]:
     """Return the folded sections, from the reasons for scores to the inputs; each has one list."""
-    blocks = [*reasons(report, FORM), *overlap(report, FORM, bounds.HTML_LINES), *judge(report, FORM, 0)]
+    blocks = [
+        *other_causes(report),
+        *reasons(report, FORM),
+        *overlap(report, FORM, bounds.HTML_LINES),
+        *judge(report, FORM, 0),
+    ]
     if baseline := report.inputs.baseline:
         blocks += [*apart(not_compared(baseline), FORM), *accepted(baseline, FORM)]
     return [*blocks, *warnings(other_warnings(report), bounds.HTML_TEXT), inputs(report, FORM)]

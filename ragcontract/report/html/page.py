@@ -18,39 +18,45 @@ from ragcontract.report.formats import Reported
 from ragcontract.report.headline import VERDICTS, headline, subject
 from ragcontract.report.html import elements, query_rows
 from ragcontract.report.html.elements import FORM, PACKAGE, environment, phrase, shown
-from ragcontract.report.limit_text import could_hide, tested_together
-from ragcontract.report.metric_table import main_metric
+from ragcontract.report.limit_text import could_hide, digits_of, tested_together
+from ragcontract.report.metric_table import main_metric, table_rows
 from ragcontract.report.notes import scope_note
 from ragcontract.report.queries import FindingsByQuery
 from ragcontract.report.record import ErrorReport, Report
-from ragcontract.report.sections.frame import notes
+from ragcontract.report.sections.broken import line_of
+from ragcontract.report.sections.frame import cause, notes
 from ragcontract.report.sections.metrics import metric_notes, metrics, modes, rate, tags
 
 LEGEND = "All bars cover the whole scale, from 0 to 1 if nothing else is said. A dashed line is a limit."
 COMPARED = " The line across a bar is the baseline, the line below it the interval in which the value is likely to be."
+NO_PASSAGES: query_rows.Passages = {}
 SCRIPTS = ("queries.js", "slopes.js", "start.js")
 
 
-def render(report: Report) -> bytes:
-    """Render the page as UTF-8."""
+def render(report: Report, passages: query_rows.Passages = NO_PASSAGES) -> bytes:
+    """Render the page as UTF-8; ``passages`` are the texts of documents that entered or left the top k."""
     script = "\n".join(map(asset, SCRIPTS))
+    blocks = list(metrics(report, FORM, bounds.HTML_CARDS))
     legend = LEGEND + (COMPARED if report.inputs.baseline else "")
+    has_bars = any(elements.bar_of(row) for row in table_rows(report))
     return _rendered(
         "page.html",
         script=script,
-        data=query_rows.encode(report),
+        data=query_rows.encode(report, passages),
         verdict=report.verdict,
         title=_title(report, VERDICTS[report.verdict]),
-        headline=headline(report),
+        headline=shown(headline(report)),
+        cause=phrase(cause(report)),
         hidden=could_hide(report) or (),
         scope=scope_note(report),
         about=about(report),
         notes=[phrase(note) for note in notes(report)],
-        metrics=list(metrics(report, FORM, bounds.HTML_CARDS)),
+        metrics=blocks,
         tests=tested_together(report),
-        legend=[legend, *metric_notes(report)],
+        legend=[*([legend] if has_bars else []), *metric_notes(report)],
         tiers=(report.tiers or [])[: bounds.ROWS],
         rate=rate,
+        digits=digits_of(report),
         modes=list(modes(report, FORM)),
         tags=list(tags(report, FORM)),
         tag_numbers={name: number for number, name in enumerate(report.tags)},
@@ -58,8 +64,10 @@ def render(report: Report) -> bytes:
         listed=query_rows.listed_queries(report),
         findings=FindingsByQuery(report),
         metric=main_metric(report),
+        columns=query_rows.Columns.of(report),
         elements=elements,
         rows=query_rows,
+        line_of=line_of,
     )
 
 
@@ -122,7 +130,7 @@ def _inputs(made: RunComparison) -> Iterator[str]:
 
 def file_of(outcome: Reported) -> list[bytes]:
     """Render the page of a check."""
-    return [render(outcome.report)]
+    return [render(outcome.report, outcome.passages())]
 
 
 file_of_error = render_error

@@ -6,17 +6,20 @@ made visible here, as in every other report; the script shows them as text.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from ragcontract.core import bounds
+from ragcontract.core.finding import Finding
 from ragcontract.core.numbers import fixed, more, signed
-from ragcontract.core.phrase import Name, Phrase
+from ragcontract.core.phrase import Name
 from ragcontract.core.safe_text import visible
 from ragcontract.report.html.elements import STATUS, lines, shown
-from ragcontract.report.metric_table import main_metric
+from ragcontract.report.limit_text import digits_of
+from ragcontract.report.metric_table import at_largest_k, main_metric
 from ragcontract.report.notes import row_shown
 from ragcontract.report.queries import (
     FindingsByQuery,
@@ -29,11 +32,14 @@ from ragcontract.report.queries import (
 )
 from ragcontract.report.rank_changes import about, rank, rank_changes, top
 from ragcontract.report.record import QueryReport, Report, RetrievedReport
+from ragcontract.report.sections.broken import line_of
+from ragcontract.report.wording import Parts, Sentence
 
-DIGITS, DATA_DIGITS = 3, 4
+DATA_DIGITS = 4
 NO_VALUE = "n/a"
 BROKEN_FIRST = {"fail": 0, "counted": 0, "warn": 1, "skipped": 1, "waived": 1, "known": 1}
 Row = dict[str, Any]
+Passages = Mapping[str, Mapping[str, str]]  # the texts of documents, by query and document
 
 
 def listed_queries(report: Report) -> Sequence[QueryReport]:
@@ -41,11 +47,30 @@ def listed_queries(report: Report) -> Sequence[QueryReport]:
     return [*broken_queries(report), *not_failing_queries(report)][: bounds.HTML_QUERIES]
 
 
-def metric_of(query: QueryReport, key: str) -> tuple[str, str]:
+class Columns(Struct, frozen=True, kw_only=True):
+    """The columns of the table that not every contract has, because they would be empty."""
+
+    metrics: Sequence[int]  # the numbers of the contract's metrics that have values, which the table can show
+    compared: bool
+    tags: bool
+
+    @classmethod
+    def of(cls, report: Report) -> "Columns":
+        shown_keys = {*at_largest_k(report), *(gate.metric for gate in report.gates)}
+        measured = [
+            number
+            for number, (key, metric) in enumerate(report.metrics.items())
+            if key in shown_keys and (metric.current is not None or metric.baseline is not None)
+        ]
+        compared = report.inputs.baseline is not None
+        return cls(metrics=measured, compared=compared and bool(measured), tags=bool(report.tags))
+
+
+def metric_of(query: QueryReport, key: str, digits: int) -> tuple[str, str]:
     """Return the value of a metric, and its change."""
     value, before = query.metrics.get(key), (query.baseline_metrics or {}).get(key)
-    change = NO_VALUE if value is None or before is None else signed(value - before, DIGITS)
-    return NO_VALUE if value is None else fixed(value, DIGITS), change
+    change = NO_VALUE if value is None or before is None else signed(value - before, digits)
+    return NO_VALUE if value is None else fixed(value, digits), change
 
 
 def texts_of(query: QueryReport) -> Iterable[tuple[str, Sequence[str] | None, Sequence[str]]]:
@@ -59,22 +84,34 @@ def _listed(texts: Sequence[str], rest: int) -> list[str]:
     return [*map(lines, texts), *filter(None, [more(rest, 0, form="… {}")])]
 
 
-def documents_of(query: QueryReport) -> Iterable[tuple[str, str]]:
-    """Yield the relevant documents, and the forbidden ones that a side retrieved, with ranks as ``8 → missing``."""
+def documents_of(query: QueryReport, findings: Sequence[Finding]) -> Iterable[tuple[str, str]]:
+    """Yield the relevant documents, and the forbidden ones that a side retrieved, with ranks as ``8 → missing``.
+
+    Documents that ``findings`` name with their ranks are left out.
+    """
     compared = query.baseline_ranks is not None
+    named = _named(findings)
     sides = (
         (query.baseline_ranks or {}, query.ranks, ""),
         (query.baseline_forbidden_ranks or {}, query.forbidden_ranks, " (forbidden)"),
     )
     for before, now, what in sides:
         for name in {**before, **now}:
+            if name in named:
+                continue
             was, is_now = rank(before.get(name)), rank(now.get(name))
             changed = compared and was != is_now
             yield shown(name, bounds.HTML_ID) + what, f"{was} → {is_now}" if changed else is_now
 
 
-def encode(report: Report) -> str:
+def _named(findings: Sequence[Finding]) -> set[str]:
+    """Return the documents that findings name with their ranks."""
+    return {part.name for finding in findings if finding.ranks for part in finding.expected if isinstance(part, Name)}
+
+
+def encode(report: Report, passages: Passages) -> str:
     """Encode the data as JSON for a script element; numbers are rounded for display."""
+    columns = Columns.of(report)
     moved = rank_changes(report)
     changes = {item.query.id: item.change for item in (*moved.worse, *moved.better)}
     tags = list(report.tags)
@@ -83,6 +120,8 @@ def encode(report: Report) -> str:
     findings = FindingsByQuery(report)
     data = {
         "compared": report.inputs.baseline is not None,
+        "digits": digits_of(report),
+        "offered": columns.metrics,
         "k": max(report.k),
         "top": top(report),
         "status": STATUS,
@@ -91,7 +130,7 @@ def encode(report: Report) -> str:
         "lower": [int(metric.better == "lower") for metric in report.metrics.values()],
         "tags": [shown(tag, bounds.HTML_NAME) for tag in tags],
         "queries": [
-            _data_row(report, query, findings, keys, numbers, changes.get(query.id, 0.0))
+            _data_row(report, query, findings, keys, numbers, changes.get(query.id, 0.0), passages.get(query.id, {}))
             for query in worst_first(report, changes)
         ],
     }
@@ -121,6 +160,7 @@ def _data_row(  # noqa: PLR0917 (called once, for each query)
     keys: list[str],
     tags: dict[str, int],
     change: float,
+    texts: Mapping[str, str],
 ) -> Row:
     """Return the data of one query, without values that are the default."""
     row: Row = {"i": query.id, "p": visible(query.location), "q": visible(query.query)}
@@ -136,15 +176,10 @@ def _data_row(  # noqa: PLR0917 (called once, for each query)
         *_data_documents(query.forbidden_ranks, query.baseline_forbidden_ranks, forbidden=1),
     ]
     if query.status != "pass":
-        row["s"] = query.status
-        listed = findings.failing(query.id) or findings.of(query.id)
-        row["f"] = [[_phrase(finding.expected), _phrase(finding.found)] for finding in listed]
-        row["r"] = [violation.rule for violation in query.violations]
-        if why := why_and_since(report, query, findings):
-            row["y"] = shown(why, bounds.HTML_WHY)
+        row |= _broken(report, query, findings, row["d"])
     for key, results in (("n", query.retrieved), ("o", query.baseline_retrieved)):
         if results is not None:
-            row[key] = [_result(result) for result in results[: bounds.RETRIEVED]]
+            row[key] = [_result(result, texts) for result in results[: bounds.RETRIEVED]]
     if text_rows := said_rows(query):
         row["g"] = [_said(text_row, compared=query.baseline_said is not None) for text_row in text_rows]
     if query.repeated and query.retrieved is not None:
@@ -156,15 +191,41 @@ def _data_row(  # noqa: PLR0917 (called once, for each query)
     return row
 
 
-def _phrase(phrase: Phrase) -> list[str | list[str]]:
-    """Return a phrase as a list in which text is a string and a name is a list of one string."""
-    return [[shown(part.name, bounds.HTML_NAME)] if isinstance(part, Name) else visible(part) for part in phrase]
+def _broken(report: Report, query: QueryReport, findings: FindingsByQuery, documents: Sequence[Sequence[Any]]) -> Row:
+    """Return what is broken of a query, and which of its ``documents`` that names."""
+    listed = findings.failing(query.id) or findings.of(query.id)
+    named = set(map(visible, _named(listed)))
+    row: Row = {
+        "s": query.status,
+        "f": [list(_flat(line_of(finding, max(report.k)))) for finding in listed],
+        "r": [violation.rule for violation in query.violations],
+    }
+    if named:
+        row["u"] = [number for number, document in enumerate(documents) if document[0] in named]
+    if why := why_and_since(report, query, findings):
+        row["y"] = shown(why, bounds.HTML_WHY)
+    return row
 
 
-def _result(result: RetrievedReport) -> list[str]:
-    """Return the document, what the contract wants of it, and its chunk and score."""
+def _flat(parts: Parts) -> Iterator[str | list[str]]:
+    """Yield the parts of a phrase: text is a string, a name is a list of one string."""
+    match parts:
+        case tuple():
+            for part in parts:
+                yield from _flat(part)
+        case Sentence():
+            yield from _flat(parts.phrase)
+        case Name():
+            yield [shown(parts.name, bounds.HTML_NAME)]
+        case str() if parts:
+            yield visible(parts)
+
+
+def _result(result: RetrievedReport, texts: Mapping[str, str]) -> list[str]:
+    """Return the document, what the contract wants of it, its chunk and score, and its text if that is known."""
     details = " · ".join(shown(detail, bounds.HTML_ID) for detail in about(result))
-    return [shown(result.doc_id, bounds.HTML_ID), result.contract or "", details]
+    text = [lines(texts[result.doc_id])] if result.doc_id in texts else []
+    return [shown(result.doc_id, bounds.HTML_ID), result.contract or "", details, *text]
 
 
 def _said(row: SaidRow, *, compared: bool) -> list[Any]:

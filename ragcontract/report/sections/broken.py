@@ -1,17 +1,19 @@
 """The sections on broken queries: what was expected, retrieved and answered, and what is broken and does not fail."""
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice, zip_longest
 
 from ragcontract.core import bounds
-from ragcontract.core.finding import phrase_of
+from ragcontract.core.finding import Finding, phrase_of
 from ragcontract.core.numbers import count, more
-from ragcontract.core.phrase import Name
+from ragcontract.core.phrase import Name, joined
 from ragcontract.report.blocks import Block, Fold, Form, Items, Note, Table
 from ragcontract.report.notes import row_shown
 from ragcontract.report.queries import (
     CONTEXTS,
     CONVERSATION,
+    IN_BASELINE,
     FindingsByQuery,
     broken_queries,
     failing_since,
@@ -20,7 +22,6 @@ from ragcontract.report.queries import (
     said_rows,
     shown_answer,
     since,
-    sizes_since,
     tolerated_queries,
     waived_gates,
 )
@@ -50,34 +51,85 @@ def _letters(value: str) -> str:
     return "".join(filter(str.isalnum, value.casefold()))
 
 
-def broken(report: Report, max_rows: int) -> Iterator[Block]:
-    """Yield the broken queries, worst first, as a table."""
+def broken(report: Report, max_rows: int, *, folds: bool = True) -> Iterator[Block]:
+    """Yield the broken queries, worst first, as a list, because a phone cuts off tables; ``folds`` hide most."""
     queries = broken_queries(report)
     if not queries:
         return
     findings = FindingsByQuery(report)
     ages_differ = len({since(report, query) for query in queries}) > 1
-    in_baseline = sum(query.in_baseline for query in queries)
-    sizes = sizes_since(report, len(queries) - in_baseline, in_baseline)
-    order = ", worst first" if len(queries) > 1 else ""
-    yield Note((Styled(f"{_of_broken(report, len(queries))}{sizes}"), order))
-    rows: list[list[Parts]] = []
+    # The headline counts them, and which are new.
+    title = "Broken queries" if len(queries) >= report.broken.queries else _of_broken(report, len(queries))
+    yield Note((Styled(title), ", worst first" if len(queries) > 1 else ""))
+    items: list[Parts] = []
     for query in queries[:max_rows]:
         failing = findings.failing(query.id)
-        lines = [
-            (Sentence((*finding.expected, ": ")), Styled(Sentence(finding.found, marks="")))
-            for finding in failing[: bounds.MARKDOWN_FINDINGS]
-        ]
-        rules = Lines([*lines, more(len(failing), len(lines), form="… and {}")])  # one column: a phone shows both
-        rows.append([query_cell(query, failing_since(report, query, findings, age=ages_differ)), rules])
-    yield Table(["Query", ("Expected: ", Styled("found"))], "ll", rows)
-    yield Note(more(len(queries), max_rows, "broken query", "… and {}, in `report.json`."))
+        lines = [line_of(finding, max(report.k)) for finding in failing[: bounds.MARKDOWN_FINDINGS]]
+        rest = more(len(failing), len(lines), form="… and {}")
+        mark = failing_since(report, query, findings, age=ages_differ)
+        items.append(Lines([_title(query, mark), *lines, rest]))
+    left_out = Note(more(len(queries), max_rows, "broken query", "… and {}, in `report.json`."))
+    new = sum(not query.in_baseline for query in queries) or len(queries)
+    first = min(bounds.OPEN_QUERIES, new) if folds else len(items)
+    yield Items(items[:first])
+    if further := items[first:]:
+        yield Fold(count(len(queries) - first, "more broken query"), [Items(further), left_out])
+    else:
+        yield left_out
+
+
+def _title(query: QueryReport, mark: str) -> Parts:
+    """Return the question, its id unless that repeats the question, and the mark, if any."""
+    named = [] if repeats(query.id, query.query) else [Name(query.id)]
+    marks = [("(", Text(mark, "line"), ")")] if mark else []
+    return between(" ", [Styled(Text(query.query, "question")), *named, *marks])
+
+
+TOP = re.compile(r"in top (\d{1,9})\b")
+MISSING_TEXT = frozenset({"must_contain", "answer_must_include"})
+
+
+def line_of(finding: Finding, k: int) -> Parts:
+    """Return a finding on one line: ```doc_a`: was rank 2, now missing``, or what was expected and found.
+
+    A document below the top ``k`` was missing before, too.
+    """
+    names = [part for part in finding.expected if isinstance(part, Name)]
+    if finding.ranks and len(names) >= len(finding.ranks):
+        return _documents(finding, names, k)
+    if MISSING_TEXT.issuperset(finding.ids):
+        return ("must contain ", Sentence(finding.expected), "; the answer was ", Sentence(finding.found, marks=""))
+    return ("expected ", Sentence(finding.expected), "; found: ", Sentence(finding.found, marks=""))
+
+
+def _documents(finding: Finding, names: Sequence[Name], k: int) -> Parts:
+    """Return the documents of a finding, each with its rank before and now, and what was expected of a rank."""
+    before = finding.ranks_before or [None] * len(finding.ranks)
+    forbidden = " is forbidden" if finding.expected[0] == "no " else ""
+    last = finding.expected[-1]
+    depth = max(k, *map(int, TOP.findall(last) if isinstance(last, str) else ()), 1)  # a rule may look further than k
+    items: list[Parts] = []
+    in_top = [old if forbidden or (old or 0) <= depth else None for old in before]
+    for name, old, now in zip(names, in_top, finding.ranks, strict=False):
+        if finding.ranks_before is None:
+            moved = "missing" if now is None else f"rank {now}"
+        elif old is None and forbidden:
+            moved = f"now {_rank(now)}"
+        elif old is None and (now is None or now > depth):
+            moved = "still missing"
+        else:
+            moved = f"still rank {now}" if old == now else f"was {_rank(old)}, now {_rank(now)}"
+        items.append((name, f"{forbidden}: {moved}"))
+    wanted: Parts = "" if forbidden or not any(finding.ranks) else Sentence(("; wanted", last))
+    return (between("; ", items), wanted, "; …" if finding.more_ranks else "")
+
+
+def _rank(rank: int | None) -> str:
+    return "missing" if rank is None else f"rank {rank}"
 
 
 def _of_broken(report: Report, failing: int) -> str:
-    """Return how many queries are broken and, if only some of them fail, how many fail; the headline counts all."""
-    if failing >= report.broken.queries:
-        return count(failing, "broken query")
+    """Return how many of the broken queries fail."""
     return f"{failing:,} of {count(report.broken.queries, 'broken query')} {'fails' if failing == 1 else 'fail'}"
 
 
@@ -105,9 +157,16 @@ def tolerated(report: Report, max_rows: int) -> Iterator[Block]:
 
 
 def broken_lists(report: Report, file: str) -> Iterator[Block]:
-    """Yield what does not fail, then the broken queries, as lists for a terminal; ``file`` is the full report."""
+    """Yield the broken queries, then what does not fail, as lists for a terminal; ``file`` is the full report.
+
+    Queries that the baseline breaks as well, and which do not fail for that reason, are only counted.
+    """
     findings, most = FindingsByQuery(report), bounds.TERMINAL_QUERIES
-    not_failing, queries = not_failing_queries(report), broken_queries(report)
+    broken, others = broken_queries(report), not_failing_queries(report)
+    # If nothing is new, what is in the baseline is not only counted.
+    queries = [query for query in broken if not query.in_baseline] or broken
+    known = [*broken[len(queries) :], *(query for query in others if query.status == "known")]
+    not_failing = [query for query in others if query.status != "known"]
     excused: list[Parts] = [
         (Text(query.status, "status"), " ", Name(query.id), "  ", Text(why, "why"))
         for query in not_failing[:most]
@@ -116,7 +175,6 @@ def broken_lists(report: Report, file: str) -> Iterator[Block]:
     see = (", see ", Name(file)) if file else ()
     if rest := more(len(not_failing), most):
         excused.append((f"… and {rest} that do not fail", *see))
-    yield Items(excused)
     for query in queries[:most]:
         note = failing_since(report, query, findings)
         of_note = (" (", Text(note, "line"), ")") if note else ()
@@ -124,13 +182,20 @@ def broken_lists(report: Report, file: str) -> Iterator[Block]:
         yield Fold(title, [Items(list(_broken_lines(query, findings)))])
     if rest := more(len(queries), most):
         yield Note((f"… and {rest} broken", *see))
+    if known:
+        first = joined(([Name(query.id)] for query in known[: bounds.NAMES]), len(known) - bounds.NAMES)
+        status = "known" if known[0].status == "known" else "fail"
+        excused.append((Text(status, "status"), f" {len(known):,} {IN_BASELINE}: ", *first))
+    yield Items(excused)
 
 
 def _broken_lines(query: QueryReport, findings: FindingsByQuery) -> Iterator[Parts]:
-    for finding in findings.failing(query.id):
+    failing = findings.failing(query.id)
+    for finding in failing:
         yield ("Expected ", Sentence(finding.expected))
         yield ("Found: ", Sentence(finding.found))
-    if answer := shown_answer(query, bounds.TERMINAL_ANSWER):
+    quotes = any(isinstance(part, Name) and part.said for finding in failing for part in finding.found)
+    if not quotes and (answer := shown_answer(query, bounds.TERMINAL_ANSWER)):
         yield ("Answer: ", Text(answer, "line"))
     if why := findings.why_tolerated(query.id):
         listed = [(Sentence(item.expected), ": ", Sentence(item.found)) for item in findings.tolerated(query.id)]

@@ -7,6 +7,7 @@ from ragcontract.core.numbers import count, fixed, more
 from ragcontract.core.phrase import Name, joined
 from ragcontract.report.blocks import Bars, Block, Fold, Form, Group, Heading, Items, Note, Table
 from ragcontract.report.headline import changed_versions, not_compared
+from ragcontract.report.limit_text import digits_of
 from ragcontract.report.metric_table import table_rows
 from ragcontract.report.notes import worst_ranks
 from ragcontract.report.rank_changes import RankChange, RankChanges, Step, rank, rank_changes, top
@@ -14,8 +15,6 @@ from ragcontract.report.record import Report
 from ragcontract.report.sections.broken import query_cell, results, retrieved
 from ragcontract.report.sections.metrics import metric_notes
 from ragcontract.report.wording import Part, Parts, Sentence, Styled, Text
-
-DIGITS = 4
 
 
 def diff(report: Report, form: Form) -> Iterator[Block]:
@@ -121,7 +120,8 @@ def _metric(item: RankChange, report: Report, arrow: str) -> tuple[Part, ...]:
     if not item.metric:
         return ()
     before, now = (item.query.baseline_metrics or {}).get(item.metric), item.query.metrics[item.metric]
-    change = f"{report.metrics[item.metric].label} {fixed(before, DIGITS)} {arrow} {fixed(now, DIGITS)}"
+    digits = digits_of(report)
+    change = f"{report.metrics[item.metric].label} {fixed(before, digits)} {arrow} {fixed(now, digits)}"
     return (Text(change, "fact"), f"; {worst_ranks(report)}:" if item.steps else "")
 
 

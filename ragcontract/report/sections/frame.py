@@ -8,7 +8,7 @@ from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.run import SourceFile
 from ragcontract.report.blocks import Block, Fold, Form, Items, Note, Table
 from ragcontract.report.headline import drift, headline
-from ragcontract.report.limit_text import left_open, not_proven_notes
+from ragcontract.report.limit_text import could_hide, left_open
 from ragcontract.report.notes import about_inputs, change_notes, scope_note
 from ragcontract.report.parts import BaselineInput
 from ragcontract.report.queries import REASONS, score_reasons
@@ -19,11 +19,25 @@ JUDGED_HERE = "This pull request edits stored judgments. Review them like code: 
 JUDGED_UNKNOWN = "It is not known whether this pull request edits stored judgments: GitHub did not list all files"
 
 
+def cause(report: Report) -> Parts:
+    """Return the likeliest cause of what broke: a mistake in the input, or else what both sides show; empty if none."""
+    causes = [*report.likely_mistakes, *(cause.phrase for cause in report.causes if cause.is_likely)]
+    return Sentence(causes[0], "line") if causes else ""
+
+
+def other_causes(report: Report) -> Iterator[Block]:
+    """Yield the section on the other causes, if there are any."""
+    likely = next((cause for cause in report.causes if cause.is_likely and not report.likely_mistakes), None)
+    others = [Sentence(cause.phrase, "line") for cause in report.causes if cause is not likely]
+    if others:
+        yield Fold(f"{'Other possible' if likely or report.likely_mistakes else 'Possible'} causes", [Items(others)])
+
+
 def notes(
     report: Report, *, replaced_here: bool | None = None, judged_here: Sequence[str] | None = ()
 ) -> Iterator[Parts]:
     """Yield the notes under the headline; see the Markdown report for ``replaced_here`` and ``judged_here``."""
-    for phrase in (*report.likely_mistakes, *not_proven_notes(report), *report.label_notes):
+    for phrase in (*report.likely_mistakes[1:], *report.label_notes):
         yield Sentence(phrase, "line")
     yield from map(Sentence, change_notes(report, replaced_here=replaced_here))
     if judged_here is None:
@@ -34,10 +48,15 @@ def notes(
 
 
 def verdict(report: Report) -> list[Parts]:
-    """Return the verdict and its reason as one line, and below it what remains open and what changed."""
+    """Return what remains open and what changed, the likeliest cause, and the verdict as the last line."""
     scope = scope_note(report)
-    phrases = [*left_open(report), *([scope] if scope else []), *report.label_notes, *change_notes(report)]
-    return [(Text(report.verdict, "status"), "  ", Sentence(headline(report))), *map(Sentence, phrases)]
+    hidden = [phrase for phrase in (could_hide(report), scope) if phrase]
+    phrases = [*hidden, *report.label_notes, *change_notes(report)]
+    return [
+        *map(Sentence, phrases),
+        cause(report),
+        (Text(report.verdict, "status"), "  ", Text(headline(report), "fact")),
+    ]
 
 
 def open_notes(report: Report) -> Iterator[Parts]:

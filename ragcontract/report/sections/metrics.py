@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from msgspec import UNSET, UnsetType
 
 from ragcontract.core import bounds
-from ragcontract.core.numbers import as_written, count, digits_beside, fixed, more, signed
+from ragcontract.core.numbers import as_written, count, fixed, more, signed
 from ragcontract.core.phrase import Name, joined
 from ragcontract.core.safe_text import clipped
 from ragcontract.decision.gate_report import GateReport
 from ragcontract.report.blocks import Bars, Block, Fold, Form, Items, Note, Table
 from ragcontract.report.headline import shared_note
-from ragcontract.report.limit_text import alpha_of, ends_of, method_note, outcomes_of, p_of
+from ragcontract.report.limit_text import alpha_of, digits_of, ends_of, method_note, outcomes_of, p_of
 from ragcontract.report.metric_table import (
     at_largest_k,
     table_rows,
@@ -26,9 +26,8 @@ from ragcontract.report.metric_table import (
 from ragcontract.report.notes import repeats_note
 from ragcontract.report.parts import TierReport
 from ragcontract.report.record import MetricReport, Report, TagReport
-from ragcontract.report.wording import Lines, Mean, Parts, Tally, Text
+from ragcontract.report.wording import Mean, Parts, Tally, Text
 
-DIGITS, PLACES = 3, 2
 COMPARED = "In brackets the change since the baseline."
 
 
@@ -64,10 +63,11 @@ def tags(report: Report, form: Form, max_rows: int = bounds.HTML_TAGS) -> Iterat
     """Yield the table of tags, worst first; in HTML, the first ones are open."""
     if not report.tags:
         return
-    shown, worst, alpha = tag_metrics(report), tags_worst_first(report), alpha_of(report)
+    shown, worst = tag_metrics(report), tags_worst_first(report)
+    alpha, digits = alpha_of(report), digits_of(report)
     head: list[Parts] = ["Tag", "Queries", *(Text(metric.label, "label") for metric in shown.values())]
     rows: list[list[Parts]] = [
-        [Name(name), tag_size(tag), *_means(tag, shown, alpha)] for name, tag in worst[:max_rows]
+        [Name(name), tag_size(tag), *_means(tag, shown, alpha, digits)] for name, tag in worst[:max_rows]
     ]
     where = "" if form == "html" else ", in `report.json`"
     rest, further = Note(more(len(worst), max_rows, "tag", f"… and {{}}{where}.")), Note(tag_metrics_note(report))
@@ -85,13 +85,13 @@ def tags(report: Report, form: Form, max_rows: int = bounds.HTML_TAGS) -> Iterat
     yield Fold(count(len(worst), "tag"), [Table(head, align, rows), rest, Note(note), further])
 
 
-def _means(tag: TagReport, metrics: dict[str, MetricReport], alpha: float) -> Iterator[Mean]:
+def _means(tag: TagReport, metrics: dict[str, MetricReport], alpha: float, digits: int) -> Iterator[Mean]:
     changes, before = tag_changes(tag), tag.baseline_metrics or {}
     for key, metric in metrics.items():
-        mean, change = tag_mean(tag, key), round(changes.get(key, 0.0), DIGITS)
+        mean, change = tag_mean(tag, key), round(changes.get(key, 0.0), digits)
         yield Mean(
-            text="no value" if mean is None else fixed(mean, DIGITS),
-            change=signed(change, DIGITS) if change else "",
+            text="no value" if mean is None else fixed(mean, digits),
+            change=signed(change, digits) if change else "",
             is_better=(change > 0) == (metric.better == "higher"),
             is_significant=tag.p_values.get(key, 1) <= alpha,
             now=mean,
@@ -102,6 +102,7 @@ def _means(tag: TagReport, metrics: dict[str, MetricReport], alpha: float) -> It
 
 def noise(report: Report) -> Iterator[Block]:
     """Yield the section on how sure the changes are."""
+    digits = digits_of(report)
     limits: dict[str, list[GateReport]] = {key: [] for key in report.metrics}
     for gate in report.gates:
         if gate.tag is None and gate.metric in limits:
@@ -109,7 +110,8 @@ def noise(report: Report) -> Iterator[Block]:
     body: list[list[Parts]] = [
         [
             Text(metric.label, "label"),
-            Lines([signed(metric.delta, DIGITS), " to ".join(signed(end, DIGITS) for end in ends)]),
+            signed(metric.delta, digits),
+            " to ".join(signed(end, digits) for end in sorted(ends)),
             f"{noise.wins:,} / {noise.ties:,} / {noise.losses:,}",
             p_of(limits[key], noise.p_value),
             outcomes_of(limits[key]) or "no limit",
@@ -118,28 +120,25 @@ def noise(report: Report) -> Iterator[Block]:
         if (noise := metric.noise) and (ends := ends_of(limits[key], metric))
     ]
     if body:
-        head = ["Metric", "Change, at worst to at best", "Better / same / worse", "p of a drop", "Its limit"]
-        table = Table(head, "lrrrl", body)
+        head = ["Metric", "Change", "Interval", "Better / same / worse", "p", "Limit on the change"]
+        table = Table(head, "lrrrrl", body)
         yield Fold("How sure the changes are", [table, Note(Text(method_note(report), "fact"))])
 
 
-def rate(tier: TierReport) -> str:
-    """Return the pass rate of a tier and its counts: ``0.950 (57 of 60)``."""
-    digits = DIGITS
-    if tier.rate is not None and tier.minimum is not None:
-        digits = max(DIGITS, digits_beside(tier.rate, tier.minimum))
+def rate(tier: TierReport, digits: int) -> str:
+    """Return the pass rate of a tier and its counts: ``0.95 (57 of 60)``."""
     return f"{fixed(tier.rate, digits)} ({tier.passed:,} of {tier.queries:,})"
 
 
 def tiers(report: Report, form: Form) -> Iterator[Block]:
     """Yield the section on tiers, if there are any; a terminal does not show which tiers are gated."""
-    in_terminal, rows = form == "terminal", list[list[Parts]]()
+    in_terminal, rows, digits = form == "terminal", list[list[Parts]](), digits_of(report)
     for tier in (report.tiers or [])[: bounds.ROWS]:
         least = "" if tier.minimum is None else f"{'minimum ' if in_terminal else ''}{as_written(tier.minimum)}"
         skipped = Text(tier.skipped or "", "line")
         gates = joined(([Name(name)] for name in tier.gates[: bounds.NAMES]), len(tier.gates) - bounds.NAMES)
         gated = ("; " if tier.skipped else "", "gates ", *gates) if gates and not in_terminal else ()
-        rows.append([Name(tier.name), Text(tier.status, "status"), rate(tier), least, (skipped, *gated)])
+        rows.append([Name(tier.name), Text(tier.status, "status"), rate(tier, digits), least, (skipped, *gated)])
     if rows:
         sizes = Counter[str](tier.status for tier in report.tiers or [])
         words = {"fail": "broken", "waived": "waived", "skipped": "skipped"}
@@ -151,7 +150,7 @@ def tiers(report: Report, form: Form) -> Iterator[Block]:
 
 def modes(report: Report, form: Form) -> Iterator[Block]:
     """Yield the confusion matrix of modes, if any query expects one."""
-    modes = report.modes
+    modes, digits = report.modes, digits_of(report)
     if not modes or not modes.matrix:
         return
     names = list(modes.matrix)[: bounds.MATRIX]
@@ -173,10 +172,10 @@ def modes(report: Report, form: Form) -> Iterator[Block]:
             )
             for column in columns
         ]
-        recall = fixed(measures.recall, DIGITS) if (measures := modes.per_mode.get(name)) else "-"
+        recall = fixed(measures.recall, digits) if (measures := modes.per_mode.get(name)) else "-"
         rows.append([Text(name, "mode"), *cells, recall])
     precisions = [
-        fixed(measures.precision, DIGITS) if (measures := modes.per_mode.get(name)) else "" for name in columns
+        fixed(measures.precision, digits) if (measures := modes.per_mode.get(name)) else "" for name in columns
     ]
     words = ("Recall", "Precision") if form != "terminal" else ("recall", "precision")
     rows.append([words[1], *precisions, ""])
@@ -190,16 +189,19 @@ def overlap(report: Report, form: Form, max_rows: int) -> Iterator[Block]:
     """Yield the section on what the run retrieved that the baseline did not, and how much labels could still change."""
     if not report.least_overlap:
         return
+    digits = digits_of(report)
     title, k = "Overlap with the baseline, and what nobody has judged", max(report.k)
     measured = [metric for metric in report.metrics.values() if metric.k == k and metric.current is not None]
-    diagnostics = [_shown(metric) for metric in measured if metric.diagnostic is not UNSET]
-    best = [f"{_shown(metric)}, at most {highest}" for metric in measured if (highest := _highest(metric))]
+    diagnostics = [_shown(metric, digits) for metric in measured if metric.diagnostic is not UNSET]
+    best = [
+        f"{_shown(metric, digits)}, at most {highest}" for metric in measured if (highest := _highest(metric, digits))
+    ]
     labels = f"If the documents that nobody has judged were relevant: {'; '.join(best)}." if best else ""
     facts = [Text(fact, "line") for fact in (f"{', '.join(diagnostics)}.", labels) if fact]
     lines: list[Parts] = []
     body: list[list[Parts]] = []
     for query in report.least_overlap[:max_rows]:
-        shared, rbo = fixed(query.overlap, PLACES), fixed(query.rbo, PLACES)
+        shared, rbo = fixed(query.overlap, digits), fixed(query.rbo, digits)
         lines.append((Text(query.id, "id"), f": overlap {shared}, RBO {rbo}"))
         body.append([Name(query.id), shared, rbo])
     if form == "html":
@@ -208,13 +210,13 @@ def overlap(report: Report, form: Form, max_rows: int) -> Iterator[Block]:
         yield Fold(title, [*map(Note, facts), Table(["Least overlap", "Overlap", "RBO"], "lrr", body)])
 
 
-def _shown(metric: MetricReport) -> str:
-    return f"{clipped(metric.label, bounds.NAME)} {fixed(metric.current, PLACES)}"
+def _shown(metric: MetricReport, digits: int) -> str:
+    return f"{clipped(metric.label, bounds.NAME)} {fixed(metric.current, digits)}"
 
 
-def _highest(metric: MetricReport) -> str:
+def _highest(metric: MetricReport, digits: int) -> str:
     """Return the highest possible value; empty if it is the current one in the digits that are shown."""
     if isinstance(metric.if_relevant, UnsetType):
         return ""
-    highest = fixed(metric.if_relevant, PLACES)
-    return highest if highest != fixed(metric.current, PLACES) else ""
+    highest = fixed(metric.if_relevant, digits)
+    return highest if highest != fixed(metric.current, digits) else ""

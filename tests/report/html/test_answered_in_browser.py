@@ -75,9 +75,10 @@ def test_an_open_query_names_each_broken_rule_once_and_only_metrics_that_it_has(
     assert browser.js("document.querySelectorAll('.facts table:last-child tbody tr').length") == 1
 
 
-def test_what_was_found_stands_out_from_what_was_expected(browser: Browser, tmp_path: Path) -> None:
-    show(browser, tmp_path, report([query("q", "A")], {"q": ["x"]}))
-    assert browser.js("document.querySelector('.queries li b').innerText") == "missing from top 5"
+def test_what_broke_stands_out_and_names_its_document_once(browser: Browser, tmp_path: Path) -> None:
+    show(browser, tmp_path, report([query("q", "A", "B")], {"q": ["B"]}))
+    assert browser.js("document.querySelector('.queries li.broken').innerText") == "A: missing"
+    assert browser.js("document.querySelector('.queries td ul').innerText") == "A: missing\nB 1"
 
 
 def test_a_query_without_texts_has_no_table_of_them(browser: Browser, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_the_texts_of_a_report_are_all_marked() -> None:
         "«golden.jsonl:3: a question twice»",
         "«until 2026-12-31, @search: The index is rebuilt, see #41»",
         "«severity warn»",
-        "«e5-large@1» → «e5-large@2»",
+        "«e5-large@1»«",
         "«It is said there.»",
         "«m-2026»",
         "«Criteria», criterion by criterion",

@@ -3,15 +3,16 @@
 //
 // Keys of a query: i id, v displayed id if different, p location, q question, t indexes of its tags, m metrics now,
 // b metrics before, d documents [name, forbidden, rank now, rank before] with 0 for missing, s status if not pass,
-// f findings [expected, found], each a list of text and [name], r broken rules, y why it does not fail, w weight if not
-// 1, c change (gain in reciprocal rank, negative is worse), n results now and o results before of a broken query, each
-// [document, "relevant", "forbidden" or "", chunk and score], g what was said and seen [title, now, before], each side
+// f findings, each a list of text and [name], u indexes of the documents whose ranks these name, r broken rules, y why it
+// does not fail, w weight if not 1, c change (gain in reciprocal rank, negative is worse), n results now and o results
+// before of a broken query, each [document, "relevant", "forbidden" or "", chunk and score, its text if that is known and
+// it entered or left the results], g what was said and seen [title, now, before], each side
 // [texts, number of others], a which of its rows these are if it has several. Queries are sorted worst first.
-// data.lower has 1 for each metric of which lower is better.
+// data.lower has 1 for each metric of which lower is better, data.offered the indexes of the metrics to choose from.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const ROWS = 20, PRINTED = 500, NAMED = 5, DOCUMENTS = 200;
-const TITLES = ["Query", "Status", "Broken rules", "Ranks", "", "Change", "Tags"];
+const WIDTH = 3 + (data.offered.length > 0) + (data.compared && data.offered.length > 0) + (data.tags.length > 0);
 const STATUSES = ["fail", "counted", "warn", "skipped", "waived", "known", "pass"];
 const SORTS = {
   query: { title: "Query", of: (query) => shownId(query) },
@@ -44,7 +45,7 @@ function plural(number, noun) {
 function statusOf(query) { return query.s ?? "pass"; }
 function shownId(query) { return query.v ?? query.i; }
 function rankText(rank) { return rank ? String(rank) : "missing"; }
-function fixed(value) { return value == null ? "n/a" : value.toFixed(3); }
+function fixed(value) { return value == null ? "n/a" : value.toFixed(data.digits); }
 
 function change(query, metric) {
   const now = query.m[metric], before = query.b?.[metric];
@@ -53,7 +54,7 @@ function change(query, metric) {
 
 function signed(value) {
   if (value == null) return "n/a";
-  const digits = Math.abs(value).toFixed(3);
+  const digits = Math.abs(value).toFixed(data.digits);
   return Number(digits) === 0 ? digits : (value > 0 ? "+" : "-") + digits;
 }
 
@@ -112,15 +113,15 @@ function refresh({ keepPage = false } = {}) {
     const way = state.descending ? "descending" : "ascending";
     head.setAttribute("aria-sort", head.dataset.sort === state.sort ? way : "none");
   }
-  const metric = data.metrics[state.metric] ?? "Metric";
-  document.querySelector('th[data-sort="metric"] button').textContent = metric;
+  const metric = document.querySelector('th[data-sort="metric"] button');
+  if (metric) metric.textContent = data.metrics[state.metric];
   $("sort").value = state.sort && `${state.sort} ${state.descending}`;
 }
 
 function draw(queries) {
   const rows = queries.flatMap((query) => state.open.has(query) ? [row(query), detail(query)] : [row(query)]);
   if (!rows.length) {
-    rows.push(el("tr", { role: "row" }, el("td", { role: "cell", colspan: TITLES.length, class: "empty" },
+    rows.push(el("tr", { role: "row" }, el("td", { role: "cell", colspan: WIDTH, class: "empty" },
       "No query matches. Reset shows all.")));
   }
   $("rows").replaceChildren(...rows);
@@ -135,34 +136,30 @@ function row(query) {
   const toggle = el("button", { type: "button", class: "plain toggle", "aria-expanded": open },
     el("bdi", { class: "id" }, shownId(query)));
   const made = el("tr", { role: "row", class: open ? "open" : null },
-    cell(0, toggle, el("p", { class: "question", dir: "auto" }, query.q)),
-    cell(1, status),
-    cell(2, ...(query.f ? [broken(query)] : [])),
-    cell(3, ranks(query)),
-    cell(4, fixed(query.m[state.metric])),
-    cell(5, el("span", { class: direction }, signed(moved))),
-    cell(6, el("span", {}, ...(query.t ?? []).map((tag) => el("bdi", { class: "tag" }, data.tags[tag])))));
-  toggle.addEventListener("click", () => flip(query, made, toggle));
+    cell("Query", toggle, el("p", { class: "question", dir: "auto" }, query.q)),
+    cell("Status", status),
+    cell("Broken rules and ranks", happened(query)),
+    ...(data.offered.length ? [cell(data.metrics[state.metric], fixed(query.m[state.metric]))] : []),
+    ...(data.offered.length && data.compared ? [cell("Change", el("span", { class: direction }, signed(moved)))] : []),
+    ...(data.tags.length ? [cell("Tags", el("span", {}, ...(query.t ?? []).map((tag) => el("bdi", { class: "tag" }, data.tags[tag]))))] : []));
+  // The whole row opens, but for selected text.
+  made.addEventListener("click", () => { if (getSelection().isCollapsed) flip(query, made, toggle); });
   made.query = query;
   return made;
 }
 
-function broken(query) {
-  const sentence = (phrase) => phrase.map((part) => (typeof part === "string" ? part : el("bdi", {}, ...part)));
-  return el("div", {}, el("ul", {}, ...query.f.map(([wanted, got]) => el("li", {}, ...sentence(wanted), ": ", el("b", {}, ...sentence(got))))),
-    ...(query.y ? [el("p", { class: "why" }, query.y)] : []));
+// What broke, then the documents that this does not name, with their ranks before and now: the first few of them.
+function happened(query) {
+  const sentence = (phrase) => phrase.map((part) => (typeof part === "string" ? part : el("code", {}, ...part)));
+  const others = query.d.filter((_, number) => !query.u?.includes(number));
+  const items = [...(query.f ?? []).map((phrase) => el("li", { class: "broken" }, ...sentence(phrase))),
+    ...others.slice(0, NAMED).map((each) => el("li", {}, el("bdi", {}, each[0]), each[1] ? " (forbidden) " : " ", rankStep(each)))];
+  if (others.length > NAMED) items.push(el("li", {}, `${(others.length - NAMED).toLocaleString("en")} more`));
+  return el("div", {}, el("ul", {}, ...items), ...(query.y ? [el("p", { class: "why" }, query.y)] : []));
 }
 
-function cell(column, ...children) {
-  const label = TITLES[column] || data.metrics[state.metric] || "Metric";
+function cell(label, ...children) {
   return el("td", { role: "cell", "data-label": label }, ...children);
-}
-
-// The documents with their ranks before and now: the first few, and how many there are besides.
-function ranks(query) {
-  const items = query.d.slice(0, NAMED).map((each) => el("li", {}, el("bdi", {}, each[0]), each[1] ? " (forbidden) " : " ", rankStep(each)));
-  if (query.d.length > NAMED) items.push(el("li", {}, `${(query.d.length - NAMED).toLocaleString("en")} more`));
-  return el("ul", {}, ...items);
 }
 
 function rankStep([, , now, before]) {
@@ -188,23 +185,23 @@ function remember(hash) {
 }
 
 function detail(query) {
-  const compared = Boolean(query.b);
+  const compared = Boolean(query.b), before = compared ? ["Before"] : [];
   const documents = query.d.slice(0, DOCUMENTS).map((each) => el("tr", {},
     el("td", {}, el("bdi", {}, each[0]), each[1] ? " (forbidden)" : ""),
-    el("td", {}, each[3] === undefined ? "n/a" : rankText(each[3])), el("td", {}, rankText(each[2]))));
+    ...(compared ? [el("td", {}, rankText(each[3]))] : []), el("td", {}, rankText(each[2]))));
   const metrics = data.metrics.flatMap((label, number) => query.m[number] == null && query.b?.[number] == null ? [] : [
-    el("tr", {}, el("td", {}, label), el("td", {}, compared ? fixed(query.b[number]) : "n/a"),
-      el("td", {}, fixed(query.m[number])), el("td", {}, signed(change(query, number))))]);
+    el("tr", {}, el("td", {}, label), ...(compared ? [el("td", {}, fixed(query.b[number]))] : []),
+      el("td", {}, fixed(query.m[number])), ...(compared ? [el("td", {}, signed(change(query, number)))] : []))]);
   const facts = [query.p, query.w ? `weight ${query.w}` : "", query.r ? `breaks ${[...new Set(query.r)].join(", ")}` : "",
     query.d.length > DOCUMENTS ? `${plural(query.d.length - DOCUMENTS, "more document")} not shown` : ""];
-  return el("tr", { role: "row", class: "detail" }, el("td", { role: "cell", colspan: TITLES.length },
+  return el("tr", { role: "row", class: "detail" }, el("td", { role: "cell", colspan: WIDTH },
     el("div", { class: "facts" },
       el("p", {}, `${facts.filter(Boolean).join(" · ")} `,
         el("a", { href: address(query), class: "permalink" }, "Link to this query")),
       ...(query.g ? [texts(query)] : []),
       ...(query.n ? [results(query)] : []),
-      ...(documents.length ? [small("Documents and their ranks", ["Document", "Before", "Now"], documents)] : []),
-      ...(metrics.length ? [small("Metrics", ["Metric", "Before", "Now", "Change"], metrics)] : []))));
+      ...(documents.length ? [small("Documents and their ranks", ["Document", ...before, "Now"], documents)] : []),
+      ...(metrics.length ? [small("Metrics", ["Metric", ...before, "Now", ...(compared ? ["Change"] : [])], metrics)] : []))));
 }
 
 function results(query) {
@@ -232,10 +229,10 @@ function texts(query) {
   return made;
 }
 
-function result([name, wanted, about]) {
+function result([name, wanted, about, text]) {
   const label = { relevant: "✓ relevant", forbidden: "✕ forbidden" }[wanted];
   return [el("bdi", {}, name), ...(label ? [" ", el("span", { class: `status ${wanted === "relevant" ? "pass" : "fail"}` }, label)] : []),
-    ...(about ? [el("div", { class: "muted" }, about)] : [])];
+    ...(about ? [el("div", { class: "muted" }, about)] : []), ...(text ? [el("p", { class: "passage", dir: "auto" }, text)] : [])];
 }
 
 function small(caption, titles, rows) {

@@ -26,14 +26,14 @@ function startTable() {
     head.replaceChildren(button);
   }
   $("sort").append(el("option", { value: "" }, "worst first"));
-  for (const [name, { title }] of Object.entries(SORTS)) {
+  for (const [name, { title }] of Object.entries(SORTS).filter(([name]) => document.querySelector(`th[data-sort="${name}"]`))) {
     $("sort").append(el("option", { value: `${name} false` }, `${title} ↑`), el("option", { value: `${name} true` }, `${title} ↓`));
   }
   data.tags.forEach((tag, number) => $("tag").append(el("option", { value: number }, tag)));
-  data.metrics.forEach((metric, number) => $("metric").append(el("option", { value: number }, metric)));
+  for (const number of data.offered) $("metric").append(el("option", { value: number }, data.metrics[number]));
   $("metric").value = state.metric;
   $("tag").parentElement.hidden = !data.tags.length;
-  $("metric").parentElement.hidden = data.metrics.length < 2;
+  $("metric").parentElement.hidden = data.offered.length < 2;
   for (const name of ["controls", "count"]) $(name).hidden = false;
 }
 
@@ -76,7 +76,7 @@ function startPrinting() {
     for (const fold of closed) fold.open = true;
     draw(found.slice(0, PRINTED));
     if (found.length > PRINTED) {
-      $("rows").append(el("tr", { role: "row" }, el("td", { role: "cell", colspan: TITLES.length, class: "empty" },
+      $("rows").append(el("tr", { role: "row" }, el("td", { role: "cell", colspan: WIDTH, class: "empty" },
         `… and ${plural(found.length - PRINTED, "more query")}`)));
     }
   });

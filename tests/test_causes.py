@@ -1,0 +1,158 @@
+"""Breaks of a small retriever, and honest changes to it: the cause that a check names, or none.
+
+The corpus is made up. The retriever counts common words, which is enough to have ranks that depend on the documents.
+"""
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import golden, write_jsonl
+from tests.process import rag_contract
+
+FOLDERS, FILES, WORDS = ("billing", "crypto", "files", "http", "queues", "users"), 8, 5
+Docs = dict[str, frozenset[str]]
+K = 5
+
+
+def words_of(folder: str, number: int) -> list[str]:
+    """Return the words of a document: some of its own, some that it shares with its neighbours and its folder."""
+    return [folder, f"{folder}{number}", f"{folder}{number}x", f"pair{number // 2}", f"third{number % 3}", "the"]
+
+
+DOCUMENTS: Docs = {
+    f"{folder}/topic-{number}": frozenset(words_of(folder, number)) for folder in FOLDERS for number in range(FILES)
+}
+QUESTIONS = {
+    f"{folder}-{number}": (f"{folder}/topic-{number}", [folder, f"{folder}{number}", f"pair{number // 2}"])
+    for folder in FOLDERS
+    for number in range(0, FILES, 2)
+}
+
+
+def retrieve(documents: Docs, words: Iterable[str], k: int = 10) -> list[str]:
+    """Return the documents with the most words of a question; the names decide among equals."""
+    asked = set(words)
+    return sorted(documents, key=lambda name: (-len(asked & documents[name]), name))[:k]
+
+
+def rows(
+    documents: Docs = DOCUMENTS,
+    *,
+    k: int = 10,
+    ask: Callable[[list[str]], list[str]] = list,
+    rename: Callable[[str], str] = str,
+    **versions: str,
+) -> list[dict[str, Any]]:
+    """Return the run of a retriever over these documents."""
+    return [
+        {
+            "query_id": query_id,
+            "results": [{"doc_id": rename(name)} for name in retrieve(documents, ask(words), k)],
+            **versions,
+        }
+        for query_id, (_, words) in QUESTIONS.items()
+    ]
+
+
+def without(*folders: str) -> Docs:
+    return {name: words for name, words in DOCUMENTS.items() if not name.startswith(folders)}
+
+
+def grown(words: Callable[[list[str]], list[str]], folder: str) -> Docs:
+    """Return the documents and as many new ones again, with some words of each."""
+    new = {f"{folder}/{name}": frozenset(words(sorted(DOCUMENTS[name]))) for name in DOCUMENTS}
+    return DOCUMENTS | new
+
+
+def first_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: Any, now: Any) -> tuple[int, str, str]:
+    """Check; return the exit code, and what stands under the headline of report.md and above the terminal's verdict."""
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(Path("golden.jsonl"), [golden(name, wanted) for name, (wanted, _) in QUESTIONS.items()])
+    Path("ragcontract.yml").write_text(f"k: {K}\nfail_on: {{mrr_drop_gt: 0.05, recall_drop_gt: 0.05}}\n")
+    write_jsonl(Path("good.jsonl"), before)
+    write_jsonl(Path("now.jsonl"), now)
+    ended = rag_contract("check", "--run", "now.jsonl", "--baseline", "good.jsonl")
+    assert ended.code in {0, 1}, ended
+    report = Path("report.md").read_text().replace("`", "").replace("\\", "")
+    causes = json.loads(Path("report.json").read_text())
+    named = bool(causes["causes"] or causes["likely_mistakes"])
+    return ended.code, report.split("\n\n")[1] if named else "", ended.out.splitlines()[-2] if named else ""
+
+
+BREAKS: dict[str, tuple[Any, Any, str]] = {
+    "files not indexed": (
+        rows(retriever_version="0a1b2c3"),
+        rows(without("crypto", "users"), retriever_version="9f8e7d6"),
+        (
+            "8 relevant documents that the baseline found occur nowhere in this run (crypto/…, users/…): "
+            "are they still indexed?"
+        ),
+    ),
+    "fewer results": (
+        rows(ask=lambda words: [words[0]]),
+        rows(ask=lambda words: [words[0]], k=2),
+        "The run has 2 results a query and the baseline has 10: 12 queries found a document below rank 2",
+    ),
+    "ids in another form": (
+        rows(),
+        rows(rename=lambda name: f"docs/{name}.md"),
+        "24 of 24 relevant ids never occur in the run",
+    ),
+    "some ids in another form": (
+        rows(),
+        rows(rename=lambda name: f"v2/{name}.md" if name.startswith(("crypto", "http")) else name),
+        (
+            "8 relevant documents that the baseline found occur under other ids in this run "
+            "(v2/crypto/topic-0.md for crypto/topic-0)"
+        ),
+    ),
+    "another embedding": (
+        rows(embedding_model="words-1"),
+        rows(ask=lambda words: [words[0]], embedding_model="words-2", prompt_version="7"),
+        "Changed since the baseline: embedding model words-1 → words-2, prompt version is 7 now and was unknown before",
+    ),
+    "no results": (
+        rows(),
+        [row if number % 3 else row | {"results": []} for number, row in enumerate(rows())],
+        "8 queries have no results: did the retriever fail or time out?",
+    ),
+    "questions cut": (rows(), rows(ask=lambda words: words[2:]), ""),
+}
+
+
+@pytest.mark.parametrize(("before", "now", "said"), BREAKS.values(), ids=BREAKS)
+def test_the_cause_of_a_break_stands_under_the_headline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: Any, now: Any, said: str
+) -> None:
+    code, report, terminal = first_line(tmp_path, monkeypatch, before, now)
+    assert code == 1
+    assert (report[: len(said)], terminal[: len(said)]) == (said, said)
+    assert said or not (report + terminal)
+
+
+HONEST: dict[str, tuple[Any, Any, int]] = {
+    "the corpus grew": (rows(), rows(grown(lambda words: words[:1], "news")), 0),
+    "a version was renamed": (rows(embedding_model="a"), rows(embedding_model="b"), 0),
+    "documents went that no question needs": (
+        rows(index_version="1"),
+        rows({name: words for name, words in DOCUMENTS.items() if not name.endswith("7")}, index_version="2"),
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "now", "code"), HONEST.values(), ids=HONEST)
+def test_an_honest_change_has_no_cause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: Any, now: Any, code: int
+) -> None:
+    assert first_line(tmp_path, monkeypatch, before, now) == (code, "", "")
+
+
+def test_pages_that_answer_as_well_are_missing_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, report, terminal = first_line(tmp_path, monkeypatch, rows(), rows(grown(list, "a-guide")))
+    said = "The drop may be missing labels: nobody has judged "
+    assert (code, report[: len(said)], terminal[: len(said)]) == (1, said, said)
