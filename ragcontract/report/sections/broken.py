@@ -120,7 +120,9 @@ def _documents(finding: Finding, names: Sequence[Name], k: int) -> Parts:
         else:
             moved = f"still rank {now}" if old == now else f"was {_rank(old)}, now {_rank(now)}"
         items.append((name, f"{forbidden}: {moved}"))
-    wanted: Parts = "" if forbidden or not any(finding.ranks) else Sentence(("; wanted", last))
+    any_of = len(names) > 1 and " or " in finding.expected
+    start = "; one of them wanted" if any_of else "; wanted"
+    wanted: Parts = "" if forbidden or not (any_of or any(finding.ranks)) else Sentence((start, last))
     return (between("; ", items), wanted, "; …" if finding.more_ranks else "")
 
 

@@ -231,7 +231,7 @@ def test_a_query_that_is_new_has_no_before() -> None:
 def test_several_findings_of_a_query_stand_under_its_name() -> None:
     made = report([query("q", "A", "B", must_rank_at_most=1)], {"q": ["x", "A"]}, {"q": ["B", "A"]})
     findings = [
-        "A: still rank 2; B: was rank 1, now missing; in top 1 wanted",
+        "A: still rank 2; B: was rank 1, now missing; one of them wanted in top 1",
         "B: was rank 1, now missing",
     ]
     assert Page(render(made)).broken == ["\n".join(["What about q? q", *findings])]
