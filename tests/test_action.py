@@ -219,7 +219,7 @@ def test_while_nothing_is_labelled_the_job_shows_the_line_of_the_command(runner:
     problem = "golden.jsonl: nothing is labelled yet: run rag-contract label"
     assert result.exit_code == 2
     assert [one.message for one in result.annotations if one.level == "error"] == [problem]
-    assert result.outputs["summary"] == f"Retrieval contract could not be judged: {problem}"
+    assert result.outputs["summary"] == f"could not be judged: {problem}"
     assert "nothing is labelled yet" in github.bodies()[0]
 
 
@@ -229,7 +229,7 @@ def test_in_an_empty_workspace_the_job_shows_how_to_start(runner: Runner, github
     problem = "there is no contract in this folder: start with `rag-contract init`"
     assert result.exit_code == 2
     assert [one.message for one in result.annotations if one.level == "error"] == [problem]
-    assert result.outputs["summary"] == f"Retrieval contract could not be judged: {problem}"
+    assert result.outputs["summary"] == f"could not be judged: {problem}"
     assert error_in(runner.workspace / "report.json").problems == [problem]
     assert "there is no contract in this folder" in github.bodies()[0]
 

@@ -95,7 +95,10 @@ BREAKS: dict[str, tuple[Any, Any, str]] = {
     "fewer results": (
         rows(ask=lambda words: [words[0]]),
         rows(ask=lambda words: [words[0]], k=2),
-        "The run has 2 results a query and the baseline has 10: 12 queries found a document below rank 2",
+        (
+            "The run has only 2 results a query (the baseline 10), and 12 queries had a relevant document "
+            "below rank 2: return at least 5"
+        ),
     ),
     "ids in another form": (
         rows(),
@@ -106,8 +109,8 @@ BREAKS: dict[str, tuple[Any, Any, str]] = {
         rows(),
         rows(rename=lambda name: f"v2/{name}.md" if name.startswith(("crypto", "http")) else name),
         (
-            "8 relevant documents that the baseline found occur under other ids in this run "
-            "(v2/crypto/topic-0.md for crypto/topic-0)"
+            "8 relevant documents that the baseline found have other ids in this run "
+            "(v2/crypto/topic-0.md, in the contract crypto/topic-0): write them as in the contract"
         ),
     ),
     "another embedding": (

@@ -118,7 +118,9 @@ def test_what_explains_the_metrics_of_a_run_is_said_once_in_every_format() -> No
     """Chunk ids for document ids in one run, fewer results than k in both."""
     write_run("chunks", each(IDS, "A#1", "B#2"))
     runs = ("first.jsonl", "chunks.jsonl")
-    chunk_ids = "1 of 1 relevant id never occurs in the run; 1 does without the suffix #n of the run's ids (A#1 for A)"
+    chunk_ids = (
+        "1 of 1 relevant id never occurs in the run; 1 would match without the suffix #n of the run's ids (A#1 for A)"
+    )
     short = "The run has at most 2 results a query, so Recall@5 is Recall@2; export at least 5, or lower k."
     compare(*runs, "--format", "html", "--out", "page.html")
     for shown in (compare(*runs).out, unescape(Path("page.html").read_text())):

@@ -106,7 +106,7 @@ def test_notes_on_the_run_are_in_every_format() -> None:
 def test_likely_mistakes_come_first_in_markdown(workspace: Path) -> None:
     write_jsonl(workspace / "current_run.jsonl", [run(name, "A#1") for name in ("lost", "slipped", "better", "new")])
     (said,) = Page(diff("--format", "md").out).items
-    assert said.startswith("1 of 1 relevant id never occurs in the run; 1 does without the suffix #n")
+    assert said.startswith("1 of 1 relevant id never occurs in the run; 1 would match without the suffix #n")
 
 
 def test_a_diff_gives_no_verdict_although_rules_are_broken_and_limits_cannot_be_judged(workspace: Path) -> None:

@@ -24,7 +24,7 @@ def chunked(row: Row, form: str) -> Row:
     return row | {"results": [{"doc_id": form.format(result["doc_id"])} for result in row["results"]]}
 
 
-NEVER = "5 of 5 relevant ids never occur in the run; 5 do"
+NEVER = "5 of 5 relevant ids never occur in the run; 5 would match"
 CHUNKS = "are these chunk ids? A result has the document's id as doc_id and the chunk's as chunk_id"
 SAME = "write ids the same way in the contract and in the run"
 # What the run's ids are instead of those of the contract, and what is said of it.
@@ -161,7 +161,7 @@ def test_ids_in_another_form_are_one_annotation_and_at_the_top_of_the_comment(tm
     write_jsonl(runner.workspace / "current_run.jsonl", [chunked(row, "{}#3") for row in RUN])
     said = [one.message for one in runner.run().annotations if "never occur" in one.message]
     assert said == [f"{NEVER} without the suffix #n of the run's ids (doc_0#3 for doc_0): {CHUNKS}"]
-    assert "\n\n5 of 5 relevant ids never occur in the run; 5 do without the suffix `#n`" in github.bodies()[0]
+    assert "\n\n5 of 5 relevant ids never occur in the run; 5 would match without the suffix `#n`" in github.bodies()[0]
 
 
 def test_a_pull_request_from_behind_a_link_shows_no_ids(tmp_path: Path, github: GitHub) -> None:

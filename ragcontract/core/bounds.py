@@ -129,7 +129,7 @@ SUBSEQUENCE = 10**9  # ; words of a response times words of its `reference`, for
 # All reports
 ALL_QUERIES = 10_000  # golden queries; a report with all queries by default; only changed queries are listed
 RAISED = 20  # findings; the message of `ContractBroken` in Python; the others are counted
-OPEN_QUERIES = 10  # queries; the broken ones in the open in Markdown; the others are folded
+OPEN_QUERIES = 5  # queries; the broken ones in the open in Markdown; the others are folded
 HEADLINE = 90  # characters; the headline of a report; facts that matter less are left out
 LISTED = 5  # documents; a list in a sentence, and the ranks in a cell; the others are counted
 REPLACED_DAYS = 14  # days; a note that the baseline was replaced; only the list of inputs has it

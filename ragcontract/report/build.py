@@ -11,12 +11,13 @@ from ragcontract.core.numbers import percent
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.safe_text import encodable
 from ragcontract.core.version import __version__
-from ragcontract.decision.causes import Cause, causes_of, likely_mistakes, run_notes
+from ragcontract.decision.causes import Cause, causes_of
 from ragcontract.decision.contract_changes import contract_changes
 from ragcontract.decision.decide import Decision
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.gate_report import NOT_HELD, GateReport, worst
 from ragcontract.decision.gates import noise_of_metrics, p_values_of_tags
+from ragcontract.decision.run_notes import likely_mistakes, run_notes
 from ragcontract.evaluation.observations import Depths, RepeatedResults, UnknownQueries, Versions
 from ragcontract.evaluation.side import Side
 from ragcontract.report.headline import as_warning, summary_of

@@ -18,15 +18,14 @@ from ragcontract.core.numbers import SAME, beginning, count, fixed, more, signed
 from ragcontract.core.phrase import Name
 from ragcontract.core.run import SourceFile, ranks_by_id
 from ragcontract.core.safe_text import clipped, encodable, visible
-from ragcontract.decision.causes import likely_mistakes, run_notes
 from ragcontract.decision.evaluated import Evaluation
+from ragcontract.decision.run_notes import likely_mistakes, run_notes
 from ragcontract.evaluation.observations import Versions
 from ragcontract.files.writing import document
-from ragcontract.report.blocks import Block, Fold, Form, Heading, Items, Note, Table
+from ragcontract.report.blocks import Block, Fold, Form, Heading, Items, Lines, Note, Parts, Table, Text
 from ragcontract.report.build import TOOL
 from ragcontract.report.headline import as_warning
 from ragcontract.report.parts import shown_files
-from ragcontract.report.wording import Lines, Parts, Text
 from ragcontract.runs.baseline_file import Tool
 from ragcontract.statistics.sign_flips import Change
 from ragcontract.statistics.significance import Z_95, change_bounds, mean_interval

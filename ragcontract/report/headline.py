@@ -82,6 +82,7 @@ def headline(report: Report) -> str:
 
 def _what_held(report: Report, limits: int) -> list[str]:
     number = report.inputs.golden.queries
+    holding = max(0, number - sum(query.status != "pass" for query in report.queries))
     queries, broken = count(number, "query"), report.broken
     held = f"{count(limits, 'limit')} {'holds' if limits == 1 else 'hold'}" if limits else ""
     if counted := sum(query.status == "counted" for query in report.queries):
@@ -89,8 +90,11 @@ def _what_held(report: Report, limits: int) -> list[str]:
     if broken.queries:
         return [f"Nothing new broken in {queries}, {broken.in_baseline:,} {IN_BASELINE}", held]
     if limits:
-        return [f"{queries} and {count(limits, 'limit')} hold"]
-    return [f"{queries} {'holds' if number == 1 else 'hold'}", "" if report.gates else "no limits are set"]
+        return [f"{count(holding, 'query')} and {count(limits, 'limit')} hold"]
+    return [
+        f"{count(holding, 'query')} {'holds' if holding == 1 else 'hold'}",
+        "" if report.gates else "no limits are set",
+    ]
 
 
 NO_QUERY = "no query is broken"
@@ -100,7 +104,7 @@ def _what_broke(report: Report, limits: int) -> list[str]:
     broken, of_limits = report.broken, f"{count(limits, 'limit')} broken" if limits else ""
     if not broken.queries:
         first = next((gate for gate in report.gates if gate.status == "fail"), None)
-        named = f": {limited_by(first)}" if limits == 1 and first and first.of is None else ""
+        named = f": {visible(limited_by(first))}" if limits == 1 and first and first.of is None else ""
         whole = f"{of_limits}{named}; {NO_QUERY}"
         return [whole if len(whole) <= bounds.HEADLINE else f"{of_limits}; {NO_QUERY}"]
     start = f"{broken.queries:,} of {count(report.inputs.golden.queries, 'query')} broken"

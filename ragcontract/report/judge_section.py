@@ -13,10 +13,9 @@ from ragcontract.core.judge_settings import Confirmed, Task
 from ragcontract.core.numbers import count, fixed, more
 from ragcontract.core.phrase import Name
 from ragcontract.core.safe_text import clipped_line
-from ragcontract.report.blocks import Block, Fold, Form, Heading, Items, Note, Table
+from ragcontract.report.blocks import Block, Fold, Form, Heading, Items, Note, Parts, Styled, Table, Text
 from ragcontract.report.parts import JudgedItem, JudgedQuery, JudgeReport, TaskReport
 from ragcontract.report.record import Report
-from ragcontract.report.wording import Parts, Styled, Text
 
 DIGITS = 2
 TITLE = "What the judge said"

@@ -44,7 +44,7 @@ def digits_of(report: Report) -> int:
     A limit for which even 4 are too few is marked with ``just over`` or ``just under``.
     """
     wanted = [_digits_beside(gate, report.metrics.get(gate.metric)) for gate in report.gates if gate.unit == "points"]
-    return max((digits for digits in wanted if digits <= MOST_FOR_TABLES), default=FEWEST)
+    return min(max(wanted, default=FEWEST), MOST_FOR_TABLES)
 
 
 def _digits_beside(gate: GateReport, metric: MetricReport | None) -> int:

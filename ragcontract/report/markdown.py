@@ -17,7 +17,27 @@ from ragcontract.core.numbers import count
 from ragcontract.core.phrase import Name, Phrase, shortened
 from ragcontract.core.phrase import render as render_phrase
 from ragcontract.core.safe_text import clipped, clipped_line
-from ragcontract.report.blocks import Bars, Block, Fold, Form, Group, Heading, Items, Note, Table
+from ragcontract.report.blocks import (
+    Bars,
+    Block,
+    Fold,
+    Form,
+    Group,
+    Heading,
+    Items,
+    Kind,
+    Lines,
+    Mean,
+    Note,
+    Part,
+    Parts,
+    Sentence,
+    Style,
+    Table,
+    Tally,
+    Text,
+    rendered,
+)
 from ragcontract.report.formats import Reported
 from ragcontract.report.headline import headline, other_warnings, subject
 from ragcontract.report.limit_text import could_hide
@@ -28,7 +48,6 @@ from ragcontract.report.sections.broken import answered, broken, retrieved, tole
 from ragcontract.report.sections.changes import changed_ranks
 from ragcontract.report.sections.frame import cause, inputs, listed, notes, other_causes, reasons, warnings
 from ragcontract.report.sections.metrics import metrics, modes, noise, overlap, tags, tiers
-from ragcontract.report.wording import Kind, Lines, Mean, Part, Parts, Sentence, Style, Tally, Text, rendered
 
 ZERO_WIDTH_SPACE = "\u200b"
 

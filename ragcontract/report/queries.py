@@ -138,10 +138,10 @@ def not_failing_queries(report: Report) -> list[QueryReport]:
 
 
 def worst_first_key(query: QueryReport) -> tuple[bool, bool, bool, float]:
-    """Return a sort key: first what fails by itself, then new, then forbidden documents, then the most lost ranks."""
+    """Return a sort key: first what is new, then what fails by itself, then forbidden documents, then lost ranks."""
     forbidden = any(doc_id in query.forbidden_ranks for broken in query.violations for doc_id in broken.doc_ids)
     before = len(query.ranks) if query.baseline_ranks is None else _reciprocals(query.baseline_ranks)
-    return query.status == "counted", query.in_baseline, not forbidden, _reciprocals(query.ranks) - before
+    return query.in_baseline, query.status == "counted", not forbidden, _reciprocals(query.ranks) - before
 
 
 def _reciprocals(ranks: RanksById) -> float:

@@ -103,7 +103,7 @@ def _gain(step: Step) -> float:
 
 def rank(number: int | None) -> str:
     """Format a rank; None is ``missing``."""
-    return "missing" if number is None else str(number)
+    return "missing" if number is None else f"{number:,}"  # with commas, no number of a report is a commit
 
 
 def listed_queries(report: Report) -> list[QueryReport]:

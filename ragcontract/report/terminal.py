@@ -15,7 +15,24 @@ from ragcontract.core.phrase import Name
 from ragcontract.core.phrase import render as render_phrase
 from ragcontract.core.run import Latency
 from ragcontract.core.safe_text import clipped, shorten, visible
-from ragcontract.report.blocks import Bars, Block, Fold, Form, Group, Heading, Items, Note, Table
+from ragcontract.report.blocks import (
+    Bars,
+    Block,
+    Fold,
+    Form,
+    Group,
+    Heading,
+    Items,
+    Kind,
+    Mean,
+    Note,
+    Parts,
+    Sentence,
+    Style,
+    Table,
+    Text,
+    rendered,
+)
 from ragcontract.report.headline import drift
 from ragcontract.report.metric_table import Row, table_rows
 from ragcontract.report.notes import repeats_note
@@ -24,7 +41,6 @@ from ragcontract.report.sections.broken import broken_lists
 from ragcontract.report.sections.changes import diff
 from ragcontract.report.sections.frame import open_notes, other_causes, reasons, verdict
 from ragcontract.report.sections.metrics import metric_notes, modes, tiers
-from ragcontract.report.wording import Kind, Mean, Parts, Sentence, Style, Text, rendered
 
 FORM: Form = "terminal"
 STATUS = {

@@ -403,20 +403,28 @@ def test_a_contract_over_answers_cannot_be_judged_until_it_is_filled_in(
 
 
 ANSWERING = {
-    "a text": "'I do not know.' if 'director' in question else 'Within 30 days.'",
-    "a text and a mode": "{'response': '30 days', 'mode': 'abstain' if 'director' in question else 'trustworthy'}",
+    "a text": (
+        "'I do not know.' if 'director' in question else 'Within 30 days.'",
+        "1 query and 1 limit hold; 1 to warn",
+    ),
+    "a text and a mode": (
+        "{'response': '30 days', 'mode': 'abstain' if 'director' in question else 'trustworthy'}",
+        "2 queries and 1 limit hold",
+    ),
 }
 
 
-@pytest.mark.parametrize("answer", ANSWERING.values(), ids=ANSWERING.keys())
-def test_the_first_check_of_answers_can_judge_what_an_application_returns(answer: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("answer", "held"), ANSWERING.values(), ids=ANSWERING.keys())
+def test_the_first_check_of_answers_can_judge_what_an_application_returns(
+    answer: str, held: str, tmp_path: Path
+) -> None:
     assert spawn("init", "--answers", cwd=tmp_path).code == 0
     (tmp_path / "golden.jsonl").write_text((tmp_path / "golden.jsonl").read_text().replace("TODO", "30 days"))
     (tmp_path / "app.py").write_text(f"def answer(question):\n    return {answer}\n")
     assert spawn("record", "app.py:answer", cwd=tmp_path).code == 0
     judged = spawn("check", cwd=tmp_path)
     assert (judged.code, judged.err) == (0, "")
-    assert "PASS  2 queries and 1 limit hold" in judged.out
+    assert judged.out.endswith(f"PASS  {held}\n")
 
 
 def test_the_first_check_can_judge_every_limit_that_is_written_for_questions_of_your_own(

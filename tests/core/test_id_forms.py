@@ -28,7 +28,7 @@ def reported(wanted: Sequence[str], found: Sequence[str]) -> Reported | None:
         asked = write_jsonl(Path(folder) / "golden.jsonl", [golden("q", *wanted)])
         answered = write_jsonl(Path(folder) / "run.jsonl", [run("q") | {"results": [{"doc_id": one} for one in found]}])
         warnings = check(golden=asked, run=answered).warnings
-    matches = [re.search(r"; (\d+) do(?:es)? ((?:with|in ).*?) \((.*?)\): ", warning) for warning in warnings]
+    matches = [re.search(r"; (\d+) would match ((?:with|in ).*?) \((.*?)\): ", warning) for warning in warnings]
     return next((Reported(int(match[1]), match[2], match[3]) for match in matches if match), None)
 
 

@@ -7,9 +7,25 @@ import pytest
 from ragcontract.core.metric import Scale
 from ragcontract.core.phrase import Code, Name
 from ragcontract.report import markdown, terminal
-from ragcontract.report.blocks import Block, Fold, Group, Heading, Items, Note, Table
+from ragcontract.report.blocks import (
+    Block,
+    Fold,
+    Group,
+    Heading,
+    Items,
+    Kind,
+    Lines,
+    Mean,
+    Note,
+    Part,
+    Sentence,
+    Styled,
+    Table,
+    Tally,
+    Text,
+    rendered,
+)
 from ragcontract.report.html import elements as html
-from ragcontract.report.wording import Kind, Lines, Mean, Part, Sentence, Styled, Tally, Text, rendered
 from tests.report.html.parsed import HOSTILE
 from tests.report.page import Page
 

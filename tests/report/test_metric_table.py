@@ -100,11 +100,11 @@ def test_the_decimals_of_one_limit_are_those_of_the_whole_table() -> None:
 
 def test_a_limit_that_is_broken_by_less_than_4_decimals_show_is_said_to_be() -> None:
     found = row(found_at([1, 1, None], minimums={"mrr_at_k": 0.66667}))
-    assert (found.current, found.limits, found.status) == ("0.67", "minimum 0.66667 (just under)", "fail")
+    assert (found.current, found.limits, found.status) == ("0.6667", "minimum 0.66667 (just under)", "fail")
     found = row(found_at([1, 1, 2], [1, 1, 1], fail_on={"mrr_drop_gt": 0.16666}))
     assert (found.change, found.limits, found.status) == ("-0.17", "allowed drop 0.16666", "fail")
     found = row(found_at([1, 1, 3], [1, 1, 1], fail_on={"mrr_drop_gt": 0.22222}))
-    assert (found.change, found.limits, found.status) == ("-0.22", "allowed drop 0.22222 (just over)", "fail")
+    assert (found.change, found.limits, found.status) == ("-0.2222", "allowed drop 0.22222 (just over)", "fail")
 
 
 def only_some_are_shared(**config: Any) -> Report:

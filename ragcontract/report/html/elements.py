@@ -19,7 +19,7 @@ from ragcontract.core.numbers import as_written, count, more, percent, signed
 from ragcontract.core.phrase import Name, Phrase, render
 from ragcontract.core.safe_text import clipped, visible
 from ragcontract.decision.gate_report import GateReport
-from ragcontract.report.blocks import Block, Form
+from ragcontract.report.blocks import Block, Form, Kind, Mean, Parts, Sentence, Style, Tally, rendered
 from ragcontract.report.headline import not_compared, other_warnings
 from ragcontract.report.judge_section import judge
 from ragcontract.report.limit_text import ends_of, outcomes_of, p_of, whole_of
@@ -29,7 +29,6 @@ from ragcontract.report.record import MetricReport, Report
 from ragcontract.report.sections.changes import apart
 from ragcontract.report.sections.frame import accepted, inputs, other_causes, reasons, warnings
 from ragcontract.report.sections.metrics import overlap
-from ragcontract.report.wording import Kind, Mean, Parts, Sentence, Style, Tally, rendered
 
 FORM: Form = "html"
 PACKAGE = "ragcontract.report.html"

@@ -17,6 +17,7 @@ from ragcontract.core.finding import Finding
 from ragcontract.core.numbers import fixed, more, signed
 from ragcontract.core.phrase import Name
 from ragcontract.core.safe_text import visible
+from ragcontract.report.blocks import Parts, Sentence
 from ragcontract.report.html.elements import STATUS, lines, shown
 from ragcontract.report.limit_text import digits_of
 from ragcontract.report.metric_table import at_largest_k, main_metric
@@ -33,7 +34,6 @@ from ragcontract.report.queries import (
 from ragcontract.report.rank_changes import about, rank, rank_changes, top
 from ragcontract.report.record import QueryReport, Report, RetrievedReport
 from ragcontract.report.sections.broken import line_of
-from ragcontract.report.wording import Parts, Sentence
 
 DATA_DIGITS = 4
 NO_VALUE = "n/a"

@@ -8,7 +8,21 @@ from ragcontract.core import bounds
 from ragcontract.core.finding import Finding, phrase_of
 from ragcontract.core.numbers import count, more
 from ragcontract.core.phrase import Name, joined
-from ragcontract.report.blocks import Block, Fold, Form, Items, Note, Table
+from ragcontract.report.blocks import (
+    Block,
+    Fold,
+    Form,
+    Items,
+    Kind,
+    Lines,
+    Note,
+    Parts,
+    Sentence,
+    Styled,
+    Table,
+    Text,
+    between,
+)
 from ragcontract.report.notes import row_shown
 from ragcontract.report.queries import (
     CONTEXTS,
@@ -25,9 +39,8 @@ from ragcontract.report.queries import (
     tolerated_queries,
     waived_gates,
 )
-from ragcontract.report.rank_changes import about, top
+from ragcontract.report.rank_changes import about, rank, top
 from ragcontract.report.record import QueryReport, Report, RetrievedReport
-from ragcontract.report.wording import Kind, Lines, Parts, Sentence, Styled, Text, between
 
 SHORTEST = 12  # letters and digits; a shorter id may begin like the question by chance
 
@@ -60,17 +73,18 @@ def broken(report: Report, max_rows: int, *, folds: bool = True) -> Iterator[Blo
     ages_differ = len({since(report, query) for query in queries}) > 1
     # The headline counts them, and which are new.
     title = "Broken queries" if len(queries) >= report.broken.queries else _of_broken(report, len(queries))
-    yield Note((Styled(title), ", worst first" if len(queries) > 1 else ""))
+    new = sum(not query.in_baseline for query in queries) or len(queries)
+    first = min(bounds.OPEN_QUERIES, new) if folds else max_rows
+    order = f", the worst {first:,} of {len(queries):,}" if first < len(queries) else ", worst first"
+    yield Note((Styled(title), order if len(queries) > 1 else ""))
     items: list[Parts] = []
     for query in queries[:max_rows]:
         failing = findings.failing(query.id)
         lines = [line_of(finding, max(report.k)) for finding in failing[: bounds.MARKDOWN_FINDINGS]]
         rest = more(len(failing), len(lines), form="… and {}")
-        mark = failing_since(report, query, findings, age=ages_differ)
+        mark = failing_since(report, query, findings, age=ages_differ and query.in_baseline)
         items.append(Lines([_title(query, mark), *lines, rest]))
     left_out = Note(more(len(queries), max_rows, "broken query", "… and {}, in `report.json`."))
-    new = sum(not query.in_baseline for query in queries) or len(queries)
-    first = min(bounds.OPEN_QUERIES, new) if folds else len(items)
     yield Items(items[:first])
     if further := items[first:]:
         yield Fold(count(len(queries) - first, "more broken query"), [Items(further), left_out])
@@ -104,30 +118,31 @@ def line_of(finding: Finding, k: int) -> Parts:
 
 def _documents(finding: Finding, names: Sequence[Name], k: int) -> Parts:
     """Return the documents of a finding, each with its rank before and now, and what was expected of a rank."""
-    before = finding.ranks_before or [None] * len(finding.ranks)
+    before = [*(finding.ranks_before or ()), *[None] * len(finding.ranks)]
     forbidden = " is forbidden" if finding.expected[0] == "no " else ""
     last = finding.expected[-1]
     depth = max(k, *map(int, TOP.findall(last) if isinstance(last, str) else ()), 1)  # a rule may look further than k
     items: list[Parts] = []
     in_top = [old if forbidden or (old or 0) <= depth else None for old in before]
-    for name, old, now in zip(names, in_top, finding.ranks, strict=False):
+    for name, old, now in islice(zip(names, in_top, finding.ranks, strict=False), bounds.LISTED):
         if finding.ranks_before is None:
-            moved = "missing" if now is None else f"rank {now}"
+            moved = _rank(now)
         elif old is None and forbidden:
             moved = f"now {_rank(now)}"
         elif old is None and (now is None or now > depth):
-            moved = "still missing"
+            moved = "still missing" if now is None else f"still below the top {depth}"
         else:
-            moved = f"still rank {now}" if old == now else f"was {_rank(old)}, now {_rank(now)}"
+            moved = f"still {_rank(now)}" if old == now else f"was {_rank(old)}, now {_rank(now)}"
         items.append((name, f"{forbidden}: {moved}"))
     any_of = len(names) > 1 and " or " in finding.expected
     start = "; one of them wanted" if any_of else "; wanted"
     wanted: Parts = "" if forbidden or not (any_of or any(finding.ranks)) else Sentence((start, last))
-    return (between("; ", items), wanted, "; …" if finding.more_ranks else "")
+    is_more = finding.more_ranks or len(finding.ranks) > len(items)
+    return (between("; ", items), wanted, "; …" if is_more else "")
 
 
-def _rank(rank: int | None) -> str:
-    return "missing" if rank is None else f"rank {rank}"
+def _rank(number: int | None) -> str:
+    return rank(number) if number is None else f"rank {rank(number)}"
 
 
 def _of_broken(report: Report, failing: int) -> str:
@@ -186,7 +201,8 @@ def broken_lists(report: Report, file: str) -> Iterator[Block]:
         yield Note((f"… and {rest} broken", *see))
     if known:
         first = joined(([Name(query.id)] for query in known[: bounds.NAMES]), len(known) - bounds.NAMES)
-        status = "known" if known[0].status == "known" else "fail"
+        statuses = {query.status for query in known}
+        status = known[0].status if len(statuses) == 1 else "fail"
         excused.append((Text(status, "status"), f" {len(known):,} {IN_BASELINE}: ", *first))
     yield Items(excused)
 

@@ -5,7 +5,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count, fixed, more
 from ragcontract.core.phrase import Name, joined
-from ragcontract.report.blocks import Bars, Block, Fold, Form, Group, Heading, Items, Note, Table
+from ragcontract.report.blocks import (
+    Bars,
+    Block,
+    Fold,
+    Form,
+    Group,
+    Heading,
+    Items,
+    Note,
+    Part,
+    Parts,
+    Sentence,
+    Styled,
+    Table,
+    Text,
+)
 from ragcontract.report.headline import changed_versions, not_compared
 from ragcontract.report.limit_text import digits_of
 from ragcontract.report.metric_table import table_rows
@@ -14,7 +29,6 @@ from ragcontract.report.rank_changes import RankChange, RankChanges, Step, rank,
 from ragcontract.report.record import Report
 from ragcontract.report.sections.broken import query_cell, results, retrieved
 from ragcontract.report.sections.metrics import metric_notes
-from ragcontract.report.wording import Part, Parts, Sentence, Styled, Text
 
 
 def diff(report: Report, form: Form) -> Iterator[Block]:

@@ -6,14 +6,26 @@ from ragcontract.core import bounds
 from ragcontract.core.numbers import count, more
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.run import SourceFile
-from ragcontract.report.blocks import Block, Fold, Form, Items, Note, Table
+from ragcontract.report.blocks import (
+    Block,
+    Fold,
+    Form,
+    Items,
+    Note,
+    Part,
+    Parts,
+    Sentence,
+    Styled,
+    Table,
+    Text,
+    between,
+)
 from ragcontract.report.headline import drift, headline
 from ragcontract.report.limit_text import could_hide, left_open
 from ragcontract.report.notes import about_inputs, change_notes, scope_note
 from ragcontract.report.parts import BaselineInput
 from ragcontract.report.queries import REASONS, score_reasons
 from ragcontract.report.record import Report
-from ragcontract.report.wording import Part, Parts, Sentence, Styled, Text, between
 
 JUDGED_HERE = "This pull request edits stored judgments. Review them like code: "
 JUDGED_UNKNOWN = "It is not known whether this pull request edits stored judgments: GitHub did not list all files"

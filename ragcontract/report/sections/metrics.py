@@ -10,7 +10,7 @@ from ragcontract.core.numbers import as_written, count, fixed, more, signed
 from ragcontract.core.phrase import Name, joined
 from ragcontract.core.safe_text import clipped
 from ragcontract.decision.gate_report import GateReport
-from ragcontract.report.blocks import Bars, Block, Fold, Form, Items, Note, Table
+from ragcontract.report.blocks import Bars, Block, Fold, Form, Items, Mean, Note, Parts, Table, Tally, Text
 from ragcontract.report.headline import shared_note
 from ragcontract.report.limit_text import alpha_of, digits_of, ends_of, method_note, outcomes_of, p_of
 from ragcontract.report.metric_table import (
@@ -26,7 +26,6 @@ from ragcontract.report.metric_table import (
 from ragcontract.report.notes import repeats_note
 from ragcontract.report.parts import TierReport
 from ragcontract.report.record import MetricReport, Report, TagReport
-from ragcontract.report.wording import Mean, Parts, Tally, Text
 
 COMPARED = "In brackets the change since the baseline."
 
