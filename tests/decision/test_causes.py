@@ -40,6 +40,19 @@ def causes(run: Any, before: Any, **config: Any) -> list[tuple[str, str]]:
     return [(cause.kind, render(cause.phrase)) for cause in made.causes]
 
 
+@pytest.mark.parametrize(
+    ("folder", "where"), [("d", "d/a1, d/a2"), ("docs/operations/workers", "docs/operations/workers/…")]
+)
+def test_a_few_short_documents_are_named_themselves(folder: str, where: str) -> None:
+    long = "" if folder == "d" else "_of_a_long_name"
+    names = [f"{folder}/a1{long}", f"{folder}/a2{long}"]
+    asked = [*ASKED, *(query(f"gone{number}", name) for number, name in enumerate(names))]
+    before = lists() | {f"gone{number}": [name, "x/1", "x/2"] for number, name in enumerate(names)}
+    now = lists() | {f"gone{number}": ["x/1", "x/2", f"x/{number + 3}"] for number in range(2)}
+    (cause,) = report(asked, now, before, config=LIMITS).causes
+    assert f"nowhere in this run ({where}): are they" in render(cause.phrase)
+
+
 def test_documents_that_vanished_are_named_by_their_folders() -> None:
     made = report(ASKED, without(LOST, lists()), lists(), config=LIMITS)
     (cause,) = made.causes
