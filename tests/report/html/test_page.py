@@ -193,6 +193,19 @@ def test_a_set_that_nothing_answers_has_a_page_too() -> None:
     assert "1 query holds" in parsed(report([query("q")], {"q": ["x"]}, {"q": ["x"]})).text
 
 
+def test_the_page_offers_only_what_the_report_has() -> None:
+    ranked, unranked = [query("q", "A")], [query("q", forbidden_doc_ids=("x",))]
+    compared, alone = parsed(report(ranked, {"q": ["x"]}, {"q": ["A"]})), parsed(report(ranked, {"q": ["x"]}))
+    of_answers = parsed(report(unranked, {"q": ["x"]}, {"q": ["x"]}))
+    for page, offers, column in (
+        (compared, 1, "Broken rules and ranks"),
+        (alone, 0, "Broken rules and ranks"),
+        (of_answers, 0, "Broken rules"),
+    ):
+        assert [page.having("value", "worse"), page.having("value", "better")] == [offers, offers]
+        assert page.having("data-label", column) == 1
+
+
 def colours(scheme: str) -> dict[str, str]:
     roots = re.findall(r":root \{(.*?)\}", STYLE, re.DOTALL)
     made: dict[str, str] = {}

@@ -138,7 +138,7 @@ function row(query) {
   const made = el("tr", { role: "row", class: open ? "open" : null },
     cell("Query", toggle, el("p", { class: "question", dir: "auto" }, query.q)),
     cell("Status", status),
-    cell("Broken rules and ranks", happened(query)),
+    cell(data.offered.length ? "Broken rules and ranks" : "Broken rules", happened(query)),
     ...(data.offered.length ? [cell(data.metrics[state.metric], fixed(query.m[state.metric]))] : []),
     ...(data.offered.length && data.compared ? [cell("Change", el("span", { class: direction }, signed(moved)))] : []),
     ...(data.tags.length ? [cell("Tags", el("span", {}, ...(query.t ?? []).map((tag) => el("bdi", { class: "tag" }, data.tags[tag]))))] : []));
