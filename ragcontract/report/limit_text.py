@@ -153,7 +153,7 @@ def could_hide(report: Report) -> Phrase | None:
         return None
     unsure.sort(key=lambda gate: (gate.of is not None, -_excess(gate, report)))
     first, others = unsure[0], len(unsure) - 1
-    most, limit = _amounts(first)
+    most, limit = _amounts(first, digits_of(report))
     what = "a drop" if first.kind == "drop" else "an increase"
     of = () if first.of is None else (" of ", Name(first.of))
     further = f", or one beyond {count(others, 'other limit')}" if others else ""
@@ -168,12 +168,12 @@ def _excess(gate: GateReport, report: Report) -> float:
     return ((gate.bounds or NO_BOUNDS)[1] - gate.limit) / (whole or 1.0)
 
 
-def _amounts(gate: GateReport) -> tuple[str, str]:
-    """Return the upper bound of a change and its limit as text."""
+def _amounts(gate: GateReport, digits: int) -> tuple[str, str]:
+    """Return the upper bound of a change and its limit as text; the bound has at least the decimals of the report."""
     most, limit = (gate.bounds or NO_BOUNDS)[1], written(gate.limit, relative=gate.relative)
     if gate.relative:
         return percent(most, digits_beside(most * 100, gate.limit * 100)), limit
-    return fixed(most, digits_beside(most, gate.limit)), limit
+    return fixed(most, max(digits, digits_beside(most, gate.limit))), limit
 
 
 def left_open(report: Report) -> Iterator[Phrase]:
