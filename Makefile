@@ -115,7 +115,7 @@ bench-quick: $(VENV)/ready  ## Compare what a check costs over the floor with th
 bench-growth: $(VENV)/ready  ## Measure how a check grows with its largest inputs and write docs/contributing/growth.md
 	$(BIN)/python -m benchmarks.growth
 
-bench-record: $(VENV)/ready  ## Measure how fast and how large a recording is and write docs/guides/record.md
+bench-record: $(VENV)/ready  ## Measure how fast and how large a recording is and write docs/background/performance.md
 	$(BIN)/python -m benchmarks.recording
 
 fuzz: $(VENV)/ready  ## Check made-up inputs for SECONDS (60), as of SEED (0); tests/fuzz/corpus gets those that fail

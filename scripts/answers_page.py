@@ -1,4 +1,7 @@
-"""The generated parts of docs/guides/answers.md: what its examples print, and the tables of rules and metrics."""
+"""The generated parts of the pages on answers: what their examples print, and the tables of rules and metrics.
+
+The examples are in docs/guides/answers.md and docs/guides/tool-calls.md, the tables in docs/reference/answers.md.
+"""
 
 import inspect
 import re

@@ -204,12 +204,12 @@ def _returned() -> str:
     return _table(["what is returned", "what it becomes"], [[form.what, form.becomes] for form in FORMS])
 
 
-def _answers(page: str) -> str:
-    tables = {
-        "rules": lambda: _table(["rule", "written in", "holds if"], answers_page.rules()),
-        "metrics": lambda: _table(["metric", "in reports", "better", "switched on by"], answers_page.metrics()),
-    }
-    return answers_page.render_examples(parts(tables)(page))
+def _rules() -> str:
+    return _table(["rule", "written in", "holds if"], answers_page.rules())
+
+
+def _metrics() -> str:
+    return _table(["metric", "in reports", "better", "switched on by"], answers_page.metrics())
 
 
 def _file(name: str) -> Part:
@@ -217,13 +217,19 @@ def _file(name: str) -> Part:
     return lambda: f"```{language}\n{(ROOT / name).read_text()}```\n"
 
 
-RECIPES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "examples" / "recipes").iterdir() if path.is_file())
-JUDGE_WORKFLOW = "examples/recipes/judge-workflow.yml"  # shown on the page on the action
+RECIPES = (  # those that their page shows; the longer workflows are linked
+    "examples/recipes/elasticsearch.yml",
+    "examples/recipes/gitignore",
+    "examples/recipes/gitlab-ci.yml",
+    "examples/recipes/index-workflow.yml",
+)
 
 
 PAGES: dict[str, Render] = {
     "README.md": render_quickstart,
-    "docs/guides/answers.md": _answers,
+    "docs/guides/answers.md": answers_page.render_examples,
+    "docs/guides/tool-calls.md": answers_page.render_examples,
+    "docs/reference/answers.md": parts({"rules": _rules, "metrics": _metrics}),
     "docs/reference/commands.md": parts({"commands": _commands, "help": _help}),
     "docs/reference/files.md": parts(
         {
@@ -233,18 +239,11 @@ PAGES: dict[str, Render] = {
             "fields of result": _fields("run", "Result"),
         }
     ),
-    "docs/guides/github-action.md": parts(
-        {
-            "action inputs": _inputs,
-            "action outputs": _outputs,
-            "examples/workflow-comment.yml": _file("examples/workflow-comment.yml"),
-            JUDGE_WORKFLOW: _file(JUDGE_WORKFLOW),
-        }
-    ),
-    "docs/guides/recipes.md": parts({name: _file(name) for name in RECIPES if name != JUDGE_WORKFLOW}),
-    "docs/guides/judge.md": parts({"injections": injections}),
+    "docs/guides/recipes.md": parts({name: _file(name) for name in RECIPES}),
+    "docs/reference/action.md": parts({"action inputs": _inputs, "action outputs": _outputs}),
     "docs/reference/limits.md": parts({"limits": _limits}),
-    "docs/guides/record.md": parts({"returned": _returned}),
+    "docs/reference/recording.md": parts({"returned": _returned}),
+    "docs/background/judge.md": parts({"injections": injections}),
     "docs/background/security.md": parts({"components": _components}),
     "examples/workflow.yml": render_workflow,
 }

@@ -84,7 +84,7 @@ CHOOSING = ROOT / "docs" / "guides" / "choose-limits.md"
 
 @pytest.mark.parametrize(
     ("path", "start"),
-    [(INIT, "THEN ="), (README, "## Your own contract"), (CHOOSING, "## From an")],
+    [(INIT, "THEN ="), (README, "## Your own contract"), (CHOOSING, "## Get limits")],
     ids=["init", "README", "choosing-limits"],
 )
 def test_limits_are_set_before_the_baseline_is_stored_so_that_no_report_calls_them_a_change(

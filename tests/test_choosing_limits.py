@@ -1,5 +1,6 @@
-"""The page about limits says what the code does; its tables are made by commands in benchmarks/."""
+"""The pages about limits say what the code does; the tables of one are made by commands in benchmarks/."""
 
+import json
 import random
 import re
 from pathlib import Path
@@ -11,9 +12,12 @@ from benchmarks import coverage, noise, other_topics, promises, rebuilt_index, r
 from benchmarks.robust03 import Robust
 from ragcontract.statistics.significance import ALPHA
 from scripts import docs
+from tests.builders import write_jsonl
 from tests.process import rag_contract, spawn
 
 PAGE = tables.PAGE.read_text(encoding="utf-8")
+GUIDE = (docs.ROOT / "docs" / "guides" / "choose-limits.md").read_text(encoding="utf-8")
+GOOD = (("good-1.jsonl", ()), ("good-2.jsonl", (0, 8)), ("good-3.jsonl", (4,)))  # and the questions that change
 
 
 def body_of(name: str) -> list[list[str]]:
@@ -27,18 +31,65 @@ def percent(cell: str) -> float:
     return float(cell.removesuffix("%"))
 
 
-def test_what_the_page_shows_of_the_example_is_what_is_printed(tmp_path: Path) -> None:
-    examples, run = docs.ROOT / "examples", tmp_path / "good-1.jsonl"
+def test_what_the_guide_shows_of_the_example_is_what_is_printed(tmp_path: Path) -> None:
+    examples, recorded = docs.ROOT / "examples", tmp_path / "recorded.jsonl"
     golden = ("--golden", str(examples / "golden.jsonl"))
-    assert spawn("record", f"{examples / 'search.py'}:full", *golden, "--out", str(run), cwd=tmp_path).code == 0
-    printed = rag_contract("suggest", *golden, "--run", str(run)).out.splitlines()
-    excerpt = re.search(r"<!-- excerpt: suggest -->\n *```text\n(.*?)```", PAGE, re.DOTALL)
+    assert spawn("record", f"{examples / 'search.py'}:full", *golden, "--out", str(recorded), cwd=tmp_path).code == 0
+    runs: list[str] = []
+    for name, changed in GOOD:
+        rows = [json.loads(line) for line in recorded.read_text().splitlines()]
+        for number in changed:
+            first, second, *others = rows[number]["results"]
+            rows[number]["results"] = [second, first, *others]
+        runs += ["--run", str(write_jsonl(tmp_path / name, rows))]
+    printed = rag_contract("suggest", *golden, *runs).out.splitlines()
+    excerpt = re.search(r"<!-- excerpt: suggest -->\n *```text\n(.*?)```", GUIDE, re.DOTALL)
     assert excerpt is not None
     shown = [line.strip() for line in excerpt[1].splitlines()]
     assert set(shown) <= {line.strip() for line in printed}
+    explained = re.findall(r"^ *\| `(.*?)` \|", GUIDE.partition("| number | meaning |")[2], re.MULTILINE)[:4]
+    assert all(number in excerpt[1] for number in explained)
+    assert "up to two questions get another rank" in " ".join(GUIDE.split())
+    assert max(len(changed) for _, changed in GOOD) == 2
 
 
-@pytest.mark.parametrize("name", ["noise", "promises", "rebuilt-index", "other-topics"])
+def test_what_one_run_gets_is_what_the_guide_says(tmp_path: Path) -> None:
+    golden = [{"id": f"q{n}", "query": f"{n}?", "relevant_doc_ids": ["d"]} for n in range(50)]
+    rows = [{"query_id": f"q{n}", "results": [{"doc_id": "d"}]} for n in range(50)]
+    paths = [str(write_jsonl(tmp_path / name, of)) for name, of in (("golden.jsonl", golden), ("run.jsonl", rows))]
+    printed = rag_contract("suggest", "--golden", paths[0], "--run", paths[1]).out
+    assert "  mode: significant\n  mrr_drop_gt: 0.1\n" in printed
+    said = "proposes `mode: significant` with limits as large as the loss of five queries"
+    assert said in " ".join(GUIDE.split())
+
+
+def test_the_guide_says_how_many_queries_find_a_drop_as_the_simulation_does() -> None:
+    lines = GUIDE.partition("| golden queries | drops of 0.05 found | drops of 0.10 found |\n")[2].partition("\n\n")[0]
+    shown = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines.splitlines()[1:]]
+    at = 2 + [contract.label for contract in noise.CONTRACTS].index("`strict`, suggested, 3 good runs")
+    shares = {(row[0], row[1]): row[at] for row in body_of("noise")}
+    assert shown == [[number, shares["0.05", number], shares["0.10", number]] for number in ("30", "100", "300")]
+    alarms = {percent(share) for (drop, _), share in shares.items() if drop == "none"}
+    assert alarms == {3, 4}
+    assert "from three good runs fail 3 or 4 % of good runs" in " ".join(GUIDE.split())
+    guessed = 2 + [contract.label for contract in noise.CONTRACTS].index("`strict`, limit 0.02")
+    share = next(row[guessed] for row in body_of("noise") if row[:2] == ["none", "30"])
+    assert f"{share.removesuffix('%')} % of the checks" in " ".join(GUIDE.split())
+
+
+PARTS = [
+    "noise",
+    "promises",
+    "rebuilt-index",
+    "other-topics",
+    "coverage",
+    "missing-labels",
+    "excluded-drops",
+    "tag-limits",
+]
+
+
+@pytest.mark.parametrize("name", PARTS)
 def test_the_page_names_the_command_that_makes_each_table(name: str) -> None:
     assert body_of(name)
     assert f"`python -m benchmarks.{name.replace('-', '_')}" in PAGE
@@ -71,8 +122,8 @@ def test_bounds_hold_as_often_as_the_page_says_with_any_weights() -> None:
     assert min(share for cells in (lower_few, upper_few, lower_some, upper_some) for _, share in cells) >= 94
 
 
-def test_the_modes_on_the_page_are_those_of_the_benchmark() -> None:
-    example = next(one for one in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL) if "alpha" in one)
+def test_the_modes_in_the_guide_are_those_of_the_benchmark() -> None:
+    example = next(one for one in re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL) if "alpha" in one)
     fail_on = yaml.safe_load(example)["fail_on"]
     assert fail_on["mode"] in {contract.mode for contract in noise.CONTRACTS}
     assert fail_on["alpha"] == ALPHA

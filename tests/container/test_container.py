@@ -151,6 +151,19 @@ def test_an_import_that_fails_does_not_read_as_a_broken_contract(image: str) -> 
         assert done.returncode == 3, done.stderr
 
 
+def test_the_command_on_the_page_of_recipes_checks_without_github(image: str, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "guides" / "recipes.md").read_text()
+    [command] = re.findall(r"^docker run (?:.*\\\n)*.*", page, re.MULTILINE)
+    command = command.replace(" rag-contract check", f" {image} check")
+    assert image in command
+    for prepare, code in ((scenarios.passing, 0), (scenarios.failing, 1), (scenarios.unusable, 2)):
+        prepare(tmp_path)
+        done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+        assert "::error" not in done.stdout
+        assert (tmp_path / "report.html").stat().st_uid == os.getuid()
+
+
 def test_no_run_has_to_compile_a_module(runner: InContainer, without_bytecode: str) -> None:
     runner.image, runner.options = without_bytecode, ("--name", f"rag-contract-test-{os.getpid()}")
     origin = {"id": 100, "run_attempt": 1, "head_branch": "b", "head_repository": {"owner": {"login": "fork"}}}

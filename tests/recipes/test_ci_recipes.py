@@ -1,10 +1,12 @@
-"""The recipes for CI: their own shell, in real repositories, and what git ignores after a check."""
+"""The recipes for CI: their own shell, in real repositories, what git ignores, and how their parts fit together."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -17,7 +19,15 @@ from tests.runner import ROOT
 RECIPES = ROOT / "examples" / "recipes"
 GITLAB = yaml.safe_load((RECIPES / "gitlab-ci.yml").read_text())["retrieval-contract"]
 MONOREPO = yaml.safe_load((RECIPES / "monorepo-workflow.yml").read_text())
+MONOREPO_COMMENT = yaml.safe_load((RECIPES / "monorepo-comment-workflow.yml").read_text())
+INDEX = yaml.safe_load((RECIPES / "index-workflow.yml").read_text())
 JOBS = MONOREPO["jobs"]
+
+
+def step_of(job: dict[str, Any], what: str) -> dict[str, Any]:
+    """Return the only step of a job that uses or runs this."""
+    [step] = [step for step in job["steps"] if what in step.get("uses", step.get("run", ""))]
+    return step  # type: ignore[no-any-return]
 
 
 def git(folder: Path, *argv: str) -> str:
@@ -139,9 +149,61 @@ def test_contracts_of_a_monorepo_neither_stop_each_other_nor_share_a_comment() -
     assert MONOREPO["concurrency"]["group"] == "${{ github.workflow }}-${{ github.ref }}"
     assert JOBS["contract"]["strategy"]["fail-fast"] is False
     assert JOBS["contract"]["defaults"]["run"]["working-directory"] == "${{ matrix.contract }}"
-    inputs = JOBS["contract"]["steps"][-1]["with"]
+    inputs = step_of(JOBS["contract"], "org/rag-contract@")["with"]
     assert inputs == {"working-directory": "${{ matrix.contract }}", "name": "${{ matrix.contract }}"}
     assert set(inputs) <= set(yaml.safe_load((ROOT / "action.yml").read_text())["inputs"])
+
+
+def test_the_second_workflow_of_a_monorepo_posts_what_each_contract_of_the_first_one_uploads() -> None:
+    assert MONOREPO_COMMENT[True]["workflow_run"]["workflows"] == [MONOREPO["name"]]
+    job = MONOREPO_COMMENT["jobs"]["comment"]
+    listed = re.search(r"for contract in (.*); do", step_of(JOBS["affected"], "git diff")["run"])
+    assert listed
+    assert job["strategy"]["matrix"]["contract"] == listed[1].split()
+    upload, download = step_of(JOBS["contract"], "upload-artifact"), step_of(job, "download-artifact")
+    assert upload["with"] == {
+        "name": download["with"]["name"],
+        "path": "${{ matrix.contract }}/report.json",  # of one file, an artifact has no folders
+    }
+    assert "${{ matrix.contract }}" in upload["with"]["name"]
+    posted, checked = (step_of(one, "org/rag-contract@")["with"] for one in (job, JOBS["contract"]))
+    assert posted == {
+        "mode": "post-comment",
+        "report-json": f"{download['with']['path']}/report.json",
+        "name": checked["name"],
+    }
+    runs = [step.get("run", "") for step in JOBS["contract"]["steps"]]
+    assert runs.index(next(run for run in runs if "rm -f report.json" in run)) == 1, "before anything can fail"
+
+
+# An index that is cached
+
+
+def test_the_cached_index_is_of_these_documents_and_settings_only() -> None:
+    job = INDEX["jobs"]["contract"]
+    restore, save = step_of(job, "cache/restore"), step_of(job, "cache/save")
+    assert "restore-keys" not in restore["with"]
+    assert restore["with"]["path"] == save["with"]["path"] == "index"
+    hashed = re.findall(r"'(.*?)'", restore["with"]["key"])
+    assert hashed == ["corpus/**", "embedding.json", "index.py", "requirements.txt"]
+    assert save["with"]["key"] == "${{ steps.index.outputs.cache-primary-key }}"
+    build = step_of(job, "python index.py")
+    assert restore["id"] == "index"
+    assert build["if"] == save["if"] == "steps.index.outputs.cache-hit != 'true'"
+    check = step_of(job, "org/rag-contract@")
+    order = [job["steps"].index(step) for step in (restore, build, save, check)]
+    assert order == sorted(order), "the index is kept before a check can fail the job"
+    assert INDEX[True]["push"] == {"branches": ["main"]}, "pull requests read what the base branch keeps"
+
+
+def test_the_key_for_embeddings_is_in_the_steps_that_embed_and_in_no_other() -> None:
+    job = INDEX["jobs"]["contract"]
+    keyed = [step.get("run") for step in job["steps"] if "secrets." in str(step)]
+    assert keyed == ["python index.py", "rag-contract record search.py:retrieve"]
+    assert "env" not in job
+    assert "env" not in INDEX
+    assert job["environment"] == "embeddings"
+    assert "pull_request_target" not in INDEX[True]
 
 
 # GitLab

@@ -1,4 +1,4 @@
-"""The page on recording: what it says of asking, of failures, of Python."""
+"""The pages on recording: what they say of asking, of failures, of Python."""
 
 import json
 import sys
@@ -12,9 +12,8 @@ from ragcontract.net.pacing import FIRST_BACKOFF
 from ragcontract.record.record_options import OnFailure
 from scripts.docs import block
 from tests.process import shell, spawn
+from tests.record.pages import PAGE
 from tests.runner import ROOT
-
-PAGE = (ROOT / "docs" / "guides" / "record.md").read_text()
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +55,7 @@ def test_the_function_in_python_records_a_run_that_passes(folder: Path) -> None:
     assert done.code == 0, done
 
 
-def test_numbers_on_the_page_are_those_of_the_code() -> None:
+def test_numbers_on_the_pages_are_those_of_the_code() -> None:
     assert f"after {bounds.FAILED_IN_A_ROW} failures in a row" in PAGE
     assert f"the calls under way {bounds.WIND_UP} seconds" in PAGE
     assert f"after {FIRST_BACKOFF / 2} to {FIRST_BACKOFF} seconds" in PAGE

@@ -1,4 +1,4 @@
-"""The page on recording: its files about frameworks have the options that there are, and it names the versions tried.
+"""The guide to recording: its files about frameworks have the options that there are, and it names the versions tried.
 
 `make test-record` records with these files.
 """
@@ -11,9 +11,8 @@ import yaml
 
 from ragcontract.record.target_registry import module
 from scripts.docs import block
+from tests.record.pages import PAGE
 from tests.runner import ROOT
-
-PAGE = (ROOT / "docs" / "guides" / "record.md").read_text()
 
 
 @pytest.mark.parametrize("name", ["langchain", "llamaindex", "chroma"])

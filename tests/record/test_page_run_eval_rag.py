@@ -1,4 +1,4 @@
-"""The page on recording, for those who come from run_eval_rag: each of its flags has an equivalent, which works."""
+"""The page for those who come from run_eval_rag: each of its flags has an equivalent, which works."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from tests.net.service import Reply, Service
 from tests.process import rag_contract
 from tests.runner import ROOT
 
-PAGE = (ROOT / "docs" / "guides" / "record.md").read_text()
+PAGE = (ROOT / "docs" / "guides" / "run-eval-rag.md").read_text()
 FLAGS = [
     *("root", "db", "collection", "cases", "k", "meta-field", "embed-backend", "embed-model", "device", "base-url"),
     *("timeout", "connect-timeout", "trust-env", "llm-model", "context-max-chars", "max-tokens", "temperature"),

@@ -1,6 +1,7 @@
-"""The page on recording: its files about targets do what it says."""
+"""The pages on recording: their files about targets do what they say."""
 
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,16 +16,14 @@ from ragcontract.record.interface import Response
 from ragcontract.record.recording import reused
 from ragcontract.record.watching import EventStream, line_of
 from scripts.docs import block
-from tests.process import rag_contract, shell
+from tests.process import rag_contract, shell, spawn
+from tests.record.pages import PAGE
 from tests.record.systems import asked, doc_ids, target_of
-from tests.runner import ROOT
-
-PAGE = (ROOT / "docs" / "guides" / "record.md").read_text()
 
 
 @pytest.fixture(autouse=True)
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write every file of the page into an empty folder."""
+    """Write every file of the pages into an empty folder."""
     monkeypatch.chdir(tmp_path)
     shell(block(PAGE, "quickstart files"), cwd=Path())
     for name in ("app.py", "record.yml", "each.yml", "answer.sh", "serve.yml", "serve.py"):
@@ -34,6 +33,29 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("target", ["search.py:retrieve", "record.yml"])
 def test_the_function_finds_documents(target: str) -> None:
     assert doc_ids(asked(target_of(Path(), target).system, "How do I log in?", top=1)) == ["doc_login"]
+
+
+DOCUMENT = """
+class Document:
+    def __init__(self, page_content, metadata):
+        self.page_content = page_content
+        self.metadata = metadata
+
+
+def retriever(query):
+    return [{}]
+"""
+
+
+def test_the_document_gets_the_ids_that_the_page_shows(tmp_path: Path) -> None:
+    Path("my_app.py").write_text(DOCUMENT.format(block(PAGE, "document").strip()))
+    table = PAGE.partition("<!-- tested: doc ids -->")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| `rag-contract (.+)` \| `(.+)` \|$", table, re.MULTILINE)
+    assert len(rows) == 2
+    for command, doc_id in rows:
+        assert spawn(*command.split(), cwd=tmp_path).code == 0
+        for row in map(json.loads, Path("current_run.jsonl").read_text().splitlines()):
+            assert [result["doc_id"] for result in row["results"]] == [doc_id]
 
 
 def test_the_file_states_versions() -> None:

@@ -1,4 +1,4 @@
-"""The page on recording: its file about traces does what the page says."""
+"""The reference of recordings: its file about traces does what it says."""
 
 import json
 import re
@@ -15,11 +15,9 @@ from tests.builders import golden, write_jsonl
 from tests.net.service import Reply, Request, Service
 from tests.process import rag_contract
 from tests.record.free_port import free_port
+from tests.record.pages import PAGE
 from tests.record.traces.sending import send
 from tests.record.traces.spans import retriever, span
-from tests.runner import ROOT
-
-PAGE = (ROOT / "docs" / "guides" / "record.md").read_text()
 
 
 class Instrumented(Service):

@@ -1,4 +1,4 @@
-"""The page on recording: its files about frameworks do what it says, with the frameworks themselves."""
+"""The guide to recording: its files about frameworks do what it says, with the frameworks themselves."""
 
 import json
 import shutil
@@ -13,11 +13,10 @@ from tests.process import Ended, rag_contract
 from tests.recipes.apps.toy_corpus import CHUNKS, embed
 from tests.record.frameworks.needed import need
 from tests.record.frameworks.toy_store import fill, opened
-from tests.runner import ROOT
+from tests.record.pages import PAGE
 
 pytestmark = pytest.mark.record
 
-PAGE = (ROOT / "docs" / "guides" / "record.md").read_text()
 QUESTIONS = {
     "refund": ("How do I get a refund, my money back?", "refund_policy"),
     "sso": ("How do I upload the metadata of our identity provider?", "sso_setup"),
