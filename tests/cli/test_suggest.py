@@ -34,7 +34,7 @@ def test_of_one_run_it_says_what_a_test_can_show() -> None:
     assert (ended.code, ended.err) == (0, "")
     assert "MRR@5        0.9500  unknown " in ended.out
     assert "One run cannot show how much the retriever's own results vary." in ended.out
-    assert "MRR@5: drop of 0.13, or 5 of 40 queries; fewer cannot be shown to be real\n" in ended.out
+    assert "MRR@5: drop of 0.13, the loss of 5 of 40 queries; a loss of fewer could be chance\n" in ended.out
     assert "Store the baseline: rag-contract baseline --run good0.jsonl\n" in ended.out
     limits = yaml.safe_load(configuration(ended.out))
     assert limits["k"] == 5

@@ -179,7 +179,7 @@ def _of_one_run(limited: Suggestions) -> Iterator[str]:
             yield f"{metric.label}: {queries} cannot carry a limit on a {change}; add queries"
         else:
             limit = f"{metric.label}: {change} of {proposal.limit}"
-            yield f"{limit}, or {fewest} of {queries}; fewer cannot be shown to be real"
+            yield f"{limit}, the loss of {fewest} of {queries}; a loss of fewer could be chance"
 
 
 def _of_several(limited: Suggestions) -> Iterator[str]:
