@@ -10,8 +10,8 @@ import click
 
 from ragcontract.cli.console import say, warn
 from ragcontract.cli.options import Command, Decorate
+from ragcontract.core.config_sections import Confirm, JudgeSettings, Task
 from ragcontract.core.errors import ExitCode, InputError
-from ragcontract.core.judge_settings import Confirm, JudgeSettings, Task
 from ragcontract.core.numbers import count, fixed, percent
 from ragcontract.core.safe_text import visible
 from ragcontract.judge.calibration_run import CalibrationOutcome

@@ -12,11 +12,10 @@ from msgspec import Meta, Struct
 
 from ragcontract.contract.declared import Metrics, metrics_record
 from ragcontract.core import bounds
-from ragcontract.core.answer_settings import AnswerSettings
+from ragcontract.core.config_sections import AnswerSettings, JudgeSettings
 from ragcontract.core.gate import FailMode, Fraction, LimitKey
 from ragcontract.core.golden import RELEVANT_GRADE
 from ragcontract.core.ids import Id, Rank, Tag
-from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.metric import Gain, RankBy, Unjudged
 from ragcontract.core.phrase import Location, Place
 from ragcontract.core.rule import Rule, switch_of

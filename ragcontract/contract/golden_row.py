@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.answer_settings import AsWritten
+from ragcontract.core.config_sections import AsWritten
 from ragcontract.core.golden import ExpectedAnswer, Mode
 from ragcontract.core.ids import Id, Rank, Tag, TextId
 from ragcontract.core.rule import Fault, Rule

@@ -38,8 +38,8 @@ from ragcontract.cli.options import (
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.defaults import CALIBRATION, JUDGMENTS
 from ragcontract.core import bounds
+from ragcontract.core.config_sections import Task
 from ragcontract.core.errors import ExitCode, InputError, OutputError
-from ragcontract.core.judge_settings import Task
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import visible
 from ragcontract.evaluation.source import Inputs
