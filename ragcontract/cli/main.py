@@ -35,7 +35,7 @@ REPEATABLE = (
     "--secret",
     "--watch",
 )
-NEED_NONE = {"init", "schema"}  # commands that need no contract
+NEED_NONE = {"init", "render", "schema"}  # commands that need no contract
 ELSEWHERE = ("--golden", "--config", "--from", "--to")  # the options that name a contract, or what to make one from
 LACKS_CONTRACT: Line[Callable[[], bool]] = Line(home="ragcontract.cli.options:lacks_contract")
 # In the order in which a new contract uses them.
@@ -47,6 +47,7 @@ NAMES = (
     "claims",
     "judge",
     "check",
+    "render",
     "baseline",
     "waive",
     "diff",
