@@ -105,6 +105,13 @@ class PerQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ),
     ] = "any"
 
+    must_include: Annotated[
+        Literal["all", "any"],
+        Meta(
+            description="Whether all relevant documents must be in the top k, or any of them; `must_include_any` of a "
+            "golden query wins."
+        ),
+    ] = "all"
     forbidden_within: Annotated[
         Rank | None, Meta(description="How many results are searched for forbidden documents; all by default.")
     ] = None

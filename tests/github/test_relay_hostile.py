@@ -24,7 +24,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.github import relay
 from ragcontract.github.delivery import renderer_of
 from ragcontract.github.runner_output import LEVELS
-from ragcontract.report.json_report import render_error
+from ragcontract.report.json_report import read, render_error
 from ragcontract.report.markdown import render
 from ragcontract.report.markdown import render_error as render_error_as_markdown
 from ragcontract.report.record import ErrorReport, Report
@@ -413,7 +413,7 @@ def test_no_change_to_a_report_is_a_bug_of_ours(seed: int, tmp_path: Path) -> No
         for other in (at_random, without(what, *path)):
             file.write_text(json.dumps(other))
             try:
-                found = relay.read(file)
+                found = read(file)
                 draw = renderer_of(found, "a name")
                 relay._refuse_unrenderable(draw, file)
             except InputError:
