@@ -14,6 +14,7 @@ PLACEHOLDER = (
     "TODO"  # what `rag-contract init` writes in place of relevant documents, or of what an answer must contain
 )
 
+FEWEST_LABELLED = 10  # queries; with fewer, reports do not say what further labels could change
 RELEVANT_GRADE = 1  # the grade from which a document is relevant, unless `relevance_level` in the config says another
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ragcontract.core import bounds
-from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.golden import FEWEST_LABELLED, GoldenQuery
 from ragcontract.core.id_forms import named
 from ragcontract.core.numbers import SAME, count, fixed, more, percent
 from ragcontract.core.phrase import Name, Phrase, joined
@@ -319,6 +319,8 @@ def _labels(evaluation: Evaluation, losses: Losses) -> Iterator[Cause]:
     means, best = evaluation.aggregates.comparisons[losses.key], evaluation.aggregates.if_relevant.get(losses.key)
     judged = evaluation.aggregates.comparisons.get(f"judged_at_{evaluation.contract.k}")
     if best is None or means.baseline is None or judged is None or judged.current is None:
+        return
+    if sum(query.answerable for query in evaluation.contract.queries.values()) < FEWEST_LABELLED:
         return
     if means.baseline - best > LEFT + SAME:
         return

@@ -72,7 +72,7 @@ TASK = click.option(
     metavar="N",
     help="Reuse judgments that are not older. [the config's judge.max_age_days, or 7]",
 )
-@click.option("--refresh", is_flag=True, help="Ask again what is judged already.")
+@click.option("--refresh", is_flag=True, help="Ask again about items that have a judgment.")
 @click.option(
     "--tag", "tags", multiple=True, metavar="TAG…", help="Judge only the queries with this tag. [all queries]"
 )
