@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from msgspec import Struct
 
-from ragcontract.core.judge_settings import LabelCounts
+from ragcontract.core.config_sections import LabelCounts
 from ragcontract.core.numbers import SAME
 from ragcontract.judge.calls import Vote
 from ragcontract.judge.interface import VoteSettings

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from ragcontract.core.judge_settings import LabelCounts, Task
+from ragcontract.core.config_sections import LabelCounts, Task
 from ragcontract.judgments.calibration import FORMAT_VERSION, CalibrationFile, calibrated, write_calibration
 from ragcontract.judgments.items import AskedJudge, Item, JudgeCase, asked_how, keys_of
 from ragcontract.judgments.judgments_file import Judgment, write_judgments

@@ -79,7 +79,7 @@ def first_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: Any, now
     assert ended.code in {0, 1}, ended
     report = Path("report.md").read_text().replace("`", "").replace("\\", "")
     causes = json.loads(Path("report.json").read_text())
-    named = bool(causes["causes"] or causes["likely_mistakes"])
+    named = bool([cause for cause in causes["causes"] if cause["kind"] != "commit"] or causes["likely_mistakes"])
     return ended.code, report.split("\n\n")[1] if named else "", ended.out.splitlines()[-2] if named else ""
 
 
@@ -107,10 +107,10 @@ BREAKS: dict[str, tuple[Any, Any, str]] = {
     ),
     "some ids in another form": (
         rows(),
-        rows(rename=lambda name: f"v2/{name}.md" if name.startswith(("crypto", "http")) else name),
+        rows(rename=lambda name: f"v2-{name}-en" if name.startswith(("crypto", "http")) else name),
         (
             "8 relevant documents that the baseline found have other ids in this run "
-            "(v2/crypto/topic-0.md, in the contract crypto/topic-0): write them as in the contract"
+            "(v2-crypto/topic-0-en, in the contract crypto/topic-0): write them as in the contract"
         ),
     ),
     "another embedding": (
@@ -124,6 +124,16 @@ BREAKS: dict[str, tuple[Any, Any, str]] = {
         "8 queries have no results: did the retriever fail or time out?",
     ),
     "questions cut": (rows(), rows(ask=lambda words: words[2:]), ""),
+    "another commit": (
+        rows(retriever_version="0a1b2c3"),
+        rows(ask=lambda words: words[2:], retriever_version="9f8e7d6-dirty"),
+        "",
+    ),
+    "a ranking that finds nothing": (
+        rows(),
+        [{**row, "results": [{"doc_id": f"{row['query_id'][:-2]}/topic-{n}"} for n in (1, 3, 5, 7)]} for row in rows()],
+        "",
+    ),
 }
 
 
@@ -159,3 +169,49 @@ def test_pages_that_answer_as_well_are_missing_labels(tmp_path: Path, monkeypatc
     code, report, terminal = first_line(tmp_path, monkeypatch, rows(), rows(grown(list, "a-guide")))
     said = "The drop may be missing labels: nobody has judged "
     assert (code, report[: len(said)], terminal[: len(said)]) == (1, said, said)
+
+
+@pytest.mark.parametrize(
+    ("typed", "which"),
+    [
+        (
+            dict.fromkeys(["crypto-2"], "crypto/topc-2"),
+            "crypto/topc-2 occurs nowhere in the run, and the labels changed",
+        ),
+        (
+            {name: f"docs/{wanted}" for name, (wanted, _) in QUESTIONS.items()},
+            "24 of 24 relevant ids never occur in the run; 24 would match without their folder",
+        ),
+    ],
+)
+def test_a_wrong_id_in_the_contract_is_no_failure_that_the_baseline_has_already(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: dict[str, str], which: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    wanted = {name: doc_id for name, (doc_id, _) in QUESTIONS.items()}
+    write_jsonl(Path("golden.jsonl"), [golden(name, doc_id) for name, doc_id in wanted.items()])
+    write_jsonl(Path("current_run.jsonl"), rows())
+    Path("ragcontract.yml").write_text(f"k: {K}\nper_query: {{fail_on: new}}\nfail_on: {{recall_drop_gt: 0.05}}\n")
+    assert rag_contract("baseline").code == 0
+    assert rag_contract("check").code == 0
+    write_jsonl(Path("golden.jsonl"), [golden(name, doc_id) for name, doc_id in (wanted | typed).items()])
+    ended = rag_contract("check")
+    assert ended.code == 1
+    *_, cause, verdict = ended.out.splitlines()
+    assert which in cause
+    assert verdict.startswith(f"FAIL  {len(typed)} of {len(wanted)} queries broken, ")
+
+
+def test_a_relevant_document_that_the_baseline_lacks_as_well_is_already_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It occurs in the run, for another question, so its id is right."""
+    monkeypatch.chdir(tmp_path)
+    asked = [golden(name, wanted) for name, (wanted, _) in QUESTIONS.items()]
+    write_jsonl(Path("golden.jsonl"), asked)
+    write_jsonl(Path("current_run.jsonl"), rows())
+    Path("ragcontract.yml").write_text(f"k: {K}\nper_query: {{fail_on: new}}\n")
+    assert rag_contract("baseline").code == 0
+    write_jsonl(Path("golden.jsonl"), [*asked[:-1], golden(asked[-1]["id"], "billing/topic-0")])
+    ended = rag_contract("check")
+    assert (ended.code, "1 already in the baseline" in ended.out) == (0, True)

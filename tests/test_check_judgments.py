@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 import ragcontract
 from ragcontract.core import bounds
-from ragcontract.core.judge_settings import LabelCounts
+from ragcontract.core.config_sections import LabelCounts
 from ragcontract.judgments.judgments_file import write_judgments
 from tests.builders import write_jsonl
 from tests.judged_checks import BOTH, check, errors, report

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import ragcontract
+from ragcontract.core.config_sections import LabelCounts
 from ragcontract.core.errors import InputError
-from ragcontract.core.judge_settings import LabelCounts
 from ragcontract.judgments.judgments_file import write_judgments
 from tests.builders import write_jsonl
 from tests.judgment_files import (

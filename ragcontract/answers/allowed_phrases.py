@@ -16,7 +16,7 @@ from ragcontract.answers.matchers import alternatives, spans_by_form, spans_in_f
 from ragcontract.answers.normalising import Span
 from ragcontract.answers.regexes import compiled
 from ragcontract.core import bounds
-from ragcontract.core.answer_settings import Matcher
+from ragcontract.core.config_sections import Matcher
 
 # Marks that may stand between the mark of a sentence and the blank after it: ends of quotes and emphasis, and tags.
 _CLOSING = r"[\"'”’)\]»›」』】*_~†‡]|</?[a-z][^<>]*>"

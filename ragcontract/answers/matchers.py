@@ -14,7 +14,7 @@ from ragcontract.answers.metric_options import CannotScoreError
 from ragcontract.answers.normalising import Form, Span, composed, is_no_part_of_words, wanted
 from ragcontract.answers.regexes import Pattern, PatternError, compiled
 from ragcontract.core import bounds
-from ragcontract.core.answer_settings import AsWritten, Matcher, Reading, Single
+from ragcontract.core.config_sections import AsWritten, Matcher, Reading, Single
 from ragcontract.core.invisible import is_visible, without_invisible
 from ragcontract.core.rule import Fault
 from ragcontract.core.safe_text import shorten, visible

@@ -14,7 +14,7 @@ from ragcontract.answers.answer_text import Answer, answer_of, says_something
 from ragcontract.answers.matchers import occurrences, spans
 from ragcontract.answers.metric_options import ABSTAIN, is_filtered, letters_of
 from ragcontract.answers.normalising import Form, Span
-from ragcontract.core.answer_settings import AnswerSettings, Single
+from ragcontract.core.config_sections import AnswerSettings, Single
 from ragcontract.core.invisible import without_invisible
 from ragcontract.core.run import RunRow
 

@@ -17,7 +17,7 @@ from ragcontract.answers.json_answer import TooDeepError, comparable
 from ragcontract.answers.matchers import finds
 from ragcontract.answers.metric_options import CannotScoreError, letters_of
 from ragcontract.core import bounds
-from ragcontract.core.answer_settings import Matcher
+from ragcontract.core.config_sections import Matcher
 from ragcontract.core.invisible import folded, without_invisible
 from ragcontract.core.safe_text import shorten
 from ragcontract.files.json_text import doubled_key

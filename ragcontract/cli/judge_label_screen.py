@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ragcontract.cli.console import say
 from ragcontract.cli.interactive import NARROWEST, Keyboard, text_lines
 from ragcontract.core import bounds
-from ragcontract.core.judge_settings import Task
+from ragcontract.core.config_sections import Task
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.judge.calibration_run import LabelsFile, Unlabelled

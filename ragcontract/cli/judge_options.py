@@ -10,8 +10,8 @@ import click
 
 from ragcontract.cli.console import say, warn
 from ragcontract.cli.options import Command, Decorate
+from ragcontract.core.config_sections import Confirm, JudgeSettings, Task
 from ragcontract.core.errors import ExitCode, InputError
-from ragcontract.core.judge_settings import Confirm, JudgeSettings, Task
 from ragcontract.core.numbers import count, fixed, percent
 from ragcontract.core.safe_text import visible
 from ragcontract.judge.calibration_run import CalibrationOutcome
@@ -174,7 +174,7 @@ _OF_ENDPOINT = (
     click.option(
         "--judge-api",
         type=click.Choice(get_args(Api)),
-        help=f"How it is spoken to. [ollama at port {OLLAMA_PORT}, else openai]",
+        help=f"The API of that address. [ollama at port {OLLAMA_PORT}, else openai]",
     ),
 )
 _OF_VOTES = (
@@ -187,19 +187,19 @@ _OF_VOTES = (
     ),
 )
 _OF_CALLS = (
-    _usual("--max-calls", "At most so many calls."),
-    _number("--max-tokens", "At most so many tokens, sent and received. [no limit]"),
-    _number("--max-usd", "At most so much money; needs the prices. [no limit]", whole=False),
+    _usual("--max-calls", "The most calls to make."),
+    _number("--max-tokens", "The most tokens, sent and received together. [no limit]"),
+    _number("--max-usd", "The most money to spend; needs the prices. [no limit]", whole=False),
     _number("--price-in", "USD for a million tokens sent. [unknown]", whole=False),
     _number("--price-out", "USD for a million tokens received. [unknown]", whole=False),
-    click.option("--deadline", metavar="TIME", help="Ask nothing after so long, such as 20m. [no limit]"),
+    click.option("--deadline", metavar="TIME", help="Stop asking after this time, such as 20m. [no limit]"),
     _usual("--concurrency", "Calls at the same time; fewer after a 429."),
-    _usual("--timeout", "Seconds of silence until a call is given up."),
-    _usual("--connect-timeout", "Seconds until a connection is."),
-    _usual("--retries", "Further attempts where a call may succeed later."),
+    _usual("--timeout", "Seconds of silence after which a call is given up."),
+    _usual("--connect-timeout", "Seconds to wait for a connection."),
+    _usual("--retries", "Further attempts if a call may succeed later."),
     _usual("--max-context", "The longest context that Ollama is asked for, in tokens."),
     _usual("--max-reply", "The longest reply, in tokens; once twice that, if one is cut off."),
-    click.option("--dry-run", is_flag=True, help="Say what would be asked and what it costs, and stop."),
+    click.option("--dry-run", is_flag=True, help="Print what would be asked and what it costs, and stop."),
 )
 
 

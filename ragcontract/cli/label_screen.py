@@ -65,8 +65,8 @@ class Screen(Protocol):
     def ask(self, step: Step, *, is_new: bool, total: int, decided: int) -> str:
         """Show a step and return a key; ``is_new`` if another question was shown before it. Raises EOFError."""
 
-    def help(self) -> None:
-        """Show what the keys mean."""
+    def help(self, step: Step) -> None:
+        """Show what the keys mean in a step."""
 
     def line(self, prompt: str) -> str:
         """Return a line of text. Raises EOFError."""
@@ -107,7 +107,7 @@ class Interview:
                 if key == "q":
                     return
                 if not self._answer(step, key, screen):
-                    screen.help()
+                    screen.help(step)
         except EOFError:
             return
         finally:
@@ -220,7 +220,11 @@ KEYS = {
     "b": "back to the answer before",
     "q": "quit; all answers are saved, and the next run goes on here",
 }
-HELP = "".join(f"  {key}  {meaning}\n" for key, meaning in KEYS.items())
+KEYS_OF_NOTHING = {
+    "y": "yes, no document answers it",
+    "n": "no: ask again another time",
+    **{key: KEYS[key] for key in "abq"},
+}
 RELEVANT = "Relevant? [y]es, [n]o, [s]kip, [x] no to the rest, [a]dd id, [b]ack, [q]uit"
 NOTHING = (
     "No document is relevant so far. Is it right that no document answers this question? "
@@ -296,8 +300,9 @@ class LabelScreen:
     def _cut(self, line: str) -> str:
         return f"{shorten(visible(line), room(line, self._columns))}\n"
 
-    def help(self) -> None:
-        say(HELP)
+    def help(self, step: Step) -> None:
+        keys = KEYS if step.candidate else KEYS_OF_NOTHING
+        say("".join(f"  {key}  {meaning}\n" for key, meaning in keys.items()))
 
     def line(self, prompt: str) -> str:
         self._prompt(prompt)

@@ -1,6 +1,7 @@
 """The command line: the group of commands. The module of a command is imported when the command is called."""
 
 import io
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -35,7 +36,8 @@ REPEATABLE = (
     "--secret",
     "--watch",
 )
-NEED_NONE = {"init", "schema"}  # commands that need no contract
+COMPLETION = "_RAG_CONTRACT_COMPLETE"  # with which a shell asks click for words that complete a command line
+NEED_NONE = {"init", "render", "schema"}  # commands that need no contract
 ELSEWHERE = ("--golden", "--config", "--from", "--to")  # the options that name a contract, or what to make one from
 LACKS_CONTRACT: Line[Callable[[], bool]] = Line(home="ragcontract.cli.options:lacks_contract")
 # In the order in which a new contract uses them.
@@ -47,6 +49,7 @@ NAMES = (
     "claims",
     "judge",
     "check",
+    "render",
     "baseline",
     "waive",
     "diff",
@@ -76,6 +79,10 @@ def main(argv: Sequence[str]) -> int:
         lines = [*usage.getvalue().splitlines(), *([f"Error: {START}"] if _starts_here(argv) else [])]
         say("".join(f"{visible(line)}\n" for line in lines), err=True)
         return ExitCode.UNUSABLE_INPUT
+    except SystemExit as ended:
+        if COMPLETION not in os.environ:
+            raise
+        return int(ended.code or 0)
     except InputError as error:
         if START not in error.problems and _starts_here(argv):
             error.problems.append(START)
@@ -126,7 +133,7 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
-        if command is not None:
+        if command is not None and not ctx.resilient_parsing:  # the shell completes what is not written yet
             refuse_several(command, rest, ctx)
         return name, command, rest
 

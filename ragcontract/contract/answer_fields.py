@@ -15,7 +15,7 @@ from ragcontract.answers.metric_options import ABSTAIN
 from ragcontract.answers.tool_calls import ARGUMENTS, NAMES, ToolCall, tool_calls
 from ragcontract.contract.golden_row import NO_FIELDS, TURN_FIELDS, AnswerFields, CriterionJson, GoldenRow
 from ragcontract.core import bounds
-from ragcontract.core.answer_settings import AsWritten, Matcher, Reading
+from ragcontract.core.config_sections import AsWritten, Matcher, Reading
 from ragcontract.core.golden import PLACEHOLDER, Criterion, ExpectedAnswer
 from ragcontract.core.lines import Line
 from ragcontract.core.nearest import nearest

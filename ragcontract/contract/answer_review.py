@@ -21,7 +21,7 @@ from ragcontract.answers.metric_options import ABSTAIN
 from ragcontract.answers.normalising import is_written_together
 from ragcontract.contract.config import Config, enforced
 from ragcontract.core import bounds
-from ragcontract.core.answer_settings import Matcher, Single
+from ragcontract.core.config_sections import Matcher, Single
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.lines import Line
 from ragcontract.core.numbers import count

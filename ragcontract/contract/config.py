@@ -12,11 +12,10 @@ from msgspec import Meta, Struct
 
 from ragcontract.contract.declared import Metrics, metrics_record
 from ragcontract.core import bounds
-from ragcontract.core.answer_settings import AnswerSettings
+from ragcontract.core.config_sections import AnswerSettings, JudgeSettings
 from ragcontract.core.gate import FailMode, Fraction, LimitKey
 from ragcontract.core.golden import RELEVANT_GRADE
 from ragcontract.core.ids import Id, Rank, Tag
-from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.metric import Gain, RankBy, Unjudged
 from ragcontract.core.phrase import Location, Place
 from ragcontract.core.rule import Rule, switch_of
@@ -106,6 +105,13 @@ class PerQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ),
     ] = "any"
 
+    must_include: Annotated[
+        Literal["all", "any"],
+        Meta(
+            description="Whether all relevant documents must be in the top k, or any of them; `must_include_any` of a "
+            "golden query wins."
+        ),
+    ] = "all"
     forbidden_within: Annotated[
         Rank | None, Meta(description="How many results are searched for forbidden documents; all by default.")
     ] = None

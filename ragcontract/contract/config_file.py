@@ -32,11 +32,10 @@ from ragcontract.contract.limits import (
 )
 from ragcontract.contract.scope import tier_gates, wrong_tiers
 from ragcontract.core import bounds
-from ragcontract.core.answer_settings import AnswerSettings
+from ragcontract.core.config_sections import AnswerSettings, JudgeSettings
 from ragcontract.core.errors import InputError
 from ragcontract.core.gate import Gate
 from ragcontract.core.invisible import is_visible
-from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.lines import Line
 from ragcontract.core.phrase import Location, Name, Place, parts_of
 from ragcontract.core.run import SourceFile

@@ -12,8 +12,8 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from ragcontract.core import bounds
+from ragcontract.core.config_sections import JUDGED_METRICS
 from ragcontract.core.gate import LimitKey
-from ragcontract.core.judge_settings import JUDGED_METRICS
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import count
 from ragcontract.files.schema import Mismatch, shown

@@ -211,7 +211,7 @@ class _Builder:
             relevant_doc_ids=relevant,
             location=location,
             must_rank_at_most=row.must_rank_at_most,
-            must_include_any=bool(row.must_include_any),
+            must_include_any=row.must_include_any,
             forbidden_doc_ids=forbidden,
             weight=1.0 if row.weight is None else row.weight,
             tags=self._shared.setdefault(tags, tags),

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.answer_settings import AsWritten
+from ragcontract.core.config_sections import AsWritten
 from ragcontract.core.golden import ExpectedAnswer, Mode
 from ragcontract.core.ids import Id, Rank, Tag, TextId
 from ragcontract.core.rule import Fault, Rule
@@ -55,7 +55,8 @@ class GoldenRow(Struct, frozen=True, kw_only=True):
         Rank | None, Meta(description="At least one relevant document must be at this rank or better.")
     ] = None
     must_include_any: Annotated[
-        bool | None, Meta(description="One relevant document in the top k is enough, instead of all.")
+        bool | None,
+        Meta(description="One relevant document in the top k is enough, instead of all; false: all of them."),
     ] = None
     forbidden_doc_ids: Annotated[list[Id] | None, Meta(description="Documents that must not be retrieved.")] = None
     weight: Annotated[Weight | None, Meta(description="Importance of the query in the means; 1 by default.")] = None

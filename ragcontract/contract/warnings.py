@@ -38,11 +38,11 @@ def contradictions(queries: Queries, config: Config, k: int) -> Iterator[tuple[G
     if not enforced(config, ForbiddenDocs):
         return
     includes, ranks = enforced(config, MustInclude), enforced(config, MustRankAtMost)
-    forbidden_within = config.per_query.forbidden_within
+    forbidden_within, by_default = config.per_query.forbidden_within, config.per_query.must_include == "any"
     for query in queries.values():
         if query.forbidden_doc_ids and (both := sorted(set(query.relevant_doc_ids) & set(query.forbidden_doc_ids))):
             is_all = len(both) == len(query.relevant_doc_ids)
-            wanted_within = [k] if includes and (is_all or not query.must_include_any) else []
+            wanted_within = [k] if includes and (is_all or not query.wants_any(by_default)) else []
             if ranks and query.must_rank_at_most is not None and is_all:
                 wanted_within.append(query.must_rank_at_most)
             is_certain = any(forbidden_within is None or top <= forbidden_within for top in wanted_within)
@@ -55,9 +55,10 @@ def more_than_k(queries: Queries, config: Config, k: int) -> Iterator[tuple[Gold
     """Yield queries that want more documents in the top ``k`` than fit there."""
     if not enforced(config, MustInclude):
         return
+    by_default = config.per_query.must_include == "any"
     for query in queries.values():
         relevant = len(query.relevant_doc_ids)
-        if relevant > k and not query.must_include_any:
+        if relevant > k and not query.wants_any(by_default):
             wants = f"{query.id!r} wants all {relevant} relevant documents in the top {k}"
             yield query, f"{wants}, so it can never pass; set must_include_any, or raise k"
 

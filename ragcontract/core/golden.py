@@ -14,6 +14,7 @@ PLACEHOLDER = (
     "TODO"  # what `rag-contract init` writes in place of relevant documents, or of what an answer must contain
 )
 
+FEWEST_LABELLED = 10  # queries; with fewer, reports do not say what further labels could change
 RELEVANT_GRADE = 1  # the grade from which a document is relevant, unless `relevance_level` in the config says another
 
 
@@ -47,7 +48,7 @@ class GoldenQuery(Struct, frozen=True, kw_only=True, gc=False):
     relevant_doc_ids: tuple[str, ...]  # a query without any is unanswerable
     location: Location  # the file and line of the row, such as ``golden.jsonl:17``
     must_rank_at_most: int | None = None
-    must_include_any: bool = False
+    must_include_any: bool | None = None  # None: as per_query.must_include in the configuration says
     forbidden_doc_ids: tuple[str, ...] = ()
     weight: float = 1.0
     tags: tuple[str, ...] = ()
@@ -58,6 +59,10 @@ class GoldenQuery(Struct, frozen=True, kw_only=True, gc=False):
     rules: tuple[Struct, ...] = ()
     answer: ExpectedAnswer | None = None  # None for a row about documents only
     names_documents: bool = True  # false for a row without ``relevant_doc_ids``, of which only forbidden ones count
+
+    def wants_any(self, by_default: bool) -> bool:  # noqa: FBT001
+        """Return whether one relevant document is enough; ``by_default`` is what the configuration says."""
+        return by_default if self.must_include_any is None else self.must_include_any
 
     @property
     def turns(self) -> int:

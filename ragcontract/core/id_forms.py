@@ -17,6 +17,7 @@ from ragcontract.core.safe_text import shorten
 Part = Literal["blanks", "case", "leading zeros", "folder", "extension", "suffix"]
 # Before the number of a chunk: doc_chunk_3.
 _WORDS = ("chunk", "part", "passage", "page", "section", "node", "segment", "split", "paragraph", "block", "c", "p")
+_FOLDERS = 8  # the most that are taken off an id
 BLANK = "␣"
 _DIGITS, _SEPARATORS = "0123456789", "_-#:/@| "
 EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}$")
@@ -144,26 +145,33 @@ def _shortened(name: str) -> Iterator[tuple[tuple[Part, ...], str, str]]:
         yield ("leading zeros",), name.lstrip("0") or "0", ""
         return
     ways: list[tuple[tuple[Part, ...], str]] = [((), name)]
-    if stem := without_suffix(name):
-        ways.append((("suffix",), stem))
+    ways += [(("suffix",), stem) for stem in dict.fromkeys((_without_number(name), without_suffix(name))) if stem]
     for parts, rest in ways:
-        file = rest.replace("\\", "/").rstrip("/").rpartition("/")[2]
-        bare = EXTENSION.sub("", rest)
-        variants: list[tuple[tuple[Part, ...], str]] = [
-            (parts, rest),
-            ((*parts, "extension"), bare),
-            ((*parts, "folder"), file),
-            ((*parts, "folder", "extension"), EXTENSION.sub("", file)),
-        ]
+        variants: list[tuple[tuple[Part, ...], str]] = [(parts, rest), ((*parts, "extension"), EXTENSION.sub("", rest))]
+        for file in _without_folders(rest):
+            variants += [((*parts, "folder"), file), ((*parts, "folder", "extension"), EXTENSION.sub("", file))]
         for taken, short in variants:
             if taken and short and len(short) < len(name) and not (taken != parts and short == rest):
                 yield taken, short, re.sub("[0-9]+", "n", name[len(short) :]) if "folder" not in taken else ""
+
+
+def _without_folders(path: str) -> Iterator[str]:
+    """Yield a path without its first folder, without the first two, and so on."""
+    path = path.replace("\\", "/").rstrip("/")
+    for _ in range(min(path.count("/"), _FOLDERS)):
+        path = path.partition("/")[2]
+        yield path
 
 
 def without_suffix(name: str) -> str:
     """Return an id without the number of a chunk at its end, as in ``doc#3`` and ``doc_chunk_3``, or an empty text."""
     if "#" in name:
         return name[: name.rindex("#")].rstrip(_SEPARATORS)
+    return _without_number(name)
+
+
+def _without_number(name: str) -> str:
+    """Return an id without a number at its end and the word before it, as in ``guide#setup-3``, or an empty text."""
     stem = name.rstrip(_DIGITS)
     before = stem.rstrip(_SEPARATORS)
     if len(stem) == len(name):

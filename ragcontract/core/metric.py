@@ -12,9 +12,8 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragcontract.core.answer_settings import AnswerSettings
+from ragcontract.core.config_sections import AnswerSettings, Task
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.judge_settings import Task
 from ragcontract.core.phrase import Message, Place, private
 from ragcontract.core.run import RunRow, Values
 

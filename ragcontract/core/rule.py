@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeAlias,
 import msgspec
 from msgspec import UNSET, Meta, Struct
 
-from ragcontract.core.answer_settings import AnswerSettings
+from ragcontract.core.config_sections import AnswerSettings
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Metric
 from ragcontract.core.phrase import Message, Phrase
@@ -77,6 +77,7 @@ class RuleSettings(Struct, frozen=True, kw_only=True):
     """The settings of rules."""
 
     k: int  # the largest cut-off
+    includes_any: bool = False  # whether one relevant document in the top k is enough, unless a query says otherwise
     forbidden_within: int | None = None  # down to which rank documents are forbidden; None: at any rank
     different_documents: frozenset[str] = frozenset()  # ids that are never another form of another id
     answers: AnswerSettings = AnswerSettings()

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ragcontract.core import bounds
-from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.golden import FEWEST_LABELLED, GoldenQuery
 from ragcontract.core.id_forms import named
 from ragcontract.core.numbers import SAME, count, fixed, more, percent
 from ragcontract.core.phrase import Name, Phrase, joined
@@ -31,7 +31,7 @@ from ragcontract.evaluation.observations import (
 )
 from ragcontract.evaluation.side import Side
 
-CauseKind = Literal["vanished", "ids", "empty", "short", "versions", "labels"]
+CauseKind = Literal["vanished", "ids", "empty", "short", "versions", "commit", "labels"]
 
 MAIN = 1 / 3  # the share of the loss from which on a measured cause is likely; two causes may share a loss
 LEAST = 0.1  # the share from which on it is possible
@@ -43,7 +43,7 @@ RENAMED = 0.5  # the share of documents that seem to have vanished and occur und
 SHORTEST = 6  # letters and digits; shorter ids may be a part of others by chance
 LEFT = 0.05  # points that may remain of a drop that missing labels explain
 EXPLAINED = 0.8  # the share of the loss that missing labels explain, query by query
-COMMIT = re.compile(r"(?=.*\d)[0-9a-f]{7,40}")
+COMMIT = re.compile(r"(?=.*\d)[0-9a-f]{7,40}(-dirty)?")
 FOLDERS = "/#:"  # each ends a beginning that ids have in common
 COMMAND = Name("rag-contract unjudged")
 DIGITS = 2
@@ -57,7 +57,8 @@ class Cause(Struct, frozen=True, kw_only=True):
         Meta(
             description="vanished: relevant documents that the baseline found occur nowhere in the run; ids: they "
             "occur under other ids; empty: queries have no results; short: the run has fewer results than the "
-            "baseline; versions: versions changed; labels: documents that nobody has judged may be relevant."
+            "baseline; versions: versions changed; commit: only the commit did; labels: documents that nobody has "
+            "judged may be relevant."
         ),
     ]
     phrase: Phrase
@@ -76,7 +77,8 @@ class Cause(Struct, frozen=True, kw_only=True):
     def is_likely(self) -> bool:
         """Whether reports name it as the cause."""
         least = {"labels": EXPLAINED, "versions": 0.0}.get(self.kind, MAIN)
-        return (self.share or 0.0) >= least
+        # Nearly every pull request has another commit.
+        return self.kind != "commit" and (self.share or 0.0) >= least
 
 
 class Losses(Struct, frozen=True, kw_only=True):
@@ -299,7 +301,8 @@ def _versions(run: Side, baseline: Side) -> Iterator[Cause]:
         steps.append((is_commit, not all(values), phrase))
     if steps:
         ordered = [step[2] for step in sorted(steps, key=lambda step: step[:2])]
-        yield Cause(kind="versions", phrase=("Changed since the baseline: ", *joined(ordered)))
+        kind: CauseKind = "commit" if all(is_commit for is_commit, *_ in steps) else "versions"
+        yield Cause(kind=kind, phrase=("Changed since the baseline: ", *joined(ordered)))
 
 
 def _first(values: Sequence[str]) -> Iterator[str]:
@@ -316,6 +319,8 @@ def _labels(evaluation: Evaluation, losses: Losses) -> Iterator[Cause]:
     means, best = evaluation.aggregates.comparisons[losses.key], evaluation.aggregates.if_relevant.get(losses.key)
     judged = evaluation.aggregates.comparisons.get(f"judged_at_{evaluation.contract.k}")
     if best is None or means.baseline is None or judged is None or judged.current is None:
+        return
+    if sum(query.answerable for query in evaluation.contract.queries.values()) < FEWEST_LABELLED:
         return
     if means.baseline - best > LEFT + SAME:
         return

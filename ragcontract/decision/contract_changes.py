@@ -46,6 +46,7 @@ STRICTEST_FIRST: dict[str, Sequence[Value]] = {
     "missing_queries": ("error", "zero"),
     "unjudged": ("count", "skip"),
     "missing_scores": ("error", "zero"),
+    "per_query.must_include": ("all", "any"),
     "per_query.fail_on": ("any", "new", "pass_rate"),
     "answers.missing_modes": ("error", "fail"),
     "answers.refusal": ("phrases", "evidence"),
@@ -57,7 +58,6 @@ SWITCH = "per_query.enforce_"
 # Fields of a query with the kind of their change; those without one are added or removed.
 SWITCHES: dict[str, ChangeKind] = {
     "as_evaluated": "",
-    "must_include_any": "",
     "tags": "tags_changed",
     "tier": "tiers_changed",
     "grades": "grades_changed",
@@ -103,7 +103,12 @@ def contract_changes(evaluation: Evaluation, *, cutoff: bool = False) -> list[Co
         *(
             step
             for query_id, expected in stored.expected.items()
-            for step in _of_query(query_id, expected, expected_of(_graded(queries[query_id], level)))
+            for step in _of_query(
+                query_id,
+                expected,
+                expected_of(_graded(queries[query_id], level)),
+                [before.includes_any, now.includes_any],
+            )
         ),
         *_of_limits(_named_as_now(before.limits, k, now.limits, k_now), now.limits),
         *_of_settings(settings, settings_now, default_settings(config_file.config)),
@@ -156,8 +161,14 @@ def _change(kind: ChangeKind, number: int, items: tuple[ChangedItem, ...] = ()) 
     return ContractChange(kind=kind, effect=CHANGES[kind].effect, count=number, items=items)
 
 
-def _of_query(query_id: str, before: Expected, now: Expected) -> Iterator[Step]:
+def _of_query(query_id: str, before: Expected, now: Expected, includes_any: Sequence[bool]) -> Iterator[Step]:
+    """Yield the changes of a query; ``includes_any`` is what the configurations say of queries without the field."""
     item = ChangedItem(id=query_id)
+    if before.must_include_any != now.must_include_any:  # otherwise, only the setting may have changed
+        sides = zip((before.must_include_any, now.must_include_any), includes_any, strict=True)
+        was, is_now = (by_default if value is None else value for value, by_default in sides)
+        if was != is_now:
+            yield Step("must_include_any_added" if is_now else "must_include_any_removed", item)
     yield from _of_rules(item, before, now)
     yield from _of_references(item, before.references, now.references)
     yield from _of_forbidden(query_id, before.forbidden, now.forbidden)

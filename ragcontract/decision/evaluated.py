@@ -17,16 +17,19 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.rule import Violation
 from ragcontract.core.run import Means, Values
 from ragcontract.evaluation.aggregates import Aggregates, aggregate
+from ragcontract.evaluation.observations import UnseenIdSearch
 from ragcontract.evaluation.plan import Plan, plan_for
 from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.source import Inputs, evaluate_sides, of_judge
 from ragcontract.rules.ranks import RankRules
+from ragcontract.runs.baseline_contract import expected_of
 
 if TYPE_CHECKING:
     from ragcontract.judgments.check import JudgeFiles
     from ragcontract.runs.scores_files import GivenScores
 
 
+NO_IDS: frozenset[str] = frozenset()
 REMEMBERED = 1000  # queries with the same values share their metrics; most of 10,000 do
 
 
@@ -50,6 +53,17 @@ class Evaluation(Struct, frozen=True, kw_only=True, dict=True):
             for query_id, query in self.contract.queries.items()
             if query_id in of_ranks or query_id in of_rows
         }
+
+    def mistyped(self, query: GoldenQuery) -> frozenset[str]:
+        """Return the relevant documents of a query that occur nowhere in the run, if they changed since the baseline.
+
+        Their ids are probably wrong, and the baseline did not have that mistake.
+        """
+        stored = self.baseline.stored if self.baseline else None
+        before = stored.expected.get(query.id) if stored else None
+        if before is None or before.relevant == expected_of(query).relevant:
+            return NO_IDS
+        return frozenset(self.run.observed(UnseenIdSearch).ids.intersection(query.relevant_doc_ids))
 
     def fixed(self) -> Iterator[str]:
         """Yield the queries that the baseline breaks and the run does not, without those that only warn."""
@@ -134,7 +148,10 @@ Violations = dict[str, tuple[Violation, ...]]  # by query id; only queries that 
 def _compared(
     evaluation: Evaluation, rules: RankRules, query: GoldenQuery, violations: tuple[Violation, ...]
 ) -> tuple[Violation, ...]:
-    """Mark the violations that the baseline has as well. A query that the baseline lacks has only new ones."""
+    """Mark the violations that the baseline has as well.
+
+    A query that the baseline lacks has only new ones. So has one that wants documents with mistyped ids.
+    """
     baseline = evaluation.baseline
     if baseline is None or query.id not in baseline.scores:
         return violations
@@ -144,9 +161,12 @@ def _compared(
     of_ranks = rules.violations(query, baseline.scores[query.id]) if is_known else ()
     for violation in (*of_ranks, *of_rows):
         before[violation.rule] = before.get(violation.rule, frozenset()) | violation.wrong
+    mistyped = evaluation.mistyped(query) if before else NO_IDS
     return tuple(
         replace(violation, in_baseline=True)
-        if violation.rule in before and violation.wrong <= before[violation.rule]
+        if violation.rule in before
+        and violation.wrong <= before[violation.rule]
+        and (violation.documents != "relevant" or mistyped.isdisjoint(violation.doc_ids))
         else violation
         for violation in violations
     )

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from ragcontract.contract.config import Waiver
 from ragcontract.contract.resolve import Contract
 from ragcontract.contract.scope import skipped_tiers
+from ragcontract.core.config_sections import Task
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id, first_names
-from ragcontract.core.judge_settings import Task
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import count
 from ragcontract.core.rule import Violation, ViolationStatus

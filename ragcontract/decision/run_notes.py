@@ -4,10 +4,14 @@ A likely mistake looks like a loss of quality, such as ids that are written in a
 lost every document, so the input is evaluated nonetheless. All functions are pure.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from ragcontract.contract.resolve import WIDE
+from ragcontract.core import bounds
+from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.id_forms import Match, difference, named
+from ragcontract.core.ids import pool_of
 from ragcontract.core.numbers import count, fixed, percent
 from ragcontract.core.phrase import Name, Phrase, joined
 from ragcontract.decision.evaluated import Evaluation
@@ -22,6 +26,7 @@ UNMISTAKABLE = frozenset({"blanks", "case"})
 FEWEST_WANTED = 5
 CHUNKS = "are these chunk ids? A result has the document's id as doc_id and the chunk's as chunk_id"
 OTHERWISE = "write ids the same way in the contract and in the run"
+SHARED = 0.1  # of the retrieved documents; if so many are the baseline's, it is the same index
 LITTLE = 1 / 3  # the Jaccard index of two lists of equal length that share half of their documents
 REPEATED = 0.2  # share of repeated documents from which on rank_by is pointed at; a few are common in any index
 
@@ -38,8 +43,10 @@ def likely_mistakes(evaluation: Evaluation) -> Iterator[Phrase]:
     unseen = run.observed(UnseenIdSearch)
     if unseen.example is not None and _is_likely(unseen, unseen.example):
         yield _in_another_form(unseen, unseen.example)
-    elif len(unseen.ids) == unseen.relevant >= FEWEST_WANTED:
+    elif len(unseen.ids) == unseen.relevant >= FEWEST_WANTED and not _has_ids_of_baseline(evaluation):
         yield _other_ids(unseen)
+    elif mistyped := dict.fromkeys(chain.from_iterable(map(evaluation.mistyped, _broken(evaluation)))):
+        yield _not_in_the_run([*mistyped])
 
 
 def _fractions(evaluation: Evaluation) -> Iterator[Phrase]:
@@ -79,6 +86,19 @@ def _is_likely(unseen: UnseenIds, example: Match) -> bool:
     return several and unseen.matched >= SHARE_MATCHED * unseen.compared
 
 
+def _has_ids_of_baseline(evaluation: Evaluation) -> bool:
+    """Return whether the baseline found wanted documents, and other documents of it are in the run's broken queries.
+
+    Then the run is of the same index and writes ids the same way, and its retriever is bad.
+    """
+    run, baseline = evaluation.run, evaluation.baseline
+    if baseline is None or not any(any(score.ranks) for score in baseline.scores.values()):
+        return False
+    before = {doc_id for packed in baseline.ids.first_ids.values() for doc_id in pool_of(packed)}
+    now = {result.doc_id for results in run.listed.retrieved.values() for result in results}
+    return len(now & before) >= SHARED * len(now)
+
+
 def _in_another_form(unseen: UnseenIds, example: Match) -> Phrase:
     only = f" of the {unseen.compared:,} that were compared," if unseen.compared < len(unseen.ids) else ""
     advice = CHUNKS if "suffix" in example.parts else OTHERWISE
@@ -89,6 +109,16 @@ def _other_ids(unseen: UnseenIds) -> Phrase:
     ids = joined([named(doc_id)] for doc_id in unseen.retrieved)
     has = (", which has ", *ids) if ids else ()
     return (_never(unseen), *has, ": is it of another index, or do run and contract write the ids differently?")
+
+
+def _broken(evaluation: Evaluation) -> Iterator[GoldenQuery]:
+    return map(evaluation.contract.queries.__getitem__, evaluation.violations)
+
+
+def _not_in_the_run(doc_ids: Sequence[str]) -> Phrase:
+    ids = joined(([named(doc_id)] for doc_id in doc_ids[: bounds.NAMES]), len(doc_ids) - bounds.NAMES)
+    occur, are = ("occurs", "is the id") if len(doc_ids) == 1 else ("occur", "are the ids")
+    return (*ids, f" {occur} nowhere in the run, and the labels changed since the baseline: {are} right?")
 
 
 def _never(unseen: UnseenIds) -> str:

@@ -253,7 +253,7 @@ def take_after(new: Path, old: Path) -> None:
     """Give a new file the mode and, if permitted, the owner of the file that it replaces."""
     with suppress(FileNotFoundError):
         status = old.stat()
-        with suppress(OSError):
+        with suppress(OSError, AttributeError):  # Windows has no such function
             os.chown(new, status.st_uid, status.st_gid)
         new.chmod(stat.S_IMODE(status.st_mode))
 

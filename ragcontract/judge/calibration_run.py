@@ -16,9 +16,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
+from ragcontract.core.config_sections import LabelCounts, Task
 from ragcontract.core.errors import InputError, OutputError
 from ragcontract.core.ids import Tag
-from ragcontract.core.judge_settings import LabelCounts, Task
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import Location
 from ragcontract.core.run import AnswerText

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from ragcontract.answers.json_answer import unfenced
 from ragcontract.core import bounds
-from ragcontract.core.judge_settings import JudgeVerdict, Task
+from ragcontract.core.config_sections import JudgeVerdict, Task
 from ragcontract.core.safe_text import printable_json, shorten
 from ragcontract.files.json_text import NestingError, check_nesting
 from ragcontract.judge.interface import Ask, Dice, Model, NoReply, Reply, VoteSettings

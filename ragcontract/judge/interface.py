@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.judge_settings import Confirm
+from ragcontract.core.config_sections import Confirm
 
 
 class Ask(Struct, frozen=True, kw_only=True):

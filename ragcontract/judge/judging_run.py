@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract.core import bounds
-from ragcontract.core.judge_settings import Confirm
+from ragcontract.core.config_sections import Confirm
 from ragcontract.core.numbers import is_within
 from ragcontract.core.safe_text import shorten
 from ragcontract.files.locking import file_digest, in_turn, not_ours, require_unchanged

@@ -8,8 +8,8 @@ from typing import Self
 
 from msgspec import Struct
 
+from ragcontract.core.config_sections import Confirm
 from ragcontract.core.errors import InputError
-from ragcontract.core.judge_settings import Confirm
 from ragcontract.core.numbers import count
 from ragcontract.judge.claims_run import split_reference
 from ragcontract.judge.endpoint import find_endpoint

@@ -9,9 +9,9 @@ from ragcontract.answers.metric_options import CannotScoreError
 from ragcontract.contract.config import enforced
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.golden_file import read_golden
+from ragcontract.core.config_sections import Task
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id, some
-from ragcontract.core.judge_settings import Task
 from ragcontract.core.phrase import Location
 from ragcontract.core.rule import RowContext, RowRule, RuleSettings, row_rules_of
 from ragcontract.core.run import CONTEXT_FIELDS, RESPONSE_FIELDS, RunRow, row_type

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
-from ragcontract.core.judge_settings import JudgeVerdict
+from ragcontract.core.config_sections import JudgeVerdict
 
 PROTOCOL = 1
 NONCE = "{nonce}"

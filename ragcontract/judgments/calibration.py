@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
+from ragcontract.core.config_sections import Count, LabelCounts, Task
 from ragcontract.core.errors import InputError
-from ragcontract.core.judge_settings import Count, LabelCounts, Task
 from ragcontract.core.numbers import SAME, count, digits_beside, fixed, percent
 from ragcontract.core.phrase import Location, Message
 from ragcontract.core.run import Moment

@@ -13,8 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract.contract.resolve import Contract, lacking_field
+from ragcontract.core.config_sections import JUDGED_METRICS, Task
 from ragcontract.core.errors import InputError
-from ragcontract.core.judge_settings import JUDGED_METRICS, Task
 from ragcontract.core.metric import Family, MetricSettings
 from ragcontract.core.run import SourceFile, Values
 from ragcontract.files.opening import Progress, no_progress

@@ -13,8 +13,8 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Struct
 
 from ragcontract.core import bounds
+from ragcontract.core.config_sections import Confirm, Confirmed, JudgeVerdict, Task
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.judge_settings import Confirm, Confirmed, JudgeVerdict, Task
 from ragcontract.core.run import RunRow, lacks_results
 
 ASSERTS: Confirmed = "asserts_unsupported"

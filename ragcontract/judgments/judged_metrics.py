@@ -22,7 +22,7 @@ from ragcontract.core.run import CONTEXT_FIELDS, RESPONSE_FIELDS, RunRow, Values
 from ragcontract.judgments.items import JudgeCase, attribution_case, criteria_case, known_without_a_judge
 
 if TYPE_CHECKING:
-    from ragcontract.core.judge_settings import Task
+    from ragcontract.core.config_sections import Task
     from ragcontract.judgments.judgments_file import Judgment
     from ragcontract.judgments.replay import Replay
 

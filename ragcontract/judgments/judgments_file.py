@@ -15,8 +15,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
+from ragcontract.core.config_sections import Confirmed, JudgeVerdict, Task
 from ragcontract.core.ids import Id, TextId, as_id
-from ragcontract.core.judge_settings import Confirmed, JudgeVerdict, Task
 from ragcontract.core.numbers import count, mebibytes
 from ragcontract.core.phrase import FieldPath, Location, Message, private
 from ragcontract.core.run import Moment, SourceFile

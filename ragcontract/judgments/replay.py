@@ -12,8 +12,8 @@ from msgspec import Struct
 from ragcontract.answers.metric_options import CannotScoreError
 from ragcontract.answers.normalising import normalised
 from ragcontract.core import bounds
+from ragcontract.core.config_sections import JudgeSettings, Task
 from ragcontract.core.ids import as_id
-from ragcontract.core.judge_settings import JudgeSettings, Task
 from ragcontract.core.numbers import beginning, count, more
 from ragcontract.core.phrase import Message, Place, private
 from ragcontract.core.safe_text import shorten, visible

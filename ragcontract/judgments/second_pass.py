@@ -11,9 +11,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract.answers.metric_options import CannotScoreError
+from ragcontract.core.config_sections import Confirmed as Verdict
+from ragcontract.core.config_sections import Unconfirmed
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.judge_settings import Confirmed as Verdict
-from ragcontract.core.judge_settings import Unconfirmed
 from ragcontract.core.rule import Flag, RowContext, RowRule, Violation
 from ragcontract.core.run import RunRow
 from ragcontract.judgments.items import ASSERTS, Item, JudgeCase, contexts_of

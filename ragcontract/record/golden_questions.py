@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 from ragcontract.contract.golden_row import Question as QuestionText
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
+from ragcontract.core.golden import PLACEHOLDER
 from ragcontract.core.ids import Id, Tag, as_id
 from ragcontract.core.nearest import nearest
 from ragcontract.core.phrase import Location
@@ -74,6 +75,7 @@ class Questions(Struct, frozen=True, kw_only=True):
 
     chosen: Sequence[Question]  # in the order of the files
     of: int  # how many the files have in all
+    doc_ids: frozenset[str] = frozenset()  # the relevant documents of those that are chosen
 
     @property
     def are_a_part(self) -> bool:
@@ -88,6 +90,7 @@ def read_questions(paths: Sequence[str], selection: Selection) -> Questions:
     for problem in missing:
         problems.add(problem)
     chosen: list[Question] = []
+    doc_ids: set[str] = set()
     first: dict[str, Location] = {}
     tags: set[str] = set()
     for location, row in located(read_rows(files, _AskedRow, spell_check=0), problems):
@@ -101,12 +104,14 @@ def read_questions(paths: Sequence[str], selection: Selection) -> Questions:
             tags.update(row.tags or ())
         if _is_chosen(row, known_as, selection) and (selection.limit is None or len(chosen) < selection.limit):
             chosen.append(_question(row, known_as))
+            doc_ids.update(_documents(row.relevant_doc_ids))
+            doc_ids.update(_documents(row.relevance))
     problems.collected().raise_if_any()
     if unknown := [*_unknown("--tag", selection.tags, tags), *_unknown("--query", selection.ids, first)]:
         raise InputError(unknown)
     if not chosen:
         raise InputError(["there is nothing to ask: no golden query has one of the tags and one of the ids"])
-    return Questions(chosen=chosen, of=len(first))
+    return Questions(chosen=chosen, of=len(first), doc_ids=frozenset(doc_ids - {PLACEHOLDER}))
 
 
 def _is_chosen(row: _AskedRow, known_as: str, selection: Selection) -> bool:
@@ -123,6 +128,12 @@ def _question(row: _AskedRow, known_as: str) -> Question:
         packed=msgspec.json.encode(row.metadata or {}),
         names_documents=bool(row.relevant_doc_ids or row.relevance or row.forbidden_doc_ids),
     )
+
+
+def _documents(value: Any) -> Iterator[str]:
+    """Yield the ids in a list or in the keys of an object; `check` says what else is wrong."""
+    if isinstance(value, list | dict):
+        yield from (as_id(doc_id) for doc_id in value if isinstance(doc_id, str | int))
 
 
 def _unknown(option: str, names: Sequence[str], known: Collection[str]) -> Iterator[str]:

@@ -30,7 +30,7 @@ from ragcontract.record.events import Counts, Event, Failed, QuestionDone, Start
 from ragcontract.record.interface import CallFailed, Response, System
 from ragcontract.record.record_options import OnFailure, RecordOptions, RecordSettings, settled
 from ragcontract.record.recording_journal import Entry, Journal, begin, undo
-from ragcontract.record.run_rows import RandomIds, Rows, usable_versions, with_versions, write_run
+from ragcontract.record.run_rows import OddIds, Rows, usable_versions, with_versions, write_run
 from ragcontract.record.sources import other_checkout
 from ragcontract.record.target import Target, read_target
 
@@ -63,7 +63,7 @@ def record(
     journal = _journal(settings, target)
     rows = None
     try:
-        ids = RandomIds(settings.out)
+        ids = OddIds(settings.out, settings.questions.doc_ids)
         session = RecordingSession(settings, journal, watch, secrets)
         counts = session.counts
         watch(Start(target=target.name, total=counts.total, kept=journal.kept))
@@ -282,7 +282,7 @@ def _released(system: System) -> list[str]:
 
 
 def _written(
-    settings: RecordSettings, counts: Counts, journal: Journal, ids: RandomIds, system_versions: Mapping[str, str]
+    settings: RecordSettings, counts: Counts, journal: Journal, ids: OddIds, system_versions: Mapping[str, str]
 ) -> str | Mapping[str, Mapping[str, Any]]:
     """Write the run and return its path, or return its rows; raises InputError if failed questions prevent a run."""
     options, failed = settings.options, counts.failures.total()
@@ -336,7 +336,7 @@ def lacking(counts: Counts, repeats: int) -> Iterator[str]:
         yield f"{what}; `check` refuses such a run unless the config has missing_queries: zero"
 
 
-def _doubts(counts: Counts, settings: RecordSettings, ids: RandomIds) -> Iterator[str]:
+def _doubts(counts: Counts, settings: RecordSettings, ids: OddIds) -> Iterator[str]:
     """Yield warnings about other code, what the run lacks, and its ids."""
     questions = settings.questions
     yield from other_checkout(settings.sources)

@@ -1,11 +1,11 @@
 """Make rows of a run from responses, and write the run.
 
-A run whose document ids are random, as frameworks make them if nobody names a document, gets a warning: no golden query
-can name such documents.
+A run whose document ids are random, as frameworks make them if nobody names a document, gets a warning, because no
+golden query can name such documents. So does a run in which the ids that golden queries name are those of chunks.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
 from itertools import islice
@@ -142,11 +142,17 @@ class _EarlierRow(Struct, frozen=True, kw_only=True):
     results: Any = None
 
 
-class RandomIds:
-    """Compares the ids in rows, while they are written, with those in other rows of the same queries."""
+class OddIds:
+    """Looks for ids that no golden query can name, while rows are written: random ones, and those of something else."""
 
-    def __init__(self, out: AnchoredPath | None) -> None:
-        """Read the beginning of the run that is to be overwritten, if there is one."""
+    def __init__(self, out: AnchoredPath | None, wanted: Collection[str] = ()) -> None:
+        """Read the beginning of the run that is to be overwritten, if there is one.
+
+        ``wanted`` are the documents that golden queries name.
+        """
+        self._wanted = frozenset(wanted)
+        self._are_documents = False  # whether any document that is wanted is there
+        self._chunks: dict[str, str] = {}  # those that are the id of a chunk, with the document of the chunk
         self._before: dict[str, frozenset[str]] = {}
         self._differs: str | None = None
         self._is_stable = False
@@ -158,14 +164,27 @@ class RandomIds:
         """Yield rows unchanged, and compare their ids."""
         for row in rows:
             self._compare(row["query_id"], row.get("results"))
+            if self._wanted and not self._are_documents:
+                self._look_for_chunks(row.get("results"))
             yield row
 
     def warnings(self) -> Iterator[str]:
-        """Yield a warning if ids differ from earlier ones, and none is the same."""
+        """Yield a warning if golden queries name chunks, or if ids differ from earlier ones and none is the same."""
+        if self._chunks and not self._are_documents:
+            chunk_id, doc_id = (shorten(value, bounds.NAME) for value in next(iter(self._chunks.items())))
+            which = f"the golden queries name ids of chunks ({chunk_id!r}), and the recorded doc_id is {doc_id!r}"
+            yield f"{which}; record chunk ids with `--doc-id id`, or name documents"
         if self._differs is not None and not self._is_stable:
             query = shorten(self._differs, bounds.NAME)
             what = f"ids of documents look like random UUIDs, and differ from those of before (as for query {query!r})"
             yield f"{what}; no golden query can name them, so say with --doc-id where a result names its document"
+
+    def _look_for_chunks(self, results: object) -> None:
+        for result in results if isinstance(results, list) else ():
+            doc_id, chunk_id = (str(result.get(name)) for name in ("doc_id", "chunk_id"))
+            self._are_documents |= doc_id in self._wanted
+            if chunk_id in self._wanted and len(self._chunks) < bounds.NAMES:
+                self._chunks[chunk_id] = doc_id
 
     def _compare(self, query_id: object, results: object) -> None:
         ids = frozenset(_random(results))

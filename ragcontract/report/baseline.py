@@ -253,7 +253,7 @@ def _rules(query: QueryReport) -> Iterable[str]:
 
 
 def _waivers(failing: list[tuple[QueryReport, str]], today: date) -> str:
-    from ragcontract.contract.waivers import as_yaml
+    from ragcontract.contract.config_edits import as_yaml
 
     waivers = [
         {

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from msgspec import UNSET
 
 from ragcontract.core import bounds
-from ragcontract.core.judge_settings import Confirmed, Task
+from ragcontract.core.config_sections import Confirmed, Task
 from ragcontract.core.numbers import count, fixed, more
 from ragcontract.core.phrase import Name
 from ragcontract.core.safe_text import clipped_line

@@ -5,8 +5,8 @@ from datetime import UTC
 from typing import TypeAlias
 
 from ragcontract.core import bounds
+from ragcontract.core.config_sections import Task
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.judge_settings import Task
 from ragcontract.core.safe_text import encodable
 from ragcontract.decision.evaluated import Evaluation
 from ragcontract.decision.policy import Distrusted, judged_limits

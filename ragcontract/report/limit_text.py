@@ -154,10 +154,11 @@ def could_hide(report: Report) -> Phrase | None:
     unsure.sort(key=lambda gate: (gate.of is not None, -_excess(gate, report)))
     first, others = unsure[0], len(unsure) - 1
     most, limit = _amounts(first, digits_of(report))
-    what = "a drop" if first.kind == "drop" else "an increase"
+    what = "drop" if first.kind == "drop" else "increase"
     of = () if first.of is None else (" of ", Name(first.of))
-    further = f", or one beyond {count(others, 'other limit')}" if others else ""
-    return (f"This pass could have hidden {what} of {most} in {first.label}", *of, f" (limit {limit}){further}.")
+    further = f", and one beyond {count(others, 'other limit')}" if others else ""
+    start = f"Chance could hide a real {what} of {most} in {first.label}"
+    return (start, *of, f" (limit {limit}){further}; more queries would show {'them' if others else 'it'}.")
 
 
 def _excess(gate: GateReport, report: Report) -> float:

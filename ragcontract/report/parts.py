@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ragcontract.answers.metric_options import MODES
 from ragcontract.contract.scope import tier_gate
-from ragcontract.core.judge_settings import JudgeVerdict, Task
+from ragcontract.core.config_sections import JudgeVerdict, Task
 from ragcontract.core.run import Confusion, SourceFile
 from ragcontract.core.safe_text import encodable
 from ragcontract.decision.decide import Decision

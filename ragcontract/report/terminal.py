@@ -36,7 +36,7 @@ from ragcontract.report.blocks import (
 from ragcontract.report.headline import drift
 from ragcontract.report.metric_table import Row, table_rows
 from ragcontract.report.notes import repeats_note
-from ragcontract.report.record import Report
+from ragcontract.report.record import ErrorReport, Report
 from ragcontract.report.sections.broken import broken_lists
 from ragcontract.report.sections.changes import diff
 from ragcontract.report.sections.frame import open_notes, other_causes, reasons, verdict
@@ -154,6 +154,15 @@ def check(report: Report, file: str = "") -> list[Block]:
         *other_causes(report),
         Items([part for part in verdict(report) if part]),
     ]
+
+
+def error_text(report: ErrorReport) -> str:
+    """Render the report on input that cannot be judged."""
+    more = f"and {count(report.more_problems, 'other problem')}" if report.more_problems else ""
+    problems = [f"error: {problem}" for problem in report.problems]
+    warnings = [f"warning: {warning}" for warning in report.warnings]
+    last = "The input cannot be judged"
+    return page([Items([Text(line, "line") for line in (*warnings, *problems, more, last) if line])])
 
 
 def verdict_text(report: Report) -> str:

@@ -16,7 +16,7 @@ from ragcontract.answers.answer_text import Answer, answer_of, says_something, w
 from ragcontract.answers.metric_options import ABSTAIN, is_cut_off, unknown_mode
 from ragcontract.answers.normalising import Span
 from ragcontract.core import bounds
-from ragcontract.core.answer_settings import AnswerSettings, Matcher
+from ragcontract.core.config_sections import AnswerSettings, Matcher
 from ragcontract.core.golden import GoldenQuery, Mode
 from ragcontract.core.invisible import without_invisible
 from ragcontract.core.phrase import Message, Name, Phrase, excerpt

@@ -7,7 +7,7 @@ from typing import ClassVar
 from ragcontract.answers.allowed_phrases import elements_found, forbidden, forbidden_claims
 from ragcontract.answers.matchers import described, finds, spans
 from ragcontract.core import bounds
-from ragcontract.core.answer_settings import AnswerSettings, Matcher
+from ragcontract.core.config_sections import AnswerSettings, Matcher
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.numbers import more
 from ragcontract.core.phrase import Name, Phrase, excerpt, joined

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Meta
 
 from ragcontract.core import bounds
-from ragcontract.core.answer_settings import Wanted
+from ragcontract.core.config_sections import Wanted
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Message, Name, excerpt, private
 from ragcontract.core.rule import RowContext, RowRule, Violation

@@ -85,7 +85,7 @@ class MustInclude(RankRule, frozen=True, kw_only=True, gc=False, tag="must_inclu
 
     @classmethod
     def of(cls, query: GoldenQuery, settings: RuleSettings) -> Iterable[Self]:
-        return [cls(k=settings.k, any=query.must_include_any)] if query.relevant_doc_ids else []
+        return [cls(k=settings.k, any=query.wants_any(settings.includes_any))] if query.relevant_doc_ids else []
 
     def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
         ranks = ranks_by_id(query.relevant_doc_ids, score.ranks)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ragcontract.answers.matchers import finds, finds_text, pattern_fault, spans, text_fault
 from ragcontract.answers.normalising import Form, composed
 from ragcontract.core import bounds
-from ragcontract.core.answer_settings import AnswerSettings, Matcher, Single, Wanted
+from ragcontract.core.config_sections import AnswerSettings, Matcher, Single, Wanted
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Name, excerpt, joined
 from ragcontract.core.rule import NO_ANSWER, Fault, RowContext, Violation

@@ -16,7 +16,7 @@ from ragcontract.answers.matchers import faults, matcher
 from ragcontract.answers.metric_options import CannotScoreError, uncalled
 from ragcontract.answers.tool_calls import CalledTools, ToolCall, brief
 from ragcontract.core import bounds
-from ragcontract.core.answer_settings import Matcher
+from ragcontract.core.config_sections import Matcher
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import TextId
 from ragcontract.core.invisible import is_visible

@@ -129,7 +129,7 @@ class Expected(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     )
     forbidden: Documents | None = None
     must_rank_at_most: Rank | None = None
-    must_include_any: bool = False
+    must_include_any: bool | None = None
     grades: Annotated[str, Meta(description="A digest; left out if all relevant documents, and no others, have 1.")] = (
         ""
     )
@@ -168,6 +168,11 @@ class PastContract(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def relevance_level(self) -> Value:
         """The grade from which documents were relevant."""
         return self.settings.get("relevance_level", RELEVANT_GRADE)
+
+    @property
+    def includes_any(self) -> bool:
+        """Whether one relevant document in the top k was enough for queries that do not say."""
+        return self.settings.get("per_query.must_include") == "any"
 
 
 class Replaced(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -5,7 +5,7 @@ import pytest
 from ragcontract.answers.allowed_phrases import forbidden
 from ragcontract.answers.answer_text import Answer
 from ragcontract.core import bounds
-from ragcontract.core.answer_settings import Matcher
+from ragcontract.core.config_sections import Matcher
 from tests.answers.work import grows_linearly
 
 PRICE = Matcher(regex=r"\$\d+")

@@ -3,7 +3,7 @@
 import pytest
 
 from ragcontract.answers.allowed_phrases import elements_found, forbidden_claims
-from ragcontract.core.answer_settings import Matcher
+from ragcontract.core.config_sections import Matcher
 
 
 def texts(found: list[tuple[str, tuple[int, int]]]) -> list[str]:

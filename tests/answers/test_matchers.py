@@ -5,7 +5,7 @@ import pytest
 
 from ragcontract.answers.answer_text import Answer, answer_of
 from ragcontract.answers.matchers import described, faults, finds, matcher, spans
-from ragcontract.core.answer_settings import AsWritten, Matcher, Reading
+from ragcontract.core.config_sections import AsWritten, Matcher, Reading
 from tests.answers.work import grows_linearly
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from ragcontract.answers.answer_text import Answer
 from ragcontract.answers.refusals import BEGINNING, PHRASES, Evidence, evidence
-from ragcontract.core.answer_settings import AnswerSettings
+from ragcontract.core.config_sections import AnswerSettings
 from ragcontract.core.run import RunRow
 
 PINNED = AnswerSettings(refusal_phrases=["I only know about our products"])

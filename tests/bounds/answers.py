@@ -7,7 +7,7 @@ from ragcontract.answers.allowed_phrases import forbidden, forbidden_claims
 from ragcontract.answers.answer_text import Answer
 from ragcontract.answers.json_fit import TooMuchWorkError, first_failure
 from ragcontract.answers.regexes import compiled
-from ragcontract.core.answer_settings import Matcher
+from ragcontract.core.config_sections import Matcher
 from tests.bounds.lab import Case, Cases, Lab, accepted, all_of
 from tests.builders import Row, golden, run
 

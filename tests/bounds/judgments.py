@@ -8,8 +8,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from ragcontract.core import bounds
+from ragcontract.core.config_sections import JudgeSettings, LabelCounts
 from ragcontract.core.errors import InputError
-from ragcontract.core.judge_settings import JudgeSettings, LabelCounts
 from ragcontract.judge.calls import ReplyFault, controls_of, object_of
 from ragcontract.judge.claims_run import split_reference
 from ragcontract.judge.endpoint import asked_judge, fingerprint

@@ -21,7 +21,7 @@ from ragcontract.record.adapters.user_code import described
 from ragcontract.record.events import Failure
 from ragcontract.record.events import QuestionDone as Asked
 from ragcontract.record.interface import CallFailed, Response, Surroundings, System
-from ragcontract.record.run_rows import RandomIds
+from ragcontract.record.run_rows import OddIds
 from ragcontract.record.sources import Sources, commit_of
 from ragcontract.record.watching import Details, EventStream
 from tests.bounds.lab import Case, Cases, Lab, all_of
@@ -213,7 +213,7 @@ def compared(lab: Lab, size: int) -> bool:
     out = AnchoredPath(lab.folder / "run.jsonl")
     plain = [run(f"q{number}", "3f2b8c9e-1d4a-5b6f-8a7c-5e9d0f1a2b3c") for number in range(1, size)]
     write_jsonl(Path(out), [*plain, run("last", "3f2b8c9e-1d4a-4b6f-8a7c-5e9d0f1a2b3c")])
-    ids = RandomIds(out)
+    ids = OddIds(out)
     list(ids.passing([run("last", "9a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d")]))
     return bool(list(ids.warnings()))
 

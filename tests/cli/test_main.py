@@ -371,3 +371,25 @@ def test_a_folder_with_any_file_of_a_contract_has_started(
     ended = rag_contract("check")
     assert ended.code == 2
     assert START not in ended.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("rag-contract che", ["check"]),
+        ("rag-contract check --gol", ["--golden"]),
+        ("rag-contract suggest --run a.jsonl --wr", ["--write"]),
+        ("rag-contract render --format ht", ["html"]),
+    ],
+)
+def test_a_shell_completes_commands_options_and_values(typed: str, words: list[str], tmp_path: Path) -> None:
+    environ = {"COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" ")), "_RAG_CONTRACT_COMPLETE": "bash_complete"}
+    ended = spawn(cwd=tmp_path, environ=environ)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.split() == [f"plain,{word}" for word in words]
+
+
+def test_the_script_for_completion_is_printed(tmp_path: Path) -> None:
+    ended = spawn(cwd=tmp_path, environ={"_RAG_CONTRACT_COMPLETE": "zsh_source"})
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith("#compdef rag-contract")

@@ -85,6 +85,7 @@ tags:
     fail_on: {map_drop_gt: 3%}
   eu.west: {}
 per_query:
+  must_include: any
   fail_on: new
   enforce_must_rank_at_most: false
   enforce_must_include: new
@@ -102,6 +103,7 @@ missing_queries: zero
     switches = {f"enforce_{line.names[0]}": True for line in BUILT_IN.rules}
     assert msgspec.to_builtins(config.per_query) == switches | {
         "fail_on": "new",
+        "must_include": "any",
         "enforce_must_rank_at_most": False,
         "enforce_must_include": "new",
         "enforce_forbidden_docs": True,
@@ -143,6 +145,7 @@ def test_the_defaults() -> None:
     switches = {f"enforce_{line.names[0]}": True for line in BUILT_IN.rules}
     assert msgspec.to_builtins(config.per_query) == {
         "fail_on": "any",
+        "must_include": "all",
         "forbidden_within": None,
         "different_documents": [],
         **switches,

@@ -30,7 +30,7 @@ def test_defaults_are_filled_in(tmp_path: Path) -> None:
         relevant_doc_ids=("a",),
         location=Location(f"{tmp_path}/golden.jsonl", 1),
         must_rank_at_most=None,
-        must_include_any=False,
+        must_include_any=None,
         forbidden_doc_ids=(),
         weight=1.0,
         tags=(),

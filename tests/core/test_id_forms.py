@@ -58,6 +58,11 @@ def reported(wanted: Sequence[str], found: Sequence[str]) -> Reported | None:
         ("v1.2", "v1", None),
         ("0", "00", "without the leading zeros of the run's ids"),
         ("a", "#", None),
+        ("crypto/hash.md", "docs/crypto/hash.md", "without the folder of the run's ids"),
+        ("docs/en/crypto/hash.md", "crypto/hash", "without their folder and extension"),
+        ("guide#set-up", "guide#set-up-0", "without the suffix -n of the run's ids"),
+        ("guide#set-up", "guide#set-up-chunk-3", "without the suffix -chunk-n of the run's ids"),
+        ("guide#set-up", "guide#set-up/0", "without the suffix /n of the run's ids"),
     ],
 )
 def test_the_form_of_an_id_is_named(wanted: str, found: str, expected: str | None) -> None:

@@ -130,3 +130,11 @@ def test_paths_that_can_be_written_have_no_problems(tmp_path: Path, monkeypatch:
 
 def test_a_name_with_a_nul_is_refused() -> None:
     assert check_outputs(["a\0b"], []) == ["a\0b: cannot be written (embedded null byte)"]
+
+
+def test_a_file_is_replaced_where_files_have_no_owners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Windows."""
+    monkeypatch.delattr("os.chown")
+    (tmp_path / "f").write_text("old")
+    write_files({tmp_path / "f": b"new"})
+    assert (tmp_path / "f").read_text() == "new"

@@ -230,7 +230,7 @@ def test_a_report_with_a_key_twice_is_refused(runner: Runner) -> None:
 def test_a_verdict_that_its_own_reasons_deny_is_refused(runner: Runner, kept: Sequence[str]) -> None:
     edited = failing() | {"verdict": "pass"}
     edited |= {name: [] for name in ("failed_checks", "findings", "queries") if name not in kept}
-    why = f'report.json: verdict: is "pass", but {", ".join(kept)} say what failed; upload the report of the check'
+    why = f'report.json: verdict: is "pass", but {", ".join(kept)} say what failed; use the report of the check'
     nothing_posted(runner, relayed(runner, edited), why)
 
 

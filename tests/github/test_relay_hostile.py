@@ -1,5 +1,6 @@
 """``mode: post-comment``: what a stranger's check has left does nothing but say what it says, or is refused."""
 
+import contextlib
 import copy
 import html
 import json
@@ -16,12 +17,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ragcontract.cli.commands.render import FORMATS
+from ragcontract.cli.commands.render import rendered as in_format
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.github import relay
 from ragcontract.github.delivery import renderer_of
 from ragcontract.github.runner_output import LEVELS
-from ragcontract.report.json_report import render_error
+from ragcontract.report.json_report import read, render_error
 from ragcontract.report.markdown import render
 from ragcontract.report.markdown import render_error as render_error_as_markdown
 from ragcontract.report.record import ErrorReport, Report
@@ -410,7 +413,7 @@ def test_no_change_to_a_report_is_a_bug_of_ours(seed: int, tmp_path: Path) -> No
         for other in (at_random, without(what, *path)):
             file.write_text(json.dumps(other))
             try:
-                found = relay._report(file)
+                found = read(file)
                 draw = renderer_of(found, "a name")
                 relay._refuse_unrenderable(draw, file)
             except InputError:
@@ -419,6 +422,9 @@ def test_no_change_to_a_report_is_a_bug_of_ours(seed: int, tmp_path: Path) -> No
             for layout in LEVELS:
                 for recovered in (False, True):
                     assert draw(layout, recovered=recovered).startswith("### ")
+            for form in FORMATS:
+                with contextlib.suppress(InputError):
+                    assert in_format(file, form)
     assert 20 < refused < 120
 
 

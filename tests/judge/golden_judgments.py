@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from ragcontract.contract.config_file import read_config
-from ragcontract.core.judge_settings import LabelCounts
+from ragcontract.core.config_sections import LabelCounts
 from ragcontract.judge.interface import VoteSettings
 from ragcontract.judge.judge_case import judge_case
 from ragcontract.judge.run_cases import read_cases

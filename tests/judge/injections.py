@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragcontract.core.judge_settings import Task
+from ragcontract.core.config_sections import Task
 from ragcontract.judge.interface import Ask, Reply, VoteSettings
 from ragcontract.judge.judge_case import judge_case
 from ragcontract.judgments.items import JudgeCase

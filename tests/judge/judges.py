@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ragcontract.core.judge_settings import Task
+from ragcontract.core.config_sections import Task
 from ragcontract.judge.interface import Ask, NoReply, Reply
 from ragcontract.judgments.items import Item, JudgeCase
 

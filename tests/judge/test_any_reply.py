@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ragcontract.core.judge_settings import Task
+from ragcontract.core.config_sections import Task
 from ragcontract.judge.claims_run import split_reference
 from ragcontract.judge.interface import Reply, VoteSettings
 from ragcontract.judge.judge_case import judge_case

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ragcontract.core.judge_settings import Task
+from ragcontract.core.config_sections import Task
 from ragcontract.judge.calls import ModelCall, Read, ReplyFault, call_on, read_reply
 from ragcontract.judge.interface import VoteSettings
 from ragcontract.judgments.items import JudgeCase, sent_contexts

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from ragcontract.core.judge_settings import Task
+from ragcontract.core.config_sections import Task
 from ragcontract.judge.calls import controls_of
 from tests.judge.injections import ODD
 from tests.judge.judges import RETURNS, SHOES, TASKS, case

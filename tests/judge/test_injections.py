@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragcontract.core.judge_settings import Task
+from ragcontract.core.config_sections import Task
 from tests.judge.injections import ADAPTIVE, INJECTIONS, Injection, judged, obedient, outcomes, with_text
 from tests.judge.judges import TASKS, Model, case, honestly
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ragcontract.core.judge_settings import Task
+from ragcontract.core.config_sections import Task
 from ragcontract.judge.endpoint import query_keys
 from ragcontract.judge.interface import NoReply, VoteSettings
 from ragcontract.judge.judge_case import COMPROMISED, judge_case

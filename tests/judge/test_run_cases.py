@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ragcontract.contract.config_file import ConfigFile, read_config
+from ragcontract.core.config_sections import Task
 from ragcontract.core.errors import InputError
-from ragcontract.core.judge_settings import Task
 from ragcontract.judge.run_cases import TASKS, Cases, read_cases
 from ragcontract.registry import BUILT_IN
 from tests.builders import Row, golden, write_jsonl

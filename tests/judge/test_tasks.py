@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ragcontract.core.judge_settings import Task
+from ragcontract.core.config_sections import Task
 from ragcontract.judge.claims_run import split_reference
 from ragcontract.judge.endpoint import asked_judge, instructions_digest
 from ragcontract.judge.interface import Ask, VoteSettings

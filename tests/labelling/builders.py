@@ -34,7 +34,7 @@ class Person:
         self.asked.append(f"{head}{step.question.id} {what}")
         return self._next()
 
-    def help(self) -> None:
+    def help(self, step: Step) -> None:  # noqa: ARG002
         self.helped += 1
 
     def line(self, prompt: str) -> str:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
+from ragcontract.core.config_sections import JUDGED_METRICS, JudgeSettings
 from ragcontract.core.golden import Criterion, ExpectedAnswer, GoldenQuery
-from ragcontract.core.judge_settings import JUDGED_METRICS, JudgeSettings
 from ragcontract.core.metric import MetricSettings, Missing
 from ragcontract.core.run import Result, RunRow
 from ragcontract.judgments.items import criteria_case

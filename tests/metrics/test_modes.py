@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from ragcontract.core.answer_settings import AnswerSettings
+from ragcontract.core.config_sections import AnswerSettings
 from ragcontract.core.golden import ExpectedAnswer
 from ragcontract.core.metric import Family, Invalid, MetricSettings, Missing
 from ragcontract.core.run import RunRow

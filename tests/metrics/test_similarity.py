@@ -6,7 +6,7 @@ import pytest
 from msgspec import UNSET
 
 from ragcontract.core import bounds
-from ragcontract.core.answer_settings import AnswerSettings
+from ragcontract.core.config_sections import AnswerSettings
 from ragcontract.core.golden import ExpectedAnswer
 from ragcontract.core.metric import Invalid, MetricSettings, Missing
 from ragcontract.core.run import RunRow, Values

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from ragcontract.core.config_sections import JudgeSettings
 from ragcontract.core.golden import ExpectedAnswer, GoldenQuery
-from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.metric import MetricSettings, Missing
 from ragcontract.core.run import Result, RunRow
 from ragcontract.judgments.judged_metrics import JudgedValues, SupportedClaims, supported_claims

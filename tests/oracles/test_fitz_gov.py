@@ -9,7 +9,7 @@ import pytest
 
 from ragcontract import check
 from ragcontract.contract.golden_file import read_golden
-from ragcontract.core.answer_settings import AnswerSettings
+from ragcontract.core.config_sections import AnswerSettings
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import render
 from ragcontract.core.rule import RowContext, RowRule, RuleSettings, Violation

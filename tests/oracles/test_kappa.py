@@ -5,7 +5,7 @@ from statistics import stdev
 
 import pytest
 
-from ragcontract.core.judge_settings import LabelCounts
+from ragcontract.core.config_sections import LabelCounts
 from ragcontract.judgments.calibration import cohen_kappa
 from tests.oracles.outside import asked
 

@@ -1,4 +1,4 @@
-"""Ids of documents that are made anew each time are noticed, because no golden query can name them."""
+"""Ids that no golden query can name are noticed: those that are random each time, and documents in place of chunks."""
 
 from pathlib import Path
 
@@ -84,3 +84,34 @@ def test_what_is_overwritten_need_not_be_a_run(before: bytes) -> None:
 def test_a_run_of_other_queries_says_nothing() -> None:
     write_jsonl(Path("current_run.jsonl"), [run("q9", "3f2b8c9e-1d4a-4b6f-8a7c-5e9d0f1a2b3c")])
     assert record("NEW").err == ""
+
+
+CHUNKS = """
+class Chunk:
+    def __init__(self, name, file):
+        self.id, self.page_content, self.metadata = name, "text", {"source": file, "section": {"name": name}}
+def find(query):
+    return [Chunk("guide#start", "guide.md"), Chunk("guide#end", "guide.md")]
+"""
+
+
+def test_golden_queries_that_name_chunks_are_a_warning_where_documents_are_recorded() -> None:
+    write_jsonl(Path("golden.jsonl"), [golden("q1", "guide#end"), golden("q2", "TODO")])
+    Path("app.py").write_text(CHUNKS)
+    ended = spawn("record", "app.py:find", cwd=Path.cwd())
+    assert ended.err == (
+        "warning: the golden queries name ids of chunks ('guide#end'), and the recorded doc_id is 'guide.md'; "
+        "record chunk ids with `--doc-id id`, or name documents\n"
+    )
+    for expression in ("id", "metadata.section.name"):
+        ended = spawn("record", "app.py:find", "--doc-id", expression, "--fresh", cwd=Path.cwd())
+        assert (ended.code, ended.err) == (0, "")
+        assert '"doc_id":"guide#end"' in Path("current_run.jsonl").read_text()
+    ended = spawn("record", "app.py:find", "--doc-id", "metadata.source.name", "--fresh", cwd=Path.cwd())
+    assert (ended.code, "names no document under metadata.source.name" in ended.err) == (2, True)
+
+
+def test_a_golden_file_that_names_any_recorded_document_names_documents() -> None:
+    write_jsonl(Path("golden.jsonl"), [golden("q1", "guide#end", "guide.md"), golden("q2", "other")])
+    Path("app.py").write_text(CHUNKS)
+    assert spawn("record", "app.py:find", cwd=Path.cwd()).err == ""

@@ -216,8 +216,9 @@ from ragcontract.core.lines import Line
 from ragcontract.record.interface import Surroundings
 from ragcontract.record.target import read_target
 assert read_target("search.py:find", Surroundings()).system.ask  # which needs none
+assert read_target("search.py:find", Surroundings(doc_id="metadata.source")).system.ask
 for fails in (
-    lambda: read_target("search.py:find", Surroundings(doc_id="id")),
+    lambda: read_target("search.py:find", Surroundings(doc_id="id || text")),
     lambda: read_target("record.yml", Surroundings(), kinds={"needy": Line(home="needy")}),
 ):
     try:

@@ -9,8 +9,8 @@ import yaml
 from msgspec import Struct, convert
 from msgspec.structs import fields, replace
 
+from ragcontract.core.config_sections import Task
 from ragcontract.core.finding import Message, Said, ToolCall
-from ragcontract.core.judge_settings import Task
 from ragcontract.core.run import Latency, SourceFile
 from ragcontract.report.parts import ModesReport, TierReport
 from ragcontract.report.record import AnswerReport, Provenance, QueryReport, Report, RetrievedReport, ScopeReport

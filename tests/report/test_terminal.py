@@ -216,7 +216,7 @@ def test_the_likeliest_cause_stands_above_the_verdict_and_the_others_above_it() 
     made = msgspec.convert(msgspec.to_builtins(old_and_new()) | {"causes": causes}, Report)
     lines = click.unstyle(check_text(made)).splitlines()
     assert lines[-5:-1] == ["  Changed.", "  Labels.", "", "Gone: a\\x1b"]
-    assert lines[-6] == "Other possible causes"
+    assert lines[-6] == "Less likely causes"
     unlikely = click.unstyle(check_text(replace(made, causes=made.causes[2:]))).splitlines()
     assert unlikely[-4:-1] == ["Possible causes", "  Labels.", ""]
 

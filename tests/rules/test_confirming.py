@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from ragcontract import load_golden
 from ragcontract.core import bounds
+from ragcontract.core.config_sections import Confirmed
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.judge_settings import Confirmed
 from ragcontract.core.phrase import Location
 from ragcontract.core.rule import RowContext, RowRule, RuleSettings
 from ragcontract.core.run import RunRow

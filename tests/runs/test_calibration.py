@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from ragcontract.core.config_sections import LabelCounts
 from ragcontract.core.errors import InputError
-from ragcontract.core.judge_settings import LabelCounts
 from ragcontract.judgments.calibration import (
     FORMAT_VERSION,
     CalibrationFile,

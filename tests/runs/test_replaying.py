@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ragcontract.core.judge_settings import JudgeSettings
+from ragcontract.core.config_sections import JudgeSettings
 from ragcontract.judgments.judgments_file import Judgment
 from ragcontract.judgments.replay import Replay
 from tests.judgment_files import FALSE, FINGERPRINT, NOW, TRUE, asked, case_of, judgments_on

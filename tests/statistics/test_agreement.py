@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ragcontract.core.judge_settings import LabelCounts
+from ragcontract.core.config_sections import LabelCounts
 from ragcontract.judgments.calibration import Kappa, cohen_kappa, rogan_gladen, wilson
 
 COUNT = st.integers(min_value=0, max_value=200)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from ragcontract.core.config_sections import LabelCounts, Task
 from ragcontract.core.errors import InputError
-from ragcontract.core.judge_settings import LabelCounts, Task
 from ragcontract.judgments.calibration import (
     FORMAT_VERSION,
     Calibration,

@@ -35,6 +35,7 @@ from ragcontract.report.record import Detail, ErrorReport, Provenance
 BUG = "a bug in rag-contract, not in your retriever or your contract, ended the check"
 ENDED = "the check did not end, or a plugin ended it"
 INTERRUPTED = "the check was interrupted"
+PAGE = "report.html"  # where --open writes the page
 Wanted = Sequence[tuple[str, Format, str]]  # the parameter that could name a report, its format, and its path
 
 
@@ -63,6 +64,7 @@ def _report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Code that decides rules of the type custom; repeatable. It runs with your rights: name only your own. [none]",
 )
 @NO_ANSWERS
+@click.option("--open", "opens", is_flag=True, help="Open the HTML report in a browser; report.html unless named.")
 @click.option("--quiet", is_flag=True, help="Print only the verdict, warnings and errors; the reports are complete.")
 def command(
     *,
@@ -72,6 +74,7 @@ def command(
     name: str,
     plugins: Sequence[str],
     no_answers: bool,
+    opens: bool,
     quiet: bool,
     **reports: str,
 ) -> int:
@@ -82,6 +85,7 @@ def command(
     """
     if engine == "spark" and reports["report_v2"]:
         raise click.UsageError("--report-v2 lists every answer, so it needs --engine local")
+    reports["report_html"] = reports["report_html"] or (PAGE if opens else "")
     options = {form.name.replace("-", "_"): form for form in FORMATS}
     wanted = [(option, form, out) for option, form in options.items() if (out := reports[option])]
     source = Provenance(contract=encodable(name)) if name else None
@@ -106,7 +110,17 @@ def command(
     write_files({out: form.render(outcome) for _, form, out in wanted})
     text = terminal.verdict_text(report) if quiet else terminal.check_text(report, files[0] if files else "")
     say(text, err=any(goes_to_stdout(out) for _, _, out in wanted))
+    if opens:
+        _open(Path(reports["report_html"]))
     return ExitCode.PASS if report.verdict == "pass" else ExitCode.BROKEN
+
+
+def _open(page: Path) -> None:
+    """Open a page in a browser, or warn that none can be opened."""
+    import webbrowser  # which few checks need
+
+    if not page.is_file() or not webbrowser.open(page.resolve().as_uri()):
+        warn([f"--open: no browser can be opened here; the page is {page}"])
 
 
 @contextmanager

@@ -69,7 +69,7 @@ THEN = f"""\
   3. Run `rag-contract lint`, then `rag-contract check`.
 {{once_good}}
   5. In {{workflow}}, put the commands of your project into the steps marked "Replace".
-  6. Commit these files and {defaults.BASELINE}. Let .gitignore have {defaults.RUN}, report.md, report.json, junit.xml.
+  6. Commit these files and {defaults.BASELINE}. Add {defaults.RUN}, report.md, report.json and junit.xml to .gitignore.
 """
 GOOD_RETRIEVER = """\
   4. Once the retriever is good, paste what `rag-contract suggest` proposes into {config}, then run

@@ -38,8 +38,8 @@ from ragcontract.cli.options import (
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.defaults import CALIBRATION, JUDGMENTS
 from ragcontract.core import bounds
+from ragcontract.core.config_sections import Task
 from ragcontract.core.errors import ExitCode, InputError, OutputError
-from ragcontract.core.judge_settings import Task
 from ragcontract.core.numbers import count
 from ragcontract.core.safe_text import visible
 from ragcontract.evaluation.source import Inputs
@@ -72,7 +72,7 @@ TASK = click.option(
     metavar="N",
     help="Reuse judgments that are not older. [the config's judge.max_age_days, or 7]",
 )
-@click.option("--refresh", is_flag=True, help="Ask again what is judged already.")
+@click.option("--refresh", is_flag=True, help="Ask again about items that have a judgment.")
 @click.option(
     "--tag", "tags", multiple=True, metavar="TAG…", help="Judge only the queries with this tag. [all queries]"
 )

@@ -58,8 +58,8 @@ def command(context: click.Context, *, inputs: Inputs, questions: str | None, to
     """Label the documents that a run returned, as relevant or not.
 
     Shows each question with the documents that were returned for it (id, rank, score, and the text if the row has it),
-    and asks which are relevant. Every answer is saved in the golden file at once, and only what is not decided is
-    asked, so it can be interrupted at any time. Rows that are not labelled stay as they are.
+    and asks which are relevant. Each answer is saved in the golden file at once, and nothing is asked
+    twice, so you can stop at any time. Rows that are not labelled stay as they are.
     """
     golden, run = inputs.golden, inputs.paths("run")
     paths = {"golden": golden, "run": run, "questions": [questions], "ticked": [ticked], "config": [inputs.config]}

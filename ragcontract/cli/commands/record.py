@@ -52,17 +52,15 @@ def _several(option: str, name: str, metavar: str, help_text: str) -> Decorate:
 @click.option(
     "--concurrency", type=int, metavar="N", help="Calls at the same time. [1 for Python, 4 for commands, 8 for HTTP]"
 )
-@click.option("--rate", metavar="N/s|N/min", help="At most so many calls a second or a minute. [no limit]")
-@click.option("--timeout", type=float, default=30, metavar="S", help="Seconds until a call is given up. [30]")
-@click.option("--connect-timeout", type=float, default=10, metavar="S", help="Seconds until a connection is. [10]")
-@click.option(
-    "--retries", type=int, default=2, metavar="N", help="Further attempts where a call may succeed later. [2]"
-)
-@click.option("--repeats", type=int, default=1, metavar="N", help="Ask everything so many times, round by round. [1]")
-@click.option("--warmup", type=int, default=0, metavar="N", help="First ask so many questions that do not count. [0]")
+@click.option("--rate", metavar="N/s|N/min", help="The most calls per second or minute. [no limit]")
+@click.option("--timeout", type=float, default=30, metavar="S", help="Seconds to wait for an answer. [30]")
+@click.option("--connect-timeout", type=float, default=10, metavar="S", help="Seconds to wait for a connection. [10]")
+@click.option("--retries", type=int, default=2, metavar="N", help="Further attempts if a call may succeed later. [2]")
+@click.option("--repeats", type=int, default=1, metavar="N", help="Ask everything N times, round by round. [1]")
+@click.option("--warmup", type=int, default=0, metavar="N", help="Ask N questions first that do not count. [0]")
 @_several("--tag", "tags", "TAG", "Ask only the questions with this tag; several add up. [all questions]")
 @_several("--query", "queries", "ID", "Ask only the question with this id; several add up. [all questions]")
-@click.option("--limit", type=int, metavar="N", help="Ask only the first so many of these questions. [all]")
+@click.option("--limit", type=int, metavar="N", help="Ask only the first N of these questions. [all]")
 @click.option(
     "--on-failure",
     type=click.Choice(get_args(OnFailure)),
@@ -70,13 +68,13 @@ def _several(option: str, name: str, metavar: str, help_text: str) -> Decorate:
     help="If questions fail: write no run, leave them out of it, or keep what was retrieved where only the answer "
     "failed and leave out the others. [stop]",
 )
-@click.option("--fresh", is_flag=True, help="Throw away what an earlier recording that did not end has in its journal.")
+@click.option("--fresh", is_flag=True, help="Ask everything again, and drop the journal of an earlier recording.")
 @_several(
     "--watch",
     "watch_files",
     "GLOB",
-    "Files that answers depend on beside imported modules, such as prompts; once one has changed, answers of an "
-    "earlier recording are not reused. [none]",
+    "Files that answers depend on, such as prompts. If one changes, answers of an earlier recording are not reused; "
+    "imported modules are watched anyway. [none]",
 )
 @click.option(
     "--set", "versions", multiple=True, metavar="NAME=VALUE", help="A version, such as index_version=7; repeatable."
@@ -92,11 +90,17 @@ def _several(option: str, name: str, metavar: str, help_text: str) -> Decorate:
 )
 @click.option("--offline", is_flag=True, help="Download nothing to prepare the target.")
 @click.option("--isolate", is_flag=True, help="Run Python code in a process of its own, which can be stopped.")
-@click.option("--stream-out", metavar="FILE", help="Write what happens while it happens. [none]")
+@click.option("--stream-out", metavar="FILE", help="Write each event to this file while recording. [none]")
 @click.option(
     "--stream-format", type=click.Choice(get_args(Format)), default="jsonl", help="JSON lines or RFC 7464. [jsonl]"
 )
-@click.option("--stream-answer-chars", type=int, default=0, metavar="N", help="Characters of answers in that file. [0]")
+@click.option(
+    "--stream-answer-chars",
+    type=int,
+    default=0,
+    metavar="N",
+    help="How many characters of each answer to write there. [0]",
+)
 @click.option(
     "--progress-every-seconds",
     type=float,
@@ -104,16 +108,16 @@ def _several(option: str, name: str, metavar: str, help_text: str) -> Decorate:
     metavar="S",
     help="Seconds between lines of progress; 0 for none. [10]",
 )
-@click.option("--details", metavar="FILE", help="Write what is known of the recording beside the run, as JSON. [none]")
-@click.option("--plan", is_flag=True, help="Say what would be asked, and stop.")
+@click.option("--details", metavar="FILE", help="Write facts about the recording as JSON. [none]")
+@click.option("--plan", is_flag=True, help="Print what would be asked, and stop.")
 def command(target: str, *, inputs: Inputs, **values: Any) -> int:
     """Ask a system every golden query and write what it did as a run.
 
     TARGET is module:attribute, file.py:attribute, or a YAML file that describes a service, a command or an index. The
     attribute is a function, a class or an object. This command runs that code; `check` never does.
 
-    What is answered is kept in a journal beside the run until all is: if a recording ends early, the same command goes
-    on where it ended. Exits 0 if the run is written, 2 if it is not, 130 if it was interrupted, never 1.
+    A journal beside the run keeps the answers. If a recording ends early, run the same command again: it continues
+    where it stopped. Exits 0 if the run is written, 2 if it is not, 130 if it was interrupted, never 1.
     """
     gc.enable()  # other commands are short; users' code may make garbage for hours
     inputs = find_files(inputs)

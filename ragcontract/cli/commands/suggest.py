@@ -3,17 +3,23 @@
 It also advises on labels if these runs do not find every relevant document, as the rule must_include demands.
 """
 
+import difflib
 import shlex
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 
 import click
+import yaml
 from msgspec.structs import replace
 
 from ragcontract import pipeline
 from ragcontract.cli.console import progress_over, say, warn
-from ragcontract.cli.options import clock, files_option, find_files, takes
+from ragcontract.cli.options import clock, files_option, find_files, refuse_links, takes
 from ragcontract.contract import defaults
 from ragcontract.contract.config import enforced
+from ragcontract.contract.config_edits import with_values
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError
@@ -23,8 +29,12 @@ from ragcontract.core.metric import Direction, Metric
 from ragcontract.core.numbers import as_written, count, fixed, more
 from ragcontract.core.safe_text import shorten, visible
 from ragcontract.decision.evaluated import Evaluation
-from ragcontract.evaluation.source import Inputs
+from ragcontract.evaluation.source import Inputs, find_inputs, folders_above
+from ragcontract.files import yaml_tree
+from ragcontract.files.locking import digest_of, in_turn, require_unchanged
+from ragcontract.files.opening import UTF8_BOM
 from ragcontract.files.paths import existing_files
+from ragcontract.files.writing import write_files
 from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.report.terminal import aligned
 from ragcontract.rules.ranks import MustInclude
@@ -32,6 +42,7 @@ from ragcontract.statistics.significance import ALPHA, fewest_changed
 from ragcontract.statistics.suggested_limits import Suggested, round_up, suggested
 
 Suggestions = Mapping[Metric, Suggested]
+Values = Mapping[str, str | Mapping[str, str]]
 BOUNDS: dict[str, Direction] = {"minimums": "higher", "maximums": "lower"}
 KINDS: dict[Direction, Kind] = {"higher": "minimum", "lower": "maximum"}
 NO_CONFIG = ConfigFile()
@@ -47,12 +58,15 @@ NO_CONFIG = ConfigFile()
     "k",
     "repeats",
 )
-def command(*, inputs: Inputs) -> int:
+@click.option("--write", "writes", is_flag=True, help="Write the limits into the configuration; its comments stay.")
+def command(*, inputs: Inputs, writes: bool) -> int:
     """Propose limits from known-good runs.
 
     Prints a configuration to start from, and what it promises. Several runs of the same retriever show how much its own
     results vary: give three or more, if they do.
     """
+    unnamed = find_inputs(inputs, above=folders_above(Path())).config or defaults.CONFIG
+    refuse_links({"config": unnamed} if writes and not inputs.config else {})
     inputs = find_files(inputs)
     evaluations = list(good_runs(inputs))
     suggested_limits = suggestions(evaluations)
@@ -64,6 +78,11 @@ def command(*, inputs: Inputs) -> int:
             config_file=evaluations[0].contract.config_file,
         )
     )
+    if writes:
+        config_file, path = evaluations[0].contract.config_file, inputs.config or defaults.CONFIG
+        say("\n")
+        if write(_proposed(suggested_limits, config_file), path):
+            say(f"wrote the limits into {visible(path)}\n")
     if advice := list(label_advice(evaluations)):
         say("\n" + "\n".join(advice) + "\n")
     return ExitCode.PASS
@@ -138,7 +157,8 @@ def render(
     ``files`` are the run files, and ``judgments`` the judgments files, as they were named on the command line.
     """
     limited = {metric: suggestions[metric] for metric in _limited(suggestions)}
-    parts = [_table(suggestions), _explained(limited, files, judgments), _config(suggestions, limited, config_file)]
+    config = _config(_proposed(suggestions, config_file), config_file)
+    parts = [_table(suggestions), _explained(limited, files, judgments), config]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
@@ -179,7 +199,7 @@ def _of_one_run(limited: Suggestions) -> Iterator[str]:
             yield f"{metric.label}: {queries} cannot carry a limit on a {change}; add queries"
         else:
             limit = f"{metric.label}: {change} of {proposal.limit}"
-            yield f"{limit}, or {fewest} of {queries}; fewer cannot be shown to be real"
+            yield f"{limit}, the loss of {fewest} of {queries}; a loss of fewer could be chance"
 
 
 def _of_several(limited: Suggestions) -> Iterator[str]:
@@ -202,25 +222,67 @@ def _of_bounds(limited: Suggestions) -> Iterator[str]:
             yield f"{metric.label}: {queries} cannot carry a {KINDS[metric.better]}; add queries"
 
 
-def _config(suggestions: Suggestions, limited: Suggestions, config_file: ConfigFile) -> Iterator[str]:
+def _config(proposed: Values, config_file: ConfigFile) -> Iterator[str]:
     """Yield the configuration to paste at the end of the existing one, with a comment on keys that exist there."""
+    if there := [f"{name} ({where})" for name in proposed if (where := config_file.locations.of(name))]:
+        yield f"# exists already, so change it there, or use --write: {', '.join(there)}"
+    for name, value in proposed.items():
+        if isinstance(value, str):
+            yield f"{name}: {value}"
+        else:
+            yield f"{name}:"
+            yield from (f"  {key}: {inner}" for key, inner in value.items())
+
+
+def _proposed(suggestions: Suggestions, config_file: ConfigFile) -> Values:
+    """Return the values of the configuration, as YAML, by key or by section and key."""
+    limited = {metric: suggestions[metric] for metric in _limited(suggestions)}
     k = sorted({metric.k for metric in suggestions if metric.k is not None}, reverse=True)
     has_k = not k or (config_file.locations.of("k") and config_file.config.cutoffs == tuple(k))
-    keys = {"k": not has_k, "fail_on": True} | {name: any(_of(limited, better)) for name, better in BOUNDS.items()}
-    there = [f"{name} ({where})" for name in keys if keys[name] and (where := config_file.locations.of(name))]
-    if there:
-        yield f"# exists already, so change it there: {', '.join(there)}"
-    if not has_k:
-        yield f"k: {k[0] if len(k) == 1 else list(k)}"
     several = any(proposal.runs > 1 for proposal in suggestions.values())
-    yield "fail_on:"
-    yield f"  mode: {'strict' if several else 'significant'}"
-    for metric, proposal in limited.items():
-        if proposal.limit is not None:
-            yield f"  {_name(metric).removesuffix('_at_k')}_{_change(metric)}_gt: {proposal.limit}"
+    drops = {
+        f"{_name(metric).removesuffix('_at_k')}_{_change(metric)}_gt": str(proposal.limit)
+        for metric, proposal in limited.items()
+        if proposal.limit is not None
+    }
+    values: dict[str, str | Mapping[str, str]] = {} if has_k else {"k": str(k[0] if len(k) == 1 else list(k))}
+    values["fail_on"] = {"mode": "strict" if several else "significant"} | drops
     for section, better in BOUNDS.items():
-        bounds = [f"  {_name(metric)}: {proposal.bound}" for metric, proposal in _of(limited, better)]
-        yield from [f"{section}:", *bounds] if bounds else []
+        if of_section := {_name(metric): str(proposal.bound) for metric, proposal in _of(limited, better)}:
+            values[section] = of_section
+    return values
+
+
+def write(proposed: Values, path: str) -> bool:
+    """Show how the configuration changes, and write it, on a terminal once that is confirmed; return whether it was.
+
+    Raises InputError if it is written in a way that cannot be edited.
+    """
+    with in_turn(path):
+        data = Path(path).read_bytes() if Path(path).exists() else b""
+        mark = UTF8_BOM if data.startswith(UTF8_BOM) else b""
+        before = data[len(mark) :].decode()
+        after = with_values(before, proposed)
+        if after is None or not _is_changed_only_by(before, after, proposed):
+            raise InputError([f"{path}: is written in a way that cannot be edited; paste what suggest prints"])
+        lines = difflib.unified_diff(before.splitlines(), after.splitlines(), path, f"{path} (new)", lineterm="")
+        say("".join(f"{line}\n" for line in lines) or f"{visible(path)} has these limits already\n")
+        if before == after or (sys.stdin.isatty() and not click.confirm(f"Write {visible(path)}?")):
+            return False
+        write_files({path: mark + after.encode()}, before=partial(require_unchanged, path, digest_of(data)))
+    return True
+
+
+def _is_changed_only_by(before: str, after: str, proposed: Values) -> bool:
+    """Return whether a configuration reads as before but for the proposed values."""
+    old, new = (yaml_tree.load(text.encode()) for text in (before, after))
+    expected = dict(old.value or {})
+    for name, value in proposed.items():
+        wanted = (
+            yaml.safe_load(value) if isinstance(value, str) else {key: yaml.safe_load(of) for key, of in value.items()}
+        )
+        expected[name] = {**(expected.get(name) or {}), **wanted} if isinstance(wanted, dict) else wanted
+    return not new.problems and new.value == expected
 
 
 def _change(metric: Metric) -> str:
@@ -249,8 +311,11 @@ def label_advice(evaluations: Sequence[Evaluation]) -> Iterator[str]:
     contract = evaluations[0].contract
     if not enforced(contract.config, MustInclude):
         return
+    by_default = contract.settings.includes_any
     several = [
-        query for query in contract.queries.values() if len(query.relevant_doc_ids) > 1 and not query.must_include_any
+        query
+        for query in contract.queries.values()
+        if len(query.relevant_doc_ids) > 1 and not query.wants_any(by_default)
     ]
     partly = [query for query in several if all(_finds_some(query, evaluation) for evaluation in evaluations)]
     if not partly:
@@ -262,7 +327,10 @@ def label_advice(evaluations: Sequence[Evaluation]) -> Iterator[str]:
         f"must_include: of {count(len(several), 'query')} with several relevant documents, {runs} finds only some of "
         f"them for {len(partly):,}: {', '.join(ids)}{others}"
     )
-    yield 'If one of them is enough for an answer, write "must_include_any": true into these golden rows.'
+    yield (
+        'If one of them is enough for an answer, write "must_include_any": true into these golden rows, or '
+        "`must_include: any` under per_query in the config for all."
+    )
     if 2 * len(partly) > len(several):
         yield (
             "If the labels list all that is relevant, rather than what must be found, turn the rule off "

@@ -10,9 +10,9 @@ import click
 from ragcontract.cli.console import say, warn
 from ragcontract.cli.options import clock, find_files, refuse_links, takes
 from ragcontract.contract import defaults
+from ragcontract.contract.config_edits import in_braces, with_waiver
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.golden_file import read_golden, refuse_unlabelled
-from ragcontract.contract.waivers import in_braces, with_waiver
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.invisible import is_visible
 from ragcontract.core.nearest import NearNames

@@ -69,7 +69,10 @@ def kill(process: subprocess.Popen[bytes]) -> None:
     """Kill a process with all that it started, unless it has ended: another process may have its number by now."""
     if process.poll() is None:
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+            if sys.platform == "win32":  # which has no groups of processes
+                process.kill()
+            else:
+                os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 

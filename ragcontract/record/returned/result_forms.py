@@ -5,7 +5,9 @@ their users where a result names its document. Objects of LangChain, LlamaIndex 
 attributes, so that no framework is imported for it.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from numbers import Integral, Real
 from typing import Any, Literal, TypeVar
@@ -50,6 +52,7 @@ class DocumentIds:
         return str(doc_id)
 
 
+NAMES = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)  # such as metadata.source
 PAIR = 2
 BOOLEANS = {"True", "False"}  # also numpy's
 EXAMPLE = 'return document ids, best first, as in `return ["doc_a", "doc_b"]`, or `{"results": […], "response": "…"}`'
@@ -140,6 +143,8 @@ def _is_id(value: object) -> bool:
 
 
 def _compiled(expression: str) -> Callable[[Any], Any]:
+    if NAMES.fullmatch(expression):  # as most are; it means the same in JMESPath
+        return partial(_looked_up, expression.split("."))
     try:
         import jmespath  # an extra, which plain functions do not need
     except ModuleNotFoundError as error:
@@ -149,6 +154,12 @@ def _compiled(expression: str) -> Callable[[Any], Any]:
     except jmespath.exceptions.JMESPathError as error:
         raise InputError([f"doc_id: is not a JMESPath expression: {expression!r} ({error})"]) from error
     return search
+
+
+def _looked_up(names: Sequence[str], value: Any) -> Any:
+    for name in names:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
 
 
 def _result(item: Any, ids: DocumentIds) -> dict[str, Any]:

@@ -71,8 +71,9 @@ def broken(report: Report, max_rows: int, *, folds: bool = True) -> Iterator[Blo
         return
     findings = FindingsByQuery(report)
     ages_differ = len({since(report, query) for query in queries}) > 1
-    # The headline counts them, and which are new.
-    title = "Broken queries" if len(queries) >= report.broken.queries else _of_broken(report, len(queries))
+    # The headline counts all that are broken, and which are new.
+    fail = f"{count(len(queries), 'query')} {'fails' if len(queries) == 1 else 'fail'}"
+    title = "Broken queries" if len(queries) >= report.broken.queries else fail
     new = sum(not query.in_baseline for query in queries) or len(queries)
     first = min(bounds.OPEN_QUERIES, new) if folds else max_rows
     order = f", the worst {first:,} of {len(queries):,}" if first < len(queries) else ", worst first"
@@ -143,11 +144,6 @@ def _documents(finding: Finding, names: Sequence[Name], k: int) -> Parts:
 
 def _rank(number: int | None) -> str:
     return rank(number) if number is None else f"rank {rank(number)}"
-
-
-def _of_broken(report: Report, failing: int) -> str:
-    """Return how many of the broken queries fail."""
-    return f"{failing:,} of {count(report.broken.queries, 'broken query')} {'fails' if failing == 1 else 'fail'}"
 
 
 def tolerated(report: Report, max_rows: int) -> Iterator[Block]:

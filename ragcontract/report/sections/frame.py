@@ -42,7 +42,7 @@ def other_causes(report: Report) -> Iterator[Block]:
     likely = next((cause for cause in report.causes if cause.is_likely and not report.likely_mistakes), None)
     others = [Sentence(cause.phrase, "line") for cause in report.causes if cause is not likely]
     if others:
-        yield Fold(f"{'Other possible' if likely or report.likely_mistakes else 'Possible'} causes", [Items(others)])
+        yield Fold(f"{'Less likely' if likely or report.likely_mistakes else 'Possible'} causes", [Items(others)])
 
 
 def notes(

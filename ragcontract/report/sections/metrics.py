@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from msgspec import UNSET, UnsetType
 
 from ragcontract.core import bounds
+from ragcontract.core.golden import FEWEST_LABELLED
 from ragcontract.core.numbers import as_written, count, fixed, more, signed
 from ragcontract.core.phrase import Name, joined
 from ragcontract.core.safe_text import clipped
@@ -189,13 +190,15 @@ def overlap(report: Report, form: Form, max_rows: int) -> Iterator[Block]:
     if not report.least_overlap:
         return
     digits = digits_of(report)
-    title, k = "Overlap with the baseline, and what nobody has judged", max(report.k)
+    k, has_labels = max(report.k), report.inputs.golden.answerable >= FEWEST_LABELLED
     measured = [metric for metric in report.metrics.values() if metric.k == k and metric.current is not None]
     diagnostics = [_shown(metric, digits) for metric in measured if metric.diagnostic is not UNSET]
     best = [
         f"{_shown(metric, digits)}, at most {highest}" for metric in measured if (highest := _highest(metric, digits))
     ]
-    labels = f"If the documents that nobody has judged were relevant: {'; '.join(best)}." if best else ""
+    unjudged = f"Nobody has judged the documents that have no label and were not in the baseline's top {k}"
+    labels = f"{unjudged}. If they were relevant: {'; '.join(best)}." if best and has_labels else ""
+    title = f"Overlap with the baseline{', and what labels could change' if labels else ''}"
     facts = [Text(fact, "line") for fact in (f"{', '.join(diagnostics)}.", labels) if fact]
     lines: list[Parts] = []
     body: list[list[Parts]] = []

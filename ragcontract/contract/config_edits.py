@@ -1,4 +1,7 @@
-"""Writes waivers as YAML, and adds a waiver to the text of a configuration without changing anything else in it."""
+"""Edits the text of a configuration: adds a waiver, or sets values. Everything else in it stays, comments included.
+
+The caller must read the result again, because not every notation of YAML is supported.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,11 +24,7 @@ def in_braces(waiver: Mapping[str, str]) -> str:
 
 
 def with_waiver(text: str, waiver: Mapping[str, str]) -> str | None:
-    """Return the text of a configuration with one more waiver at the end of its list; None if it cannot be added.
-
-    The text must be YAML that a configuration can have. All other lines stay as they are, comments included. The caller
-    must read the result again, because not every notation is supported.
-    """
+    """Return the text of a configuration with one more waiver at the end of its list; None if it cannot be added."""
     newline = "\r\n" if "\r\n" in text else "\n"
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     if root is None or (isinstance(root, yaml.ScalarNode) and not root.value):
@@ -42,6 +41,53 @@ def with_waiver(text: str, waiver: Mapping[str, str]) -> str | None:
     if node.flow_style:
         return _in_brackets(text, node, waiver, newline)
     return _after(text, _end(node.value[-1]), _item(waiver, node.start_mark.column), newline)
+
+
+def with_values(text: str, values: Mapping[str, str | Mapping[str, str]]) -> str | None:
+    """Return the text with values, written as YAML, for keys and for keys of sections; None if one cannot be set."""
+    for name, value in values.items():
+        for key, inner in value.items() if isinstance(value, Mapping) else [("", value)]:
+            edited = _with_value(text, name, key, inner)
+            if edited is None:
+                return None
+            text = edited
+    return text
+
+
+def _with_value(text: str, section: str, key: str, value: str) -> str | None:
+    """Return the text with one value, of the key ``section`` itself if ``key`` is empty."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    if root is None or (isinstance(root, yaml.ScalarNode) and not root.value):
+        node = None
+    elif not isinstance(root, yaml.MappingNode) or root.flow_style:
+        return None
+    else:
+        node = next((inner for name, inner in root.value if name.value == section), None)
+    if node is None:
+        return _appended(text, f"{section}:\n{ITEM}{key}: {value}\n" if key else f"{section}: {value}\n", newline)
+    return _in_section(text, node, key, value, newline) if key else _replaced(text, node, value)
+
+
+def _in_section(text: str, node: yaml.Node, key: str, value: str, newline: str) -> str | None:
+    """Return the text with a value of a section that is there."""
+    if isinstance(node, yaml.ScalarNode) and not node.value:
+        return _after(text, node.start_mark.index, [f"{ITEM}{key}: {value}"], newline)
+    if not isinstance(node, yaml.MappingNode):
+        return None
+    if there := next((inner for name, inner in node.value if name.value == key), None):
+        return _replaced(text, there, value)
+    if not node.flow_style:
+        return _after(text, _end(node), [f"{' ' * node.start_mark.column}{key}: {value}"], newline)
+    end = _end(node.value[-1][1]) if node.value else node.start_mark.index + 1
+    return f"{text[:end]}{', ' if node.value else ''}{key}: {value}{text[end:]}"
+
+
+def _replaced(text: str, node: yaml.Node, value: str) -> str | None:
+    """Return the text with another scalar, or list in brackets, in place of a node."""
+    if isinstance(node, yaml.CollectionNode) and not node.flow_style:
+        return None
+    return f"{text[: node.start_mark.index]}{value}{text[node.end_mark.index :]}"
 
 
 def _dumped(waiver: Mapping[str, str], *, flow: bool = False) -> str:
