@@ -4,11 +4,13 @@
 up to date.
 """
 
+import inspect
 import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +24,20 @@ from ragcontract.record.returned.response_forms import FORMS
 from ragcontract.schemas import schema_of
 from scripts import answers_page
 from scripts.components import components
-from scripts.limits import groups
+from scripts.limits import Limit, groups
 from tests.judge.injections import table as injections
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 WORKFLOW = ROOT / "examples" / "workflow.yml"
 
+SEVERAL = 3  # limits with the same outcome, which then stands above their table
+USUAL = {
+    "Exit code 2": "Refused (exit code 2)",
+    "Cut, with an ellipsis": "Cut, with an ellipsis",
+    "The others are counted": "The others are counted",
+}
+SHARED = 3  # commands that have an option; it is then described once
 Render = Callable[[str], str]  # from the current page to the updated one
 Part = Callable[[], str]
 
@@ -176,15 +185,35 @@ def _commands() -> str:
 
 
 def _help() -> str:
-    return "\n".join(
-        f"## {context.command_path}\n\n```text\n$ {context.command_path} --help\n{_help_of(context)}\n```\n"
-        for context in _contexts()
-    )
+    """Return the options that several commands share, then each command with its usage, its text and other options."""
+    contexts = _contexts()
+    counts = Counter(row for context in contexts for row in set(_options(context)))
+    shared = list(dict.fromkeys(row for context in contexts for row in _options(context) if counts[row] >= SHARED))
+    table = _table(["option", "meaning"], [[f"`{name}`", meaning] for name, meaning in shared])
+    return "\n".join([f"## Shared options\n\n{table}", *(_command(context, shared) for context in contexts)])
 
 
-def _help_of(context: click.Context) -> str:
-    context.max_content_width = context.terminal_width = 100
-    return context.get_help()
+def _options(context: click.Context) -> list[tuple[str, str]]:
+    """Return each option of a command as its help shows it, and what it means."""
+    context.max_content_width = context.terminal_width = 10_000
+    records = [param.get_help_record(context) for param in context.command.get_params(context)]
+    return [record for record in records if record and not record[0].startswith("-h,")]
+
+
+def _command(context: click.Context, shared: Sequence[tuple[str, str]]) -> str:
+    options = _options(context)
+    own = [[f"`{name}`", meaning] for name, meaning in options if (name, meaning) not in shared]
+    also = ", ".join(f"`{name.split()[0]}`" for name, meaning in options if (name, meaning) in shared)
+    text = inspect.cleandoc(context.command.help or "").replace("\b\n", "")
+    usage = context.command.get_usage(context).removeprefix("Usage: ")
+    parts = [
+        f"## {context.command_path}",
+        f"```text\n{usage}\n```",
+        text,
+        _table(["option", "meaning"], own).rstrip("\n") if own else "",
+        f"[Shared options](#shared-options): {also}." if also else "",
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def _components() -> str:
@@ -193,11 +222,22 @@ def _components() -> str:
 
 def _limits() -> str:
     return "\n".join(
-        f"## {group.heading}\n\n"
-        + (f"{group.reasons}\n\n" if group.reasons else "")
-        + _table(["what", "limit", "beyond it"], [[one.what, one.value, one.beyond] for one in group.limits])
+        f"## {group.heading}\n\n" + (f"{group.reasons}\n\n" if group.reasons else "") + "\n".join(_tables(group.limits))
         for group in groups()
     )
+
+
+def _tables(limits: Sequence[Limit]) -> Iterator[str]:
+    """Yield a table for each usual outcome beyond a limit, then one of all others."""
+    others = list(limits)
+    for beyond, title in USUAL.items():
+        same = [limit for limit in limits if limit.beyond == beyond]
+        if len(same) >= SEVERAL:
+            others = [limit for limit in others if limit.beyond != beyond]
+            yield f"{title}:\n\n" + _table(["what", "limit"], [[limit.what, limit.value] for limit in same])
+    if others:
+        body = [[limit.what, limit.value, limit.beyond] for limit in others]
+        yield _table(["what", "limit", "beyond it"], body)
 
 
 def _returned() -> str:
