@@ -57,7 +57,11 @@ def test_every_part_that_a_page_marks_as_generated_is_generated(page: Path) -> N
 def test_the_page_of_commands_has_every_command_and_what_its_help_says() -> None:
     page = (docs.ROOT / "docs" / "reference" / "commands.md").read_text()
     assert re.findall(r"^## rag-contract (\w+)$", page, re.MULTILINE) == list(COMMANDS)
-    assert rag_contract("convert", "--help").out.splitlines()[0] in page
+    assert rag_contract("convert", "--help").out.splitlines()[0].removeprefix("Usage: ") in page
+    for command in COMMANDS:
+        section = page.partition(f"\n## rag-contract {command}\n")[2].partition("\n## ")[0]
+        options = set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", rag_contract(command, "--help").out, re.MULTILINE))
+        assert {option for option in options - {"--help"} if f"`{option}" not in section} == set(), command
 
 
 def test_an_example_of_the_page_of_answers_shows_what_a_check_prints() -> None:
@@ -224,3 +228,21 @@ def anchors_of(document: Path) -> set[str]:
     """Return the names that GitHub gives a document's headings."""
     titles = re.findall(r"^#+ (.*)$", document.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+MOST_WORDS = 42_000  # of all pages but the contributors': docs fit in a head
+
+
+def test_the_docs_fit_in_a_head() -> None:
+    pages = [page for page in docs.ROOT.glob("docs/**/*.md") if "contributing" not in page.parts]
+    words = {page.name: sum(bool(re.search(r"\w", word)) for word in page.read_text().split()) for page in pages}
+    assert sum(words.values()) <= MOST_WORDS, sorted(words.items(), key=lambda item: -item[1])
+    assert words["judge.md"] <= 3_000
+
+
+def test_the_first_page_explains_what_the_readme_shows() -> None:
+    page = (docs.ROOT / "docs" / "start" / "first-check.md").read_text()
+    shown = docs.block(README, "quickstart output")
+    quoted = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
+    assert len(quoted) == 3
+    assert [part for part in quoted if part not in shown] == []
