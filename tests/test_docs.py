@@ -60,7 +60,7 @@ def test_the_page_of_commands_has_every_command_and_what_its_help_says() -> None
     assert rag_contract("convert", "--help").out.splitlines()[0].removeprefix("Usage: ") in page
     for command in COMMANDS:
         section = page.partition(f"\n## rag-contract {command}\n")[2].partition("\n## ")[0]
-        options = set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", rag_contract(command, "--help").out, re.MULTILINE))
+        options = set(re.findall(r"^  (--[\w-]+)(?= |$|,)", rag_contract(command, "--help").out, re.MULTILINE))
         assert {option for option in options - {"--help"} if f"`{option}" not in section} == set(), command
 
 
@@ -235,9 +235,9 @@ MOST_WORDS = 42_000  # of all pages but the contributors': docs fit in a head
 
 def test_the_docs_fit_in_a_head() -> None:
     pages = [page for page in docs.ROOT.glob("docs/**/*.md") if "contributing" not in page.parts]
-    words = {page.name: sum(bool(re.search(r"\w", word)) for word in page.read_text().split()) for page in pages}
-    assert sum(words.values()) <= MOST_WORDS, sorted(words.items(), key=lambda item: -item[1])
-    assert words["judge.md"] <= 3_000
+    words = {page: sum(bool(re.search(r"\w", word)) for word in page.read_text().split()) for page in pages}
+    assert sum(words.values()) <= MOST_WORDS, sorted((number, page.name) for page, number in words.items())
+    assert words[docs.ROOT / "docs" / "guides" / "judge.md"] <= 3_000
 
 
 def test_the_first_page_explains_what_the_readme_shows() -> None:
