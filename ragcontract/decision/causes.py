@@ -235,7 +235,10 @@ def _kept_pairs(before: Sequence[ListedResult], now: Sequence[ListedResult]) -> 
 
 def _where(doc_ids: Sequence[str]) -> Phrase:
     """Return the folders of most documents, such as ``crypto/…``, or the documents if they are few or have none."""
-    folders = Counter(doc_id[: max(doc_id.rfind(end) for end in FOLDERS) + 1] for doc_id in doc_ids)
+    for ends in (FOLDERS, "/"):
+        folders = Counter(doc_id[: max(doc_id.rfind(end) for end in ends) + 1] for doc_id in doc_ids)
+        if len(folders) < len(doc_ids):  # several documents share a folder; else, their sections may be in one
+            break
     are_few = len(doc_ids) <= bounds.NAMES and sum(map(len, doc_ids)) <= bounds.VALUE
     if "" in folders or are_few:
         return joined(([named(doc_id)] for doc_id in doc_ids[: bounds.NAMES]), len(doc_ids) - bounds.NAMES)

@@ -245,3 +245,11 @@ def test_documents_have_not_vanished_where_another_query_finds_what_these_querie
     rows = without({*LOST, "other/0_1"}, lists())
     rows["q1"] = [*rows["q1"][:4], "other/0_1"]
     assert causes(rows, lists()) == []
+
+
+def test_sections_of_different_files_are_named_by_the_folder_of_the_files() -> None:
+    asked = [query(f"q{n}", f"kb/operations/workers/pool-{n}.md#limits") for n in range(6)]
+    before = {one.id: [*one.relevant_doc_ids, f"a-{one.id}", f"b-{one.id}"] for one in asked}
+    gone = {f"kb/operations/workers/pool-{n}.md#limits" for n in range(4)}
+    (cause,) = report(asked, without(gone, before), before, config=LIMITS).causes
+    assert "(kb/operations/workers/…)" in render(cause.phrase)
