@@ -2,7 +2,7 @@
 
 Draws pairs of runs, has each item of each judged by a judge that is right as often as ``ACCURACIES`` says, and writes
 the shares of wrong checks into docs/background/judge.md. The model: each query has one judged item, and a share
-(``PREVALENCES``) of the items is bad. From one run to the next, the truth of a share of the items (``CHURN``) is drawn
+(``PREVALENCE``) of the items is bad. From one run to the next, the truth of a share of the items (``CHURN``) is drawn
 again, and all texts are new, so that no judgment is replayed. A real drop is good items that, on top of that, become
 bad: a share of ``DROP`` of all items. The gate fails if the share of items that are judged good falls by more than
 ``LIMIT``.
@@ -33,7 +33,7 @@ from ragcontract.judgments.calibration import calibrated, why_not
 PAGE = Path(__file__).parent.parent / "docs" / "background" / "judge.md"
 BEGIN, END = "<!-- begin: simulated {} -->\n", "<!-- end -->"
 ACCURACIES = (0.7, 0.8, 0.9, 0.95, 0.98)
-PREVALENCES = (0.05, 0.2, 0.5)
+PREVALENCE = 0.2
 QUERIES = (30, 100, 500)
 CHURN, ALIKE = 0.1, 0.5
 LIMIT, DROP = 0.05, 0.10
@@ -86,32 +86,32 @@ def refused(one: Judge, dice: np.random.Generator, labels: int = LABELS, rare: f
     return sum(bool(why_not({"criteria": each}, "criteria", fingerprints=["f"], now=NOW)) for each in made) / PAIRS
 
 
-def failing(one: Judge, prevalence: float, queries: int, drop: float, dice: np.random.Generator) -> float:
+def failing(one: Judge, queries: int, drop: float, dice: np.random.Generator) -> float:
     """Return how often the gate fails, over many pairs of runs."""
-    good = dice.random((PAIRS, queries)) >= prevalence
-    redrawn = np.where(dice.random(good.shape) < CHURN, dice.random(good.shape) >= prevalence, good)
-    now = redrawn & (dice.random(good.shape) >= drop / (1 - prevalence))
+    good = dice.random((PAIRS, queries)) >= PREVALENCE
+    redrawn = np.where(dice.random(good.shape) < CHURN, dice.random(good.shape) >= PREVALENCE, good)
+    now = redrawn & (dice.random(good.shape) >= drop / (1 - PREVALENCE))
     shares = [(dice.random(good.shape) < np.where(truth, one.good, one.bad)).mean(axis=1) for truth in (good, now)]
     return float((shares[0] - shares[1] > LIMIT + SAME).mean())
 
 
 def gate() -> Iterator[str]:
-    """Yield the lines of the table of gates: one for each accuracy, prevalence and number of queries."""
-    yield "| judge is right | bad items | queries | " + " | ".join(LABEL.values()) + " | refused | whole gate |"
-    yield "| ---: |" + " ---: |" * (len(LABEL) + 4)
+    """Yield the lines of the table of gates: one for each accuracy and number of queries."""
+    yield "| judge is right | queries | " + " | ".join(LABEL.values()) + " | refused | whole gate |"
+    yield "| ---: |" + " ---: |" * (len(LABEL) + 3)
     for accuracy in ACCURACIES:
         judges = {settings: judge(accuracy, settings) for settings in LABEL}
         not_counting = refused(judges[CONFIRMED], np.random.default_rng(1))
-        for prevalence, queries in product(PREVALENCES, QUERIES):
+        for queries in QUERIES:
             wrong = {}
             for settings, one in judges.items():
                 dice = np.random.default_rng(round(1e6 * accuracy) + queries)
-                alarms = failing(one, prevalence, queries, 0, dice)
-                wrong[settings] = alarms, 1 - failing(one, prevalence, queries, DROP, dice)
+                alarms = failing(one, queries, 0, dice)
+                wrong[settings] = alarms, 1 - failing(one, queries, DROP, dice)
             whole = tuple((1 - not_counting) * rate for rate in wrong[CONFIRMED])
             cells = [f"{alarms:.0%} / {misses:.0%}" for alarms, misses in wrong.values()]
             cells += [f"{not_counting:.0%}", f"{whole[0]:.0%} / {whole[1]:.0%}"]
-            yield f"| {accuracy:.0%} | {prevalence:.0%} | {queries} | {' | '.join(cells)} |"
+            yield f"| {accuracy:.0%} | {queries} | {' | '.join(cells)} |"
     yield ""
     worst = 1.96 * (0.25 / PAIRS) ** 0.5
     yield f"Each number is a share of {PAIRS:,} simulated checks, give or take {worst:.0%} at most."

@@ -18,7 +18,7 @@ from ragcontract.report.terminal import check_text, without_colours
 from tests.records import query, rendered, report
 from tests.report.page import Page
 from tests.report.ranked import found_at, noisy
-from tests.runner import parse_annotations
+from tests.runner import ROOT, parse_annotations
 
 WHY = "MRR@5 fell by 0.10, allowed drop 0.05: over its limit, not shown to be real"
 FEW = "MRR@5 fell by 0.07, allowed drop 0.05: over its limit, too few queries changed to tell"
@@ -101,6 +101,14 @@ def test_a_pass_names_the_worst_drop_that_it_does_not_exclude() -> None:
     assert line in Page(first_screen(made)).text
     assert line in page.render(made).decode()
     assert "could hide" not in headline(made)
+
+
+@pytest.mark.parametrize("page", ["guides/choose-limits.md", "reference/rules-and-gates.md"])
+def test_the_pages_quote_what_a_pass_says(page: str) -> None:
+    text = " ".join((ROOT / "docs" / page).read_text(encoding="utf-8").split())
+    assert "could have hidden" not in text
+    (quoted,) = re.findall(r'"(Chance [^"]*)"', text)
+    assert HIDDEN.fullmatch(quoted)
 
 
 def test_limits_over_all_queries_come_before_those_on_tags_and_the_others_are_counted() -> None:

@@ -33,8 +33,7 @@ def dice() -> np.random.Generator:
 
 def test_the_tables_have_every_case() -> None:
     cases = len(judge_gate.ACCURACIES) * len(judge_gate.QUERIES)
-    assert len(rows("gates")) == cases * len(judge_gate.PREVALENCES)
-    assert len(rows("rules")) == cases
+    assert len(rows("gates")) == len(rows("rules")) == cases
     assert [len(row) for row in rows("labels")] == [1 + 6] * len(judge_gate.ACCURACIES)
     assert all(label in PAGE for label in judge_gate.LABEL.values())
 
@@ -91,16 +90,16 @@ def test_the_table_of_labels_is_that_of_the_model(monkeypatch: pytest.MonkeyPatc
 
 
 def test_with_a_perfect_judge_and_many_queries_the_gate_is_right() -> None:
-    assert failing(PERFECT, 0.2, 2000, 0, dice()) == 0
-    assert failing(PERFECT, 0.2, 2000, judge_gate.DROP, dice()) == 1
+    assert failing(PERFECT, 2000, 0, dice()) == 0
+    assert failing(PERFECT, 2000, judge_gate.DROP, dice()) == 1
 
 
 def test_a_coin_fails_as_often_with_a_drop_as_without() -> None:
-    assert failing(COIN, 0.2, 100, 0, dice()) == pytest.approx(failing(COIN, 0.2, 100, 0.1, dice()), abs=0.1)
+    assert failing(COIN, 100, 0, dice()) == pytest.approx(failing(COIN, 100, 0.1, dice()), abs=0.1)
 
 
 def test_a_drop_is_of_the_size_that_the_page_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """A limit of exactly the drop is exceeded half of the time, one a little above or below hardly ever or always."""
     for limit, expected in ((0.08, 1.0), (0.1, 0.5), (0.12, 0.0)):
         monkeypatch.setattr(judge_gate, "LIMIT", limit)
-        assert failing(PERFECT, 0.2, 4000, judge_gate.DROP, dice()) == pytest.approx(expected, abs=0.1)
+        assert failing(PERFECT, 4000, judge_gate.DROP, dice()) == pytest.approx(expected, abs=0.1)
