@@ -138,7 +138,7 @@ class Machine:
         _, runner.image = image_of(action.read_text("utf-8"))
         runner.action = action
         expect(runner.image in self.images, f"action.yml names {runner.image}, which was not built")
-        result = runner.run(inputs)
+        result = runner.run(inputs, run=100 + self._jobs)
         self.done.append(Done(result.exit_code, result.log, result.outputs))
         return self.done[-1]
 
@@ -296,7 +296,7 @@ class Project:
         expected, mark = ((1, "fail"), "❌") if breaks else ((0, "pass"), "✅")
         expect(found == expected, f"the action ends with {found}, expected {expected}\n{done.log}")
         expect(len(comments) == 1, f"the pull request must have one comment, and has {len(comments)}")
-        expect(mark in comments[0]["body"], f"the comment must have a {mark}, and says: {comments[0]['body']}")
+        expect(f"\n### {mark} " in comments[0]["body"], f"the comment must say {mark}, and says: {comments[0]['body']}")
         expect(done.outputs["comment-url"] == comments[0]["html_url"], "the output comment-url is not the comment's")
         report = json.loads((runner.workspace / done.outputs["report-json"]).read_bytes())
         expect(report["tool"]["version"] == str(version), f"the action is of version {report['tool']['version']}")
