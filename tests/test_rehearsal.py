@@ -92,7 +92,7 @@ def test_the_example_can_be_used_as_it_will_be_once_the_package_is_released() ->
 
 def test_in_ci_a_rehearsal_fails_without_an_engine(tmp_path: Path) -> None:
     for name in ("bash", "jq", "npm"):
-        (tmp_path / name).symlink_to("/bin/true")
+        (tmp_path / name).symlink_to(str(shutil.which("true")))
     command = (sys.executable, "-m", "scripts.rehearse")
     ended = spawn(cwd=ROOT, command=command, environ={"PATH": str(tmp_path), "CI": "true"})
     assert (ended.code, ended.out) == (1, "")
