@@ -10,10 +10,10 @@ DEMO := build/demo
 DEMO_BIN := $(DEMO)/venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help docs requirements environments demo test test-action test-record test-oracles bench bench-quick bench-growth bench-record fuzz lint types unit format clean
+.PHONY: help docs requirements environments demo test test-action rehearse-release test-record test-oracles bench bench-quick bench-growth bench-record fuzz lint types unit format clean
 
 help:  ## Show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 $(VENV)/ready: pyproject.toml requirements/dev.txt requirements/runtime.txt examples/requirements.txt
 	$(PYTHON) -m venv $(VENV)
@@ -98,6 +98,9 @@ unit: $(VENV)/ready  ## Run the tests, in CI with coverage (CI=true)
 
 test-action: $(VENV)/ready  ## Build the action's image and run it as a runner would (needs a Docker engine)
 	$(BIN)/pytest -m container
+
+rehearse-release: $(VENV)/ready  ## Release twice in a copy of the repository, upgrade, roll back (its image needs a Docker engine)
+	@$(BIN)/python -m scripts.rehearse
 
 test-record: $(RECORD)-floor/ready $(RECORD)-newest/ready  ## Record LangChain, LlamaIndex and Chroma, the oldest versions and the newest
 	$(RECORD)-floor/bin/python -m pytest -m record -W ignore tests/record/frameworks
