@@ -132,7 +132,7 @@ docs: $(VENV)/ready  ## Write the parts of the documents that are made from the 
 	$(BIN)/python -m scripts.docs
 
 site: $(SITE)/ready  ## Build the site into build/site; a link that leads nowhere or a request to another host fails
-	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/python -m mkdocs build --strict
 	$(SITE)/bin/python -m scripts.site build/site
 
 requirements: $(VENV)/ready $(UV)/ready  ## Lock what wheel, image and site are made from: hashes and the base
