@@ -127,9 +127,12 @@ def _led(link: re.Match[str], source: Path, shown: Path, repository: str) -> str
 
 
 def indented(markdown: str) -> Iterator[str]:
-    """Yield the lines of Markdown with four spaces for each list that a line is in, as the site's dialect has it."""
+    """Yield the lines of Markdown with four spaces for each list that a line is in, as the site's dialect has it.
+
+    It also wants an empty line before the first item, and before the next one of items with empty lines.
+    """
     columns: list[int] = []  # where the text of each open item starts
-    fence, before = "", ""
+    fence, before, is_loose = "", "", False
     for line in markdown.splitlines(keepends=True):
         text = line.lstrip(" ")
         while not fence and text.strip() and columns and len(line) - len(text) < columns[-1]:
@@ -140,9 +143,12 @@ def indented(markdown: str) -> Iterator[str]:
         if opening and (not fence or opening[1].startswith(fence)):
             fence = "" if fence else opening[1]
         elif not fence and (marker := MARKER.match(rest)):
-            if not depth and before.strip() and not before.startswith(" ") and not MARKER.match(before):
+            is_first = not depth and not before.startswith(" ") and not MARKER.match(before)
+            if before.strip() and (is_first or is_loose):
                 yield "\n"
             columns.append(start + marker.end())
+            is_loose = False
+        is_loose |= bool(columns) and not text.strip()
         yield "    " * depth + rest if text.strip() else line
         before = line
 

@@ -97,6 +97,10 @@ def test_code_in_a_table_has_no_backslash_before_its_bars() -> None:
     assert for_site("| `a\\|b` | c\\|d |\n\n`e\\|f`\n") == "| `a|b` | c\\|d |\n\n`e\\|f`\n"
 
 
+def test_items_with_empty_lines_are_kept_apart() -> None:
+    assert "".join(site_hooks.indented("1. a\n\n   b\n2. c\n3. d\n")) == "1. a\n\n    b\n\n2. c\n3. d\n"
+
+
 def test_what_is_in_a_list_is_indented_by_four() -> None:
     on_github = (
         "Do:\n1. one\n   more\n\n   ```sh\n   a\n     b\n   ```\n\n2. two\n   - inner\n     - innermost\n\nDone.\n"
