@@ -246,6 +246,11 @@ def test_every_page_has_the_policy_and_none_the_fonts_of_another_host() -> None:
     assert MKDOCS["theme"]["font"] is False
 
 
+def test_the_build_is_strict_and_not_quiet_because_mkdocs_then_counts_no_warnings() -> None:
+    (command,) = re.findall(r"^\t.* mkdocs build (.*)$", (docs.ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert command == "--strict"
+
+
 # Where the site is, and what editors find there
 
 
