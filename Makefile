@@ -6,11 +6,12 @@ UV := build/uv
 ORACLES := build/oracles
 EVALUATORS := build/evaluators
 RECORD := build/record
+SITE := build/site-tools
 DEMO := build/demo
 DEMO_BIN := $(DEMO)/venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help docs requirements environments demo test test-action rehearse-release test-record test-oracles bench bench-quick bench-growth bench-record fuzz lint types unit format clean
+.PHONY: help docs site requirements environments demo test test-action rehearse-release test-record test-oracles bench bench-quick bench-growth bench-record fuzz lint types unit format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -43,6 +44,12 @@ $(RECORD)-%/ready: pyproject.toml requirements/record-%.txt $(UV)/ready
 	@$(UV)/bin/uv pip install --quiet --no-config --python $(@D)/bin/python --no-deps -r requirements/record-$*.txt -e .
 	@touch $@
 
+$(SITE)/ready: requirements/site.txt
+	@echo "Setting up $(SITE) (once, less than a minute) ..."
+	@$(PYTHON) -m venv $(SITE)
+	@$(SITE)/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/site.txt
+	@touch $@
+
 $(DEMO)/venv/ready: pyproject.toml requirements/runtime.txt examples/requirements.txt
 	@echo "Setting up $(DEMO)/venv (once) ..."
 	@$(PYTHON) -m venv $(DEMO)/venv
@@ -50,7 +57,7 @@ $(DEMO)/venv/ready: pyproject.toml requirements/runtime.txt examples/requirement
 		-r examples/requirements.txt -c requirements/runtime.txt -e .
 	@touch $@
 
-environments: $(VENV)/ready $(DEMO)/venv/ready $(ORACLES)/ready $(EVALUATORS)/ready $(RECORD)-floor/ready $(RECORD)-newest/ready  ## Install what all of these commands need
+environments: $(VENV)/ready $(DEMO)/venv/ready $(ORACLES)/ready $(EVALUATORS)/ready $(RECORD)-floor/ready $(RECORD)-newest/ready $(SITE)/ready  ## Install what all of these commands need
 
 # $(call demo_run,FOLDER,RETRIEVER,CODE): record what the example's retriever finds, check it, expect that exit code.
 define demo_run
@@ -109,7 +116,7 @@ test-record: $(RECORD)-floor/ready $(RECORD)-newest/ready  ## Record LangChain, 
 test-oracles: $(VENV)/ready $(ORACLES)/ready $(EVALUATORS)/ready  ## Compare metrics and verdicts with the packages that users know
 	$(BIN)/pytest -m oracles
 
-bench: $(VENV)/ready  ## Measure time and memory beside other tools and write docs/performance.md
+bench: $(VENV)/ready  ## Measure time and memory beside other tools and write docs/background/performance.md
 	$(BIN)/python -m benchmarks
 
 bench-quick: $(VENV)/ready  ## Compare what a check costs over the floor with the stored ratios, and how it grows
@@ -118,7 +125,7 @@ bench-quick: $(VENV)/ready  ## Compare what a check costs over the floor with th
 bench-growth: $(VENV)/ready  ## Measure how a check grows with its largest inputs and write docs/contributing/growth.md
 	$(BIN)/python -m benchmarks.growth
 
-bench-record: $(VENV)/ready  ## Measure how fast and how large a recording is and write docs/record.md
+bench-record: $(VENV)/ready  ## Measure how fast and how large a recording is and write docs/guides/record.md
 	$(BIN)/python -m benchmarks.recording
 
 fuzz: $(VENV)/ready  ## Check made-up inputs for SECONDS (60), as of SEED (0); tests/fuzz/corpus gets those that fail
@@ -127,7 +134,11 @@ fuzz: $(VENV)/ready  ## Check made-up inputs for SECONDS (60), as of SEED (0); t
 docs: $(VENV)/ready  ## Write the parts of the documents that are made from the code
 	$(BIN)/python -m scripts.docs
 
-requirements: $(VENV)/ready $(UV)/ready  ## Lock what the wheel and the image are made from: hashes and the base
+site: $(SITE)/ready  ## Build the site into build/site; a link that leads nowhere or a request to another host fails
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/python -m mkdocs build --strict
+	$(SITE)/bin/python -m scripts.site build/site
+
+requirements: $(VENV)/ready $(UV)/ready  ## Lock what wheel, image and site are made from: hashes and the base
 	$(BIN)/python -m scripts.requirements --uv $(UV)/bin/uv
 
 format: $(VENV)/ready  ## Format the code

@@ -1,6 +1,6 @@
 """Measures rag-contract beside other tools and writes the pages on performance: `python -m benchmarks` (`make bench`).
 
-They are docs/performance.md for users and docs/contributing/performance.md for contributors.
+They are docs/background/performance.md for users and docs/contributing/performance.md for contributors.
 
 With --quick, compares what this checkout costs over the floor with the stored ratios, and checks that no stage grows
 too fast (`make bench-quick`). Everything it makes is in build/benchmarks: the data, an environment for each tool, what
@@ -19,7 +19,7 @@ from benchmarks.rounds import Samples, interleaved, measure
 from ragcontract.core.version import __version__
 
 BUILD = environments.ROOT / "build" / "benchmarks"
-PAGE = environments.ROOT / "docs" / "performance.md"
+PAGE = environments.ROOT / "docs" / "background" / "performance.md"
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
 ROUNDS = 9
 PROFILED = 100_000  # or the largest size below
@@ -92,7 +92,9 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), metavar="N", help="numbers of queries")
     parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="N", help="of the fast ones; slow ones have 3")
     parser.add_argument(
-        "--page", type=Path, help="where to write [docs/performance.md; with other --sizes, build/benchmarks]"
+        "--page",
+        type=Path,
+        help="where to write [docs/background/performance.md; with other --sizes, build/benchmarks]",
     )
     parser.add_argument("--again", action="store_true", help="write the page from what was measured last")
     parser.add_argument("--quick", action="store_true", help="compare with the stored ratios; exit 1 on a regression")

@@ -2,10 +2,10 @@
 
 Draws pairs of runs from models of a retriever whose true change is known, computes the bounds of each pair's change,
 and writes the shares of pairs in which the true change is at least the lower and at most the upper bound into
-docs/choosing-limits.md. In a run of another index, a share of the queries (``CHURN``) has its ranks sampled again; on
-top of that, some lose their documents altogether (``LOST``). One relevant document a query, at rank 1 to 5 or missing
-as often as ``RANKS`` says; for Recall, one to four, each found as often as ``FOUND`` says. Pairs without any changed
-query are left out: they have no bounds but 0. All is seeded.
+docs/background/statistics.md. In a run of another index, a share of the queries (``CHURN``) has its ranks sampled
+again; on top of that, some lose their documents altogether (``LOST``). One relevant document a query, at rank 1 to 5 or
+missing as often as ``RANKS`` says; for Recall, one to four, each found as often as ``FOUND`` says. Pairs without any
+changed query are left out: they have no bounds but 0. All is seeded.
 """
 
 import random

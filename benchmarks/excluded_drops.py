@@ -5,7 +5,7 @@ of NIST's judgments. The 100 topics are taken for the population of questions, s
 over all of them. A golden set is ``QUERIES`` topics drawn with replacement, as from a population without an end. (Drawn
 without, they would be half of the truth; the other half of the topics, for a truth, would be as noisy as what it is
 compared with.) Each set is checked with a limit on the drop of nDCG, in each mode. All is seeded. The table stands in
-docs/choosing-limits.md.
+docs/background/statistics.md.
 """
 
 import random

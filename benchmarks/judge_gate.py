@@ -1,10 +1,11 @@
 """How often a judged gate cries wolf, and how often it misses a real drop: `python -m benchmarks.judge_gate`.
 
 Draws pairs of runs, has each item of each judged by a judge that is right as often as ``ACCURACIES`` says, and writes
-the shares of wrong checks into docs/judge.md. The model: each query has one judged item, and a share (``PREVALENCES``)
-of the items is bad. From one run to the next, the truth of a share of the items (``CHURN``) is drawn again, and all
-texts are new, so that no judgment is replayed. A real drop is good items that, on top of that, become bad: a share of
-``DROP`` of all items. The gate fails if the share of items that are judged good falls by more than ``LIMIT``.
+the shares of wrong checks into docs/background/judge.md. The model: each query has one judged item, and a share
+(``PREVALENCES``) of the items is bad. From one run to the next, the truth of a share of the items (``CHURN``) is drawn
+again, and all texts are new, so that no judgment is replayed. A real drop is good items that, on top of that, become
+bad: a share of ``DROP`` of all items. The gate fails if the share of items that are judged good falls by more than
+``LIMIT``.
 
 A vote after the first says the same as the first in a share of the cases (``ALIKE``), because a judge has reasons for
 its mistakes; otherwise it is drawn again. What the votes decide, and whether a calibration with ``LABELS`` items, half
@@ -29,7 +30,7 @@ from ragcontract.judge.interface import VoteSettings
 from ragcontract.judge.judge_case import decided
 from ragcontract.judgments.calibration import calibrated, why_not
 
-PAGE = Path(__file__).parent.parent / "docs" / "judge.md"
+PAGE = Path(__file__).parent.parent / "docs" / "background" / "judge.md"
 BEGIN, END = "<!-- begin: simulated {} -->\n", "<!-- end -->"
 ACCURACIES = (0.7, 0.8, 0.9, 0.95, 0.98)
 PREVALENCES = (0.05, 0.2, 0.5)

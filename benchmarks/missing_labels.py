@@ -5,7 +5,7 @@ each metric counts the pairs in which the change is no worse under all of NIST's
 only the relevant documents among the first ``K`` results of the baseline, as where a team ticked what its retriever
 found. It is checked with a limit on the drop of each metric, in several ways to treat documents that nobody has judged,
 and again when NIST's judgments of those that `rag-contract unjudged` lists first are added. What NIST did not judge
-either is not relevant. The table stands in docs/choosing-limits.md.
+either is not relevant. The table stands in docs/background/statistics.md.
 """
 
 import json

@@ -1,10 +1,10 @@
 """How often each mode of `fail_on` cries wolf, and how often it finds a real drop: `python -m benchmarks.noise`.
 
 Draws good runs and another one from a model of a retriever (`benchmarks/retriever.py`, in which one query in ten gets
-another rank in each run), judges it by every contract, and writes the shares that fail into docs/choosing-limits.md. A
-real drop is queries that lose their document, so many that HitRate@5 falls by ``DROPS`` on average. Limits are guessed,
-and measured from one good run, or are those of `rag-contract suggest`: for `mode: strict` from three good runs, which
-are also the baseline, for `mode: significant` from one. All is seeded.
+another rank in each run), judges it by every contract, and writes the shares that fail into
+docs/background/statistics.md. A real drop is queries that lose their document, so many that HitRate@5 falls by
+``DROPS`` on average. Limits are guessed, and measured from one good run, or are those of `rag-contract suggest`: for
+`mode: strict` from three good runs, which are also the baseline, for `mode: significant` from one. All is seeded.
 """
 
 from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 Takes the systems of :mod:`benchmarks.robust03`. Divides the topics into two halves by chance, makes a minimum from one
 half of a system's run, and counts how often the run meets it on the other half. A minimum that bounds the true mean
-only, as the one-sided 95 % interval of a mean does, is counted beside it. Writes docs/choosing-limits.md.
+only, as the one-sided 95 % interval of a mean does, is counted beside it. Writes docs/background/statistics.md.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """Writes what was measured into two pages: what users ask, and how far off the targets it is, for contributors.
 
-``docs/performance.md`` is the users'; the contributors' page has the same name in ``docs/contributing/``. Only the
-parts between two comments are written; all other text stays as it is.
+``docs/background/performance.md`` is the users'; the contributors' page has the same name in ``docs/contributing/``.
+Only the parts between two comments are written; all other text stays as it is.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -144,7 +144,7 @@ def plot(results: Results) -> str:
     return draw(panels, "Time and memory against the number of queries, for each tool; the tables have the numbers.")
 
 
-IMAGE = "![Time and memory against the number of queries, for each tool](images/performance.svg)\n"
+IMAGE = "![Time and memory against the number of queries, for each tool](../images/performance.svg)\n"
 Part = Callable[[Results], str]
 USERS: dict[str, Part] = {
     "how": how,
@@ -167,7 +167,7 @@ CONTRIBUTORS: dict[str, Part] = {
 
 def contributors_page(users_page: Path) -> Path:
     """Return where the contributors' page is, given the users' one."""
-    return users_page.parent / "contributing" / users_page.name
+    return users_page.parent.parent / "contributing" / users_page.name
 
 
 def render(page: str, parts: Mapping[str, Part], results: Results) -> str:
@@ -186,7 +186,7 @@ def write(results: Results, template: Path, target: Path) -> Iterator[Path]:
 
     ``template`` and ``target`` are the users' page, to read and to write.
     """
-    image = target.parent / "images" / "performance.svg"
+    image = target.parent.parent / "images" / "performance.svg"
     image.parent.mkdir(parents=True, exist_ok=True)
     image.write_text(plot(results), encoding="utf-8")
     yield image

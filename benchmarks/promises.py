@@ -2,7 +2,8 @@
 
 Draws good runs from a model of a retriever (`benchmarks/retriever.py`), makes limits from them, and counts how often
 another run breaks these limits: one that is equally good, and one that really lost as much as is to be found 4 times in
-5. A run of other questions says whether the suggested minimum is met. Writes docs/choosing-limits.md. All is seeded.
+5. A run of other questions says whether the suggested minimum is met. Writes docs/background/statistics.md. All is
+seeded.
 """
 
 from itertools import product

@@ -6,7 +6,7 @@ abstracts, 225 questions and their judgments. The retriever is an approximate in
 vectors. The centroids are documents drawn by chance, so each time the index is rebuilt, it is equally good, and some
 results differ. Draws good runs from many rebuilt indexes as the baseline, makes limits from them, and counts how many
 of the others break them: of all baselines, and the baselines with which that is twice as often as promised. Writes
-docs/choosing-limits.md. All is seeded.
+docs/background/statistics.md. All is seeded.
 """
 
 import re

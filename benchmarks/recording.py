@@ -2,7 +2,7 @@
 
 The system is a service over HTTP on this machine, or a Python function that sleeps as long as a service takes, so that
 what is measured is ours: the loop, the journal, the run. Throughput stands beside the ideal, which is calls at a time /
-seconds a call; memory is the peak of the recording's process. The table goes into docs/record.md.
+seconds a call; memory is the peak of the recording's process. The table goes into docs/guides/record.md.
 """
 
 import subprocess
@@ -21,7 +21,7 @@ from benchmarks.rounds import Command, Sample, measure
 from scripts.docs import replace_part
 
 FOLDER = ROOT / "build" / "benchmarks" / "recording"
-PAGE = ROOT / "docs" / "record.md"
+PAGE = ROOT / "docs" / "guides" / "record.md"
 SYSTEM = """
 import time
 

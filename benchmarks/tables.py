@@ -1,11 +1,11 @@
-"""Tables of docs/choosing-limits.md that a command makes, each between two comments with its name."""
+"""Tables of docs/background/statistics.md that a command makes, each between two comments with its name."""
 
 import sys
 from collections.abc import Iterable, Sequence
 from math import sqrt
 from pathlib import Path
 
-PAGE = Path(__file__).parent.parent / "docs" / "choosing-limits.md"
+PAGE = Path(__file__).parent.parent / "docs" / "background" / "statistics.md"
 END = "<!-- end -->"
 
 

@@ -9,7 +9,7 @@ got worse. Three kinds of such changes are drawn:
 - real ones: two systems of :mod:`benchmarks.robust03`; for each query, a coin decides which of them is before and which
   after the change, so that neither is better.
 
-All is seeded. The table stands in docs/choosing-limits.md.
+All is seeded. The table stands in docs/background/statistics.md.
 """
 
 import random

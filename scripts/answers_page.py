@@ -1,4 +1,4 @@
-"""The generated parts of docs/answers.md: what its examples print, and the tables of rules and metrics."""
+"""The generated parts of docs/guides/answers.md: what its examples print, and the tables of rules and metrics."""
 
 import inspect
 import re

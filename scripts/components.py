@@ -1,4 +1,7 @@
-"""The table of what the action's image installs, for docs/security.md: from the locked files and installed metadata."""
+"""The table of what the action's image installs, from the locked files and installed metadata.
+
+It stands in docs/background/security.md.
+"""
 
 from collections.abc import Iterable
 from importlib.metadata import Distribution, distribution

@@ -223,9 +223,9 @@ JUDGE_WORKFLOW = "examples/recipes/judge-workflow.yml"  # shown on the page on t
 
 PAGES: dict[str, Render] = {
     "README.md": render_quickstart,
-    "docs/answers.md": _answers,
-    "docs/commands.md": parts({"commands": _commands, "help": _help}),
-    "docs/files.md": parts(
+    "docs/guides/answers.md": _answers,
+    "docs/reference/commands.md": parts({"commands": _commands, "help": _help}),
+    "docs/reference/files.md": parts(
         {
             "fields of golden": _fields("golden", "GoldenRow"),
             "fields of run": _fields("run", "RunRow"),
@@ -233,7 +233,7 @@ PAGES: dict[str, Render] = {
             "fields of result": _fields("run", "Result"),
         }
     ),
-    "docs/github-action.md": parts(
+    "docs/guides/github-action.md": parts(
         {
             "action inputs": _inputs,
             "action outputs": _outputs,
@@ -241,11 +241,11 @@ PAGES: dict[str, Render] = {
             JUDGE_WORKFLOW: _file(JUDGE_WORKFLOW),
         }
     ),
-    "docs/recipes.md": parts({name: _file(name) for name in RECIPES if name != JUDGE_WORKFLOW}),
-    "docs/judge.md": parts({"injections": injections}),
-    "docs/limits.md": parts({"limits": _limits}),
-    "docs/record.md": parts({"returned": _returned}),
-    "docs/security.md": parts({"components": _components}),
+    "docs/guides/recipes.md": parts({name: _file(name) for name in RECIPES if name != JUDGE_WORKFLOW}),
+    "docs/guides/judge.md": parts({"injections": injections}),
+    "docs/reference/limits.md": parts({"limits": _limits}),
+    "docs/guides/record.md": parts({"returned": _returned}),
+    "docs/background/security.md": parts({"components": _components}),
     "examples/workflow.yml": render_workflow,
 }
 

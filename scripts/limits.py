@@ -1,4 +1,7 @@
-"""Reads the limits and their comments from ``ragcontract/core/bounds.py``, for the tables in docs/limits.md."""
+"""Reads the limits and their comments from ``ragcontract/core/bounds.py``.
+
+Their tables stand in docs/reference/limits.md.
+"""
 
 import re
 import textwrap

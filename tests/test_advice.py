@@ -23,7 +23,7 @@ READ = sorted({*TEMPLATES, *EXAMPLES, *SOURCES, *FOR_USERS})
 INIT = ROOT / "ragcontract" / "cli" / "commands" / "init.py"
 README = ROOT / "README.md"
 OF_EXAMPLES = ROOT / "examples" / "README.md"
-BASELINES = ROOT / "docs" / "baseline.md"
+BASELINES = ROOT / "docs" / "guides" / "baselines.md"
 
 
 def name_of(path: Path) -> str:
@@ -51,7 +51,7 @@ def test_whoever_says_when_to_regenerate_the_baseline_says_in_the_pull_request(p
         README,
         OF_EXAMPLES,
         BASELINES,
-        ROOT / "docs" / "files.md",
+        ROOT / "docs" / "reference" / "files.md",
         ROOT / "ragcontract" / "templates" / "workflow.yml",
     ],
     ids=name_of,
@@ -67,7 +67,7 @@ LIMITS = [
     OF_EXAMPLES,
     ROOT / "ragcontract" / "templates" / "ragcontract.yml",
     ROOT / "examples" / "ragcontract.yml",
-    ROOT / "docs" / "config.md",
+    ROOT / "docs" / "reference" / "config.md",
 ]
 
 
@@ -79,7 +79,7 @@ def test_whoever_says_how_to_set_limits_says_suggest(path: Path) -> None:
     assert "today's" not in text
 
 
-CHOOSING = ROOT / "docs" / "choosing-limits.md"
+CHOOSING = ROOT / "docs" / "guides" / "choose-limits.md"
 
 
 @pytest.mark.parametrize(

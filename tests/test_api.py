@@ -19,7 +19,7 @@ from tests.judge_server import JudgeServer
 from tests.judgment_files import TRUE, judged_workspace, write_good_calibration, write_judgments_on
 from tests.process import rag_contract, spawn
 
-GUIDE = Path(__file__).parent.parent / "docs" / "python-api.md"
+GUIDE = Path(__file__).parent.parent / "docs" / "reference" / "python-api.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL) if GUIDE.exists() else []
 
 

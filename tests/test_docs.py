@@ -24,9 +24,9 @@ from tests.builders import write_jsonl
 from tests.process import rag_contract
 
 README = docs.README.read_text()
-FILES = (docs.ROOT / "docs" / "files.md").read_text()
-CONFIG = (docs.ROOT / "docs" / "config.md").read_text()
-REPORTS = (docs.ROOT / "docs" / "reports.md").read_text()
+FILES = (docs.ROOT / "docs" / "reference" / "files.md").read_text()
+CONFIG = (docs.ROOT / "docs" / "reference" / "config.md").read_text()
+REPORTS = (docs.ROOT / "docs" / "reference" / "reports.md").read_text()
 WORKFLOWS = ("workflow.yml", "workflow-comment.yml")
 DOCUMENTS = sorted([*docs.ROOT.glob("*.md"), *docs.ROOT.glob("docs/**/*.md"), *docs.ROOT.glob("examples/*.md")])
 
@@ -42,20 +42,20 @@ def test_every_part_that_a_page_marks_as_generated_is_generated(page: Path) -> N
     name = str(page.relative_to(docs.ROOT))
     marked = re.findall(r"^<!-- begin: (.*) -->$", page.read_text(), re.MULTILINE)
     by_a_benchmark: dict[str, Collection[str]] = {
-        "docs/performance.md": USERS,
+        "docs/background/performance.md": USERS,
         "docs/contributing/performance.md": CONTRIBUTORS,
         "docs/contributing/growth.md": ["growth"],
     }
     if name in by_a_benchmark:
         assert set(marked) == set(by_a_benchmark[name])
-    elif marked and name != "docs/choosing-limits.md":  # see test_choosing_limits.py
+    elif marked and name != "docs/background/statistics.md":  # its tables are written by benchmarks
         generated = "(?!recording |simulated )"  # those parts are written by benchmarks
         emptied = re.sub(rf"(<!-- begin: {generated}.* -->\n)[^<]*?(?=<!-- end -->)", r"\1", page.read_text())
         assert docs.PAGES[name](emptied) == page.read_text()
 
 
 def test_the_page_of_commands_has_every_command_and_what_its_help_says() -> None:
-    page = (docs.ROOT / "docs" / "commands.md").read_text()
+    page = (docs.ROOT / "docs" / "reference" / "commands.md").read_text()
     assert re.findall(r"^## rag-contract (\w+)$", page, re.MULTILINE) == list(COMMANDS)
     assert rag_contract("convert", "--help").out.splitlines()[0] in page
 

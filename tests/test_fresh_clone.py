@@ -99,6 +99,7 @@ TESTS = [
     "make environments",
     "make demo",
     "make test",
+    "make site",
     "make test-record",
     "make test-oracles",
     "make bench-quick",
@@ -149,7 +150,8 @@ def test_an_engine_that_fails_to_come_up_fails(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["demo", "test", "test-record", "test-oracles", "bench-quick", "fuzz", "test-action", "rehearse-release"]
+    "target",
+    ["demo", "test", "site", "test-record", "test-oracles", "bench-quick", "fuzz", "test-action", "rehearse-release"],
 )
 def test_what_fails_fails(target: str, machine: Machine) -> None:
     machine.add("make", f'[ "$1" != {target} ]')

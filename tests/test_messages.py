@@ -292,7 +292,7 @@ def test_reports_show_what_was_said_and_called_in_every_form() -> None:
 
 
 def test_the_documented_types_of_parts_are_those_that_are_known() -> None:
-    page = (Path(__file__).parent.parent / "docs" / "files.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parent.parent / "docs" / "reference" / "files.md").read_text(encoding="utf-8")
     table = page.partition("| types of parts |")[2].partition("\n\n")[0]
     types = [name for line in table.splitlines()[2:] for name in re.findall("`([a-z_]+)`", line.split("|")[1])]
     assert sorted(types) == sorted(KNOWN)

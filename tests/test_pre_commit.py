@@ -16,7 +16,7 @@ from tests.runner import ROOT
 HOOKS: dict[str, dict[str, Any]] = {
     hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
 }
-PAGE = (ROOT / "docs" / "pre-commit.md").read_text()
+PAGE = (ROOT / "docs" / "guides" / "pre-commit.md").read_text()
 KEYS = {"id", "name", "description", "entry", "language", "files", "pass_filenames"}  # of pre-commit, in any version
 
 

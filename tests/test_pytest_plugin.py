@@ -17,7 +17,7 @@ from tests.judgment_files import FALSE, TRUE, judged_workspace, write_good_calib
 from tests.process import Ended, rag_contract, shell, spawn
 from tests.runner import ROOT
 
-PAGE = (ROOT / "docs" / "pytest.md").read_text()
+PAGE = (ROOT / "docs" / "guides" / "pytest.md").read_text()
 CASES = "def test_case(rag_contract_case):\n    rag_contract_case.raise_if_failed()\n"
 WHOLE = "def test_whole(rag_contract):\n    rag_contract.raise_if_failed()\n"
 

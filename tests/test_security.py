@@ -13,7 +13,7 @@ import pytest
 from scripts import components, docs, release, requirements
 from tests.needs import require
 
-PAGE = (docs.ROOT / "docs/security.md").read_text()
+PAGE = (docs.ROOT / "docs/background/security.md").read_text()
 IMAGE = "ghcr.io/org/rag-contract@sha256:" + "0123456789abcdef" * 4
 # A stand-in for GitHub's command: hands out action.yml, and notes what it is asked.
 GH = """#!{python}
@@ -69,7 +69,7 @@ def test_every_test_that_it_names_exists() -> None:
 
 def test_the_short_page_and_the_readme_lead_to_it() -> None:
     for name in ("SECURITY.md", "README.md"):
-        assert "(docs/security.md)" in (docs.ROOT / name).read_text()
+        assert "(docs/background/security.md)" in (docs.ROOT / name).read_text()
 
 
 def test_every_package_of_the_image_has_a_row_with_its_licence_and_purpose() -> None:

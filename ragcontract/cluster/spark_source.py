@@ -165,7 +165,7 @@ def _check_spelling(text: DataFrame, name: str, problems: Collector) -> None:
 
 NOT_INSTALLED = (
     "rag-contract is not installed where Spark's workers run; install it there, or send it along: "
-    "docs/beyond-one-machine.md says how"
+    "docs/guides/parquet-and-spark.md says how"
 )
 WITHOUT_SPARK = "and Spark judges documents and scores only; check this contract without Spark"
 WHOLE = ("outcome", "first", "tally")  # kinds of counts whose number does not grow with the number of rows

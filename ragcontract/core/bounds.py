@@ -1,7 +1,8 @@
 """All numeric limits, one per line, so that every size, length, count and time is bounded.
 
 The comment on each line has three parts, separated by semicolons: the unit; what is limited; what happens beyond the
-limit. A comment above a group is its heading, and further lines are its reasons. docs/limits.md is generated from them.
+limit. A comment above a group is its heading, and further lines are its reasons. docs/reference/limits.md is generated
+from them.
 """
 
 # Text in input files

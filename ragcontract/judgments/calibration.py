@@ -27,7 +27,7 @@ from ragcontract.files.writing import document, write_files
 
 Z_90 = 1.6448536269514722  # standard errors of a 90 % interval, and of a 95 % bound on one side
 # What the calibration of a judge needs. With 100 labels, half of them yes, a judge that is right nine times out of ten
-# always passes, and a judge that is right seven times out of ten hardly ever does; docs/judge.md has the odds.
+# always passes, and a judge that is right seven times out of ten hardly ever does; docs/guides/judge.md has the odds.
 ENOUGH_LABELS, ENOUGH_OF_EACH = 50, 10
 GOOD_KAPPA, GOOD_LOW = 0.6, 0.4
 TOLERATED_UNJUDGED = 0.05

@@ -1,7 +1,7 @@
 """The report for tools and dashboards that read the output of ``run_eval_rag``, in its schema version 2.
 
 The fields, labels, levels and codes are those of that tool's report contract. Everything else that a check knows
-(rules about documents, limits, waivers) is mapped to them: see ``docs/record.md``.
+(rules about documents, limits, waivers) is mapped to them: see ``docs/guides/record.md``.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The tables of wrong checks in docs/judge.md: every case is there, and the model is the one that is described."""
+"""The tables of wrong checks in docs/background/judge.md have every case, and the model is the one described."""
 
 import random
 from math import comb

@@ -61,10 +61,11 @@ def test_seconds_have_the_digits_that_count(value: float, text: str) -> None:
 
 
 def test_the_pages_and_the_plot_are_written_together(tmp_path: Path) -> None:
-    written = list(page.write(results(), PAGE, tmp_path / "performance.md"))
+    written = list(page.write(results(), PAGE, tmp_path / "background" / "performance.md"))
     image, users, contributors = (
-        tmp_path / name for name in ("images/performance.svg", "performance.md", "contributing/performance.md")
+        tmp_path / name
+        for name in ("images/performance.svg", "background/performance.md", "contributing/performance.md")
     )
     assert written == [image, users, contributors]
-    assert "(images/performance.svg)" in users.read_text(encoding="utf-8")
+    assert "(../images/performance.svg)" in users.read_text(encoding="utf-8")
     assert "<!-- begin: targets -->" in contributors.read_text(encoding="utf-8")

@@ -436,7 +436,7 @@ def test_the_page_shows_what_the_screen_shows(tmp_path: Path) -> None:
     runs = [{"query_id": f"q{at}", "results": [], "retrieved_contexts": texts} for at in range(2)]
     write_jsonl(tmp_path / "current_run.jsonl", runs)
     shown = label(tmp_path, "yq").out
-    page = (ROOT / "docs" / "judge.md").read_text().partition("### The screen")[2]
+    page = (ROOT / "docs" / "guides" / "judge.md").read_text().partition("### The screen")[2]
     example = page.partition("```text\n")[2].partition("```")[0]
     assert "\n> " in example
     assert shown.startswith(f"\n{example}".replace("[q]uit y\n", "[q]uit\n")), shown

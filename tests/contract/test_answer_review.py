@@ -8,7 +8,7 @@ from scripts import docs
 from tests.builders import Row
 from tests.contract import linting
 
-PAGE = (docs.ROOT / "docs" / "answers.md").read_text()
+PAGE = (docs.ROOT / "docs" / "guides" / "answers.md").read_text()
 
 
 def asks(name: str = "q", query: str = "What about it?", **fields: Any) -> Row:

@@ -1,4 +1,4 @@
-"""The commands in docs/convert.md do what the page shows."""
+"""The commands in docs/guides/convert.md do what the page shows."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from ragcontract.convert.collection import FORMATS, OWN
 from scripts import docs
 from tests.process import shell
 
-PAGE = (docs.ROOT / "docs" / "convert.md").read_text()
+PAGE = (docs.ROOT / "docs" / "guides" / "convert.md").read_text()
 
 
 @pytest.mark.parametrize("form", sorted({*FORMATS, "ragas scores"} - {OWN}))

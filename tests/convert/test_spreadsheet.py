@@ -107,7 +107,7 @@ COLUMNS = {
 
 def names_on_the_page(option: str) -> list[str]:
     """Return the names of a column that the page says are recognized."""
-    page = (docs.ROOT / "docs" / "convert.md").read_text()
+    page = (docs.ROOT / "docs" / "guides" / "convert.md").read_text()
     (line,) = re.findall(rf"^\|[^|]+\|([^|]+)\| `{option}` \|$", page, re.MULTILINE)
     return re.findall("`(.+?)`", line)
 

@@ -1,4 +1,4 @@
-"""What docs/judge.md says of asking a model is what happens."""
+"""What docs/guides/judge.md says of asking a model is what happens."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ from tests.judge_server import JudgeServer
 from tests.process import shell
 from tests.runner import ROOT
 
-PAGE = (ROOT / "docs" / "judge.md").read_text()
+PAGE = (ROOT / "docs" / "guides" / "judge.md").read_text()
 ASKING = PAGE.partition("## Ask a model\n")[2].partition("\n## How often")[0]
 
 

@@ -1,4 +1,4 @@
-"""Each row of the table of docs/judge.md on fitz-gov's second pass, over real sockets."""
+"""Each row of the table of docs/guides/judge.md on fitz-gov's second pass, over real sockets."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -14,7 +14,7 @@ from tests.judge_server import JudgeServer
 from tests.process import Ended, rag_contract, spawn
 from tests.runner import ROOT
 
-PAGE = (ROOT / "docs" / "judge.md").read_text()
+PAGE = (ROOT / "docs" / "guides" / "judge.md").read_text()
 TABLE = PAGE.partition("| fitz-gov 4.1.0 | here |\n")[2].partition("\n\n")[0]
 CONTEXTS = ["Returns are accepted within 30 days.", "The basic plan costs $20."]
 DENIED, ASSERTED, SUPPORTED = "No text says that it costs $499.", "It costs $499.", "The basic plan costs $20."

@@ -1,11 +1,11 @@
-"""The commands in docs/labelling.md do what the page shows."""
+"""The commands in docs/guides/label.md do what the page shows."""
 
 from pathlib import Path
 
 from scripts import docs
 from tests.process import shell
 
-PAGE = (docs.ROOT / "docs" / "labelling.md").read_text()
+PAGE = (docs.ROOT / "docs" / "guides" / "label.md").read_text()
 
 
 def test_the_example_prints_what_is_shown(tmp_path: Path) -> None:

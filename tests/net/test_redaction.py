@@ -35,7 +35,11 @@ SECRETS = [SECRET, "a+/?b~&\"<é'" * 4, "k3Y-9x/Q", "sk-proj-/é&<>'\"\\=+"]
 
 
 def test_the_page_on_security_lists_these_forms() -> None:
-    section = (ROOT / "docs" / "security.md").read_text().partition("\n## The forms of a secret that are removed\n")[2]
+    section = (
+        (ROOT / "docs" / "background" / "security.md")
+        .read_text()
+        .partition("\n## The forms of a secret that are removed\n")[2]
+    )
     assert re.findall(r"^- (.*)$", section.partition("\n## ")[0], re.MULTILINE) == list(forms_of(SECRET))
 
 

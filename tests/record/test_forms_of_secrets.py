@@ -22,7 +22,7 @@ def find(query, context):
 
 
 def test_the_page_lists_these_forms() -> None:
-    page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "background" / "security.md").read_text(encoding="utf-8")
     listed = page.partition("## The forms of a secret that are removed")[2].partition("No other form")[0]
     assert re.findall(r"^- (.*)$", listed, re.MULTILINE) == list(FORMS)
 

@@ -14,7 +14,7 @@ from scripts.docs import block
 from tests.process import shell, spawn
 from tests.runner import ROOT
 
-PAGE = (ROOT / "docs" / "record.md").read_text()
+PAGE = (ROOT / "docs" / "guides" / "record.md").read_text()
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from ragcontract.record.target_registry import module
 from scripts.docs import block
 from tests.runner import ROOT
 
-PAGE = (ROOT / "docs" / "record.md").read_text()
+PAGE = (ROOT / "docs" / "guides" / "record.md").read_text()
 
 
 @pytest.mark.parametrize("name", ["langchain", "llamaindex", "chroma"])

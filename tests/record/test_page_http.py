@@ -15,7 +15,7 @@ from tests.net.service import Reply, Service
 from tests.record.systems import asked, doc_ids, target_of
 from tests.runner import ROOT
 
-PAGE = (ROOT / "docs" / "record.md").read_text()
+PAGE = (ROOT / "docs" / "guides" / "record.md").read_text()
 TOKEN = "sk-standin-0123456789abcdef"
 TEXTS = """
 def retrieve(query):

@@ -16,7 +16,7 @@ from tests.net.service import Reply, Service
 from tests.process import rag_contract
 from tests.runner import ROOT
 
-PAGE = (ROOT / "docs" / "record.md").read_text()
+PAGE = (ROOT / "docs" / "guides" / "record.md").read_text()
 FLAGS = [
     *("root", "db", "collection", "cases", "k", "meta-field", "embed-backend", "embed-model", "device", "base-url"),
     *("timeout", "connect-timeout", "trust-env", "llm-model", "context-max-chars", "max-tokens", "temperature"),

@@ -19,7 +19,7 @@ from tests.process import rag_contract, shell
 from tests.record.systems import asked, doc_ids, target_of
 from tests.runner import ROOT
 
-PAGE = (ROOT / "docs" / "record.md").read_text()
+PAGE = (ROOT / "docs" / "guides" / "record.md").read_text()
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ from tests.record.traces.sending import send
 from tests.record.traces.spans import retriever, span
 from tests.runner import ROOT
 
-PAGE = (ROOT / "docs" / "record.md").read_text()
+PAGE = (ROOT / "docs" / "guides" / "record.md").read_text()
 
 
 class Instrumented(Service):

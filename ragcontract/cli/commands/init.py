@@ -80,6 +80,7 @@ GOOD_ANSWERS = """\
 FOLDER = Path(".github", "workflows")
 WORKFLOW = (FOLDER / "rag-contract.yml").as_posix()
 
+FOR_EDITORS = f"# yaml-language-server: $schema={defaults.CONFIG_SCHEMA}\n"  # the first line of a config
 LIMIT = "minimums:\n  pass_rate: 0.90\n"  # of the config for answers
 PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*")
 UPLOADED = ("report.md", "report.json", "junit.xml")
@@ -122,7 +123,7 @@ def command(*, questions: str | None, from_run: Sequence[str], top: int, answers
     asked = _asked(questions, from_run, top, [EXAMPLE, UNANSWERED] if answers else [EXAMPLE])
     contents = {
         defaults.GOLDEN: golden_file(asked.questions, answers=answers),
-        config: _config_of_answers(unchanged) if answers else template("ragcontract.yml"),
+        config: FOR_EDITORS + (_config_of_answers(unchanged) if answers else template("ragcontract.yml")),
         workflow.path: workflow.render(
             template("workflow.yml").replace(f"config: {defaults.CONFIG}", f"config: {config}")
         ),

@@ -17,7 +17,7 @@ from tests.runner import ROOT
 
 pytestmark = pytest.mark.record
 
-PAGE = (ROOT / "docs" / "record.md").read_text()
+PAGE = (ROOT / "docs" / "guides" / "record.md").read_text()
 QUESTIONS = {
     "refund": ("How do I get a refund, my money back?", "refund_policy"),
     "sso": ("How do I upload the metadata of our identity provider?", "sso_setup"),
