@@ -2,7 +2,7 @@
 
 In a temporary folder, a bare clone of this repository stands in for the one on GitHub. The jobs of the release workflow
 run on it with their own shell, and a project runs the example's workflow with what they released. What is not committed
-is not rehearsed. ``docs/releasing.md`` lists what only GitHub can show.
+is not rehearsed. ``docs/contributing/releasing.md`` lists what only GitHub can show.
 """
 
 import fnmatch

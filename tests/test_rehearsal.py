@@ -81,7 +81,7 @@ def test_the_jobs_that_are_left_out_are_of_the_workflow() -> None:
 
 def test_the_page_has_the_command_that_rolls_back() -> None:
     command = rehearse.ROLL_BACK.format(version=Version(1, 2, 2, ""))
-    assert f"\n{command}\n" in (ROOT / "docs/releasing.md").read_text()
+    assert f"\n{command}\n" in (ROOT / "docs/contributing/releasing.md").read_text()
 
 
 def test_the_example_can_be_used_as_it_will_be_once_the_package_is_released() -> None:
