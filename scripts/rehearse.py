@@ -38,6 +38,7 @@ ONLY_GITHUB = {  # jobs that are left out, and what is there instead of what the
     "image": "nothing is pushed to a registry",
     "index": "nothing is signed, the SBOM is an empty file, and the id of the image stands in for its digest",
     "pypi": "nothing is published, and pip finds the wheel in a folder",
+    "pages": "the site is built and not published",
 }
 OF_THE_IMAGE = ("build", "try")
 SBOM = "empty.spdx.json"
@@ -213,6 +214,8 @@ class Origin:
             **jobs.artifacts(runner, sbom.parent),
             "actions/checkout": checkout,
             "actions/setup-python": jobs.nothing,
+            "actions/configure-pages": jobs.nothing,
+            "actions/upload-pages-artifact": jobs.nothing,
             "./": lambda _, inputs: self._machine.act(runner, runner.workspace / "action.yml", inputs),
         }
 
