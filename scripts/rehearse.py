@@ -23,6 +23,7 @@ from typing import Any
 
 import yaml
 
+from ragcontract.schemas import SCHEMAS
 from scripts.release import ROOT, Version
 from tests import jobs, needs
 from tests.container.base import base
@@ -229,6 +230,7 @@ class Origin:
         self.look_at_major(version)
         release = json.loads((self._bare / f"release-{tag}.json").read_bytes())
         files = [f"rag_contract-{version}-py3-none-any.whl", f"rag_contract-{version}.tar.gz", SBOM]
+        files += [f"rag-contract-{name}.schema.json" for name in sorted(SCHEMAS)]
         expect(release["files"] == files, f"the release {tag} must have the files {files}, and has {release['files']}")
         expect(release["notes"].strip(), f"the release {tag} has no notes")
 
