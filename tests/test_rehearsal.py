@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from ragcontract.schemas import SCHEMAS
 from scripts import rehearse
 from scripts.rehearse import Failed, Machine, Origin
 from scripts.release import ROOT, Version
@@ -182,6 +183,8 @@ QUICK = """\
           version=$(sed -n 's/__version__ = "\\(.*\\)"/\\1/p' ragcontract/core/version.py)
           mkdir dist && touch "dist/rag_contract-$version.tar.gz" "dist/rag_contract-$version-py3-none-any.whl"
 """
+SCHEMA_FILES = " ".join(f"build/site/schemas/{name}.json" for name in SCHEMAS)
+SITE = f"site:\n\t@mkdir -p build/site/schemas && touch {SCHEMA_FILES}\n"
 PIN = 'lines[places[0]].replace(f"image: {DOCKERFILE}", f"image: docker://{image}@{digest}", 1)'
 FORCED = '--raw-field "sha=$COMMIT" --field force=true'
 
@@ -197,6 +200,7 @@ def source(tmp_path: Path) -> Path:
     (root / "CHANGELOG.md").write_text("## 1.2.3 (unreleased)\n\n- Better.\n")
     shutil.copytree(ROOT / "scripts", root / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "action.yml", root)
+    (root / "Makefile").write_text(SITE)
     workflow, changed = BUILD.subn(lambda _: QUICK, (ROOT / ".github/workflows/release.yml").read_text())
     assert changed == 1
     (root / ".github/workflows").mkdir(parents=True)
