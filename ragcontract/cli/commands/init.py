@@ -48,7 +48,7 @@ Next:
      returns document ids, and writes {defaults.RUN}. Services, chains, indexes and programs can be recorded, too. Or
      write it yourself, in Python with RunWriter, elsewhere one JSON line per question; see `rag-contract schema run`.
   2. Run `rag-contract label`: it asks which of the documents found answer each question. Or write their ids into
-     {defaults.GOLDEN} in place of "{PLACEHOLDER}", or an empty list if none does. Until then, `check` fails.
+     {defaults.GOLDEN} in place of "{PLACEHOLDER}", or an empty list if none does. Until then, `check` exits 2.
 """
 ANSWERS = f"""
 Next:
@@ -72,7 +72,7 @@ THEN = f"""\
   6. Commit these files and {defaults.BASELINE}. Add {defaults.RUN}, report.md, report.json and junit.xml to .gitignore.
 """
 GOOD_RETRIEVER = """\
-  4. Once the retriever is good, paste what `rag-contract suggest` proposes into {config}, then run
+  4. Once the retriever is good, run `rag-contract suggest --write`, which sets limits in {config}, then
      `rag-contract baseline`. A pull request that changes retrieval on purpose runs `rag-contract baseline --update`."""
 GOOD_ANSWERS = """\
   4. Once the answers are good, run `rag-contract baseline`. A pull request that changes answers on purpose runs
