@@ -6,14 +6,15 @@ UV := build/uv
 ORACLES := build/oracles
 EVALUATORS := build/evaluators
 RECORD := build/record
+SITE := build/site-tools
 DEMO := build/demo
 DEMO_BIN := $(DEMO)/venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help docs requirements environments demo test test-action test-record test-oracles bench bench-quick bench-growth bench-record fuzz lint types unit format clean
+.PHONY: help docs site requirements environments demo test test-action rehearse-release test-record test-oracles bench bench-quick bench-growth bench-record fuzz lint types unit format clean
 
 help:  ## Show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 $(VENV)/ready: pyproject.toml requirements/dev.txt requirements/runtime.txt examples/requirements.txt
 	$(PYTHON) -m venv $(VENV)
@@ -43,6 +44,12 @@ $(RECORD)-%/ready: pyproject.toml requirements/record-%.txt $(UV)/ready
 	@$(UV)/bin/uv pip install --quiet --no-config --python $(@D)/bin/python --no-deps -r requirements/record-$*.txt -e .
 	@touch $@
 
+$(SITE)/ready: requirements/site.txt
+	@echo "Setting up $(SITE) (once, less than a minute) ..."
+	@$(PYTHON) -m venv $(SITE)
+	@$(SITE)/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/site.txt
+	@touch $@
+
 $(DEMO)/venv/ready: pyproject.toml requirements/runtime.txt examples/requirements.txt
 	@echo "Setting up $(DEMO)/venv (once) ..."
 	@$(PYTHON) -m venv $(DEMO)/venv
@@ -50,7 +57,7 @@ $(DEMO)/venv/ready: pyproject.toml requirements/runtime.txt examples/requirement
 		-r examples/requirements.txt -c requirements/runtime.txt -e .
 	@touch $@
 
-environments: $(VENV)/ready $(DEMO)/venv/ready $(ORACLES)/ready $(EVALUATORS)/ready $(RECORD)-floor/ready $(RECORD)-newest/ready  ## Install what all of these commands need
+environments: $(VENV)/ready $(DEMO)/venv/ready $(ORACLES)/ready $(EVALUATORS)/ready $(RECORD)-floor/ready $(RECORD)-newest/ready $(SITE)/ready  ## Install what all of these commands need
 
 # $(call demo_run,FOLDER,RETRIEVER,CODE): record what the example's retriever finds, check it, expect that exit code.
 define demo_run
@@ -99,6 +106,9 @@ unit: $(VENV)/ready  ## Run the tests, in CI with coverage (CI=true)
 test-action: $(VENV)/ready  ## Build the action's image and run it as a runner would (needs a Docker engine)
 	$(BIN)/pytest -m container
 
+rehearse-release: $(VENV)/ready  ## Release twice in a copy of the repository, upgrade, roll back (its image needs a Docker engine)
+	@$(BIN)/python -m scripts.rehearse
+
 test-record: $(RECORD)-floor/ready $(RECORD)-newest/ready  ## Record LangChain, LlamaIndex and Chroma, the oldest versions and the newest
 	$(RECORD)-floor/bin/python -m pytest -m record -W ignore tests/record/frameworks
 	$(RECORD)-newest/bin/python -m pytest -m record -W ignore tests/record/frameworks tests/record/instrumented
@@ -124,7 +134,11 @@ fuzz: $(VENV)/ready  ## Check made-up inputs for SECONDS (60), as of SEED (0); t
 docs: $(VENV)/ready  ## Write the parts of the documents that are made from the code
 	$(BIN)/python -m scripts.docs
 
-requirements: $(VENV)/ready $(UV)/ready  ## Lock what the wheel and the image are made from: hashes and the base
+site: $(SITE)/ready  ## Build the site into build/site; a link that leads nowhere or a request to another host fails
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/python -m mkdocs build --strict
+	$(SITE)/bin/python -m scripts.site build/site
+
+requirements: $(VENV)/ready $(UV)/ready  ## Lock what wheel, image and site are made from: hashes and the base
 	$(BIN)/python -m scripts.requirements --uv $(UV)/bin/uv
 
 format: $(VENV)/ready  ## Format the code

@@ -73,6 +73,13 @@ def major_tag(version: Version, refs: Iterable[str]) -> str:
     return "" if version.pre or newer else f"v{version.major}"
 
 
+def is_newest(version: Version, refs: Iterable[str]) -> bool:
+    """Say whether the site may be that of this version: no final one is newer, or exists before a pre-release."""
+    names = [ref.strip().removeprefix("refs/tags/v") for ref in refs]
+    final = [other for name in names if VERSION.fullmatch(name) and not (other := Version.parse(name)).pre]
+    return not final if version.pre else all(other[:3] <= version[:3] for other in final)
+
+
 def pin(action: str, image: str, digest: str) -> str:
     """Return the text of action.yml with the image instead of the Dockerfile, and nothing else changed."""
     if not IMAGE.fullmatch(image):
@@ -100,6 +107,7 @@ def run(options: argparse.Namespace, root: Path, stdout: TextIO, stderr: TextIO)
         raise Refused("\n".join(problems))
     refs = options.tags.read_text("utf-8").splitlines() if options.tags else []
     outputs = {"version": version, "tag": f"v{version}", "major": major_tag(version, refs), "pre": version.pre}
+    outputs["newest"] = "yes" if is_newest(version, refs) else ""
     action = root / "action.yml"
     before = action.read_bytes().decode()
     after = pin(before, options.image, options.digest) if options.image else before

@@ -1,7 +1,8 @@
-"""Locks what the wheel and the image are made from: every package by its hashes, the base image by its digest.
+"""Locks what wheel, image and site are made from: every package by its hashes, the base image by its digest.
 
-``make requirements`` runs it after a change to ``requirements/runtime.txt``, to ``requirements/base.Dockerfile`` or to
-the build backend in ``pyproject.toml``. ``tests/test_requirements.py`` fails if they disagree with what was locked.
+``make requirements`` runs it after a change to ``requirements/runtime.txt``, to ``requirements/base.Dockerfile``, to
+the build backend in ``pyproject.toml`` or to ``SITE_TOOLS``. ``tests/test_requirements.py`` fails if they disagree with
+what was locked.
 """
 
 import argparse
@@ -17,16 +18,19 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
-RUNTIME, IMAGE, BUILD = (f"requirements/{name}.txt" for name in ("runtime", "image", "build"))
+RUNTIME, IMAGE, BUILD, SITE = (f"requirements/{name}.txt" for name in ("runtime", "image", "build", "site"))
 BASE, DOCKERFILE = "requirements/base.Dockerfile", "Dockerfile"
 PINNED_BASE = re.compile(r"python:(?P<python>\d+\.\d+)-slim@sha256:[0-9a-f]{64}")
 # Only wheels: building a source distribution would run what no hash covers.
 COMPILE = ("pip", "compile", "--quiet", "--no-config", "--no-header", "--no-annotate", "--generate-hashes")
-WHEELS = ("--only-binary", ":all:", "--emit-build-options", "--python-platform", "linux")
+WHEELS = ("--only-binary", ":all:", "--emit-build-options")
+ANY_MACHINE = ("--universal", "--python-version", "3.11")  # of a contributor
 EXTRAS = ("--extra", "answers", "--extra", "text")  # what a check of answers needs; the others are large
+SITE_TOOLS = ("mkdocs-material", "cmarkgfm")  # the versions are those of site.txt
 HEADERS = {
     IMAGE: "# What the image installs: the versions of runtime.txt, with hashes. `make requirements` writes it.\n",
     BUILD: "# What builds the wheel, in the image and for a release, with hashes. `make requirements` writes it.\n",
+    SITE: "# What builds the site and prints the schemas, with hashes. `make requirements` writes it.\n",
 }
 
 
@@ -79,10 +83,11 @@ def applies(requirement: Requirement, python: str) -> bool:
 
 def disagreements(root: Path) -> Iterator[str]:
     """Yield how the locked files differ from what they are made from, and what to do about it."""
-    files = {name: pins((root / name).read_text("utf-8"), python(root)) for name in (RUNTIME, IMAGE, BUILD)}
+    files = {name: pins((root / name).read_text("utf-8"), python(root)) for name in (RUNTIME, IMAGE, BUILD, SITE)}
     wanted = {
         IMAGE: {name: pin.version for name, pin in files[RUNTIME].items()},
         BUILD: {name: pin.version for name, pin in pins("\n".join(backend(root)), python(root)).items()},
+        SITE: {name: pin.version for name, pin in files[RUNTIME].items() if name in files[SITE]},
     }
     for file, versions in wanted.items():
         locked = files[file]
@@ -93,6 +98,8 @@ def disagreements(root: Path) -> Iterator[str]:
         for name, pin in locked.items():
             if not pin.hashes or not all(re.fullmatch(r"[0-9a-f]{64}", one) for one in pin.hashes):
                 yield f"{file}: {name}: no hashes, or not of SHA-256: run `make requirements`"
+    for name in set(SITE_TOOLS) - files[SITE].keys():
+        yield f"{SITE}: {name}: missing: run `make requirements`"
     for name in files[IMAGE].keys() - files[RUNTIME].keys():
         yield f"{RUNTIME}: {name}: missing, the package needs it: add {name}=={files[IMAGE][name].version}"
     if re.findall(r"^ARG BASE=(.*)$", (root / DOCKERFILE).read_text("utf-8"), re.MULTILINE) != [base(root)]:
@@ -103,20 +110,23 @@ def lock(uv: str, root: Path) -> None:
     """Write the hashes of all packages, and the base into the Dockerfile; locked versions stay where they can."""
     lock_file(uv, root, BUILD, "-", given="\n".join(backend(root)))
     lock_file(uv, root, IMAGE, "pyproject.toml", *EXTRAS, "--constraints", RUNTIME)
+    tools = "\n".join(SITE_TOOLS)
+    lock_file(uv, root, SITE, "pyproject.toml", "--extra", "record", "-", "--constraints", RUNTIME, given=tools)
     dockerfile = (root / DOCKERFILE).read_text("utf-8")
     (root / DOCKERFILE).write_text(re.sub(r"(?m)^ARG BASE=.*$", f"ARG BASE={base(root)}", dockerfile), "utf-8")
 
 
 def lock_file(uv: str, root: Path, file: str, *source: str, given: str = "") -> None:
     """Have uv write the packages that the source needs, with the hashes of all their files."""
-    command = [uv, *COMPILE, *WHEELS, "--python-version", python(root), "--output-file", file, *source]
+    machine = ANY_MACHINE if file == SITE else ("--python-platform", "linux", "--python-version", python(root))
+    command = [uv, *COMPILE, *WHEELS, *machine, "--output-file", file, *source]
     subprocess.run(command, cwd=root, input=given, text=True, stdout=subprocess.DEVNULL, check=True)
     (root / file).write_text(HEADERS[file] + (root / file).read_text("utf-8"), "utf-8")
 
 
 def main(argv: Sequence[str], *, root: Path = ROOT, stderr: TextIO = sys.stderr) -> int:
     """Lock everything and return the exit code: 1 where the files then disagree."""
-    parser = argparse.ArgumentParser(prog="python -m scripts.requirements", description="Lock wheel and image.")
+    parser = argparse.ArgumentParser(prog="python -m scripts.requirements", description="Lock wheel, image and site.")
     parser.add_argument("--uv", default="uv", help="the program uv, which finds the hashes")
     lock(parser.parse_args(argv).uv, root)
     problems = list(disagreements(root))

@@ -63,6 +63,7 @@ class Runner:
     """A job with a workspace, for one repository of the stand-in."""
 
     root = ""  # where the folders below stand for the action
+    action = ROOT / "action.yml"  # whose inputs are declared
 
     def __init__(self, folder: Path, github: GitHub) -> None:
         self.folder = folder
@@ -118,7 +119,7 @@ class Runner:
             "GITHUB_WORKSPACE": f"{home}/workspace",
             "RUNNER_TEMP": f"{home}/runner_temp",
             "RUNNER_WORKSPACE": "/home/runner/work/app",
-            **declared_inputs(inputs),
+            **declared_inputs(inputs, self.action),
         }
 
     def _execute(self, environ: dict[str, str]) -> tuple[int, str]:
@@ -207,9 +208,9 @@ class InContainer(Runner):
         return done.returncode, done.stdout
 
 
-def declared_inputs(given: Mapping[str, str]) -> dict[str, str]:
+def declared_inputs(given: Mapping[str, str], action: Path = Runner.action) -> dict[str, str]:
     """Return the ``INPUT_`` variables: every input of action.yml with its default, expressions filled in."""
-    defaults = _defaults()
+    defaults = _defaults(action)
     unknown = set(given) - set(defaults)
     assert not unknown, f"action.yml declares no input {unknown}"
     values = defaults | dict(given)
@@ -217,8 +218,8 @@ def declared_inputs(given: Mapping[str, str]) -> dict[str, str]:
 
 
 @functools.cache
-def _defaults() -> dict[str, str]:
-    declared = yaml.safe_load((ROOT / "action.yml").read_text())["inputs"]
+def _defaults(action: Path) -> dict[str, str]:
+    declared = yaml.safe_load(action.read_text())["inputs"]
     return {name: str(spec.get("default", "")) for name, spec in declared.items()}
 
 

@@ -99,18 +99,23 @@ TESTS = [
     "make environments",
     "make demo",
     "make test",
+    "make site",
     "make test-record",
     "make test-oracles",
     "make bench-quick",
     "make fuzz",
 ]
-NO_ENGINE = ".ci/run: the container tests cannot run here: no Docker engine answers `docker info`\n"
+IN_CONTAINERS = ["make test-action", "make rehearse-release"]
+NO_ENGINE = (
+    ".ci/run: the container tests and the rehearsal of a release cannot run here: "
+    "no Docker engine answers `docker info`\n"
+)
 
 
 def test_what_is_there_is_used(machine: Machine) -> None:
     ended, called = machine.run(ci="true")
     assert (ended.code, ended.err) == (0, "")
-    assert called == [*TESTS, "docker info", "docker info", "make test-action"]
+    assert called == [*TESTS, "docker info", "docker info", *IN_CONTAINERS]
 
 
 @pytest.mark.parametrize(("ci", "code"), [("", 0), ("true", 1)])
@@ -133,7 +138,7 @@ def test_an_engine_that_can_be_brought_up_is(machine: Machine) -> None:
     tool(machine.clone.parent / "shared", "docker-engine", 'if [ "$*" = up ]; then echo "export DOCKER_HOST=here"; fi')
     ended, called = machine.run(ci="true")
     assert (ended.code, ended.err) == (0, "")
-    assert called[-1] == "make test-action"
+    assert called[-2:] == IN_CONTAINERS
 
 
 def test_an_engine_that_fails_to_come_up_fails(machine: Machine) -> None:
@@ -141,11 +146,12 @@ def test_an_engine_that_fails_to_come_up_fails(machine: Machine) -> None:
     tool(machine.clone.parent / "shared", "docker-engine", "exit 7")
     ended, called = machine.run()
     assert ended.code == 7
-    assert "make test-action" not in called
+    assert not set(IN_CONTAINERS) & set(called)
 
 
 @pytest.mark.parametrize(
-    "target", ["demo", "test", "test-record", "test-oracles", "bench-quick", "fuzz", "test-action"]
+    "target",
+    ["demo", "test", "site", "test-record", "test-oracles", "bench-quick", "fuzz", "test-action", "rehearse-release"],
 )
 def test_what_fails_fails(target: str, machine: Machine) -> None:
     machine.add("make", f'[ "$1" != {target} ]')

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from scripts import release, requirements
+from ragcontract.schemas import SCHEMAS, schema_of
+from scripts import release, requirements, site
 from tests.needs import require
 
 WORKFLOWS = sorted((release.ROOT / ".github/workflows").glob("*.yml"))
@@ -187,9 +188,25 @@ def test_the_major_tag_moves_to_the_newest_final_version_only(version: str, name
     assert release.major_tag(release.Version.parse(version), names) == major
 
 
+@pytest.mark.parametrize(
+    ("version", "names", "newest"),
+    [
+        ("1.2.3", [], True),
+        ("1.2.3", ["v1", "v1.2.2", "v1.2.4rc1", "vendored"], True),
+        ("1.2.3", ["v1.10.0"], False),
+        ("1.2.3", ["v2.0.0"], False),
+        ("1.0.0rc1", [], True),
+        ("1.0.0rc2", ["v1.0.0rc1"], True),
+        ("1.2.3rc1", ["v1.2.2"], False),
+    ],
+)
+def test_the_site_is_that_of_the_newest_final_version(version: str, names: list[str], newest: bool) -> None:
+    assert release.is_newest(release.Version.parse(version), [f"refs/tags/{name}" for name in names]) == newest
+
+
 def test_the_outputs_and_the_notes_are_what_the_workflow_reads(root: Path) -> None:
     call(root, *tags(root), "--outputs", str(root / "outputs"), "--notes", str(root / "notes"))
-    assert (root / "outputs").read_text() == "version=1.2.3\ntag=v1.2.3\nmajor=v1\npre=\n"
+    assert (root / "outputs").read_text() == "version=1.2.3\ntag=v1.2.3\nmajor=v1\npre=\nnewest=yes\n"
     assert (root / "notes").read_text() == "- Better.\n"
 
 
@@ -255,6 +272,7 @@ def test_only_the_jobs_that_write_may_write() -> None:
         "index": {"packages", "id-token", "attestations"},
         "tag": {"contents"},
         "pypi": {"id-token"},
+        "pages": {"pages", "id-token"},
         "announce": {"contents"},
     }
 
@@ -270,8 +288,8 @@ def test_nothing_is_published_before_the_environment_release_approves() -> None:
         assert "write" not in jobs[name]["permissions"].values(), name
 
 
-def test_the_approval_waits_until_package_and_image_were_built_and_tried() -> None:
-    assert before("approve") == {"check", "dist", "build"}
+def test_the_approval_waits_until_package_image_and_site_were_built_and_tried() -> None:
+    assert before("approve") == {"check", "dist", "build", "site"}
     assert "scripts/try_image.sh" in script("build", TRY)
 
 
@@ -280,7 +298,7 @@ def test_a_rehearsal_publishes_nothing() -> None:
     assert jobs["approve"]["if"] == "github.event_name == 'push'"
     stopped = {name for name in jobs if "approve" in before(name) | {name}}
     assert not any("if" in jobs[name] for name in stopped - {"approve"}), "an `if` could run it after all"
-    assert set(jobs) - stopped == {"check", "dist", "build"}
+    assert set(jobs) - stopped == {"check", "dist", "build", "site"}
 
 
 def before(name: str) -> set[str]:
@@ -300,6 +318,16 @@ def test_what_a_job_reads_of_another_is_there() -> None:
         for other, output in re.findall(r"needs\.(\w+)\.outputs\.(\w+)", json.dumps(job)):
             assert other in needs(job), f"{name} does not need {other}"
             assert output in jobs[other]["outputs"], f"{name}: {other} has no output {output}"
+
+
+def test_the_site_that_is_published_is_the_one_that_was_built_and_only_of_the_newest_version() -> None:
+    built, published = RELEASE["jobs"]["site"]["steps"], RELEASE["jobs"]["pages"]["steps"]
+    assert next(step["run"] for step in built if "run" in step) == "make site"
+    (uploaded,) = (step["with"] for step in built if "upload-pages-artifact@" in step.get("uses", ""))
+    assert uploaded == {"path": "build/site", "retention-days": 30}  # a deployment waits for an approval
+    (deployed,) = published
+    assert deployed["uses"].startswith("actions/deploy-pages@")
+    assert deployed["if"] == "needs.check.outputs.newest != ''"
 
 
 # Its shell, with stand-ins for docker and gh
@@ -538,9 +566,21 @@ def test_the_github_release_has_the_change_log_and_the_image(repository: Path, t
     words = calls(tools)[0][0]
     assert words[:3] == ["release", "create", "v1.2.3"]
     assert "--verify-tag" in words
-    assert words[-2:] == ["dist/*", "sbom/*"]
+    assert words[-3:] == ["dist/*", "sbom/*", "schemas/*"]
     assert ("--prerelease" in words) == bool(pre)
     assert (tools / "notes.md").read_text() == f"- Better.\n\nThe image: `{IMAGE}@{DIGEST}`\n"
+
+
+def test_a_release_has_the_schemas_as_files_of_their_own(tmp_path: Path, tools: Path) -> None:
+    site.write_schemas(tmp_path / "build/site/schemas")
+    assert shell(script("site", "Name the schemas"), tmp_path, tools).returncode == 0
+    named = {path.name: json.loads(path.read_text()) for path in (tmp_path / "schemas").iterdir()}
+    assert named == {f"rag-contract-{name}.schema.json": json.loads(json.dumps(schema_of(name))) for name in SCHEMAS}
+    (uploaded,) = (
+        step["with"] for step in RELEASE["jobs"]["site"]["steps"] if "upload-artifact@" in step.get("uses", "")
+    )
+    downloaded = [step["with"] for step in RELEASE["jobs"]["announce"]["steps"] if "download" in step.get("uses", "")]
+    assert {"name": uploaded["name"], "path": uploaded["path"]} in downloaded
 
 
 ON_MAIN = "The commit is on the default branch"

@@ -70,6 +70,18 @@ def test_what_is_locked_is_what_was_asked_for() -> None:
             "requirements/build.txt: hatchling: no hashes, or not of SHA-256: run `make requirements`",
         ),
         (
+            "requirements/site.txt",
+            r"^msgspec==[\d.]+",
+            "msgspec==0.1",
+            r"requirements/site.txt: msgspec: 0.1, expected [\d.]+: run `make requirements`",
+        ),
+        (
+            "requirements/site.txt",
+            r"^mkdocs-material==.*\n(    --hash=.*\n)+",
+            "",
+            "requirements/site.txt: mkdocs-material: missing: run `make requirements`",
+        ),
+        (
             "pyproject.toml",
             r"hatchling==[\d.]+",
             "hatchling==1.0.0",
@@ -130,7 +142,7 @@ def stand_in(root: Path) -> str:
 
 
 def test_locking_writes_the_base_into_the_dockerfile_and_asks_for_backend_and_package(root: Path) -> None:
-    before = {name: (root / name).read_text() for name in (requirements.IMAGE, requirements.BUILD)}
+    before = {name: (root / name).read_text() for name in (requirements.IMAGE, requirements.BUILD, requirements.SITE)}
     edit(root, "requirements/base.Dockerfile", "sha256:.*$", f"sha256:{DIGEST}")
     stderr = io.StringIO()
     assert requirements.main(["--uv", stand_in(root)], root=root, stderr=stderr) == 0, stderr.getvalue()
@@ -139,6 +151,8 @@ def test_locking_writes_the_base_into_the_dockerfile_and_asks_for_backend_and_pa
     assert (root / "asked").read_text().splitlines() == [
         f"['-'] {requirements.backend(root)[0]}",
         "['pyproject.toml', '--extra', 'answers', '--extra', 'text', '--constraints', 'requirements/runtime.txt'] ",
+        "['pyproject.toml', '--extra', 'record', '-', '--constraints', 'requirements/runtime.txt'] mkdocs-material",
+        "cmarkgfm",
     ]
 
 
@@ -177,6 +191,13 @@ def test_a_release_installs_nothing_without_a_hash_and_builds_without_isolation(
         assert ("--require-hashes" in command) != ("--no-index" in command), command
     assert [("--no-build-isolation" in one) for one in found if " wheel " in one] == [True]
     assert "-m build" not in scripts
+
+
+def test_the_site_is_built_of_nothing_without_a_hash() -> None:
+    found = commands((ROOT / "Makefile").read_text())
+    (command,) = (one for one in found if "pip install" in one and "requirements/site.txt" in one)
+    assert "--no-deps" in command
+    assert "--require-hashes" in command
 
 
 def test_an_image_is_built_on_the_base_by_its_digest() -> None:

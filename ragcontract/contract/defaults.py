@@ -16,6 +16,8 @@ RUN = "current_run.jsonl"
 BASELINE = "baseline.json"
 CONFIG = "ragcontract.yml"
 CONFIG_ALIAS = "ragcontract.yaml"
+# Where editors find the schema of CONFIG: a file of the site. `org` stands for the owner, as in org/rag-contract.
+CONFIG_SCHEMA = "https://org.github.io/rag-contract/schemas/config.json"
 JUDGMENTS = "judgments.jsonl"
 CALIBRATION = "judge-calibration.json"
 # The default names by input. A file under the first one is demanded of REQUIRED inputs; others are used if they exist.

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 
 ADVICE = (
-    "The job needs `permissions: pull-requests: write`. A pull request from a fork or by Dependabot never has it: "
-    "the summary of this job has the whole report, and docs/guides/github-action.md shows how a second workflow posts "
-    "the comment"
+    "The job needs `permissions: pull-requests: write`. A pull request from a fork never has it, and one by Dependabot "
+    "only if the workflow asks for it: the summary of this job has the whole report, and docs/guides/github-action.md "
+    "shows how a second workflow posts the comment"
 )
 CLASH = (
     "Two results of this workflow run have the same name and differ: the comment shows the worse one. Give each "

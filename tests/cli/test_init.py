@@ -3,6 +3,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
@@ -10,6 +11,7 @@ from ragcontract import RunWriter
 from ragcontract.cli.commands.init import WORKFLOW
 from ragcontract.contract.config import config_record
 from ragcontract.contract.config_file import ConfigFile, read_config
+from ragcontract.contract.defaults import CONFIG_SCHEMA
 from ragcontract.contract.limits import AT_K, limit_keys
 from ragcontract.core.phrase import dotted
 from ragcontract.files.problems import Problems
@@ -20,6 +22,7 @@ from tests.builders import golden, run, write_jsonl
 from tests.process import files_in, rag_contract, spawn
 from tests.runner import TEMPLATES
 
+FOR_EDITORS = f"# yaml-language-server: $schema={CONFIG_SCHEMA}\n"
 WRITTEN = ["golden.jsonl", "ragcontract.yml", WORKFLOW]
 
 
@@ -153,7 +156,25 @@ def test_force_overwrites_what_is_asked_for_and_nothing_else(tmp_path: Path, mon
     assert [row["query"] for row in rows()] == ["How?"]
     assert Path("ragcontract.yml").read_text() == "mine"
     assert rag_contract("init", "--force").out.count("wrote ") == 3
-    assert Path("ragcontract.yml").read_text() == (TEMPLATES / "ragcontract.yml").read_text()
+    assert Path("ragcontract.yml").read_text() == FOR_EDITORS + (TEMPLATES / "ragcontract.yml").read_text()
+
+
+@pytest.mark.parametrize("options", [[], ["--answers"]])
+def test_an_editor_finds_the_schema_by_the_first_line_which_stays_when_the_config_is_edited(
+    options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rag_contract("init", *options)
+    schema = json.loads(rag_contract("schema", "config").out)
+    written = Path("ragcontract.yml").read_text()
+    assert written.startswith(f"{FOR_EDITORS}# The contract's limits.")
+    jsonschema.validate(yaml.safe_load(written), schema)
+    Path("golden.jsonl").write_text(Path("golden.jsonl").read_text().replace("TODO", "30"))
+    waived = ("waive", rows()[0]["id"], "--reason", "later", "--owner", "ann", "--until", "2999-12-31")
+    assert rag_contract(*waived).code == 0
+    edited = Path("ragcontract.yml").read_text()
+    assert edited.startswith(written)
+    jsonschema.validate(yaml.safe_load(edited), schema)
 
 
 def test_from_a_run_and_questions_to_candidates_to_tick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -470,7 +491,7 @@ def test_a_golden_file_that_is_kept_and_cannot_be_judged_yet_is_no_reason_to_wri
     monkeypatch.chdir(tmp_path)
     Path("golden.jsonl").write_text(text)
     assert rag_contract("init", "--answers").code == 0
-    assert Path("ragcontract.yml").read_text() == (TEMPLATES / "answers.yml").read_text()
+    assert Path("ragcontract.yml").read_text() == FOR_EDITORS + (TEMPLATES / "answers.yml").read_text()
 
 
 def test_a_missing_package_is_named_before_the_first_check(tmp_path: Path) -> None:

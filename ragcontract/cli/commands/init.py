@@ -48,7 +48,7 @@ Next:
      returns document ids, and writes {defaults.RUN}. Services, chains, indexes and programs can be recorded, too. Or
      write it yourself, in Python with RunWriter, elsewhere one JSON line per question; see `rag-contract schema run`.
   2. Run `rag-contract label`: it asks which of the documents found answer each question. Or write their ids into
-     {defaults.GOLDEN} in place of "{PLACEHOLDER}", or an empty list if none does. Until then, `check` fails.
+     {defaults.GOLDEN} in place of "{PLACEHOLDER}", or an empty list if none does. Until then, `check` exits 2.
 """
 ANSWERS = f"""
 Next:
@@ -72,7 +72,7 @@ THEN = f"""\
   6. Commit these files and {defaults.BASELINE}. Add {defaults.RUN}, report.md, report.json and junit.xml to .gitignore.
 """
 GOOD_RETRIEVER = """\
-  4. Once the retriever is good, paste what `rag-contract suggest` proposes into {config}, then run
+  4. Once the retriever is good, run `rag-contract suggest --write`, which sets limits in {config}, then
      `rag-contract baseline`. A pull request that changes retrieval on purpose runs `rag-contract baseline --update`."""
 GOOD_ANSWERS = """\
   4. Once the answers are good, run `rag-contract baseline`. A pull request that changes answers on purpose runs
@@ -80,6 +80,7 @@ GOOD_ANSWERS = """\
 FOLDER = Path(".github", "workflows")
 WORKFLOW = (FOLDER / "rag-contract.yml").as_posix()
 
+FOR_EDITORS = f"# yaml-language-server: $schema={defaults.CONFIG_SCHEMA}\n"  # the first line of a config
 LIMIT = "minimums:\n  pass_rate: 0.90\n"  # of the config for answers
 PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*")
 UPLOADED = ("report.md", "report.json", "junit.xml")
@@ -122,7 +123,7 @@ def command(*, questions: str | None, from_run: Sequence[str], top: int, answers
     asked = _asked(questions, from_run, top, [EXAMPLE, UNANSWERED] if answers else [EXAMPLE])
     contents = {
         defaults.GOLDEN: golden_file(asked.questions, answers=answers),
-        config: _config_of_answers(unchanged) if answers else template("ragcontract.yml"),
+        config: FOR_EDITORS + (_config_of_answers(unchanged) if answers else template("ragcontract.yml")),
         workflow.path: workflow.render(
             template("workflow.yml").replace(f"config: {defaults.CONFIG}", f"config: {config}")
         ),

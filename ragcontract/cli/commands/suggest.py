@@ -246,7 +246,8 @@ def _proposed(suggestions: Suggestions, config_file: ConfigFile) -> Values:
         if proposal.limit is not None
     }
     values: dict[str, str | Mapping[str, str]] = {} if has_k else {"k": str(k[0] if len(k) == 1 else list(k))}
-    values["fail_on"] = {"mode": "strict" if several else "significant"} | drops
+    if drops:
+        values["fail_on"] = {"mode": "strict" if several else "significant"} | drops
     for section, better in BOUNDS.items():
         if of_section := {_name(metric): str(proposal.bound) for metric, proposal in _of(limited, better)}:
             values[section] = of_section
