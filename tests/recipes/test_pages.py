@@ -94,13 +94,29 @@ def test_the_message_on_a_token_that_may_not_write_names_a_page_that_helps() -> 
     assert "workflow-comment.yml" in text
 
 
-def test_the_line_for_bash_completes_commands_and_options_and_says_nothing_else(tmp_path: Path) -> None:
-    require("bash")
-    [line] = [text for text in snippets(RECIPES, "sh") if "bash_source" in text]
+@pytest.fixture
+def with_command(tmp_path: Path) -> dict[str, str]:
+    """Return an environment in which `rag-contract` is this repository's."""
     (tmp_path / "rag-contract").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ragcontract "$@"\n')
     (tmp_path / "rag-contract").chmod(0o755)
-    script = f"""{line}
-shopt -s nullglob
+    return {"PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+
+
+def line_for(shell: str) -> str:
+    """Return the line with which a shell completes the command."""
+    [line] = [text for text in snippets(RECIPES, "sh") if f"{shell}_source" in text]
+    return line
+
+
+def bash(script: str, environ: dict[str, str]) -> "subprocess.CompletedProcess[str]":
+    """Run a script in the folder of this repository, which has no contract."""
+    command = ["bash", "--norc", "-c", script]
+    return subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+
+
+def test_the_line_for_bash_completes_commands_and_options_and_says_nothing_else(with_command: dict[str, str]) -> None:
+    require("bash")
+    script = f"""{line_for("bash")}
 complete() {{
     COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
     _rag_contract_completion rag-contract
@@ -109,12 +125,16 @@ complete() {{
 complete rag-contract sugg
 complete rag-contract check --report-h
 """
-    done = subprocess.run(
-        ["bash", "--norc", "-c", script],
-        cwd=ROOT,
-        env={"PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = bash(script, with_command)
     assert (done.stdout.split(), done.stderr) == (["suggest", "--report-html"], "")
+
+
+@pytest.mark.parametrize(("shell", "defines"), [("zsh", "compdef "), ("fish", "complete --no-files ")])
+def test_the_lines_for_other_shells_get_what_defines_the_completion(
+    shell: str, defines: str, with_command: dict[str, str]
+) -> None:
+    require("bash")
+    line = line_for(shell).replace("eval ", "echo ").replace("| source", "")
+    done = bash(line, with_command)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert defines in done.stdout

@@ -11,10 +11,10 @@ import msgspec
 import pytest
 import yaml
 
-from ragcontract.record.events import Counts, QuestionDone, RecordingProgress
+from ragcontract.record.events import Counts, QuestionDone
 from ragcontract.record.interface import Response
 from ragcontract.record.recording import reused
-from ragcontract.record.watching import EventStream, line_of
+from ragcontract.record.watching import EventStream
 from scripts.docs import block
 from tests.process import rag_contract, shell, spawn
 from tests.record.pages import PAGE
@@ -89,11 +89,6 @@ def test_the_files_fit_the_schema_that_is_printed(name: str) -> None:
     assert not validator.is_valid({"versions": {"index_version": "7"}})
     assert not validator.is_valid({"python": {"object": "a:b"}, "command": {"each": ["a"]}})
     assert not validator.is_valid({"command": {"each": []}})
-
-
-def test_the_line_of_progress_is_what_is_written() -> None:
-    progress = RecordingProgress(done=412, total=1000, retried=3, failed=0, rate=8.1, p95_ms=210, seconds_left=72)
-    assert block(PAGE, "progress") == line_of(progress) + "\n"
 
 
 def test_the_line_about_reused_answers_is_what_is_written() -> None:
