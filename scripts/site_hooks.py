@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCS, README = ROOT / "docs", ROOT / "README.md"
+DOCS = ROOT / "docs"
 FOLDERS = ("start", "guides", "reference", "background", "contributing")  # others come after these
 FIRST = ("start/install.md", "start/first-check.md", "start/your-contract.md")  # others follow by their titles
 FENCED = re.compile(
@@ -36,18 +36,9 @@ def on_config(config: Any) -> None:
     config.mdx_configs["toc"]["slugify"] = anchor
 
 
-def on_files(files: Any, config: Any) -> None:
-    """Make the README the front page as long as docs/ has none."""
-    from mkdocs.structure.files import File
-
-    if not files.get_file_from_path("index.md"):
-        files.append(File.generated(config, "index.md", content=README.read_text("utf-8")))
-
-
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:  # noqa: ARG001 (MkDocs names them)
     """Return a page as the site's Markdown needs it."""
-    source, shown = Path(page.file.abs_src_path or README), DOCS / page.file.src_uri
-    return for_site(markdown, source, shown, config.repo_url)
+    return for_site(markdown, Path(page.file.abs_src_path), config.repo_url)
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Any) -> None:  # noqa: ARG001 (MkDocs names them)
@@ -87,12 +78,10 @@ def anchor(heading: str, separator: str = "-") -> str:
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", separator)
 
 
-def for_site(markdown: str, source: Path, shown: Path, repository: str) -> str:
-    """Return the Markdown of a file as a page that is shown elsewhere than it is read, in the site's dialect."""
+def for_site(markdown: str, source: Path, repository: str) -> str:
+    """Return the Markdown of a page in the site's dialect, with links out of docs/ leading to the repository."""
     markdown = in_prose(markdown, lambda text: re.sub(r"^<!--.*?-->$", "", text, flags=re.MULTILINE | re.DOTALL))
-    markdown = in_prose(
-        markdown, lambda text: CODE_OR_LINK.sub(lambda link: _led(link, source, shown, repository), text)
-    )
+    markdown = in_prose(markdown, lambda text: CODE_OR_LINK.sub(lambda link: _led(link, source, repository), text))
     return "".join(indented(markdown))
 
 
@@ -105,7 +94,7 @@ def in_prose(markdown: str, change: Callable[[str], str]) -> str:
     return "".join([*done, change(markdown[at:])])
 
 
-def _led(link: re.Match[str], source: Path, shown: Path, repository: str) -> str:
+def _led(link: re.Match[str], source: Path, repository: str) -> str:
     """Return where a link of a file leads from its page: within docs/ to the page, else to the repository.
 
     A link that leads nowhere stays as it is, and MkDocs reports it. Code in a table needs no backslash before ``|``.
@@ -118,9 +107,7 @@ def _led(link: re.Match[str], source: Path, shown: Path, repository: str) -> str
         return target
     path, hash_sign, fragment = target.partition("#")
     file = Path(os.path.normpath(source.parent / path))
-    if file.is_relative_to(DOCS):
-        return Path(os.path.relpath(file, shown.parent)).as_posix() + hash_sign + fragment
-    if not file.exists() or not file.is_relative_to(ROOT):
+    if file.is_relative_to(DOCS) or not file.exists() or not file.is_relative_to(ROOT):
         return target
     kind = "tree" if file.is_dir() else "blob"
     return f"{repository}/{kind}/main/{file.relative_to(ROOT).as_posix()}{hash_sign}{fragment}"

@@ -46,9 +46,8 @@ def test_folders_and_pages_come_in_an_order_that_needs_no_list(tmp_path: Path) -
     ]
 
 
-def for_site(markdown: str, name: str = "docs/guides/x.md") -> str:
-    source = docs.ROOT / name
-    return site_hooks.for_site(markdown, source, source if "docs" in source.parts else docs.ROOT / "docs/index.md", "R")
+def for_site(markdown: str) -> str:
+    return site_hooks.for_site(markdown, docs.ROOT / "docs" / "guides" / "x.md", "R")
 
 
 @pytest.mark.parametrize(
@@ -71,12 +70,6 @@ def test_a_link_out_of_the_pages_leads_to_the_repository(link: str, leads_to: st
         for_site(f"See [`the` file]({link}) and ![it]({link}).\n")
         == f"See [`the` file]({leads_to}) and ![it]({leads_to}).\n"
     )
-
-
-def test_the_readme_can_be_the_front_page() -> None:
-    links = "[a](docs/guides/record.md#x) ![b](docs/images/comment.png) [c](LICENSE)\n"
-    shown = "[a](guides/record.md#x) ![b](images/comment.png) [c](R/blob/main/LICENSE)\n"
-    assert for_site(links, "README.md") == shown
 
 
 CODE = "```md\n[a](../../LICENSE)\n<!-- kept -->\n- a\n  - b\n```\n"

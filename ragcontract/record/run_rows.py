@@ -173,7 +173,7 @@ class OddIds:
         if self._chunks and not self._are_documents:
             chunk_id, doc_id = (shorten(value, bounds.NAME) for value in next(iter(self._chunks.items())))
             which = f"the golden queries name ids of chunks ({chunk_id!r}), and the recorded doc_id is {doc_id!r}"
-            yield f"{which}; record chunk ids with `--doc-id id`, or name documents"
+            yield f"{which}; record chunk ids with `--doc-id chunk_id`, or name documents"
         if self._differs is not None and not self._is_stable:
             query = shorten(self._differs, bounds.NAME)
             what = f"ids of documents look like random UUIDs, and differ from those of before (as for query {query!r})"

@@ -87,7 +87,7 @@ def test_an_option_is_said_to_be_lost_as_the_field_is(field: str, value: object,
 
 
 def test_defaults_that_are_written_out_are_not_lost(tmp_path: Path) -> None:
-    row = golden(must_include_any=False, forbidden_doc_ids=[], weight=1, tags=[], severity="error", metadata={})
+    row = golden(forbidden_doc_ids=[], weight=1, tags=[], severity="error", metadata={})
     _, problems = read("rag-contract", tmp_path, golden=as_jsonl(row), run=as_jsonl(run()))
     assert problems.warnings == ()
 

@@ -101,9 +101,9 @@ def test_golden_queries_that_name_chunks_are_a_warning_where_documents_are_recor
     ended = spawn("record", "app.py:find", cwd=Path.cwd())
     assert ended.err == (
         "warning: the golden queries name ids of chunks ('guide#end'), and the recorded doc_id is 'guide.md'; "
-        "record chunk ids with `--doc-id id`, or name documents\n"
+        "record chunk ids with `--doc-id chunk_id`, or name documents\n"
     )
-    for expression in ("id", "metadata.section.name"):
+    for expression in ("id", "chunk_id", "metadata.section.name"):
         ended = spawn("record", "app.py:find", "--doc-id", expression, "--fresh", cwd=Path.cwd())
         assert (ended.code, ended.err) == (0, "")
         assert '"doc_id":"guide#end"' in Path("current_run.jsonl").read_text()
@@ -115,3 +115,24 @@ def test_a_golden_file_that_names_any_recorded_document_names_documents() -> Non
     write_jsonl(Path("golden.jsonl"), [golden("q1", "guide#end", "guide.md"), golden("q2", "other")])
     Path("app.py").write_text(CHUNKS)
     assert spawn("record", "app.py:find", cwd=Path.cwd()).err == ""
+
+
+NODES = """
+class Node:
+    def __init__(self, name):
+        self.node_id, self.ref_doc_id, self.metadata, self.text = name, "guide.md", {}, "text"
+class Found:
+    def __init__(self, name):
+        self.node, self.score = Node(name), 0.5
+def find(query):
+    return [Found("n1"), Found("n2")]
+"""
+
+
+def test_the_ids_of_nodes_can_be_recorded_in_place_of_their_documents() -> None:
+    write_jsonl(Path("golden.jsonl"), [golden("q1", "n2")])
+    Path("app.py").write_text(NODES)
+    assert "the recorded doc_id is 'guide.md'" in spawn("record", "app.py:find", cwd=Path.cwd()).err
+    ended = spawn("record", "app.py:find", "--doc-id", "chunk_id", "--fresh", cwd=Path.cwd())
+    assert (ended.code, ended.err) == (0, "")
+    assert '"doc_id":"n2"' in Path("current_run.jsonl").read_text()

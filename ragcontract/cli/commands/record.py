@@ -80,7 +80,9 @@ def _several(option: str, name: str, metavar: str, help_text: str) -> Decorate:
     "--set", "versions", multiple=True, metavar="NAME=VALUE", help="A version, such as index_version=7; repeatable."
 )
 @click.option(
-    "--doc-id", metavar="EXPR", help="Where a result names its document: JMESPath over id, metadata and text."
+    "--doc-id",
+    metavar="EXPR",
+    help="Where a result names its document: JMESPath over id, chunk_id, metadata and text.",
 )
 @_several(
     "--secret",

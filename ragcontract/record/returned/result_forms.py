@@ -26,7 +26,7 @@ class DocumentIds:
     """Finds the document id of a result."""
 
     def __init__(self, expression: str | None) -> None:
-        """Use a JMESPath expression over ``id``, ``metadata`` and ``text``; raises InputError if it cannot be compiled.
+        """Use a JMESPath expression over id, chunk_id, metadata and text; raises InputError if it cannot be compiled.
 
         Without an expression, the document id is the first of the metadata's ``doc_id``, ``source_uri``, ``source``,
         ``path``, ``file``, ``file_name``, ``filename`` and ``url`` that can be an id, and otherwise the result's own
@@ -35,13 +35,20 @@ class DocumentIds:
         self._expression = expression
         self._search = None if expression is None else _compiled(expression)
 
-    def of(self, *, own: str | None, metadata: Mapping[str, Any], text: str | None = None) -> str:
-        """Return the document id of a result; raises CallFailed if there is none. ``own`` is the result's own id."""
+    def of(
+        self, *, own: str | None, metadata: Mapping[str, Any], text: str | None = None, chunk_id: str | None = None
+    ) -> str:
+        """Return the document id of a result; raises CallFailed if there is none.
+
+        ``own`` is the result's own id. Of a node, that is its document's, and ``chunk_id`` its own.
+        """
         if self._search is None:
             doc_id = next((metadata[name] for name in USUAL if _is_id(metadata.get(name))), own)
         else:
             try:
-                doc_id = self._search({"id": own, "metadata": dict(metadata), "text": text})
+                doc_id = self._search(
+                    {"id": own, "chunk_id": chunk_id or own, "metadata": dict(metadata), "text": text}
+                )
             except ValueError:  # a function in the expression got a value of another type, such as null
                 doc_id = None
         if not _is_id(doc_id):
@@ -177,8 +184,9 @@ def _result(item: Any, ids: DocumentIds) -> dict[str, Any]:
         node = item.node
         own = getattr(node, "ref_doc_id", None) or getattr(node, "node_id", None)
         text = node.get_content() if hasattr(node, "get_content") else getattr(node, "text", None)
-        result = _result_of(own=own, text=text, metadata=getattr(node, "metadata", None), score=item.score, ids=ids)
-        return {**result, "chunk_id": getattr(node, "node_id", None)}
+        metadata, chunk_id = getattr(node, "metadata", None), getattr(node, "node_id", None)
+        result = _result_of(own=own, text=text, metadata=metadata, score=item.score, ids=ids, chunk_id=chunk_id)
+        return {**result, "chunk_id": chunk_id}
     if is_document(item):
         own = getattr(item, "id", None)
         return _result_of(own=own, text=item.page_content, metadata=item.metadata, score=None, ids=ids)
@@ -200,10 +208,12 @@ def _of_fields(item: object, fields: Mapping[str, Any], ids: DocumentIds) -> dic
     return {"chunk_id": own, **made} if own is not None else made
 
 
-def _result_of(*, own: Any, text: Any, metadata: Any, score: Any, ids: DocumentIds) -> dict[str, Any]:
+def _result_of(
+    *, own: Any, text: Any, metadata: Any, score: Any, ids: DocumentIds, chunk_id: Any = None
+) -> dict[str, Any]:
     fields = plain(metadata or {})
     made = {
-        "doc_id": ids.of(own=own, metadata=fields, text=text),
+        "doc_id": ids.of(own=own, metadata=fields, text=text, chunk_id=chunk_id),
         "chunk_id": own,
         "score": None if score is None else float(score),
         "text": text,
