@@ -33,8 +33,8 @@ from ragcontract.statistics.significance import Z_95, change_bounds, mean_interv
 Interval = tuple[float, float]
 DIGITS = 4
 METHOD = (
-    "Intervals are 95 %. That of a mean is for other queries of the same kind (Agresti and Coull); that of a change is "
-    "of the paired differences, query by query (after Bonett and Price, corrected for skewness as Hall does)."
+    "95 % intervals. The mean of other queries of the same kind would be in the interval of a mean. The interval of a "
+    "change is computed from the differences query by query."
 )
 
 
