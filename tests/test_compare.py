@@ -97,7 +97,7 @@ def test_the_terminal_shows_all_of_it() -> None:
     ]
     assert "\n6 queries that the runs disagree about, largest difference first; the ranks of their" in text
     assert "\n  q0  1      2       –      What about q0?\n" in text
-    assert "Agresti and Coull" in text
+    assert "95 % intervals. The mean of other queries of the same kind" in text
 
 
 def test_runs_that_agree_are_said_to() -> None:
