@@ -96,7 +96,7 @@ def _has_ids_of_baseline(evaluation: Evaluation) -> bool:
         return False
     before = {doc_id for packed in baseline.ids.first_ids.values() for doc_id in pool_of(packed)}
     now = {result.doc_id for results in run.listed.retrieved.values() for result in results}
-    return len(now & before) >= SHARED * len(now)
+    return bool(now) and len(now & before) >= SHARED * len(now)
 
 
 def _in_another_form(unseen: UnseenIds, example: Match) -> Phrase:
