@@ -68,7 +68,7 @@ class Evaluation(Struct, frozen=True, kw_only=True, dict=True):
             return NO_IDS
         level = stored.head.contract.relevance_level if stored.head.contract else None
         before, now = expected.relevant, expected_of(graded_at(query, level)).relevant
-        if before is None or now is None or before == now or now.count < before.count:
+        if before is None or before == now:
             return NO_IDS
         if not _may_be_all_in(before, pool_of(self.baseline.ids.first_ids.get(query.id, NOTHING))):
             return NO_IDS
