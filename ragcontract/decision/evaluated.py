@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract.contract.resolve import Contract
+from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import NOTHING, pool_of
 from ragcontract.core.rule import Violation
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 
 NO_IDS: frozenset[str] = frozenset()
-MOST_TRIED = 10_000  # sets of documents that are compared with a digest; of more, it is not known
 REMEMBERED = 1000  # queries with the same values share their metrics; most of 10,000 do
 
 
@@ -155,7 +155,7 @@ def plan_of(contract: Contract, inputs: Inputs, judge: "JudgeFiles | None" = Non
 
 def _may_be_all_in(documents: Documents, doc_ids: frozenset[str]) -> bool:
     """Return whether all of some documents, of which a digest is known, may be among these."""
-    if comb(len(doc_ids), documents.count) > MOST_TRIED:
+    if comb(len(doc_ids), documents.count) > bounds.FORMER_LABELS:
         return True
     return any(digest(sorted(ids)) == documents.digest for ids in combinations(sorted(doc_ids), documents.count))
 
