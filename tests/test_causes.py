@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import golden, write_jsonl
+from tests.builders import golden, run, write_jsonl
 from tests.process import rag_contract
 
 FOLDERS, FILES, WORDS = ("billing", "crypto", "files", "http", "queues", "users"), 8, 5
@@ -215,3 +215,82 @@ def test_a_relevant_document_that_the_baseline_lacks_as_well_is_already_broken(
     write_jsonl(Path("golden.jsonl"), [*asked[:-1], golden(asked[-1]["id"], "billing/topic-0")])
     ended = rag_contract("check")
     assert (ended.code, "1 already in the baseline" in ended.out) == (0, True)
+
+
+NEW_ONLY = "k: 5\nper_query: {fail_on: new}\n"
+
+
+def relabelled(
+    before: list[dict[str, Any]], now: list[dict[str, Any]], *, config: str = NEW_ONLY, later: str = NEW_ONLY
+) -> tuple[int, str]:
+    """Store a baseline, change the contract, and check the same run again; return the exit code and the last line."""
+    Path("ragcontract.yml").write_text(config)
+    write_jsonl(Path("golden.jsonl"), before)
+    write_jsonl(Path("current_run.jsonl"), [run("q1", "d1", "x"), run("q2", "d2", "y"), run("q3", "z")])
+    assert rag_contract("baseline").code == 0
+    Path("ragcontract.yml").write_text(later)
+    write_jsonl(Path("golden.jsonl"), now)
+    ended = rag_contract("check")
+    return ended.code, ended.out.splitlines()[-1]
+
+
+OTHERS = [golden("q2", "d2")]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "later"),
+    [
+        (golden("q3", "hard"), golden("q3", "docs/hard"), NEW_ONLY),  # was missing under its old id, too
+        (golden("q1", "d1", "hard"), golden("q1", "hard"), NEW_ONLY),  # one label less
+        (golden("q1", "d1", "hard"), golden("q1", "d1", "harder"), NEW_ONLY),  # the rule was broken before
+        (
+            {**golden("q1"), "relevant_doc_ids": None, "relevance": {"hard": 3, "d1": 1}},
+            {**golden("q1"), "relevant_doc_ids": None, "relevance": {"hard": 3, "d1": 1}},
+            f"{NEW_ONLY}relevance_level: 2\n",
+        ),
+    ],
+)
+def test_what_the_baseline_lacked_under_its_old_labels_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: dict[str, Any], now: dict[str, Any], later: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, last = relabelled([before, *OTHERS], [now, *OTHERS], later=later)
+    assert (code, "1 already in the baseline" in last) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        (golden("q1", "d1"), golden("q1", "d1", "d-2")),
+        (golden("q1", "d1", "x"), golden("q1", "d1", "X_")),
+        (golden("q1", "x"), golden("q1", "xx")),
+    ],
+)
+def test_a_label_that_the_baseline_had_and_that_is_mistyped_now_is_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: dict[str, Any], now: dict[str, Any]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, last = relabelled([before, *OTHERS], [now, *OTHERS])
+    assert (code, last) == (1, "FAIL  1 of 2 queries broken, new")
+
+
+def test_a_mistyped_label_does_not_hide_that_a_row_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    zero = f"{NEW_ONLY}missing_queries: zero\n"
+    relabelled([golden("q1", "d1"), *OTHERS], [golden("q1", "d1"), *OTHERS], config=zero, later=zero)
+    write_jsonl(Path("current_run.jsonl"), [run("q2", "d2", "y")])
+    for wanted in ("d1", "d1-typo"):
+        write_jsonl(Path("golden.jsonl"), [golden("q1", wanted), *OTHERS])
+        assert rag_contract("check").out.splitlines()[-1] == "FAIL  1 of 2 queries broken, new"
+
+
+def test_ids_of_another_index_are_noted_where_no_query_is_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(Path("golden.jsonl"), [golden(name, wanted) for name, (wanted, _) in QUESTIONS.items()])
+    Path("ragcontract.yml").write_text("k: 5\nper_query: {enforce_must_include: false}\nfail_on: {mrr_drop_gt: 0.1}\n")
+    write_jsonl(Path("current_run.jsonl"), rows())
+    assert rag_contract("baseline").code == 0
+    write_jsonl(Path("current_run.jsonl"), [run(name, f"uuid-{name}-z") for name in QUESTIONS])
+    assert "is it of another index" in rag_contract("check").out

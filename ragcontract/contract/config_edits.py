@@ -47,7 +47,10 @@ def with_values(text: str, values: Mapping[str, str | Mapping[str, str]]) -> str
     """Return the text with values, written as YAML, for keys and for keys of sections; None if one cannot be set."""
     for name, value in values.items():
         for key, inner in value.items() if isinstance(value, Mapping) else [("", value)]:
-            edited = _with_value(text, name, key, inner)
+            try:
+                edited = _with_value(text, name, key, inner)
+            except yaml.YAMLError:  # an edit before this one was wrong, as after the end of a document
+                return None
             if edited is None:
                 return None
             text = edited
@@ -85,7 +88,8 @@ def _in_section(text: str, node: yaml.Node, key: str, value: str, newline: str) 
 
 def _replaced(text: str, node: yaml.Node, value: str) -> str | None:
     """Return the text with another scalar, or list in brackets, in place of a node."""
-    if isinstance(node, yaml.CollectionNode) and not node.flow_style:
+    is_block = isinstance(node, yaml.CollectionNode) and not node.flow_style
+    if is_block or (isinstance(node, yaml.ScalarNode) and node.style in {"|", ">"}):
         return None
     return f"{text[: node.start_mark.index]}{value}{text[node.end_mark.index :]}"
 

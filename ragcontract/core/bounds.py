@@ -117,6 +117,7 @@ FAILED_CHECKS = 100  # checks; the failed checks of one such record; the others 
 # Runs
 BASELINE_ROWS = 1_000  # rows; those of a query in a baseline whose first documents are compared with; not compared
 COMPARED_IDS = 10_000  # ids; those of rows without a relevant document, to find its id in another form; not compared
+FORMER_LABELS = 10_000  # sets; sets of documents tried as a query's former labels; with more, they count as found
 UNKNOWN = 10_000  # ids; the ids of a run without a golden query in a report; the others are counted
 VERSIONS = 1_000  # values; a version field of a run on Spark; a warning says that others are left out
 VIOLATIONS = 1_000  # violations; those of a row's rules in all turns that are listed; the others of a rule are one

@@ -43,7 +43,7 @@ RENAMED = 0.5  # the share of documents that seem to have vanished and occur und
 SHORTEST = 6  # letters and digits; shorter ids may be a part of others by chance
 LEFT = 0.05  # points that may remain of a drop that missing labels explain
 EXPLAINED = 0.8  # the share of the loss that missing labels explain, query by query
-COMMIT = re.compile(r"(?=.*\d)[0-9a-f]{7,40}(-dirty)?")
+COMMIT = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{7,40}(-dirty)?")
 FOLDERS = "/#:"  # each ends a beginning that ids have in common
 COMMAND = Name("rag-contract unjudged")
 DIGITS = 2
@@ -295,7 +295,7 @@ def _versions(run: Side, baseline: Side) -> Iterator[Cause]:
         if set(before.get(field, ())) == set(now.get(field, ())):
             continue
         name = field.replace("_", " ")
-        is_commit = field == "retriever_version" and any(map(COMMIT.fullmatch, values))
+        is_commit = field == "retriever_version" and all(map(COMMIT.fullmatch, filter(None, values)))
         phrase: Phrase = (f"{name} ", Name(values[0]), " → ", Name(values[1]))
         if not values[0]:
             phrase = (f"{name} is ", Name(values[1]), " now and was unknown before")

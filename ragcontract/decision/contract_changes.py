@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Struct
-from msgspec.structs import fields, replace
+from msgspec.structs import fields
 
 from ragcontract.contract.config import Config, Waiver
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.core.gate import Gate
-from ragcontract.core.golden import GoldenQuery, graded_from
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import percent
 from ragcontract.decision.evaluated import Evaluation
@@ -35,6 +34,7 @@ from ragcontract.runs.baseline_contract import (
     Value,
     digest,
     expected_of,
+    graded_at,
 )
 
 Comparable = tuple[bool, float]  # only numbers with the same first part can be compared
@@ -106,7 +106,7 @@ def contract_changes(evaluation: Evaluation, *, cutoff: bool = False) -> list[Co
             for step in _of_query(
                 query_id,
                 expected,
-                expected_of(_graded(queries[query_id], level)),
+                expected_of(graded_at(queries[query_id], level)),
                 [before.includes_any, now.includes_any],
             )
         ),
@@ -139,13 +139,6 @@ def _past_waiver(waiver: Waiver) -> PastWaiver:
 def default_settings(config: Config) -> dict[str, Value]:
     """Return the values of settings that are not in the file."""
     return dict(_flat(type(config)()))
-
-
-def _graded(query: GoldenQuery, level: Value) -> GoldenQuery:
-    """Return a query with the documents that were relevant at a level: its change is reported once, as a setting."""
-    if query.relevance is None or not isinstance(level, int | float):
-        return query
-    return replace(query, relevant_doc_ids=graded_from(level, query.relevance))
 
 
 def _grouped(steps: Iterable[Step]) -> Iterator[ContractChange]:

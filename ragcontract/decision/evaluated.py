@@ -6,14 +6,17 @@ The verdict depends on nothing else.
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import cached_property
-from itertools import chain
+from itertools import chain, combinations
+from math import comb
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract.contract.resolve import Contract
+from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.ids import NOTHING, pool_of
 from ragcontract.core.rule import Violation
 from ragcontract.core.run import Means, Values
 from ragcontract.evaluation.aggregates import Aggregates, aggregate
@@ -22,7 +25,7 @@ from ragcontract.evaluation.plan import Plan, plan_for
 from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.source import Inputs, evaluate_sides, of_judge
 from ragcontract.rules.ranks import RankRules
-from ragcontract.runs.baseline_contract import expected_of
+from ragcontract.runs.baseline_contract import Documents, digest, expected_of, graded_at
 
 if TYPE_CHECKING:
     from ragcontract.judgments.check import JudgeFiles
@@ -55,14 +58,22 @@ class Evaluation(Struct, frozen=True, kw_only=True, dict=True):
         }
 
     def mistyped(self, query: GoldenQuery) -> frozenset[str]:
-        """Return the relevant documents of a query that occur nowhere in the run, if they changed since the baseline.
+        """Return the relevant documents of a query that occur nowhere in the run, if other ones stood there before.
 
-        Their ids are probably wrong, and the baseline did not have that mistake.
+        The baseline found those. So the ids are probably wrong, which is no failure that the baseline has already.
         """
         stored = self.baseline.stored if self.baseline else None
-        before = stored.expected.get(query.id) if stored else None
-        if before is None or before.relevant == expected_of(query).relevant:
+        expected = stored.expected.get(query.id) if stored else None
+        if stored is None or expected is None or self.baseline is None:
             return NO_IDS
+        level = stored.head.contract.relevance_level if stored.head.contract else None
+        before, now = expected.relevant, expected_of(graded_at(query, level)).relevant
+        if before is None or before == now:
+            return NO_IDS
+        if not _may_be_all_in(before, pool_of(self.baseline.ids.first_ids.get(query.id, NOTHING))):
+            return NO_IDS
+        if query.id in self.run.rows.missing:
+            return frozenset(query.relevant_doc_ids)
         return frozenset(self.run.observed(UnseenIdSearch).ids.intersection(query.relevant_doc_ids))
 
     def fixed(self) -> Iterator[str]:
@@ -140,6 +151,13 @@ def plan_of(contract: Contract, inputs: Inputs, judge: "JudgeFiles | None" = Non
     from ragcontract.runs.scores_files import read_scores
 
     return replace(plan, scores_files=read_scores(inputs.scores, plan.wanted_scores, inputs.progress))
+
+
+def _may_be_all_in(documents: Documents, doc_ids: frozenset[str]) -> bool:
+    """Return whether all of some documents, of which a digest is known, may be among these."""
+    if comb(len(doc_ids), documents.count) > bounds.FORMER_LABELS:
+        return True
+    return any(digest(sorted(ids)) == documents.digest for ids in combinations(sorted(doc_ids), documents.count))
 
 
 Violations = dict[str, tuple[Violation, ...]]  # by query id; only queries that violate a rule

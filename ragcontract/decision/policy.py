@@ -24,6 +24,7 @@ from ragcontract.core.rule import Violation, ViolationStatus
 from ragcontract.decision.evaluated import Evaluation, Violations
 from ragcontract.decision.gate_report import NOT_HELD, GateReport
 from ragcontract.files.problems import Collector, Problems
+from ragcontract.rules.ranks import MustInclude
 
 T = TypeVar("T")
 QueryStatus = Literal["pass", "fail", "warn", "counted", "skipped", "waived", "known"]
@@ -245,7 +246,7 @@ def _target(waiver: Waiver) -> Target:
 
 def _targets(query: GoldenQuery, broken: str) -> Iterator[Target]:
     """Yield what a waiver may name to waive a broken rule of a query."""
-    for rule in (None, broken):
+    for rule in (None, *(MustInclude.names if broken in MustInclude.names else (broken,))):  # one rule, either way
         yield "query", query.id, rule
         for tag in query.tags:
             yield "tag", tag, rule

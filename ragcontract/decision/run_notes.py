@@ -96,7 +96,7 @@ def _has_ids_of_baseline(evaluation: Evaluation) -> bool:
         return False
     before = {doc_id for packed in baseline.ids.first_ids.values() for doc_id in pool_of(packed)}
     now = {result.doc_id for results in run.listed.retrieved.values() for result in results}
-    return len(now & before) >= SHARED * len(now)
+    return bool(now) and len(now & before) >= SHARED * len(now)
 
 
 def _in_another_form(unseen: UnseenIds, example: Match) -> Phrase:
@@ -128,11 +128,12 @@ def _never(unseen: UnseenIds) -> str:
 
 def _other_documents(evaluation: Evaluation) -> Iterator[str]:
     """Yield a note if most of what was retrieved is new, which metrics alone may not show."""
-    family, compared = evaluation.contract.overlap, evaluation.aggregates.comparisons
+    contract, compared = evaluation.contract, evaluation.aggregates.comparisons
+    family = contract.overlap
     overlap = compared[family.metrics[0].key].current if family else None
     if family and overlap is not None and overlap < LITTLE:
         label = family.metrics[0].label
-        yield f"{label} with the baseline is {fixed(overlap, 2)}: most of what was retrieved is not what it was then."
+        yield f"{label} with the baseline is {fixed(overlap, 2)}: most of the top {contract.k} was not there."
 
 
 def _depth(evaluation: Evaluation) -> Iterator[str]:

@@ -173,7 +173,8 @@ class OddIds:
         if self._chunks and not self._are_documents:
             chunk_id, doc_id = (shorten(value, bounds.NAME) for value in next(iter(self._chunks.items())))
             which = f"the golden queries name ids of chunks ({chunk_id!r}), and the recorded doc_id is {doc_id!r}"
-            yield f"{which}; record chunk ids with `--doc-id chunk_id`, or name documents"
+            how = "return these as doc_id (`--doc-id chunk_id` if a framework makes the results)"
+            yield f"{which}; {how}, or name documents"
         if self._differs is not None and not self._is_stable:
             query = shorten(self._differs, bounds.NAME)
             what = f"ids of documents look like random UUIDs, and differ from those of before (as for query {query!r})"
@@ -181,7 +182,7 @@ class OddIds:
 
     def _look_for_chunks(self, results: object) -> None:
         for result in results if isinstance(results, list) else ():
-            doc_id, chunk_id = (str(result.get(name)) for name in ("doc_id", "chunk_id"))
+            doc_id, chunk_id = str(result.get("doc_id")), result.get("chunk_id")
             self._are_documents |= doc_id in self._wanted
             if chunk_id in self._wanted and len(self._chunks) < bounds.NAMES:
                 self._chunks[chunk_id] = doc_id

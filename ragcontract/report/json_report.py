@@ -83,7 +83,7 @@ def refusing_inconsistent(path: Path) -> Iterator[None]:
     """Raise InputError if a report cannot be rendered because its parts do not fit together, as in no check's."""
     try:
         yield
-    except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as error:
+    except (ArithmeticError, LookupError, MemoryError, RuntimeError, StopIteration, TypeError, ValueError) as error:
         raise InputError([f"{path}: its parts are inconsistent ({type(error).__name__})"]) from error
 
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from ragcontract.core import bounds
-from ragcontract.core.golden import RELEVANT_GRADE, ExpectedAnswer, GoldenQuery, Severity
+from ragcontract.core.golden import RELEVANT_GRADE, ExpectedAnswer, GoldenQuery, Severity, graded_from
 from ragcontract.core.ids import Rank
 from ragcontract.core.run import Means
 
@@ -216,6 +217,13 @@ def expected_of(query: GoldenQuery) -> Expected:
         as_evaluated=(query.answer.as_evaluated or "") if query.answer else "",
         turns=digest(query.answer.turns) if query.answer and query.answer.turns else "",
     )
+
+
+def graded_at(query: GoldenQuery, level: Value) -> GoldenQuery:
+    """Return a query with the documents that are relevant at a level: a change of it is reported once, as a setting."""
+    if query.relevance is None or not isinstance(level, int | float):
+        return query
+    return replace(query, relevant_doc_ids=graded_from(level, query.relevance))
 
 
 def has_other_turns(before: Expected, now: Expected) -> bool:

@@ -48,6 +48,15 @@ def compared_ids(lab: Lab, size: int) -> bool:
     return "in other case (WANTED for wanted)" in str(lab.report()["warnings"])
 
 
+def former_labels(lab: Lab, size: int) -> bool:
+    """Return whether it is known that the label before was not among so many results either."""
+    config = f"k: {size}\nper_query: {{fail_on: new}}\n"
+    results = [run("q1", *(f"x{number}" for number in range(size)))]
+    lab.check([golden("q1", "hard")], results, config)
+    assert rag_contract("baseline", "--force").code == 0
+    return lab.check([golden("q1", "harder")], results, config).code == 0
+
+
 def faults(lab: Lab, size: int) -> bool:
     of_a_row = refused(lab, golden(relevant_doc_ids=[1.5] * size))
     of_config = lab.check(config="".join(f"x{number}: 1\n" for number in range(size))).err
@@ -284,6 +293,7 @@ CASES: Cases = {
     "PROBLEMS": Case(problems),
     "LINE_RANGES": Case(line_ranges),
     "COMPARED_IDS": Case(compared_ids, small=20),
+    "FORMER_LABELS": Case(former_labels, small=20),
     "LINT_REPEATED": Case(lint_repeated),
     "FAULTS": Case(faults),
     "QUESTION_PROBLEMS": Case(problems_of_questions),

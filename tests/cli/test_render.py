@@ -60,6 +60,8 @@ def test_a_report_on_input_that_cannot_be_judged_is_rendered(tmp_path: Path, mon
         ({"schema_version": 2}, "report.json: schema_version: expected 1, found 2"),
         ({"verdict": "fail"}, 'report.json: verdict: is "fail", but nothing in it failed'),
         ({"k": []}, "report.json: k: "),
+        ({"metrics": {}}, "report.json: its parts are inconsistent"),
+        ({"k": [7]}, "report.json: its parts are inconsistent"),
     ],
 )
 def test_a_report_of_another_version_or_an_edited_one_is_refused(
@@ -68,7 +70,7 @@ def test_a_report_of_another_version_or_an_edited_one_is_refused(
     monkeypatch.chdir(good_workspace(tmp_path))
     assert rag_contract("check").code == 0
     Path("report.json").write_text(json.dumps(json.loads(read("report.json")) | change))
-    ended = rag_contract("render", "report.json")
+    ended = rag_contract("render", "report.json", "--format", "html", "--out", "page.html")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith(f"error: {why}")
 

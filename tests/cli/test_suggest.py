@@ -304,7 +304,16 @@ def test_limits_are_written_into_the_configuration_and_everything_else_stays(con
     assert path.read_bytes().decode() == written
 
 
-@pytest.mark.parametrize("config", ["{k: 5}\n", "fail_on: {\n  mrr_drop_gt: 0.5\n  }\nminimums: *a\n", "- k\n"])
+@pytest.mark.parametrize(
+    "config",
+    [
+        "{k: 5}\n",
+        "fail_on: {\n  mrr_drop_gt: 0.5\n  }\nminimums: *a\n",
+        "- k\n",
+        "k: 5\n...\n",
+        "k: 5\nfail_on:\n  mode: >-\n    strict\n  mrr_drop_gt: 0.1\n",
+    ],
+)
 def test_a_configuration_that_cannot_be_edited_is_refused(config: str) -> None:
     Path("ragcontract.yml").write_text(config)
     ended = rag_contract("suggest", *RUNS, "--write")

@@ -67,3 +67,14 @@ def test_reports_say_what_changed_since_the_baseline(
     assert bool(lines) == bool(said)
     assert all(part in lines[0] for part in said)
     assert not said or lines[0].count("must_include") == len(said)
+
+
+@pytest.mark.parametrize("rule", ["must_include", "must_include_any"])
+@pytest.mark.parametrize("setting", ["all", "any"])
+def test_a_waiver_of_either_name_waives_the_rule(rule: str, setting: str) -> None:
+    write_jsonl(Path("current_run.jsonl"), [run("q1", "x"), run("q2", "a", "b"), run("q3", "a", "b")])
+    waiver = f"{{query: q1, rule: {rule}, reason: r, owner: o, expires: 2999-12-31}}"
+    Path("ragcontract.yml").write_text(f"k: 2\nper_query: {{must_include: {setting}}}\nwaivers: [{waiver}]\n")
+    ended = rag_contract("check")
+    assert (ended.code, ended.err) == (0, "")
+    assert "1 waived" in ended.out.splitlines()[-1]

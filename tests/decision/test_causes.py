@@ -253,3 +253,20 @@ def test_sections_of_different_files_are_named_by_the_folder_of_the_files() -> N
     gone = {f"kb/operations/workers/pool-{n}.md#limits" for n in range(4)}
     (cause,) = report(asked, without(gone, before), before, config=LIMITS).causes
     assert "(kb/operations/workers/…)" in render(cause.phrase)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "kind"),
+    [
+        ("0a1b2c3", "9f8e7d6-dirty", "commit"),
+        ("20250131", "20250201", "versions"),
+        ("v1.2", "9f8e7d6", "versions"),
+        ("", "9f8e7d6", "commit"),
+    ],
+)
+def test_only_a_change_from_commit_to_commit_is_left_unnamed(before: str, now: str, kind: str) -> None:
+    sides = [
+        Rows(docs=docs, name=f"{name}.jsonl", versions={"retriever_version": [version]} if version else {})
+        for name, docs, version in (("run", lists(found_at=3), now), ("base", lists(), before))
+    ]
+    assert [found for found, _ in causes(*sides)] == [kind]

@@ -101,7 +101,7 @@ def test_golden_queries_that_name_chunks_are_a_warning_where_documents_are_recor
     ended = spawn("record", "app.py:find", cwd=Path.cwd())
     assert ended.err == (
         "warning: the golden queries name ids of chunks ('guide#end'), and the recorded doc_id is 'guide.md'; "
-        "record chunk ids with `--doc-id chunk_id`, or name documents\n"
+        "return these as doc_id (`--doc-id chunk_id` if a framework makes the results), or name documents\n"
     )
     for expression in ("id", "chunk_id", "metadata.section.name"):
         ended = spawn("record", "app.py:find", "--doc-id", expression, "--fresh", cwd=Path.cwd())
@@ -136,3 +136,13 @@ def test_the_ids_of_nodes_can_be_recorded_in_place_of_their_documents() -> None:
     ended = spawn("record", "app.py:find", "--doc-id", "chunk_id", "--fresh", cwd=Path.cwd())
     assert (ended.code, ended.err) == (0, "")
     assert '"doc_id":"n2"' in Path("current_run.jsonl").read_text()
+
+
+def test_a_result_that_names_its_chunk_keeps_that_name() -> None:
+    write_jsonl(Path("golden.jsonl"), [golden("q1", "ch1")])
+    Path("app.py").write_text(
+        "def find(query):\n    return [{'id': 'c1', 'chunk_id': 'ch1', 'metadata': {'source': 's1'}, 'text': 't'}]\n"
+    )
+    ended = spawn("record", "app.py:find", "--doc-id", "chunk_id", cwd=Path.cwd())
+    assert (ended.code, ended.err) == (0, "")
+    assert '"doc_id":"ch1"' in Path("current_run.jsonl").read_text()

@@ -77,7 +77,7 @@ def test_the_queries_with_the_least_overlap_come_first() -> None:
 
 def test_little_overlap_is_a_note_on_the_run() -> None:
     made = report([query("q", "A")], {"q": ["A", "n", "m"]}, {"q": ["A", "x", "y"]})
-    assert "Overlap@5 with the baseline is 0.20: most of what was retrieved is not what it was then." in made.run_notes
+    assert "Overlap@5 with the baseline is 0.20: most of the top 5 was not there." in made.run_notes
 
 
 def test_without_a_baseline_there_is_no_overlap() -> None:

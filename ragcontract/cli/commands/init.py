@@ -48,7 +48,7 @@ Next:
      returns document ids, and writes {defaults.RUN}. Services, chains, indexes and programs can be recorded, too. Or
      write it yourself, in Python with RunWriter, elsewhere one JSON line per question; see `rag-contract schema run`.
   2. Run `rag-contract label`: it asks which of the documents found answer each question. Or write their ids into
-     {defaults.GOLDEN} in place of "{PLACEHOLDER}", or an empty list if none does. Until then, `check` exits 2.
+     {defaults.GOLDEN} in place of "{PLACEHOLDER}", or an empty list if none does. Until then, no question can pass.
 """
 ANSWERS = f"""
 Next:

@@ -27,7 +27,7 @@ FORMATS: dict[str, tuple[Callable[[Report, Path], Content], Callable[[ErrorRepor
 
 
 @click.command("render")
-@click.argument("report", metavar="REPORT.JSON")
+@click.argument("report", default="report.json", metavar="[REPORT.JSON]")
 @click.option(
     "--format", "form", type=click.Choice(list(FORMATS)), default="markdown", help="The output format. [markdown]"
 )

@@ -75,13 +75,16 @@ def command(*, inputs: Inputs, writes: bool) -> int:
             suggested_limits,
             files=inputs.paths("run"),
             judgments=() if "judgments" in inputs.unnamed else inputs.judgments,
-            config_file=evaluations[0].contract.config_file,
+            config_file=None if writes else evaluations[0].contract.config_file,
         )
     )
     if writes:
         config_file, path = evaluations[0].contract.config_file, inputs.config or defaults.CONFIG
         say("\n")
-        if write(_proposed(suggested_limits, config_file), path):
+        proposed = _proposed(suggested_limits, config_file)
+        if not proposed:
+            say("there is no limit to write\n")
+        elif write(proposed, path):
             say(f"wrote the limits into {visible(path)}\n")
     if advice := list(label_advice(evaluations)):
         say("\n" + "\n".join(advice) + "\n")
@@ -150,15 +153,18 @@ def render(
     *,
     files: Sequence[str],
     judgments: Sequence[str] = (),
-    config_file: ConfigFile = NO_CONFIG,
+    config_file: ConfigFile | None = NO_CONFIG,
 ) -> str:
     """Render the table, what the limits promise, and a configuration to start from, or to add to the existing one.
+
+    Without a configuration, it is not shown, because it is written.
 
     ``files`` are the run files, and ``judgments`` the judgments files, as they were named on the command line.
     """
     limited = {metric: suggestions[metric] for metric in _limited(suggestions)}
-    config = _config(_proposed(suggestions, config_file), config_file)
-    parts = [_table(suggestions), _explained(limited, files, judgments), config]
+    parts = [_table(suggestions), _explained(limited, files, judgments)]
+    if config_file is not None:
+        parts.append(_config(_proposed(suggestions, config_file), config_file))
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 

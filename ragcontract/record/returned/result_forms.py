@@ -204,7 +204,7 @@ def _of_fields(item: object, fields: Mapping[str, Any], ids: DocumentIds) -> dic
     if "id" not in made and not isinstance(metadata, dict):
         raise refused(item, "among its results, which has no `doc_id`")
     own = made.pop("id", None)
-    made["doc_id"] = ids.of(own=own, metadata=metadata or {}, text=made.get("text"))
+    made["doc_id"] = ids.of(own=own, metadata=metadata or {}, text=made.get("text"), chunk_id=made.get("chunk_id"))
     return {"chunk_id": own, **made} if own is not None else made
 
 
