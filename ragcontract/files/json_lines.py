@@ -181,7 +181,8 @@ class _Reader(Generic[T]):
                 if name in self._named:
                     continue
                 self._named.add(name)
-            beside = row[name] if meant in row and isinstance(row[name], str) else ""
+            text = row.get(name)  # the name may be that of a field within a list
+            beside = text if meant in row and isinstance(text, str) else ""
             yield replace(Warned.of_field(location, name, meant, advice), beside=beside)
         notes = getattr(self._type, "unread_notes", None)
         if notes and isinstance(row, dict) and self._named is not None:
