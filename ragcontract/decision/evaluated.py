@@ -57,24 +57,27 @@ class Evaluation(Struct, frozen=True, kw_only=True, dict=True):
             if query_id in of_ranks or query_id in of_rows
         }
 
-    def mistyped(self, query: GoldenQuery) -> frozenset[str]:
-        """Return the relevant documents of a query that occur nowhere in the run, if other ones stood there before.
+    @cached_property
+    def mistyped(self) -> dict[str, frozenset[str]]:
+        """The relevant documents, by query, that occur nowhere in the run where the baseline found other ones.
 
-        The baseline found those. So the ids are probably wrong, which is no failure that the baseline has already.
+        So their ids are probably wrong, which is no failure that the baseline has already.
         """
         stored = self.baseline.stored if self.baseline else None
-        expected = stored.expected.get(query.id) if stored else None
-        if stored is None or expected is None or self.baseline is None:
-            return NO_IDS
+        if self.baseline is None or stored is None:
+            return {}
+        unseen, without_row = self.run.observed(UnseenIdSearch).ids, frozenset(self.run.rows.missing)
         level = stored.head.contract.relevance_level if stored.head.contract else None
-        before, now = expected.relevant, expected_of(graded_at(query, level)).relevant
-        if before is None or before == now:
-            return NO_IDS
-        if not _may_be_all_in(before, pool_of(self.baseline.ids.first_ids.get(query.id, NOTHING))):
-            return NO_IDS
-        if query.id in self.run.rows.missing:
-            return frozenset(query.relevant_doc_ids)
-        return frozenset(self.run.observed(UnseenIdSearch).ids.intersection(query.relevant_doc_ids))
+        wrong: dict[str, frozenset[str]] = {}
+        for query_id, expected in stored.expected.items():
+            query, before = self.contract.queries[query_id], expected.relevant
+            doc_ids = frozenset(query.relevant_doc_ids)
+            absent = doc_ids if query_id in without_row else doc_ids & unseen
+            if not absent or before is None or before == expected_of(graded_at(query, level)).relevant:
+                continue
+            if _may_be_all_in(before, pool_of(self.baseline.ids.first_ids.get(query_id, NOTHING))):
+                wrong[query_id] = absent
+        return wrong
 
     def fixed(self) -> Iterator[str]:
         """Yield the queries that the baseline breaks and the run does not, without those that only warn."""
@@ -179,7 +182,7 @@ def _compared(
     of_ranks = rules.violations(query, baseline.scores[query.id]) if is_known else ()
     for violation in (*of_ranks, *of_rows):
         before[violation.rule] = before.get(violation.rule, frozenset()) | violation.wrong
-    mistyped = evaluation.mistyped(query) if before else NO_IDS
+    mistyped = evaluation.mistyped.get(query.id, NO_IDS)
     return tuple(
         replace(violation, in_baseline=True)
         if violation.rule in before

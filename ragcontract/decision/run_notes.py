@@ -9,7 +9,6 @@ from itertools import chain
 
 from ragcontract.contract.resolve import WIDE
 from ragcontract.core import bounds
-from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.id_forms import Match, difference, named
 from ragcontract.core.ids import pool_of
 from ragcontract.core.numbers import count, fixed, percent
@@ -45,7 +44,9 @@ def likely_mistakes(evaluation: Evaluation) -> Iterator[Phrase]:
         yield _in_another_form(unseen, unseen.example)
     elif len(unseen.ids) == unseen.relevant >= FEWEST_WANTED and not _has_ids_of_baseline(evaluation):
         yield _other_ids(unseen)
-    elif mistyped := dict.fromkeys(chain.from_iterable(map(evaluation.mistyped, _broken(evaluation)))):
+    elif mistyped := dict.fromkeys(
+        chain.from_iterable(evaluation.mistyped.get(query_id, ()) for query_id in evaluation.violations)
+    ):
         yield _not_in_the_run([*mistyped])
 
 
@@ -109,10 +110,6 @@ def _other_ids(unseen: UnseenIds) -> Phrase:
     ids = joined([named(doc_id)] for doc_id in unseen.retrieved)
     has = (", which has ", *ids) if ids else ()
     return (_never(unseen), *has, ": is it of another index, or do run and contract write the ids differently?")
-
-
-def _broken(evaluation: Evaluation) -> Iterator[GoldenQuery]:
-    return map(evaluation.contract.queries.__getitem__, evaluation.violations)
 
 
 def _not_in_the_run(doc_ids: Sequence[str]) -> Phrase:
