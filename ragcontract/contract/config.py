@@ -120,6 +120,11 @@ class PerQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Meta(description="Ids of documents that are not forbidden, although they look like a forbidden one."),
     ] = []
 
+    @property
+    def includes_any(self) -> bool:
+        """Whether one relevant document is enough for queries that do not say."""
+        return self.must_include == "any"
+
 
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole file; every key is optional."""

@@ -218,7 +218,7 @@ def _in_use(families: Iterable[Family], golden: Golden, named: Container[str]) -
 def _rule_settings(config: Config, k: int, metrics: Mapping[str, Metric]) -> RuleSettings:
     return RuleSettings(
         k=k,
-        includes_any=config.per_query.must_include == "any",
+        includes_any=config.per_query.includes_any,
         forbidden_within=config.per_query.forbidden_within,
         different_documents=frozenset(map(as_id, config.per_query.different_documents)),
         answers=config.answers,

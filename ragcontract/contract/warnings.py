@@ -38,7 +38,7 @@ def contradictions(queries: Queries, config: Config, k: int) -> Iterator[tuple[G
     if not enforced(config, ForbiddenDocs):
         return
     includes, ranks = enforced(config, MustInclude), enforced(config, MustRankAtMost)
-    forbidden_within, by_default = config.per_query.forbidden_within, config.per_query.must_include == "any"
+    forbidden_within, by_default = config.per_query.forbidden_within, config.per_query.includes_any
     for query in queries.values():
         if query.forbidden_doc_ids and (both := sorted(set(query.relevant_doc_ids) & set(query.forbidden_doc_ids))):
             is_all = len(both) == len(query.relevant_doc_ids)
@@ -55,7 +55,7 @@ def more_than_k(queries: Queries, config: Config, k: int) -> Iterator[tuple[Gold
     """Yield queries that want more documents in the top ``k`` than fit there."""
     if not enforced(config, MustInclude):
         return
-    by_default = config.per_query.must_include == "any"
+    by_default = config.per_query.includes_any
     for query in queries.values():
         relevant = len(query.relevant_doc_ids)
         if relevant > k and not query.wants_any(by_default):
